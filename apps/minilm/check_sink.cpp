@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "mapped_file.h"
+#include "sink.h"
+
+namespace minilm {
+
+namespace {
+
+// What f32 arithmetic in another order leaves of 1 is over 0.999999; a wrong
+// weight, token or missing epilogue falls far below this.
+constexpr double required_cosine = 0.99999;
+
+constexpr double not_close = 1e30;
+
+/** A NaN must fail the check, and JSON cannot say it. */
+double number_or(double value, double otherwise) {
+    return std::isfinite(value) ? value : otherwise;
+}
+
+class CheckSink : public Sink {
+public:
+    CheckSink(const std::string &path, int width, Format format)
+        : path_(path), file_(path), width_(size_t(width)), format_(format), expected_(width_) {
+        if (file_.size() == 0 || file_.size() % (width_ * sizeof(float)) != 0) {
+            throw std::runtime_error(fmt::format(
+                "{}: {} bytes are not a whole number of embeddings of {} f32", path, file_.size(),
+                width));
+        }
+        stored_ = file_.size() / (width_ * sizeof(float));
+    }
+
+    void add(const std::string &, const float *embedding) override {
+        const size_t index = count_++;
+        if (index >= stored_) {
+            return;  // finish() reports the two counts.
+        }
+        std::memcpy(expected_.data(), file_.data() + index * width_ * sizeof(float),
+                    width_ * sizeof(float));
+        double dot = 0, a = 0, b = 0;
+        for (size_t i = 0; i < width_; i++) {
+            const double x = double(embedding[i]), y = double(expected_[i]);
+            dot += x * y;
+            a += x * x;
+            b += y * y;
+            max_difference_ = std::max(max_difference_, number_or(std::abs(x - y), not_close));
+        }
+        const double cosine = number_or(dot / std::sqrt(a * b), -1);
+        if (cosine < min_cosine_) {
+            min_cosine_ = cosine;
+            worst_ = index;
+        }
+    }
+
+    bool finish() override {
+        if (count_ != stored_) {
+            throw std::runtime_error(fmt::format(
+                "{} holds {} embeddings, but the input has {} lines", path_, stored_, count_));
+        }
+        const bool good = min_cosine_ > required_cosine;
+        if (format_ == Format::Json) {
+            fmt::print("{{\"sentences\":{},\"min_cosine\":{:.9f},\"worst_line\":{},"
+                       "\"max_abs_difference\":{:.3e},\"passed\":{}}}\n",
+                       count_, min_cosine_, worst_ + 1, max_difference_, good);
+        } else {
+            fmt::print("{} sentences, min cosine {:.9f} (line {}), max abs difference {:.3e}: {}\n",
+                       count_, min_cosine_, worst_ + 1, max_difference_,
+                       good ? "passed" : "FAILED");
+        }
+        return good;
+    }
+
+private:
+    std::string path_;
+    MappedFile file_;
+    size_t width_;
+    Format format_;
+    std::vector<float> expected_;
+    size_t stored_ = 0, count_ = 0, worst_ = 0;
+    double min_cosine_ = 2, max_difference_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> make_check_sink(const std::string &path, int width, Format format) {
+    return std::make_unique<CheckSink>(path, width, format);
+}
+
+}  // namespace minilm

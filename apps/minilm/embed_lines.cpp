@@ -1,0 +1,45 @@
+#include "embed_lines.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace minilm {
+
+LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, Encoder *encoder, int width,
+                       int batch_size, bool verbose, Sink *sink) {
+    LineCounts counts;
+    TokenBatch batch;
+    std::vector<std::string> sentences;
+    sentences.resize(size_t(batch_size));
+    std::vector<float> embeddings(size_t(batch_size) * size_t(width));
+    bool more = true;
+    while (more) {
+        batch.clear();
+        while (batch.sentences() < batch_size) {
+            std::string &sentence = sentences[size_t(batch.sentences())];
+            more = lines->next(&sentence);
+            if (!more) {
+                break;
+            }
+            counts.lines++;
+            if (tokenizer->encode(sentence, &batch.ids)) {
+                counts.cut++;
+                if (verbose) {
+                    fmt::print(stderr, "minilm: line {} is cut at {} tokens\n", counts.lines,
+                               tokenizer->max_tokens());
+                }
+            }
+            batch.end_sentence();
+        }
+        encoder->encode(batch, embeddings.data());
+        for (int s = 0; s < batch.sentences(); s++) {
+            sink->add(sentences[size_t(s)], &embeddings[size_t(s) * size_t(width)]);
+        }
+    }
+    return counts;
+}
+
+}  // namespace minilm

@@ -1,0 +1,162 @@
+#include "encoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "buffer_view.h"
+#include "pooling.h"
+
+namespace minilm {
+
+namespace {
+
+void check(int code, const char *kernel) {
+    if (code != 0) {
+        throw std::runtime_error(fmt::format("kernel {} failed with code {}", kernel, code));
+    }
+}
+
+}  // namespace
+
+Encoder::Encoder(const Model &model, const Kernels &kernels, int block_rows)
+    : model_(model), kernels_(kernels), block_rows_(std::max(block_rows, 1)) {
+}
+
+void Encoder::reserve(int tokens) {
+    const size_t rows = size_t(tokens);
+    const size_t hidden = size_t(model_.config().hidden);
+    const size_t block = size_t(std::min(tokens, block_rows_));
+    // Halide strides are 32-bit.
+    if (rows * 3 * hidden > size_t(INT32_MAX)) {
+        throw std::runtime_error(fmt::format(
+            "a batch of {} tokens is too large: use a smaller --batch", tokens));
+    }
+    x_.reserve(rows * hidden);
+    qkv_.reserve(rows * 3 * hidden);
+    context_.reserve(rows * hidden);
+    sum_.reserve(rows * hidden);
+    inner_.reserve(block * size_t(model_.config().intermediate));
+}
+
+void Encoder::embed(const TokenBatch &batch) {
+    const int hidden = model_.config().hidden;
+    float *row = sum_.data();
+    int begin = 0;
+    for (const int end : batch.ends) {
+        for (int t = begin; t < end; t++, row += hidden) {
+            const float *__restrict word = model_.word_embedding(batch.ids[size_t(t)]);
+            const float *__restrict position = model_.position_embedding(t - begin);
+            for (int i = 0; i < hidden; i++) {
+                row[i] = word[i] + position[i];
+            }
+        }
+        begin = end;
+    }
+    layer_norm(sum_.data(), model_.embedding_norm(), batch.tokens(), x_.data());
+}
+
+void Encoder::attend(const TokenBatch &batch) {
+    const Config &config = model_.config();
+    const int hidden = config.hidden, size = config.head_size();
+    const float scale = 1.0f / std::sqrt(float(size));
+
+    // Neighbours of one length are one call: the kernel then has more to share
+    // out among threads.
+    int next = 0;
+    for (int s = 0; s < batch.sentences(); s = next) {
+        const int length = batch.length(s);
+        next = s + 1;
+        while (next < batch.sentences() && batch.length(next) == length) {
+            next++;
+        }
+        const auto view_of = [&](const float *rows, int row_stride) {
+            return BufferView<4>(rows + size_t(batch.begin(s)) * size_t(row_stride), dense(size, 1),
+                                 dense(length, row_stride), dense(config.heads, size),
+                                 dense(next - s, length * row_stride));
+        };
+        auto q = view_of(qkv_.data(), 3 * hidden);
+        auto k = view_of(qkv_.data() + hidden, 3 * hidden);
+        auto v = view_of(qkv_.data() + 2 * hidden, 3 * hidden);
+        auto out = view_of(context_.data(), hidden);
+        check(kernels_.attention(q, k, v, scale, out), "minilm_attention");
+    }
+}
+
+void Encoder::finish_layer(const Layer &layer, int first, int rows) {
+    const size_t at = size_t(first) * size_t(model_.config().hidden);
+    float *x = x_.data() + at;
+    float *sum = sum_.data() + at;
+    linear_residual(context_.data() + at, layer.attention_output, x, rows, sum);
+    layer_norm(sum, layer.attention_norm, rows, x);
+    linear(kernels_.gelu, "minilm_gelu", x, layer.up, rows, inner_.data());
+    linear_residual(inner_.data(), layer.down, x, rows, sum);
+    layer_norm(sum, layer.output_norm, rows, x);
+}
+
+void Encoder::encode(const TokenBatch &batch, float *result) {
+    const Config &config = model_.config();
+    const int tokens = batch.tokens();
+    if (tokens == 0) {
+        return;
+    }
+    for (int s = 0; s < batch.sentences(); s++) {
+        if (batch.length(s) < 1 || batch.length(s) > config.max_positions) {
+            throw std::invalid_argument(fmt::format(
+                "a sentence of {} tokens; the model takes 1 to {}", batch.length(s),
+                config.max_positions));
+        }
+    }
+    for (const int32_t id : batch.ids) {
+        if (id < 0 || id >= config.vocabulary) {
+            throw std::invalid_argument(fmt::format(
+                "token id {} is outside the model's vocabulary of {}", id, config.vocabulary));
+        }
+    }
+
+    reserve(tokens);
+    embed(batch);
+    for (const Layer &layer : model_.layers()) {
+        linear(kernels_.qkv, "minilm_qkv", x_.data(), layer.qkv, tokens, qkv_.data());
+        attend(batch);
+        for (int first = 0; first < tokens; first += block_rows_) {
+            finish_layer(layer, first, std::min(block_rows_, tokens - first));
+        }
+    }
+    mean_pool_and_normalize(batch, x_.data(), config.hidden, result);
+}
+
+void Encoder::linear(Kernels::Linear kernel, const char *what, const float *a,
+                     const Linear &weights, int rows, float *y) {
+    MatrixView a_view(a, weights.k, rows);
+    PanelView b_view(weights.packed, weights.panel, weights.k,
+                     panel_count(weights.n, weights.panel));
+    VectorView bias_view(weights.bias, weights.n);
+    MatrixView y_view(y, weights.n, rows);
+    check(kernel(a_view, b_view, bias_view, y_view), what);
+}
+
+void Encoder::linear_residual(const float *a, const Linear &weights, const float *residual,
+                              int rows, float *y) {
+    MatrixView a_view(a, weights.k, rows);
+    PanelView b_view(weights.packed, weights.panel, weights.k,
+                     panel_count(weights.n, weights.panel));
+    VectorView bias_view(weights.bias, weights.n);
+    MatrixView residual_view(residual, weights.n, rows);
+    MatrixView y_view(y, weights.n, rows);
+    check(kernels_.residual(a_view, b_view, bias_view, residual_view, y_view), "minilm_residual");
+}
+
+void Encoder::layer_norm(const float *x, const Norm &norm, int rows, float *y) {
+    const int hidden = model_.config().hidden;
+    MatrixView x_view(x, hidden, rows);
+    VectorView weight_view(norm.weight, hidden), bias_view(norm.bias, hidden);
+    MatrixView y_view(y, hidden, rows);
+    check(kernels_.layer_norm(x_view, weight_view, bias_view, model_.config().layer_norm_eps,
+                              y_view),
+          "minilm_layer_norm");
+}
+
+}  // namespace minilm

@@ -1,0 +1,161 @@
+/** \file
+ * minilm: sentence embeddings with all-MiniLM-L6-v2 on Halyard's kernels.
+ */
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "bench.h"
+#include "embed_lines.h"
+
+namespace {
+
+using namespace minilm;
+
+constexpr int exit_failure = 1, exit_usage = 2;
+
+struct Options {
+    std::string model, input = "-", check, sentences, kernels = "fused";
+    Format format = Format::Text;
+    int threads = 0, batch = 32;
+    bool similarity = false, serve_bench = false, verbose = false;
+};
+
+void declare(CLI::App *app, Options *o) {
+    app->add_option("--model", o->model,
+                    "Directory with model.safetensors, vocab.txt and the JSON files")
+        ->envname("HALYARD_MINILM_MODEL")
+        ->type_name("DIR");
+    app->add_option("FILE", o->input, "Sentences, one a line; - or nothing is standard input");
+    app->add_option("--threads", o->threads, "Threads; without it, one a processor")
+        ->check(CLI::Range(1, 256));
+    app->add_option("--batch", o->batch, "Sentences that are computed together")
+        ->check(CLI::Range(1, 1024))
+        ->capture_default_str();
+    app->add_option("--kernels", o->kernels, "Schedules of the kernels")
+        ->check(CLI::IsMember({"fused", "unfused"}))
+        ->capture_default_str();
+    auto *format =
+        app->add_option("--format", o->format, "text, json, or f32: raw little-endian numbers")
+            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
+                {"text", Format::Text}, {"json", Format::Json}, {"f32", Format::F32}}))
+            ->type_name("text|json|f32")
+            ->default_str("text");
+    auto *similarity = app->add_flag("--similarity", o->similarity,
+                                     "The cosines of all pairs instead of the embeddings: a table "
+                                     "for up to 16 sentences, tab-separated for more");
+    auto *check = app->add_option("--check", o->check,
+                                  "Compare with stored embeddings (raw f32, one a line of input); "
+                                  "exit 1 if a cosine is not over 0.99999")
+                      ->type_name("FILE.f32")
+                      ->excludes(similarity);
+    auto *serve = app->add_flag("--serve-bench", o->serve_bench,
+                                "Time encoding: answer each line 'run CASE SECONDS' of standard "
+                                "input by a line of JSON. CASE is like 32x128 (sentences, tokens) "
+                                "or 32xnatural")
+                      ->excludes(similarity)
+                      ->excludes(check)
+                      ->excludes(format);
+    app->add_option("--sentences", o->sentences, "File of sentences for the natural cases")
+        ->type_name("FILE")
+        ->needs(serve);
+    app->add_flag("--verbose", o->verbose, "Say of every line that is cut which one it is");
+}
+
+/** Standard output has to have taken everything: a full disk is a failure. */
+void flush_output() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+        throw std::runtime_error("standard output: writing failed");
+    }
+}
+
+std::unique_ptr<Sink> make_sink(const Options &o, int width) {
+    if (!o.check.empty()) {
+        return make_check_sink(o.check, width, o.format);
+    }
+    return o.similarity ? make_similarity_sink(o.format, width) :
+                          make_embedding_sink(o.format, width);
+}
+
+int run(const Options &o) {
+    const Config config = read_config(o.model);
+    Tokenizer tokenizer(o.model + "/vocab.txt", config.max_tokens);
+    const Kernels &kernels = find_kernels(o.kernels);
+    report_kernel_errors();
+    if (o.threads > 0) {
+        set_kernel_threads(o.threads);
+    }
+
+    // What can fail early does so before 90 MB of weights are packed.
+    std::unique_ptr<LineReader> lines;
+    std::unique_ptr<Sink> sink;
+    if (!o.serve_bench) {
+        lines = std::make_unique<LineReader>(o.input);
+        sink = make_sink(o, config.hidden);
+    }
+    const Model model(o.model, config);
+    if (tokenizer.vocabulary_size() > config.vocabulary) {
+        throw std::runtime_error(fmt::format(
+            "{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model",
+            o.model, tokenizer.vocabulary_size(), config.vocabulary));
+    }
+    Encoder encoder(model, kernels);
+    if (o.serve_bench) {
+        serve_bench(model, &tokenizer, &encoder, o.sentences, &std::cin, &std::cout);
+        return 0;
+    }
+
+    const LineCounts counts = embed_lines(lines.get(), &tokenizer, &encoder, config.hidden, o.batch,
+                                          o.verbose, sink.get());
+    const bool good = sink->finish();
+    flush_output();
+    if (counts.cut > 0) {
+        fmt::print(stderr,
+                   "minilm: {} of {} lines cut at {} tokens, the limit of "
+                   "sentence_bert_config.json{}\n",
+                   counts.cut, counts.lines, config.max_tokens,
+                   o.verbose ? "" : " (--verbose names them)");
+    }
+    return good ? 0 : exit_failure;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    Options options;
+    CLI::App app("Sentence embeddings with all-MiniLM-L6-v2, computed by Halyard kernels.");
+    app.get_formatter()->column_width(28);
+    declare(&app, &options);
+    try {
+        app.parse(argc, argv);
+        // Not CLI11's required(): that would hide the message on a misspelt option.
+        if (options.model.empty()) {
+            throw CLI::RequiredError("--model");
+        }
+        if (options.format == Format::F32 && isatty(STDOUT_FILENO)) {
+            throw CLI::ValidationError("--format f32",
+                                       "writes binary data; send standard output to a file");
+        }
+    } catch (const CLI::ParseError &e) {
+        return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_usage;
+    }
+    try {
+        return run(options);
+    } catch (const std::bad_alloc &) {
+        fmt::print(stderr, "minilm: out of memory; a smaller --batch needs less\n");
+    } catch (const std::exception &e) {
+        fmt::print(stderr, "minilm: {}\n", e.what());
+    }
+    return exit_failure;
+}

@@ -1,0 +1,36 @@
+#ifndef MINILM_MAPPED_FILE_H
+#define MINILM_MAPPED_FILE_H
+
+/** \file
+ * A whole file mapped read-only.
+ */
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace minilm {
+
+class MappedFile {
+public:
+    /** Throws std::runtime_error with the path and the system's reason. */
+    explicit MappedFile(const std::string &path);
+    ~MappedFile();
+    MappedFile(const MappedFile &) = delete;
+    MappedFile &operator=(const MappedFile &) = delete;
+
+    const uint8_t *data() const {
+        return data_;
+    }
+    size_t size() const {
+        return size_;
+    }
+
+private:
+    const uint8_t *data_ = nullptr;
+    size_t size_ = 0;
+};
+
+}  // namespace minilm
+
+#endif

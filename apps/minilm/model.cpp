@@ -1,0 +1,112 @@
+#include "model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace minilm {
+
+namespace {
+
+/** Floats, rounded up so that whatever follows starts a cache line. */
+size_t aligned(size_t count) {
+    constexpr size_t line = 64 / sizeof(float);
+    return (count + line - 1) / line * line;
+}
+
+size_t arena_size(const Config &c, int panel) {
+    const auto linear = [&](int n, int k) {
+        return aligned(packed_size(n, k, panel)) + aligned(size_t(n));
+    };
+    const size_t norm = 2 * aligned(size_t(c.hidden));
+    const size_t layer = linear(3 * c.hidden, c.hidden) + linear(c.hidden, c.hidden) +
+                         linear(c.intermediate, c.hidden) + linear(c.hidden, c.intermediate) +
+                         2 * norm;
+    return size_t(c.layers) * layer + norm +
+           aligned(size_t(c.max_positions) * size_t(c.hidden));
+}
+
+}  // namespace
+
+Model::Model(const std::string &model_directory, const Config &config, int panel)
+    : config_(config), file_(model_directory + "/model.safetensors"),
+      arena_(arena_size(config, panel)) {
+    const int hidden = config.hidden;
+    word_embeddings_ =
+        file_.floats("embeddings.word_embeddings.weight", {config.vocabulary, hidden});
+
+    const FloatTensor positions =
+        file_.floats("embeddings.position_embeddings.weight", {config.max_positions, hidden});
+    const FloatTensor types =
+        file_.floats("embeddings.token_type_embeddings.weight", {config.token_types, hidden});
+    float *sums = take(size_t(config.max_positions) * size_t(hidden));
+    for (int p = 0; p < config.max_positions; p++) {
+        for (int i = 0; i < hidden; i++) {
+            const size_t at = size_t(p) * size_t(hidden) + size_t(i);
+            sums[at] = positions.data[at] + types.data[i];
+        }
+    }
+    positions_ = sums;
+    embedding_norm_ = read_norm("embeddings.LayerNorm");
+
+    for (int l = 0; l < config.layers; l++) {
+        const std::string at = fmt::format("encoder.layer.{}.", l);
+        const std::string self = at + "attention.self.";
+        Layer layer;
+        layer.qkv = read_linear({self + "query", self + "key", self + "value"}, hidden, hidden, panel);
+        layer.attention_output = read_linear({at + "attention.output.dense"}, hidden, hidden, panel);
+        layer.attention_norm = read_norm(at + "attention.output.LayerNorm");
+        layer.up = read_linear({at + "intermediate.dense"}, config.intermediate, hidden, panel);
+        layer.down = read_linear({at + "output.dense"}, hidden, config.intermediate, panel);
+        layer.output_norm = read_norm(at + "output.LayerNorm");
+        layers_.push_back(layer);
+    }
+}
+
+float *Model::take(size_t count) {
+    const size_t at = arena_used_;
+    arena_used_ += aligned(count);
+    if (arena_used_ > arena_.capacity()) {
+        throw std::logic_error("minilm: the weights' arena is too small");
+    }
+    return arena_.data() + at;
+}
+
+const float *Model::vector_of(const std::string &name, int n) {
+    const FloatTensor values = file_.floats(name, {n});
+    float *copy = take(size_t(n));
+    std::copy_n(values.data, n, copy);
+    return copy;
+}
+
+Norm Model::read_norm(const std::string &prefix) {
+    Norm norm;
+    norm.weight = vector_of(prefix + ".weight", config_.hidden);
+    norm.bias = vector_of(prefix + ".bias", config_.hidden);
+    return norm;
+}
+
+Linear Model::read_linear(const std::vector<std::string> &prefixes, int n_each, int k, int panel) {
+    Linear linear;
+    linear.n = n_each * int(prefixes.size());
+    linear.k = k;
+    linear.panel = panel;
+    const size_t size = packed_size(linear.n, k, panel);
+    float *packed = take(size);
+    float *bias = take(size_t(linear.n));
+    std::fill_n(packed, size, 0.0f);
+    int first = 0;
+    for (const std::string &prefix : prefixes) {
+        const FloatTensor weight = file_.floats(prefix + ".weight", {n_each, k});
+        pack_rows(weight.data, n_each, k, first, panel, packed);
+        const FloatTensor values = file_.floats(prefix + ".bias", {n_each});
+        std::copy_n(values.data, n_each, bias + first);
+        first += n_each;
+    }
+    linear.packed = packed;
+    linear.bias = bias;
+    return linear;
+}
+
+}  // namespace minilm

@@ -1,0 +1,34 @@
+#ifndef MINILM_PACK_H
+#define MINILM_PACK_H
+
+/** \file
+ * GEMM weights in panels: the micro-kernel reads one panel from end to end.
+ */
+
+#include <cstddef>
+
+namespace minilm {
+
+/** Columns of a panel. The kernels' schedules fix it: three vectors of AVX-512. */
+#ifdef MINILM_PANEL
+constexpr int default_panel = MINILM_PANEL;
+#else
+constexpr int default_panel = 48;
+#endif
+
+inline int panel_count(int n, int panel) {
+    return (n + panel - 1) / panel;
+}
+
+inline size_t packed_size(int n, int k, int panel) {
+    return size_t(panel_count(n, panel)) * size_t(k) * size_t(panel);
+}
+
+/** Put a torch Linear weight of `rows` rows [rows][k] at column `first` of packed
+ * panels: element (column, k) goes to packed[column / panel][k][column % panel].
+ * Several calls with rising `first` concatenate weights horizontally. */
+void pack_rows(const float *weight, int rows, int k, int first, int panel, float *packed);
+
+}  // namespace minilm
+
+#endif

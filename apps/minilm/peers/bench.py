@@ -1,0 +1,385 @@
+"""Times the sentence encoder of Halyard against torch, torch.compile, onnxruntime and OpenVINO.
+
+    python bench.py --model DIR --threads 1 --cases 1x16,32x128,32xnatural \
+        --peers torch,compile,onnxruntime,openvino --halyard "minilm --serve-bench" --json OUT
+
+A case "BxS" is a batch of B rows of exactly S tokens, all of them attended; "Bxnatural" is the
+first B lines of ../data/sentences.txt, padded to the longest, with the attention mask. Token ids
+go in, normalised embeddings come out: tokenization is not timed.
+Token i of a BxS batch (i counts through the whole batch, row by row) is 1000 + i * 7919 % 20000,
+except that each row begins with 101 and ends with 102.
+
+Every contestant is a process of its own, so that no thread pool meets another, and only one of
+them has work at a time. They take turns, in an order that rotates every round, so that a slow
+spell of the machine falls on all of them. A contestant reads lines from stdin and answers each
+with one line on stdout:
+
+    run CASE SECONDS  ->  {"case": .., "seconds_min": .., "seconds_median": .., "runs": N}
+
+Whatever it prepares for a case (compiling, packing, warming up) it does at the case's first
+request, untimed. "sample" (optional) holds the first values of the last row's embedding; samples
+that differ are an error. "variant" (optional) says which of several forms it found the fastest.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SENTENCES = os.path.join(HERE, "..", "data", "sentences.txt")
+PEERS = ("torch", "compile", "onnxruntime", "openvino")
+
+
+# ---- inputs -------------------------------------------------------------------------------
+
+def make_input(case, model):
+    """(ids, mask) as int64 arrays; mask is None where every token counts."""
+    import numpy as np
+    batch, tokens = case.split("x")
+    batch = int(batch)
+    if tokens == "natural":
+        # The data's own record of the token ids would do too; this way it is not needed.
+        from tokenizers import Tokenizer
+        tokenizer = Tokenizer.from_file(os.path.join(find_model(model), "tokenizer.json"))
+        tokenizer.enable_truncation(max_length=256)
+        tokenizer.no_padding()
+        with open(SENTENCES, encoding="utf-8", newline="\n") as f:
+            rows = [tokenizer.encode(s).ids for s in f.read().split("\n")[:batch]]
+        longest = max(map(len, rows))
+        ids = np.array([r + [0] * (longest - len(r)) for r in rows], np.int64)
+        mask = np.array([[1] * len(r) + [0] * (longest - len(r)) for r in rows], np.int64)
+        return ids, mask
+    tokens = int(tokens)
+    ids = (1000 + np.arange(batch * tokens, dtype=np.int64) * 7919 % 20000).reshape(batch, tokens)
+    ids[:, 0] = 101
+    ids[:, -1] = 102
+    return ids, None
+
+
+def find_model(path):
+    for folder, _, files in os.walk(path):
+        if "model.safetensors" in files:
+            return folder
+    sys.exit(f"no model.safetensors in or below {path}")
+
+
+# ---- the peers ----------------------------------------------------------------------------
+# prepare(case) leaves a dict of variants in self.variants: name -> function without arguments that
+# returns the embeddings. The worker times each briefly and goes on with the fastest.
+
+class Torch:
+    def __init__(self, args):
+        import torch
+        self.torch = torch
+        torch.set_num_threads(args.threads)
+        sys.path.insert(0, HERE)
+        import bert
+        self.model_path = args.model
+        self.model = bert.Bert(bert.load_weights(args.model)).eval()
+
+    def about(self):
+        t = self.torch
+        return f"torch {t.__version__}, {t.backends.cpu.get_cpu_capability()}, {t.get_num_threads()} threads"
+
+    def call(self, model, case):
+        torch = self.torch
+        ids, mask = make_input(case, self.model_path)
+        inputs = [torch.from_numpy(a) for a in (ids, mask) if a is not None]
+
+        def run():
+            with torch.inference_mode():
+                return model(*inputs).numpy()
+        return run
+
+    def prepare(self, case):
+        return {"eager": self.call(self.model, case)}
+
+
+class Compile(Torch):
+    def __init__(self, args):
+        super().__init__(args)
+        import torch._inductor.config as config
+        # Freezing makes the weights constants, which inductor then packs ahead of the calls.
+        config.freezing = True
+
+    def call(self, model, case):
+        torch = self.torch
+        ids, mask = make_input(case, self.model_path)
+        inputs = [torch.from_numpy(a) for a in (ids, mask) if a is not None]
+
+        def run():
+            with torch.no_grad():  # freezing is for no_grad
+                return model(*inputs).numpy()
+        run()
+        return run
+
+    def prepare(self, case):
+        torch = self.torch
+        torch._dynamo.reset()
+        variants = {"freezing": self.call(torch.compile(self.model, dynamic=False), case)}
+        return variants
+
+
+class Onnxruntime:
+    def __init__(self, args):
+        import onnxruntime
+        self.ort = onnxruntime
+        self.args = args
+
+    def about(self):
+        return f"onnxruntime {self.ort.__version__}"
+
+    def session(self, path, threads):
+        options = self.ort.SessionOptions()
+        options.graph_optimization_level = self.ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Threads spin inside a call, where it is faster, and not after it, where others run.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        return self.ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+    def prepare(self, case):
+        ids, mask = make_input(case, self.args.model)
+        feed = {"ids": ids} if mask is None else {"ids": ids, "mask": mask}
+        variants = {}
+        for name in ("plain", "fused"):
+            path = os.path.join(self.args.onnx, f"{case}-{name}.onnx")
+            if not os.path.exists(path):
+                continue
+            session = self.session(path, self.args.threads)
+            variants[name] = lambda session=session: session.run(None, feed)[0]
+        return variants
+
+
+class Openvino:
+    def __init__(self, args):
+        import openvino
+        self.openvino = openvino
+        self.core = openvino.Core()
+        self.args = args
+
+    def about(self):
+        return f"openvino {self.openvino.__version__}, {self.core.get_property('CPU', 'FULL_DEVICE_NAME')}"
+
+    def prepare(self, case):
+        ids, mask = make_input(case, self.args.model)
+        inputs = [a for a in (ids, mask) if a is not None]
+        variants = {}
+        for name in ("plain", "sdpa"):
+            model = self.core.read_model(os.path.join(self.args.onnx, f"{case}-{name}.onnx"))
+            compiled = self.core.compile_model(model, "CPU", {
+                "INFERENCE_PRECISION_HINT": "f32",  # else it may choose bf16 where the CPU has it
+                "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_NUM_THREADS": self.args.threads,
+                "NUM_STREAMS": 1,
+            })
+            request = compiled.create_infer_request()
+            # shared_memory: neither input nor output is copied by the binding
+            for i, a in enumerate(inputs):
+                request.set_input_tensor(i, self.openvino.Tensor(a, shared_memory=True))
+            output = request.get_output_tensor(0)
+
+            def run(request=request, output=output, inputs=inputs, compiled=compiled):
+                request.infer()
+                return output.data
+            variants[name] = run
+        return variants
+
+
+def export(args):
+    """Writes CASE-plain.onnx, CASE-sdpa.onnx and CASE-fused.onnx, of static shapes, to args.onnx.
+
+    In a process of its own, so that onnxruntime's and OpenVINO's workers hold no torch."""
+    import torch
+    sys.path.insert(0, HERE)
+    import bert
+    weights = bert.load_weights(args.model)
+    for case in args.cases.split(","):
+        inputs = [torch.from_numpy(a) for a in make_input(case, args.model) if a is not None]
+        for name in ("plain", "sdpa"):
+            path = os.path.join(args.onnx, f"{case}-{name}.onnx")
+            # dynamo=False: the exporter that needs no onnxscript
+            torch.onnx.export(bert.Bert(weights, spelled=name == "plain").eval(), tuple(inputs), path,
+                              input_names=["ids", "mask"][:len(inputs)], output_names=["embedding"],
+                              opset_version=17, dynamo=False)
+        from onnxruntime.transformers import optimizer
+        fused = optimizer.optimize_model(os.path.join(args.onnx, f"{case}-plain.onnx"), model_type="bert",
+                                         num_heads=bert.HEADS, hidden_size=bert.WIDTH, opt_level=1)
+        print(case, fused.get_fused_operator_statistics(), file=sys.stderr)
+        fused.save_model_to_file(os.path.join(args.onnx, f"{case}-fused.onnx"))
+
+
+# ---- a worker -----------------------------------------------------------------------------
+
+def time_runs(run, seconds):
+    times = []
+    end = time.perf_counter() + seconds
+    while len(times) < 3 or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def serve(args):
+    # What libraries print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    peer = {"torch": Torch, "compile": Compile, "onnxruntime": Onnxruntime, "openvino": Openvino}[args.worker](args)
+    ready = {}
+    for line in sys.stdin:
+        words = line.split()
+        if words[0] == "about":
+            answer = {"about": peer.about()}
+        else:
+            case, seconds = words[1], float(words[2])
+            if case not in ready:
+                variants = peer.prepare(case)
+                trial = {name: min(time_runs(run, 0.3)) for name, run in variants.items()}
+                best = min(trial, key=trial.get)
+                print(args.worker, case, {k: f"{1e3 * v:.2f} ms" for k, v in trial.items()}, file=sys.stderr)
+                ready.clear()  # one case at a time: each may hold packed weights of its own
+                ready[case] = best, variants[best]
+            best, run = ready[case]
+            run()  # the caches hold another contestant's data
+            times = time_runs(run, seconds)
+            answer = {"case": case, "seconds_min": min(times), "seconds_median": statistics.median(times),
+                      "runs": len(times), "variant": best, "sample": [float(v) for v in run()[-1][:8]]}
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+# ---- the contest --------------------------------------------------------------------------
+
+class Contestant:
+    def __init__(self, name, command, threads):
+        self.name = name
+        env = dict(os.environ)
+        env.update({
+            "OMP_NUM_THREADS": str(threads),
+            "MKL_NUM_THREADS": str(threads),
+            # Idle threads sleep: another contestant is running.
+            "OMP_WAIT_POLICY": "passive",
+            # Large buffers are kept rather than returned to the system and faulted in every call.
+            "MALLOC_MMAP_MAX_": "0",
+            "MALLOC_TRIM_THRESHOLD_": "17179869184",
+            # torch.compile: no pool of compiler processes left behind
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        })
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            sys.exit(f"{self.name} ended without an answer to '{line}'")
+        return json.loads(answer)
+
+    def stop(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def contest(args):
+    cases = args.cases.split(",")
+    peers = [p for p in args.peers.split(",") if p]
+    unknown = set(peers) - set(PEERS)
+    if unknown:
+        sys.exit(f"no such peer: {', '.join(unknown)}")
+    with tempfile.TemporaryDirectory() as folder:
+        if not args.onnx:
+            args.onnx = folder
+        common = [sys.executable, os.path.abspath(__file__), "--model", args.model, "--threads", str(args.threads),
+                  "--onnx", args.onnx]
+        if {"onnxruntime", "openvino"} & set(peers):
+            missing = [c for c in cases if not os.path.exists(os.path.join(args.onnx, f"{c}-fused.onnx"))]
+            if missing:
+                subprocess.run(common + ["--export", "--cases", ",".join(missing)], check=True)
+        contestants = [Contestant(p, common + ["--worker", p], args.threads) for p in peers]
+        for p in contestants:
+            print(p.ask("about")["about"])
+        own = []
+        for schedule, command in (("fused", args.halyard), ("unfused", args.halyard_unfused)):
+            if command:
+                name = "halyard" if schedule == "fused" else "halyard-unfused"
+                own.append((name, schedule))
+                contestants.append(Contestant(name, shlex.split(command), args.threads))
+
+        records = []
+        wrong = False
+        print(f"{'case':<12}{'contestant':<18}{'min ms':>10}{'median ms':>11}{'runs':>7}  variant", flush=True)
+        for case in cases:
+            answers = {c.name: [] for c in contestants}
+            for r in range(args.rounds):
+                turn = r % len(contestants)
+                for c in contestants[turn:] + contestants[:turn]:
+                    # A trial round prepares everyone, so that no compilation falls between timings.
+                    if r == 0:
+                        c.ask(f"run {case} 0")
+                for c in contestants[turn:] + contestants[:turn]:
+                    answers[c.name].append(c.ask(f"run {case} {args.seconds / args.rounds}"))
+            least = {n: min(a["seconds_min"] for a in all_) for n, all_ in answers.items()}
+            median = {n: statistics.median(a["seconds_median"] for a in all_) for n, all_ in answers.items()}
+            for n, all_ in answers.items():
+                print(f"{case:<12}{n:<18}{1e3 * least[n]:>10.3f}{1e3 * median[n]:>11.3f}"
+                      f"{sum(a['runs'] for a in all_):>7}  {all_[0].get('variant', '')}", flush=True)
+            samples = {n: all_[-1]["sample"] for n, all_ in answers.items() if "sample" in all_[-1]}
+            for n, s in samples.items():
+                off = max(abs(a - b) for a, b in zip(s, next(iter(samples.values()))))
+                if not off < 1e-4:
+                    wrong = True
+                    print(f"WRONG: {n} differs from {next(iter(samples))} by {off:g} in {case}")
+            # Without our own program: the peers alone, and no ratio. A ratio above 1: we are faster.
+            for name, schedule in own or [(None, None)]:
+                for p in peers:
+                    records.append({
+                        "op": "minilm", "shape": case, "type": "f32", "target": "host", "schedule": schedule,
+                        "threads": args.threads, "seconds": least.get(name), "seconds_median": median.get(name),
+                        "peer": p, "peer_variant": answers[p][0].get("variant"),
+                        "peer_seconds": least[p], "peer_seconds_median": median[p],
+                        "ratio": least[p] / least[name] if name else None})
+        for c in contestants:
+            c.stop()
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(records, f, indent=1)
+            f.write("\n")
+    return 1 if wrong else 0
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--model", required=True, help="a folder that holds model.safetensors, at any depth")
+    args.add_argument("--threads", type=int, default=1)
+    args.add_argument("--cases", default="1x16,1x64,1x256,32x64,32x128,32xnatural")
+    args.add_argument("--peers", default=",".join(PEERS))
+    args.add_argument("--halyard", help="our program's command, which answers the same lines")
+    args.add_argument("--halyard-unfused", help="the same with the other schedules")
+    args.add_argument("--seconds", type=float, default=2, help="for each case and contestant, over all rounds")
+    args.add_argument("--rounds", type=int, default=4)
+    args.add_argument("--json", help="where the records go")
+    args.add_argument("--onnx", help="a folder to keep the exported models in (default: a temporary one)")
+    args.add_argument("--worker", choices=PEERS, help=argparse.SUPPRESS)
+    args.add_argument("--export", action="store_true", help=argparse.SUPPRESS)
+    args = args.parse_args()
+    if args.worker:
+        serve(args)
+    elif args.export:
+        export(args)
+    else:
+        sys.exit(contest(args))
+
+
+if __name__ == "__main__":
+    main()

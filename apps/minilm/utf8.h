@@ -1,0 +1,25 @@
+#ifndef MINILM_UTF8_H
+#define MINILM_UTF8_H
+
+/** \file
+ * UTF-8 in and out. What is not UTF-8 reads as U+FFFD.
+ */
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace minilm {
+
+constexpr char32_t replacement_character = 0xFFFD;
+
+/** The code point at text[*position], which moves behind it. A broken sequence
+ * gives one U+FFFD for its longest valid beginning, as Unicode recommends and
+ * as Python's decode(errors="replace") does. */
+char32_t decode_utf8(std::string_view text, size_t *position);
+
+void append_utf8(char32_t c, std::string *text);
+
+}  // namespace minilm
+
+#endif

@@ -1,0 +1,139 @@
+// Scaled dot-product attention: out = softmax(scale * q k^T + mask) v, for each head.
+// Vaswani et al. 2017; grouped queries: Ainslie et al. 2023. A query that may see no key gives zeros.
+//
+// Keys are cut into blocks of `key_block` (index kb), so that a schedule decides by compute_at
+// whether scores exist for all keys, for a strip of queries, or for one block (Dao et al. 2022).
+
+#include <Halide.h>
+
+#include "math/elements.h"
+#include "math/exp.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+enum class SoftmaxForm { kTwoPass, kOnline };
+enum class Mask { kNone, kAdditive, kPadding };
+
+class Attention : public Generator<Attention> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<int> key_block{"key_block", 64};
+    /** two_pass: the maximum over all keys first. online: running maximum and rescaled accumulator,
+     * so that a block of scores is needed only once (Milakov and Gimelshein 2018). */
+    GeneratorParam<SoftmaxForm> softmax{
+        "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"online", SoftmaxForm::kOnline}}};
+    /** additive: mask [keys, queries], added to the scaled scores of every head. padding: lengths
+     * [batch], keys from there on do not count. */
+    GeneratorParam<Mask> mask{
+        "mask", Mask::kNone, {{"none", Mask::kNone}, {"additive", Mask::kAdditive}, {"padding", Mask::kPadding}}};
+    /** Key j counts for query i where j <= i + (keys - queries). */
+    GeneratorParam<bool> causal{"causal", false};
+
+    Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
+    Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
+    Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
+    Input<float> scale{"scale"};
+    Input<Buffer<>> *mask_in = nullptr;
+    Input<Buffer<>> *lengths = nullptr;
+    Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
+
+    void configure() {
+        q.set_type(storage_type(type));
+        k.set_type(type);
+        v.set_type(type);
+        out.set_type(type);
+        if (mask == Mask::kAdditive) {
+            mask_in = add_input<Buffer<>>("mask", type, 2);
+        } else if (mask == Mask::kPadding) {
+            lengths = add_input<Buffer<>>("lengths", Int(32), 1);
+        }
+    }
+
+    void generate() {
+        const int block = key_block;
+        const Expr keys = k.dim(1).extent(), blocks = (keys + (block - 1)) / block;
+        const Expr ninf = Float(32).min();
+        const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
+        const Expr key = kb * block + j;
+
+        // The blocks of k and v in f32; k turned so that neighbours in memory are keys.
+        k_t(j, d, kb, hk, n) = load_f32(k(d, min(key, keys - 1), hk, n));
+        v_f(d, j, kb, hk, n) = select(key < keys, load_f32(v(d, min(key, keys - 1), hk, n)), 0.0f);
+        q_f(d, i, h, n) = load_f32(q(d, i, h, n)) * scale;
+
+        RDom r(0, q.dim(0).extent(), "depth");
+        scores(j, i, kb, h, n) += q_f(r, i, h, n) * k_t(j, r, kb, h / group, n);
+
+        Expr limit = keys;
+        if (mask == Mask::kPadding) {
+            limit = min(limit, (*lengths)(n));
+        }
+        if (causal) {
+            limit = min(limit, i + (keys - q.dim(1).extent()) + 1);
+        }
+        Expr s = scores(j, i, kb, h, n);
+        if (mask == Mask::kAdditive) {
+            s = s + load_f32((*mask_in)(min(key, keys - 1), i));
+        }
+        logits(j, i, kb, h, n) = select(key < limit, s, ninf);
+
+        // Blocks past the causal limit of a query add nothing; saying so lets loops over them be cut.
+        const auto visible = [&](const Expr &b) {
+            return causal ? b * block <= i + (keys - q.dim(1).extent()) : Internal::const_true();
+        };
+        const auto finite = [&](const Expr &m) { return select(m == ninf, 0.0f, m); };
+
+        if (softmax == SoftmaxForm::kTwoPass) {
+            RDom rm({{0, block}, {0, blocks}}, "key");
+            rm.where(visible(rm.y));
+            row_max(i, h, n) = ninf;
+            row_max(i, h, n) = max(row_max(i, h, n), logits(rm.x, i, rm.y, h, n));
+            p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, h, n)));
+            RDom rs({{0, block}, {0, blocks}}, "key");
+            rs.where(visible(rs.y));
+            row_sum(i, h, n) += p(rs.x, i, rs.y, h, n);
+            RDom rv({{0, block}, {0, blocks}}, "key");
+            rv.where(visible(rv.y));
+            acc(d, i, h, n) += p(rv.x, i, rv.y, h, n) * v_f(d, rv.x, rv.y, h / group, n);
+        } else {
+            RDom rj(0, block, "key");
+            block_max(i, kb, h, n) = ninf;
+            block_max(i, kb, h, n) = max(block_max(i, kb, h, n), logits(rj, i, kb, h, n));
+            // The maximum up to and with block kb, as a history: Halide's sliding window keeps two.
+            RDom rp(0, blocks, "block");
+            rp.where(rp <= kb);
+            row_max(i, kb, h, n) = ninf;
+            row_max(i, kb, h, n) = max(row_max(i, kb, h, n), block_max(i, rp, h, n));
+            p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, kb, h, n)));
+            alpha(i, kb, h, n) =
+                select(kb > 0, exp_f32(row_max(i, max(kb - 1, 0), h, n) - finite(row_max(i, kb, h, n))), 0.0f);
+            block_sum(i, kb, h, n) += p(rj, i, kb, h, n);
+            pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_f(d, rj, kb, h / group, n);
+            RDom rb(0, blocks, "block");
+            rb.where(visible(rb));
+            row_sum(i, h, n) = 0.0f;
+            row_sum(i, h, n) = row_sum(i, h, n) * alpha(i, rb, h, n) + block_sum(i, rb, h, n);
+            acc(d, i, h, n) = 0.0f;
+            acc(d, i, h, n) = acc(d, i, h, n) * alpha(i, rb, h, n) + pv(d, i, rb, h, n);
+        }
+        inv_sum(i, h, n) = reciprocal(row_sum(i, h, n));
+        out(d, i, h, n) = store_as(type, acc(d, i, h, n) * inv_sum(i, h, n));
+    }
+
+private:
+    static Expr reciprocal(const Expr &sum) {
+        return select(sum == 0.0f, 0.0f, 1.0f / sum);
+    }
+
+    Var d{"d"}, i{"i"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Func k_t{"k_t"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
+        row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
+    Func block_max{"block_max"}, alpha{"alpha"}, block_sum{"block_sum"}, pv{"pv"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(Attention, attention)

@@ -1,0 +1,34 @@
+#ifndef HALYARD_MATH_ELEMENTS_H
+#define HALYARD_MATH_ELEMENTS_H
+
+/** \file
+ * Element types. Storage is f32, f16 or bf16; everything in between is f32.
+ */
+
+#include <sstream>
+
+#include <Halide.h>
+
+namespace halyard {
+
+inline Halide::Expr load_f32(const Halide::Expr &stored) {
+    return Halide::cast<float>(stored);
+}
+
+inline Halide::Expr store_as(Halide::Type type, const Halide::Expr &value) {
+    return Halide::cast(type, value);
+}
+
+/** Fails where `type` is none of the storage types. */
+inline Halide::Type storage_type(const Halide::Type &type) {
+    if (type != Halide::Float(32) && type != Halide::Float(16) && type != Halide::BFloat(16)) {
+        std::ostringstream message;
+        message << "type is float32, float16 or bfloat16, not " << type;
+        throw Halide::CompileError(message.str());
+    }
+    return type;
+}
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,392 @@
+#include "binding.h"
+
+#include <new>
+
+namespace halyard {
+
+using namespace Halide;
+using Internal::Dim;
+
+namespace {
+
+const char *const kMetatable = "halyard.handle";
+const char *const kBindingKey = "halyard.binding";
+
+bool word_applies(const Word &w, const Handle &h) {
+    if (w.on == h.kind) {
+        return true;
+    }
+    if (w.on == Handle::kStage) {
+        if (h.kind == Handle::kFunc) {
+            return true;
+        }
+        // Words whose first argument is a loop can be said of the loop itself.
+        const auto specs = parse_arg_specs(w.args);
+        return h.kind == Handle::kLoop && !specs.empty() && specs[0].kind.compare(0, 4, "loop") == 0 &&
+               specs[0].kind != "loops";
+    }
+    return false;
+}
+
+std::vector<Dim> dims_of(const Handle &h) {
+    if (h.kind == Handle::kDimension || h.kind == Handle::kExpr) {
+        return {};
+    }
+    const Stage s = h.stage ? *h.stage : stage_of(h.func, h.stage_index);
+    return s.get_schedule().dims();
+}
+
+}  // namespace
+
+const char *kind_name(Handle::Kind kind) {
+    switch (kind) {
+    case Handle::kFunc: return "Func";
+    case Handle::kStage: return "Stage";
+    case Handle::kLoop: return "Loop";
+    case Handle::kDimension: return "Dimension";
+    default: return "Expr";
+    }
+}
+
+Stage Call::stage() const {
+    return self.stage ? *self.stage : stage_of(self.func, self.stage_index);
+}
+
+VarOrRVar Call::loop(size_t arg, size_t i) const {
+    const LoopName &l = args[arg].loops[i];
+    return VarOrRVar(unqualified(l.halide), l.is_rvar);
+}
+
+std::vector<VarOrRVar> Call::loops(size_t arg) const {
+    std::vector<VarOrRVar> result;
+    for (size_t i = 0; i < args[arg].loops.size(); i++) {
+        result.push_back(loop(arg, i));
+    }
+    return result;
+}
+
+Var Call::dim(size_t arg) const {
+    return Var(args[arg].texts[0]);
+}
+
+std::string Call::new_loop(size_t arg, const std::string &base) {
+    if (arg < args.size() && args[arg].present) {
+        return args[arg].text;
+    }
+    const auto taken = [&](const std::string &name) {
+        for (const auto &l : loops_of(stage())) {
+            if (l.name == name) {
+                return true;
+            }
+        }
+        return false;
+    };
+    std::string name = base;
+    for (int n = 2; taken(name); n++) {
+        name = base + std::to_string(n);
+    }
+    return name;
+}
+
+void Call::push_loop(const std::string &plain) {
+    for (const auto &l : loops_of(stage())) {
+        if (l.name == plain) {
+            Handle h = self;
+            h.kind = Handle::kLoop;
+            h.stage = stage();
+            h.loop = l;
+            binding.push(L, std::move(h));
+            results = results < 0 ? 1 : results + 1;
+            return;
+        }
+    }
+    fail("made no loop \"" + plain + "\"");
+}
+
+void Call::push_func(const Func &f, const std::string &name) {
+    Handle h;
+    h.kind = Handle::kFunc;
+    h.func = f;
+    h.func_name = binding.view().add(f, name);
+    binding.push(L, std::move(h));
+    results = 1;
+}
+
+void Call::push_stage(const Stage &s, int index) {
+    Handle h = self;
+    h.kind = Handle::kStage;
+    h.stage = s;
+    h.stage_index = index;
+    binding.push(L, std::move(h));
+    results = 1;
+}
+
+void Call::push_expr(const Expr &e) {
+    Handle h;
+    h.kind = Handle::kExpr;
+    h.expr = e;
+    binding.push(L, std::move(h));
+    results = 1;
+}
+
+void Call::push_dimension(int d) {
+    Handle h = self;
+    h.kind = Handle::kDimension;
+    h.dimension = d;
+    binding.push(L, std::move(h));
+    results = 1;
+}
+
+void Call::fail(const std::string &message, const std::string &hint) const {
+    Diagnostic d;
+    d.word = binding.current_word() ? binding.current_word()->name : "";
+    d.message = message;
+    d.hint = hint;
+    binding.host().raise(std::move(d));
+}
+
+Binding::Binding(LuaHost &host, PipelineView &view)
+    : host_(host), view_(view) {
+    host_.protect([this](lua_State *L) {
+        lua_pushlightuserdata(L, this);
+        lua_setfield(L, LUA_REGISTRYINDEX, kBindingKey);
+        luaL_newmetatable(L, kMetatable);
+        lua_pushcfunction(L, index_handle);
+        lua_setfield(L, -2, "__index");
+        lua_pushcfunction(L, [](lua_State *L) -> int {
+            static_cast<Handle *>(lua_touserdata(L, 1))->~Handle();
+            return 0;
+        });
+        lua_setfield(L, -2, "__gc");
+        lua_pushcfunction(L, describe);
+        lua_setfield(L, -2, "__tostring");
+        const char *operators[] = {"__add", "__sub", "__mul", "__idiv", "__mod"};
+        for (int i = 0; i < 5; i++) {
+            lua_pushinteger(L, i);
+            lua_pushcclosure(L, arithmetic, 1);
+            lua_setfield(L, -2, operators[i]);
+        }
+    });
+}
+
+Binding &Binding::of(lua_State *L) {
+    lua_getfield(L, LUA_REGISTRYINDEX, kBindingKey);
+    auto *b = static_cast<Binding *>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    return *b;
+}
+
+void Binding::push(lua_State *L, Handle handle) {
+    void *memory = lua_newuserdatauv(L, sizeof(Handle), 0);
+    new (memory) Handle(std::move(handle));
+    luaL_setmetatable(L, kMetatable);
+}
+
+Handle *Binding::handle_at(lua_State *L, int index) {
+    return static_cast<Handle *>(luaL_testudata(L, index, kMetatable));
+}
+
+void Binding::push_funcs(lua_State *L) {
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushcfunction(L, index_funcs);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, [](lua_State *L) -> int {
+        Diagnostic d;
+        d.message = "the Funcs of the algorithm cannot be replaced";
+        LuaHost::of(L).raise(std::move(d));
+    });
+    lua_setfield(L, -2, "__newindex");
+    lua_setmetatable(L, -2);
+}
+
+int Binding::index_funcs(lua_State *L) {
+    Binding &b = of(L);
+    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    // k:has "bias" asks for a stage that only some variants of the algorithm have.
+    if (name == "has") {
+        lua_pushcfunction(L, [](lua_State *L) -> int {
+            lua_pushboolean(L, of(L).view_.funcs().count(luaL_checkstring(L, 2)) > 0);
+            return 1;
+        });
+        return 1;
+    }
+    const auto entry = b.view_.funcs().find(name);
+    if (entry != b.view_.funcs().end()) {
+        Handle h;
+        h.func = Func(entry->second.function);
+        h.func_name = name;
+        h.parameter = entry->second.parameter;
+        b.push(L, std::move(h));
+        return 1;
+    }
+    const auto scalar = b.view_.scalars().find(name);
+    if (scalar != b.view_.scalars().end()) {
+        Handle h;
+        h.kind = Handle::kExpr;
+        h.expr = Internal::Variable::make(scalar->second.type(), name, scalar->second);
+        b.push(L, std::move(h));
+        return 1;
+    }
+    std::vector<std::string> names = b.view_.names();
+    for (const auto &s : b.view_.scalars()) {
+        names.push_back(s.first);
+    }
+    Diagnostic d;
+    d.message = "there is no Func \"" + name + "\" in this algorithm; there are " + quoted_list(names);
+    d.hint = did_you_mean(name, names);
+    b.host_.raise(std::move(d));
+}
+
+int Binding::index_handle(lua_State *L) {
+    Binding &b = of(L);
+    const Handle *h = handle_at(L, 1);
+    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    std::vector<std::string> names;
+    for (const Word &w : words()) {
+        if (!word_applies(w, *h)) {
+            continue;
+        }
+        if (name == w.name) {
+            lua_pushlightuserdata(L, const_cast<Word *>(&w));
+            lua_pushcclosure(L, call_word, 1);
+            return 1;
+        }
+        names.emplace_back(w.name);
+    }
+    Diagnostic d;
+    d.word = name;
+    std::string elsewhere;
+    for (const Word &w : words()) {
+        if (name == w.name) {
+            elsewhere = kind_name(w.on);
+        }
+    }
+    d.message = elsewhere.empty() ? "there is no such word for a " + std::string(kind_name(h->kind))
+                                  : "is a word of a " + elsewhere + ", not of a " + kind_name(h->kind);
+    d.hint = elsewhere.empty() ? did_you_mean(name, names) : "";
+    if (d.hint.empty() && elsewhere.empty()) {
+        d.hint = std::string("the words of a ") + kind_name(h->kind) + " are " + quoted_list(names);
+    }
+    b.host_.raise(std::move(d));
+}
+
+int Binding::call_word(lua_State *L) {
+    Binding &b = of(L);
+    const auto *word = static_cast<const Word *>(lua_touserdata(L, lua_upvalueindex(1)));
+    const Handle *self = handle_at(L, 1);
+    if (!self || !word_applies(*word, *self)) {
+        Diagnostic d;
+        d.word = word->name;
+        d.message = "is called without the Func, stage or loop that it is for";
+        d.hint = std::string("write a colon: k.y:") + word->name + "(...)";
+        b.host_.raise(std::move(d));
+    }
+    // Keep a copy: the word may free what the handle refers to.
+    const Handle receiver = *self;
+    Call call{b, L, receiver, {}, -1};
+    b.current_ = word;
+    const bool implied = receiver.kind == Handle::kLoop;
+    call.args = read_arguments(b, L, *word, receiver, implied ? &receiver.loop : nullptr);
+    if (implied) {
+        bool exists = false;
+        for (const auto &l : loops_of(call.stage())) {
+            exists = exists || l.halide == receiver.loop.halide;
+        }
+        if (!exists) {
+            call.fail("the loop \"" + receiver.loop.name + "\" of " + receiver.func_name +
+                      " is no more: it was split, fused or renamed");
+        }
+    }
+    const std::vector<Dim> before = dims_of(receiver);
+    std::string problem;
+    try {
+        word->apply(call);
+    } catch (const Halide::Error &e) {
+        problem = e.what();
+    }
+    if (!problem.empty()) {
+        call.fail(problem);
+    }
+    b.record(*word, receiver, call.args, before);
+    b.current_ = nullptr;
+    if (call.results < 0) {
+        lua_pushvalue(L, 1);
+        return 1;
+    }
+    return call.results;
+}
+
+void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args,
+                     const std::vector<Dim> &before) {
+    if (self.kind == Handle::kDimension || self.kind == Handle::kExpr || std::string("dim update").find(word.name) !=
+        std::string::npos) {
+        return;
+    }
+    Touch t;
+    host_.where(t.file, t.line);
+    t.word = word.name;
+    t.func = self.func_name;
+    if (word.on == Handle::kStage) {
+        for (const auto &a : args) {
+            for (const auto &l : a.loops) {
+                t.loops.push_back(l.name);
+            }
+        }
+        for (const Dim &d : dims_of(self)) {
+            bool same = false;
+            for (const Dim &old : before) {
+                same = same || (old.var == d.var && old.for_type == d.for_type);
+            }
+            if (!same) {
+                t.loops.push_back(plain_name(d.var));
+            }
+        }
+    }
+    touches_.push_back(t);
+    if (on_word) {
+        on_word(t);
+    }
+}
+
+int Binding::describe(lua_State *L) {
+    const Handle *h = handle_at(L, 1);
+    std::string s = std::string(kind_name(h->kind)) + " " + h->func_name;
+    if (h->kind == Handle::kLoop) {
+        s += "." + h->loop.name;
+    } else if (h->kind == Handle::kStage && h->stage_index > 0) {
+        s += ":update(" + std::to_string(h->stage_index - 1) + ")";
+    }
+    lua_pushstring(L, s.c_str());
+    return 1;
+}
+
+int Binding::arithmetic(lua_State *L) {
+    Binding &b = of(L);
+    Expr operand[2];
+    for (int i = 0; i < 2; i++) {
+        const Handle *h = handle_at(L, i + 1);
+        if (h && h->kind == Handle::kExpr) {
+            operand[i] = h->expr;
+        } else if (lua_isinteger(L, i + 1)) {
+            operand[i] = Expr(int32_t(lua_tointeger(L, i + 1)));
+        } else {
+            Diagnostic d;
+            d.message = "arithmetic works on expressions and integers only";
+            b.host_.raise(std::move(d));
+        }
+    }
+    Handle result;
+    result.kind = Handle::kExpr;
+    switch (lua_tointeger(L, lua_upvalueindex(1))) {
+    case 0: result.expr = operand[0] + operand[1]; break;
+    case 1: result.expr = operand[0] - operand[1]; break;
+    case 2: result.expr = operand[0] * operand[1]; break;
+    case 3: result.expr = operand[0] / operand[1]; break;
+    default: result.expr = operand[0] % operand[1]; break;
+    }
+    b.push(L, std::move(result));
+    return 1;
+}
+
+}  // namespace halyard

@@ -1,0 +1,83 @@
+#ifndef HALYARD_BINDING_H
+#define HALYARD_BINDING_H
+
+/** \file
+ * Binds the words to Lua: handles as userdata, lookup by name, checks, and the record of what
+ * each line of a script did.
+ */
+
+#include <functional>
+
+#include "word.h"
+
+namespace halyard {
+
+/** What a word touched, so that a loop nest can be shown beside the lines that made it. */
+struct Touch {
+    std::string file;
+    int line = 0;
+    std::string word;
+    std::string func;
+    std::vector<std::string> loops;  // plain names; empty where the word places the whole Func
+};
+
+class Binding {
+public:
+    Binding(LuaHost &host, PipelineView &view);
+
+    LuaHost &host() {
+        return host_;
+    }
+    PipelineView &view() {
+        return view_;
+    }
+
+    /** Pushes `k`, the table of Funcs and scalars by name. */
+    void push_funcs(lua_State *L);
+
+    void push(lua_State *L, Handle handle);
+
+    /** The handle at a stack index, or nullptr if the value is none. */
+    static Handle *handle_at(lua_State *L, int index);
+
+    /** Called after every word that was applied. */
+    std::function<void(const Touch &)> on_word;
+
+    const std::vector<Touch> &touches() const {
+        return touches_;
+    }
+
+    /** The word being applied now, for errors that Halide raises in it; else nullptr. */
+    const Word *current_word() const {
+        return current_;
+    }
+
+private:
+    static int index_funcs(lua_State *L);
+    static int index_handle(lua_State *L);
+    static int call_word(lua_State *L);
+    static int describe(lua_State *L);
+    static int arithmetic(lua_State *L);
+    static Binding &of(lua_State *L);
+    void run(lua_State *L, const Word &word, const Handle &self);
+    void record(const Word &word, const Handle &self, const std::vector<Argument> &args,
+                const std::vector<Halide::Internal::Dim> &before);
+
+    LuaHost &host_;
+    PipelineView &view_;
+    std::vector<Touch> touches_;
+    const Word *current_ = nullptr;
+};
+
+/** Reads the arguments of a word from the stack (from index 2, the receiver being at 1); raises an
+ * error that names the argument, what is legal, and the nearest name. `implied` is the loop of the
+ * receiver, which stands for the first argument. */
+std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self,
+                                     const LoopName *implied);
+
+/** The halide name of a loop without its path: what scheduling calls take. */
+std::string unqualified(const std::string &halide_loop);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,315 @@
+#include "lua_host.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace halyard {
+
+namespace {
+
+constexpr int kHookInterval = 1000;
+constexpr size_t kMaxScriptBytes = size_t(1) << 20;
+
+std::string directory_of(const std::string &path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string join(const std::string &dir, const std::string &name) {
+    return dir == "." ? name : dir + "/" + name;
+}
+
+bool is_file(const std::string &path) {
+    struct stat st;
+    return stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+}  // namespace
+
+LuaHost::LuaHost(std::vector<std::string> lib_dirs, Limits limits)
+    : limits_(limits), lib_dirs_(std::move(lib_dirs)) {
+    L_ = lua_newstate(&LuaHost::allocate, this);
+    if (!L_) {
+        throw std::bad_alloc();
+    }
+    *static_cast<LuaHost **>(lua_getextraspace(L_)) = this;
+    restart_clock();
+    protect([this](lua_State *) { open_environment(); });
+    lua_sethook(L_, &LuaHost::hook, LUA_MASKCOUNT | LUA_MASKLINE, kHookInterval);
+}
+
+LuaHost::~LuaHost() {
+    lua_close(L_);
+}
+
+LuaHost &LuaHost::of(lua_State *L) {
+    return **static_cast<LuaHost **>(lua_getextraspace(L));
+}
+
+void LuaHost::restart_clock() {
+    instructions_ = 0;
+    start_ = std::chrono::steady_clock::now();
+}
+
+void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_size) {
+    auto *host = static_cast<LuaHost *>(self);
+    if (!block) {
+        old_size = 0;  // for a new block Lua passes the kind of object here
+    }
+    if (new_size == 0) {
+        host->memory_used_ -= old_size;
+        std::free(block);
+        return nullptr;
+    }
+    if (new_size > old_size && host->memory_used_ + (new_size - old_size) > host->limits_.memory_bytes) {
+        host->memory_exceeded_ = true;
+        return nullptr;
+    }
+    void *p = std::realloc(block, new_size);
+    if (p) {
+        host->memory_used_ += new_size - old_size;
+    }
+    return p;
+}
+
+void LuaHost::hook(lua_State *L, lua_Debug *ar) {
+    LuaHost &host = of(L);
+    if (ar->event == LUA_HOOKLINE) {
+        lua_getinfo(L, "S", ar);
+        if (ar->source[0] == '@') {
+            host.last_file_ = ar->source + 1;
+            host.last_line_ = ar->currentline;
+        }
+        return;
+    }
+    host.instructions_ += kHookInterval;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - host.start_;
+    if (host.instructions_ > host.limits_.instructions || elapsed.count() > host.limits_.seconds) {
+        host.fail_limit("the script did not finish within " +
+                        std::to_string(host.limits_.instructions / 1'000'000) + " million instructions or " +
+                        std::to_string(int(host.limits_.seconds)) + " seconds");
+    }
+}
+
+void LuaHost::fail_limit(const std::string &message) {
+    fatal_ = message;
+    Diagnostic d;
+    d.message = message;
+    d.hint = "a schedule only describes loops: look for a loop here that never ends";
+    raise(d);
+}
+
+void LuaHost::where(std::string &file, int &line) {
+    lua_Debug ar;
+    for (int level = 0; lua_getstack(L_, level, &ar); level++) {
+        lua_getinfo(L_, "Sl", &ar);
+        if (ar.currentline > 0 && ar.source[0] == '@') {
+            file = ar.source + 1;
+            line = ar.currentline;
+            return;
+        }
+    }
+}
+
+void LuaHost::raise(Diagnostic d) {
+    if (d.file.empty()) {
+        where(d.file, d.line);
+    }
+    const std::string text = d.text();
+    pending_ = std::move(d);
+    lua_pushlstring(L_, text.data(), text.size());
+    lua_error(L_);
+    std::abort();  // lua_error does not return
+}
+
+Diagnostic LuaHost::diagnose_top() {
+    std::string text;
+    if (const char *s = lua_tostring(L_, -1)) {
+        text = s;
+    } else {
+        text = std::string("the script raised a ") + luaL_typename(L_, -1) + " value instead of a message";
+    }
+    lua_pop(L_, 1);
+    if (memory_exceeded_ && text == "not enough memory") {
+        Diagnostic d;
+        d.file = last_file_;
+        d.line = last_line_;
+        d.message = "the script needs more than " + std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
+        return d;
+    }
+    if (pending_ && pending_->text() == text) {
+        Diagnostic d = *pending_;
+        pending_.reset();
+        return d;
+    }
+    // Lua's own errors read `file:line: message`.
+    Diagnostic d;
+    d.message = text;
+    for (const auto &f : files_) {
+        if (text.compare(0, f.size() + 1, f + ":") != 0) {
+            continue;
+        }
+        const size_t colon = text.find(':', f.size() + 1);
+        if (colon == std::string::npos) {
+            continue;
+        }
+        d.file = f;
+        d.line = std::atoi(text.c_str() + f.size() + 1);
+        d.message = text.substr(colon + 2);
+        return d;
+    }
+    d.file = last_file_;
+    d.line = last_line_;
+    return d;
+}
+
+void LuaHost::protect(const std::function<void(lua_State *)> &body) {
+    // The function object travels as a light pointer: it outlives the call.
+    lua_pushcfunction(L_, [](lua_State *L) -> int {
+        const auto *f = static_cast<const std::function<void(lua_State *)> *>(lua_touserdata(L, 1));
+        lua_settop(L, 0);
+        (*f)(L);
+        return lua_gettop(L);
+    });
+    lua_pushlightuserdata(L_, const_cast<void *>(static_cast<const void *>(&body)));
+    if (lua_pcall(L_, 1, LUA_MULTRET, 0) != LUA_OK) {
+        throw ScriptError(diagnose_top());
+    }
+}
+
+void LuaHost::load(const std::string &path) {
+    Diagnostic d;
+    d.file = path;
+    struct stat st;
+    if (stat(path.c_str(), &st) != 0) {
+        d.message = std::string("cannot be read: ") + std::strerror(errno);
+        raise(d);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        d.message = "is not a file";
+        raise(d);
+    }
+    if (size_t(st.st_size) > kMaxScriptBytes) {
+        d.message = "is larger than 1 MiB, which no schedule needs";
+        raise(d);
+    }
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    if (!in) {
+        d.message = std::string("cannot be read: ") + std::strerror(errno);
+        raise(d);
+    }
+    const std::string code = text.str();
+    if (!code.empty() && code[0] == LUA_SIGNATURE[0]) {
+        d.message = "is compiled Lua; a schedule is text";
+        raise(d);
+    }
+    files_.push_back(path);
+    std::vector<std::string> lines;
+    std::istringstream by_line(code);
+    for (std::string line; std::getline(by_line, line);) {
+        lines.push_back(line);
+    }
+    sources_.emplace_back(path, std::move(lines));
+    if (luaL_loadbufferx(L_, code.data(), code.size(), ("@" + path).c_str(), "t") != LUA_OK) {
+        lua_error(L_);
+    }
+}
+
+std::string LuaHost::source_line(const std::string &file, int line) const {
+    for (const auto &s : sources_) {
+        if (s.first == file && line >= 1 && size_t(line) <= s.second.size()) {
+            const std::string &text = s.second[line - 1];
+            const size_t begin = text.find_first_not_of(" \t");
+            const size_t end = text.find_last_not_of(" \t\r");
+            return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+        }
+    }
+    return "";
+}
+
+void LuaHost::run_file(const std::string &path, int results) {
+    loading_ = {path};
+    lib_dirs_.insert(lib_dirs_.begin(), directory_of(path));
+    protect([&](lua_State *L) {
+        load(path);
+        lua_call(L, 0, results);
+    });
+}
+
+std::string LuaHost::find_module(const std::string &name, std::vector<std::string> &tried) const {
+    std::string relative = name;
+    for (char &c : relative) {
+        if (c == '.') {
+            c = '/';
+        }
+    }
+    // A library that ships with a schedule lies in its folder or in one above (schedules/lib).
+    std::vector<std::string> dirs = lib_dirs_;
+    dirs.push_back(join(lib_dirs_[0], ".."));
+    for (const auto &dir : dirs) {
+        const std::string path = join(dir, relative + ".lua");
+        if (is_file(path)) {
+            return path;
+        }
+        tried.push_back(path);
+    }
+    return "";
+}
+
+void LuaHost::require(const std::string &name) {
+    Diagnostic d;
+    d.word = "require";
+    bool legal = !name.empty() && name.front() != '.' && name.back() != '.' && name.find("..") == std::string::npos;
+    for (char c : name) {
+        legal = legal && (std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.');
+    }
+    if (!legal) {
+        d.message = "\"" + name + "\" is not a module name; write dots for folders, as in \"lib.reduce\"";
+        raise(d);
+    }
+    std::vector<std::string> tried;
+    const std::string path = find_module(name, tried);
+    if (path.empty()) {
+        d.message = "there is no module \"" + name + "\"; looked for";
+        for (const auto &t : tried) {
+            d.message += "\n    " + t;
+        }
+        raise(d);
+    }
+    for (const auto &l : loading_) {
+        if (l == path) {
+            d.message = "the files require each other in a circle: ";
+            for (const auto &m : loading_) {
+                d.message += m + " -> ";
+            }
+            d.message += path;
+            raise(d);
+        }
+    }
+    lua_getfield(L_, LUA_REGISTRYINDEX, "halyard.modules");
+    if (lua_getfield(L_, -1, path.c_str()) != LUA_TNIL) {
+        lua_remove(L_, -2);
+        return;
+    }
+    lua_pop(L_, 1);
+    loading_.push_back(path);
+    load(path);
+    lua_call(L_, 0, 1);
+    loading_.pop_back();
+    if (lua_isnil(L_, -1)) {
+        d.file = path;
+        d.message = "the module returns nothing; end it with `return { ... }`";
+        raise(d);
+    }
+    lua_pushvalue(L_, -1);
+    lua_setfield(L_, -3, path.c_str());
+    lua_remove(L_, -2);
+}
+
+}  // namespace halyard

@@ -1,0 +1,235 @@
+// The Halide autoscheduler plugin "Lua": it schedules any generator by a script.
+//
+//   my.generator -p libhalyard.so autoscheduler=Lua autoscheduler.script=my.lua ...
+//
+// Its parameters (all after `autoscheduler.`):
+//   script   the Lua file                       set      name=value,... for tune{} parameters
+//   lib      folders for require, with colons   facts    l2=2M,... about the target
+//   report   a JSON file to write: what was applied, the loop nest, or the error
+//   steps    true: the report has the loop nest after every word
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <Halide.h>
+#include <nlohmann/json.hpp>
+
+#include "binding.h"
+#include "nest.h"
+#include "script.h"
+
+namespace halyard {
+
+namespace {
+
+using nlohmann::json;
+
+const std::vector<std::string> kParams = {"facts", "lib", "report", "script", "set", "steps"};
+
+json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
+    json lines = json::array();
+    for (const auto &l : nest) {
+        json j = {{"text", l.text}};
+        if (l.line > 0) {
+            j["file"] = l.file;
+            j["line"] = l.line;
+            j["source"] = host.source_line(l.file, l.line);
+        }
+        lines.push_back(std::move(j));
+    }
+    return lines;
+}
+
+json to_json(const Diagnostic &d) {
+    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint},
+            {"text", d.text()}};
+}
+
+// Halide's own messages start with a restatement of the kind of error; the rest is the message.
+std::string halide_message(std::string s) {
+    for (const char *prefix : {"User error:", "Error:", "Internal error:"}) {
+        const size_t n = std::string(prefix).size();
+        if (s.compare(0, n, prefix) == 0) {
+            s = s.substr(n);
+        }
+    }
+    const size_t begin = s.find_first_not_of(" \n");
+    const size_t end = s.find_last_not_of(" \n");
+    return begin == std::string::npos ? s : s.substr(begin, end - begin + 1);
+}
+
+// One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
+// still find an error in the schedule when it lowers the pipeline.
+class Session {
+public:
+    Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
+            const std::map<std::string, std::string> &params)
+        : view_(pipeline), report_path_(get(params, "report")), want_steps_(get(params, "steps") == "true") {
+        try {
+            ScriptOptions options;
+            check_names(params);
+            options.set = parse_assignments(get(params, "set"));
+            options.facts = parse_assignments(get(params, "facts"));
+            std::istringstream lib(get(params, "lib"));
+            for (std::string dir; std::getline(lib, dir, ':');) {
+                options.lib_dirs.push_back(dir);
+            }
+            options.target = target.to_string();
+            script_ = std::make_unique<Script>(get(params, "script"), options);
+            binding_ = std::make_unique<Binding>(script_->host(), view_);
+            if (want_steps_) {
+                binding_->on_word = [this](const Touch &t) { add_step(t); };
+            }
+            script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
+            applied_ = true;
+            write_report(nullptr);
+        } catch (const ScriptError &e) {
+            write_report(&e.diagnostic);
+            throw;
+        } catch (const std::invalid_argument &e) {
+            Diagnostic d;
+            d.file = get(params, "script");
+            d.message = e.what();
+            write_report(&d);
+            throw ScriptError(d);
+        }
+    }
+
+    /** Halide's message on this pipeline, with the script line that it is about. */
+    Diagnostic attribute(const std::string &message) {
+        const Touch t = blame(message, view_, binding_->touches());
+        Diagnostic d;
+        d.file = t.file.empty() ? script_->header().files.at(0) : t.file;
+        d.line = t.line;
+        d.word = t.word;
+        d.message = halide_message(message);
+        write_report(&d);
+        return d;
+    }
+
+    bool applied() const {
+        return applied_;
+    }
+
+private:
+    static std::string get(const std::map<std::string, std::string> &params, const std::string &name) {
+        const auto it = params.find(name);
+        return it == params.end() ? "" : it->second;
+    }
+
+    static void check_names(const std::map<std::string, std::string> &params) {
+        for (const auto &p : params) {
+            if (std::find(kParams.begin(), kParams.end(), p.first) == kParams.end()) {
+                const std::string hint = did_you_mean(p.first, kParams);
+                throw std::invalid_argument("there is no parameter autoscheduler." + p.first + "; there are " +
+                                            quoted_list(kParams) + (hint.empty() ? "" : "; " + hint));
+            }
+        }
+        if (get(params, "script").empty()) {
+            throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
+        }
+    }
+
+    void add_step(const Touch &t) {
+        json nest = json::array();
+        try {
+            for (const auto &l : loop_nest(view_, {})) {
+                nest.push_back(l.text);
+            }
+        } catch (const Halide::Error &) {
+            // In the middle of a script a schedule may be one that Halide cannot show yet.
+        }
+        steps_.push_back({{"file", t.file}, {"line", t.line}, {"word", t.word},
+                          {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
+    }
+
+    void write_report(const Diagnostic *error) {
+        if (report_path_.empty()) {
+            return;
+        }
+        json r = {{"ok", error == nullptr}};
+        if (script_) {
+            const ScriptHeader &h = script_->header();
+            r["op"] = h.op;
+            r["files"] = h.files;
+            r["generator"] = h.generator;
+            r["params"] = json::object();
+            for (const auto &p : h.params) {
+                r["params"][p.name] = p.value;
+            }
+        }
+        if (error) {
+            r["error"] = to_json(*error);
+        } else {
+            try {
+                r["nest"] = to_json(loop_nest(view_, binding_->touches()), script_->host());
+            } catch (const Halide::Error &) {
+                // Lowering will say what is wrong.
+            }
+        }
+        if (want_steps_) {
+            r["steps"] = steps_;
+        }
+        std::ofstream(report_path_) << r.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
+    }
+
+    PipelineView view_;
+    std::string report_path_;
+    bool want_steps_;
+    bool applied_ = false;
+    std::unique_ptr<Script> script_;
+    std::unique_ptr<Binding> binding_;
+    json steps_ = json::array();
+};
+
+// Errors that Halide raises after the script has ended become messages about the script.
+class AttributeErrors : public Halide::CompileTimeErrorReporter {
+public:
+    std::unique_ptr<Session> session;
+
+    void warning(const char *msg) override {
+        std::cerr << "warning: " << halide_message(msg) << "\n";
+    }
+
+    [[noreturn]] void error(const char *msg) override {
+        // Halide reports an exception that is in flight once more on its way out.
+        if (session && session->applied() && !reported_) {
+            reported_ = true;
+            throw Halide::CompileError("\n" + session->attribute(msg).text());
+        }
+        throw Halide::CompileError(msg);
+    }
+
+private:
+    bool reported_ = false;
+};
+
+AttributeErrors &reporter() {
+    static auto *r = new AttributeErrors;  // used until the process ends
+    return *r;
+}
+
+void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target,
+                     const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
+    reporter().session.reset();
+    try {
+        reporter().session = std::make_unique<Session>(pipeline, target, params.extra);
+    } catch (const ScriptError &e) {
+        // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.
+        throw Halide::CompileError(std::string("\n") + e.what());
+    }
+    Halide::set_custom_compile_time_error_reporter(&reporter());
+    results->target = target;
+    results->autoscheduler_params = params;
+}
+
+struct Register {
+    Register() {
+        Halide::Pipeline::add_autoscheduler("Lua", schedule_by_lua);
+    }
+} register_plugin;
+
+}  // namespace
+
+}  // namespace halyard

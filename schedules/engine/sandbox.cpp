@@ -1,0 +1,253 @@
+// The environment of a schedule script: what is in it, and why the rest of Lua is not.
+//
+// Left out, since each is a way around a limit or a source of results that differ between runs:
+//   io os debug package load dofile   the world outside, bytecode
+//   coroutine                         a limit must stop everything at once
+//   string.find/match/gmatch/gsub     a pattern can backtrack for ever inside C, where no hook runs
+//   table.move, math.random           C loops of any length; randomness
+//   getmetatable raw*                 around the checks on handles
+//   __gc                              finalisers run with hooks off
+
+#include <algorithm>
+#include <cstdio>
+
+#include "lua_host.h"
+
+namespace halyard {
+
+struct SandboxFunctions {
+    static int pcall(lua_State *L) {
+        LuaHost &host = LuaHost::of(L);
+        luaL_checkany(L, 1);
+        lua_pushboolean(L, 1);
+        lua_insert(L, 1);
+        const int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
+        if (!host.fatal_.empty() || host.memory_exceeded_) {
+            lua_error(L);  // a limit was hit: hand the error on
+        }
+        if (status != LUA_OK) {
+            lua_pushboolean(L, 0);
+            lua_replace(L, 1);
+        }
+        return lua_gettop(L);
+    }
+
+    static int require(lua_State *L) {
+        LuaHost::of(L).require(luaL_checkstring(L, 1));
+        return 1;
+    }
+
+    static int print(lua_State *L) {
+        std::string line;
+        for (int i = 1; i <= lua_gettop(L); i++) {
+            line += (i > 1 ? "\t" : "") + std::string(luaL_tolstring(L, i, nullptr));
+            lua_pop(L, 1);
+        }
+        std::fprintf(stderr, "%s\n", line.c_str());
+        return 0;
+    }
+
+    static int setmetatable(lua_State *L) {
+        luaL_checktype(L, 1, LUA_TTABLE);
+        luaL_checktype(L, 2, LUA_TTABLE);
+        if (lua_getfield(L, 2, "__gc") != LUA_TNIL) {
+            return luaL_error(L, "a schedule cannot have finalisers (__gc)");
+        }
+        lua_pop(L, 1);
+        lua_setmetatable(L, 1);
+        return 1;
+    }
+
+    // Addresses differ between runs, so the text of a table or function does not show one.
+    static int tostring(lua_State *L) {
+        luaL_checkany(L, 1);
+        const int t = lua_type(L, 1);
+        if ((t == LUA_TTABLE || t == LUA_TFUNCTION) && !luaL_getmetafield(L, 1, "__tostring")) {
+            lua_pushstring(L, luaL_typename(L, 1));
+        } else {
+            luaL_tolstring(L, 1, nullptr);
+        }
+        return 1;
+    }
+
+    static int repeat(lua_State *L) {
+        size_t len = 0;
+        luaL_checklstring(L, 1, &len);
+        const lua_Integer n = luaL_checkinteger(L, 2);
+        if (n > lua_Integer(1) << 20) {
+            return luaL_error(L, "string.rep: %I repetitions are more than a schedule needs", n);
+        }
+        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, 1);
+        return 1;
+    }
+
+    // pairs() in an order that does not depend on Lua's random hash seed: the array part, then
+    // numbers, then strings, each sorted.
+    static int pairs(lua_State *L) {
+        luaL_checktype(L, 1, LUA_TTABLE);
+        lua_newtable(L);  // 2: the keys
+        lua_Integer n = 0;
+        lua_pushnil(L);
+        while (lua_next(L, 1)) {
+            lua_pop(L, 1);
+            lua_pushvalue(L, -1);
+            lua_rawseti(L, 2, ++n);
+        }
+        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
+        lua_pushvalue(L, 2);
+        lua_pushcfunction(L, key_less);
+        lua_call(L, 2, 0);
+        lua_pushinteger(L, 0);
+        lua_pushvalue(L, 1);
+        lua_pushcclosure(L, next_sorted, 3);
+        return 1;
+    }
+
+    static int key_less(lua_State *L) {
+        const int a = lua_type(L, 1), b = lua_type(L, 2);
+        bool less = a < b;
+        if (a == b && (a == LUA_TNUMBER || a == LUA_TSTRING)) {
+            less = lua_compare(L, 1, 2, LUA_OPLT);
+        }
+        lua_pushboolean(L, less);
+        return 1;
+    }
+
+    static int next_sorted(lua_State *L) {
+        const lua_Integer i = lua_tointeger(L, lua_upvalueindex(2)) + 1;
+        lua_pushinteger(L, i);
+        lua_replace(L, lua_upvalueindex(2));
+        lua_rawgeti(L, lua_upvalueindex(1), i);
+        lua_pushvalue(L, -1);
+        if (!lua_isnil(L, -1)) {
+            lua_gettable(L, lua_upvalueindex(3));
+        }
+        return lua_isnil(L, -2) ? 1 : 2;
+    }
+
+    static int unknown_global(lua_State *L) {
+        const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+        std::vector<std::string> names;
+        lua_pushnil(L);
+        while (lua_next(L, 1)) {
+            lua_pop(L, 1);
+            if (lua_type(L, -1) == LUA_TSTRING) {
+                names.emplace_back(lua_tostring(L, -1));
+            }
+        }
+        std::sort(names.begin(), names.end());
+        Diagnostic d;
+        d.message = "there is no name \"" + name + "\" here; the global names are " + quoted_list(names);
+        d.hint = did_you_mean(name, names);
+        LuaHost::of(L).raise(std::move(d));
+    }
+
+    static int new_global(lua_State *L) {
+        const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+        Diagnostic d;
+        d.message = "\"" + name + "\" would become a global";
+        d.hint = "write `local " + name + " = ...`";
+        LuaHost::of(L).raise(std::move(d));
+    }
+
+    static int missing_member(lua_State *L) {
+        const std::string library = lua_tostring(L, lua_upvalueindex(1));
+        const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+        Diagnostic d;
+        d.message = library + "." + name + " is not part of the schedule language";
+        LuaHost::of(L).raise(std::move(d));
+    }
+};
+
+namespace {
+
+struct Library {
+    const char *name;
+    lua_CFunction open;
+    std::vector<const char *> allowed;
+};
+
+// Pushes a table of the allowed members of a library; any other member is an error that says so.
+void push_library(lua_State *L, const Library &library) {
+    lua_newtable(L);
+    luaL_requiref(L, library.name, library.open, 0);
+    for (const char *member : library.allowed) {
+        lua_getfield(L, -1, member);
+        lua_setfield(L, -3, member);
+    }
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushstring(L, library.name);
+    lua_pushcclosure(L, SandboxFunctions::missing_member, 1);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
+}  // namespace
+
+void LuaHost::open_environment() {
+    lua_State *L = L_;
+    lua_newtable(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.modules");
+    lua_newtable(L);  // the environment
+    const Library libraries[] = {
+        {"string", luaopen_string, {"byte", "char", "format", "len", "lower", "rep", "reverse", "sub", "upper"}},
+        {"table", luaopen_table, {"concat", "insert", "pack", "remove", "sort", "unpack"}},
+        {"math", luaopen_math, {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
+                                "mininteger", "sqrt", "tointeger", "type", "ult"}},
+    };
+    for (const auto &library : libraries) {
+        push_library(L, library);
+        lua_setfield(L, -2, library.name);
+    }
+    luaL_requiref(L, "_G", luaopen_base, 0);
+    for (const char *name : {"assert", "error", "ipairs", "next", "select", "tonumber", "type"}) {
+        lua_getfield(L, -1, name);
+        lua_setfield(L, -3, name);
+    }
+    lua_pop(L, 1);
+    const std::pair<const char *, lua_CFunction> own[] = {
+        {"pairs", SandboxFunctions::pairs}, {"pcall", SandboxFunctions::pcall},
+        {"print", SandboxFunctions::print}, {"require", SandboxFunctions::require},
+        {"setmetatable", SandboxFunctions::setmetatable}, {"tostring", SandboxFunctions::tostring},
+    };
+    for (const auto &f : own) {
+        lua_pushcfunction(L, f.second);
+        lua_setfield(L, -2, f.first);
+    }
+    lua_getfield(L, -1, "table");
+    lua_getfield(L, -1, "sort");
+    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
+    lua_pop(L, 1);
+    // Strings have methods: `("x"):rep(3)`. They must see the allowed functions only.
+    lua_getfield(L, -1, "string");
+    lua_getfield(L, -1, "rep");
+    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
+    lua_pushcfunction(L, SandboxFunctions::repeat);
+    lua_setfield(L, -2, "rep");
+    lua_pushliteral(L, "");
+    lua_getmetatable(L, -1);
+    lua_pushvalue(L, -3);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 3);
+    lua_newtable(L);
+    lua_pushcfunction(L, SandboxFunctions::unknown_global);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, SandboxFunctions::new_global);
+    lua_setfield(L, -2, "__newindex");
+    lua_setmetatable(L, -2);
+    lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+}
+
+void LuaHost::set_global(const char *name) {
+    lua_rawgeti(L_, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+    lua_insert(L_, -2);
+    lua_pushstring(L_, name);
+    lua_insert(L_, -2);
+    lua_rawset(L_, -3);
+    lua_pop(L_, 1);
+}
+
+}  // namespace halyard

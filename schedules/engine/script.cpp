@@ -1,0 +1,386 @@
+#include "script.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace halyard {
+
+namespace {
+
+const std::vector<std::string> kFields = {"apply", "generator", "params", "requires", "target", "where"};
+
+// The text of a parameter's value; "" for a value that no parameter can have.
+std::string value_text(lua_State *L, int index) {
+    switch (lua_type(L, index)) {
+    case LUA_TBOOLEAN:
+        return lua_toboolean(L, index) ? "true" : "false";
+    case LUA_TNUMBER:
+    case LUA_TSTRING: {
+        lua_pushvalue(L, index);
+        std::string s = lua_tostring(L, -1);
+        lua_pop(L, 1);
+        return s;
+    }
+    default:
+        return "";
+    }
+}
+
+void push_value(lua_State *L, const std::string &text) {
+    if (text == "true" || text == "false") {
+        lua_pushboolean(L, text == "true");
+    } else if (lua_stringtonumber(L, text.c_str()) != text.size() + 1) {
+        lua_pushstring(L, text.c_str());
+    }
+}
+
+// schedule "op" { ... }: remembers the op and the line, and hands the table through.
+int schedule_word(lua_State *L) {
+    const std::string op = luaL_checkstring(L, 1);
+    if (lua_gettop(L) > 1) {
+        return luaL_error(L, "write schedule \"%s\" { ... }", op.c_str());
+    }
+    lua_pushstring(L, op.c_str());
+    lua_pushcclosure(
+        L,
+        [](lua_State *L) -> int {
+            luaL_checktype(L, 1, LUA_TTABLE);
+            lua_settop(L, 1);
+            lua_newtable(L);
+            lua_pushvalue(L, lua_upvalueindex(1));
+            lua_setfield(L, -2, "op");
+            std::string file;
+            int line = 0;
+            LuaHost::of(L).where(file, line);
+            lua_pushinteger(L, line);
+            lua_setfield(L, -2, "line");
+            lua_pushvalue(L, 1);
+            lua_setfield(L, -2, "fields");
+            lua_pushboolean(L, 1);
+            lua_setfield(L, -2, "is_schedule");
+            return 1;
+        },
+        1);
+    return 1;
+}
+
+// tune { 1, 4, 16, default = 4 }
+int tune_word(lua_State *L) {
+    Diagnostic d;
+    d.word = "tune";
+    luaL_checktype(L, 1, LUA_TTABLE);
+    LuaHost &host = LuaHost::of(L);
+    if (lua_rawlen(L, 1) == 0) {
+        d.message = "needs at least one choice";
+        host.raise(d);
+    }
+    if (lua_getfield(L, 1, "default") == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_rawgeti(L, 1, 1);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, 1, "default");
+    }
+    const std::string chosen = value_text(L, -1);
+    bool found = false;
+    for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, 1)); i++) {
+        lua_rawgeti(L, 1, i);
+        const std::string choice = value_text(L, -1);
+        lua_pop(L, 1);
+        if (choice.empty()) {
+            d.message = "choice " + std::to_string(i) + " is not a number, string or boolean";
+            host.raise(d);
+        }
+        found = found || choice == chosen;
+    }
+    if (!found) {
+        d.message = "the default " + chosen + " is not among the choices";
+        host.raise(d);
+    }
+    lua_pushboolean(L, 1);
+    lua_setfield(L, 1, "is_tune");
+    lua_settop(L, 1);
+    return 1;
+}
+
+int unknown_param(lua_State *L) {
+    const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    std::vector<std::string> names;
+    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
+        names.emplace_back(lua_tostring(L, -2));
+    }
+    std::sort(names.begin(), names.end());
+    Diagnostic d;
+    d.message = "there is no parameter \"" + name + "\"; params has " + quoted_list(names);
+    d.hint = did_you_mean(name, names);
+    LuaHost::of(L).raise(std::move(d));
+}
+
+// The comment lines that open the file: what the plan is, in prose.
+std::string opening_comment(const std::string &path) {
+    std::ifstream in(path);
+    std::string summary;
+    for (std::string line; std::getline(in, line) && line.rfind("--", 0) == 0;) {
+        const size_t text = line.find_first_not_of("- ");
+        if (text != std::string::npos) {
+            summary += (summary.empty() ? "" : " ") + line.substr(text);
+        }
+    }
+    return summary;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> parse_assignments(const std::string &text) {
+    std::map<std::string, std::string> result;
+    std::istringstream in(text);
+    for (std::string item; std::getline(in, item, ',');) {
+        const size_t eq = item.find('=');
+        if (eq == std::string::npos || eq == 0) {
+            throw std::invalid_argument("\"" + item + "\" is not of the form name=value");
+        }
+        result[item.substr(0, eq)] = item.substr(eq + 1);
+    }
+    return result;
+}
+
+Script::Script(const std::string &path, const ScriptOptions &options)
+    : path_(path), options_(options), host_(options.lib_dirs, options.limits) {
+    try {
+        facts_ = target_facts(options.target, options.facts);
+    } catch (const std::invalid_argument &e) {
+        fail(e.what());
+    }
+    host_.protect([this](lua_State *L) {
+        lua_pushcfunction(L, schedule_word);
+        host_.set_global("schedule");
+        lua_pushcfunction(L, tune_word);
+        host_.set_global("tune");
+    });
+    host_.run_file(path, 1);
+    lua_setfield(host_.state(), LUA_REGISTRYINDEX, "halyard.schedule");
+    header_.summary = opening_comment(path);
+    host_.protect([this](lua_State *L) {
+        read_fields(L);
+        check_set_names();
+        check_requirements();
+        check_where(L);
+    });
+    header_.files = host_.files();
+}
+
+void Script::fail(const std::string &message, const std::string &hint) {
+    Diagnostic d;
+    d.file = path_;
+    d.line = definition_line_;
+    d.message = message;
+    d.hint = hint;
+    throw ScriptError(std::move(d));
+}
+
+// Errors of the fields are raised, not thrown: an exception of ours must not cross Lua.
+void Script::raise_at_definition(const std::string &message, const std::string &hint) {
+    Diagnostic d;
+    d.file = path_;
+    d.line = definition_line_;
+    d.message = message;
+    d.hint = hint;
+    host_.raise(std::move(d));
+}
+
+void Script::read_fields(lua_State *L) {
+    lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
+    if (!lua_istable(L, -1) || lua_getfield(L, -1, "is_schedule") == LUA_TNIL) {
+        raise_at_definition("the script does not return a schedule",
+                            "end it with `return schedule \"op\" { apply = function(k, p, target) ... end }`");
+    }
+    lua_pop(L, 1);
+    lua_getfield(L, -1, "op");
+    header_.op = lua_tostring(L, -1);
+    lua_getfield(L, -2, "line");
+    definition_line_ = int(lua_tointeger(L, -1));
+    lua_getfield(L, -3, "fields");
+    const int fields = lua_gettop(L);
+    for (lua_pushnil(L); lua_next(L, fields); lua_pop(L, 1)) {
+        const std::string key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
+        if (std::find(kFields.begin(), kFields.end(), key) == kFields.end()) {
+            raise_at_definition("a schedule has no field \"" + key + "\"; its fields are " + quoted_list(kFields),
+                                did_you_mean(key, kFields));
+        }
+    }
+    if (lua_getfield(L, fields, "target") != LUA_TNIL) {
+        header_.target = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?";
+        if (header_.target != "cpu" && header_.target != "cuda") {
+            raise_at_definition("target is \"cpu\" or \"cuda\", not \"" + header_.target + "\"", "");
+        }
+    }
+    if (lua_getfield(L, fields, "apply") != LUA_TFUNCTION) {
+        raise_at_definition("apply is missing", "add `apply = function(k, p, target) ... end`");
+    }
+    if (lua_getfield(L, fields, "where") != LUA_TNIL && !lua_isfunction(L, -1)) {
+        raise_at_definition("where is a function of the parameters: `where = function(p, target) return ... end`", "");
+    }
+    if (lua_getfield(L, fields, "requires") != LUA_TNIL) {
+        if (!lua_istable(L, -1)) {
+            raise_at_definition("requires is a list of target features, as in { \"avx2\", \"fma\" }", "");
+        }
+        for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
+            lua_rawgeti(L, -1, i);
+            header_.requires_features.emplace_back(luaL_checkstring(L, -1));
+            lua_pop(L, 1);
+        }
+    }
+    lua_pushvalue(L, fields);
+    read_params(L, "params", false);
+    read_params(L, "generator", true);
+}
+
+void Script::read_params(lua_State *L, const char *field, bool for_generator) {
+    if (lua_getfield(L, -1, field) == LUA_TNIL) {
+        lua_pop(L, 1);
+        return;
+    }
+    if (!lua_istable(L, -1)) {
+        raise_at_definition(std::string(field) + " is a table of names and values", "");
+    }
+    std::vector<Tunable> found;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        Tunable t;
+        if (lua_type(L, -2) != LUA_TSTRING) {
+            raise_at_definition(std::string(field) + " needs names, as in `rows = tune { 1, 4 }`", "");
+        }
+        t.name = lua_tostring(L, -2);
+        t.is_generator_param = for_generator;
+        if (lua_istable(L, -1)) {
+            if (lua_getfield(L, -1, "is_tune") == LUA_TNIL) {
+                raise_at_definition(t.name + " is a plain table; write `tune { ... }`", "");
+            }
+            lua_pop(L, 1);
+            for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
+                lua_rawgeti(L, -1, i);
+                t.choices.push_back(value_text(L, -1));
+                lua_pop(L, 1);
+            }
+            lua_getfield(L, -1, "default");
+            t.value = value_text(L, -1);
+            lua_pop(L, 1);
+        } else {
+            t.value = value_text(L, -1);
+            if (t.value.empty()) {
+                raise_at_definition(t.name + " is not a number, string, boolean or tune { ... }", "");
+            }
+        }
+        found.push_back(std::move(t));
+    }
+    lua_pop(L, 1);
+    std::sort(found.begin(), found.end(), [](const Tunable &a, const Tunable &b) { return a.name < b.name; });
+    for (auto &t : found) {
+        settle(std::move(t));
+    }
+}
+
+void Script::settle(Tunable t) {
+    for (const auto &other : header_.params) {
+        if (other.name == t.name) {
+            raise_at_definition("\"" + t.name + "\" stands under params and under generator", "");
+        }
+    }
+    const auto set = options_.set.find(t.name);
+    if (set != options_.set.end()) {
+        if (t.choices.empty()) {
+            raise_at_definition("--set " + t.name + ": its value is fixed in the script",
+                                "write `" + t.name + " = tune { " + t.value + ", " + set->second + " }`");
+        }
+        if (std::find(t.choices.begin(), t.choices.end(), set->second) == t.choices.end()) {
+            raise_at_definition("--set " + t.name + "=" + set->second + " is not among its choices " +
+                                    quoted_list(t.choices), "");
+        }
+        t.value = set->second;
+    }
+    if (t.is_generator_param) {
+        header_.generator[t.name] = t.value;
+    }
+    header_.params.push_back(std::move(t));
+}
+
+void Script::check_set_names() {
+    std::vector<std::string> names;
+    for (const auto &t : header_.params) {
+        names.push_back(t.name);
+    }
+    for (const auto &s : options_.set) {
+        if (std::find(names.begin(), names.end(), s.first) == names.end()) {
+            raise_at_definition("--set " + s.first + ": the schedule has no such parameter; it has " +
+                                    quoted_list(names), did_you_mean(s.first, names));
+        }
+    }
+}
+
+void Script::check_requirements() {
+    if (options_.target.empty()) {
+        return;
+    }
+    for (const auto &feature : header_.requires_features) {
+        if (!facts_.has(feature)) {
+            raise_at_definition("this schedule requires " + feature + ", which the target " + facts_.name + " lacks",
+                                "build for a target that has it, or take another schedule");
+        }
+    }
+}
+
+void Script::push_params(lua_State *L) {
+    lua_newtable(L);
+    for (const auto &t : header_.params) {
+        push_value(L, t.value);
+        lua_setfield(L, -2, t.name.c_str());
+    }
+    lua_newtable(L);
+    lua_pushcfunction(L, unknown_param);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+}
+
+void Script::push_field(lua_State *L, const char *name) {
+    lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
+    lua_getfield(L, -1, "fields");
+    lua_getfield(L, -1, name);
+    lua_replace(L, -3);
+    lua_pop(L, 1);
+}
+
+void Script::check_where(lua_State *L) {
+    push_field(L, "where");
+    if (lua_isnil(L, -1)) {
+        return;
+    }
+    push_params(L);
+    push_target(host_, facts_);
+    lua_call(L, 2, 1);
+    if (!lua_toboolean(L, -1)) {
+        std::string values;
+        for (const auto &t : header_.params) {
+            values += (values.empty() ? "" : ", ") + t.name + "=" + t.value;
+        }
+        raise_at_definition("`where` rejects " + values, "choose other values with --set");
+    }
+}
+
+void Script::apply(const std::function<void(lua_State *)> &push_funcs) {
+    host_.restart_clock();
+    host_.protect([&](lua_State *L) {
+        push_field(L, "apply");
+        push_funcs(L);
+        push_params(L);
+        push_target(host_, facts_);
+        lua_call(L, 3, 0);
+    });
+    header_.files = host_.files();
+}
+
+Script::~Script() = default;
+
+ScriptHeader read_header(const std::string &script, const ScriptOptions &options) {
+    return Script(script, options).header();
+}
+
+}  // namespace halyard

@@ -1,0 +1,92 @@
+#ifndef HALYARD_SCRIPT_H
+#define HALYARD_SCRIPT_H
+
+/** \file
+ * A schedule script: `return schedule "op" { target, requires, params, generator, where, apply }`.
+ *
+ * Its head (everything but `apply`) can be read without Halide; that is how a build learns which
+ * generator parameters a schedule wants before it starts the generator.
+ */
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lua_host.h"
+#include "target_facts.h"
+
+namespace halyard {
+
+/** A name under `params` or `generator`, with the value that holds now. */
+struct Tunable {
+    std::string name;
+    std::vector<std::string> choices;  // of tune{}; empty for a fixed value
+    std::string value;
+    bool is_generator_param = false;
+};
+
+struct ScriptOptions {
+    std::map<std::string, std::string> set;    // --set name=value
+    std::map<std::string, std::string> facts;  // --fact l2=2M
+    std::vector<std::string> lib_dirs;         // where `require` looks besides the script's folder
+    std::string target;                        // Halide target string; "" where none is known yet
+    Limits limits;
+};
+
+struct ScriptHeader {
+    std::string op;
+    std::string target;  // "cpu" or "cuda"
+    std::string summary;  // the comment that opens the file
+    std::vector<Tunable> params;
+    std::map<std::string, std::string> generator;
+    std::vector<std::string> requires_features;
+    std::vector<std::string> files;
+};
+
+class Script {
+public:
+    /** Loads the file, checks its fields and settles every parameter. Throws ScriptError. */
+    Script(const std::string &path, const ScriptOptions &options);
+    ~Script();
+
+    const ScriptHeader &header() const {
+        return header_;
+    }
+
+    LuaHost &host() {
+        return host_;
+    }
+
+    /** Calls `apply(k, p, target)`; `push_funcs` pushes k. Throws ScriptError. */
+    void apply(const std::function<void(lua_State *)> &push_funcs);
+
+private:
+    void read_fields(lua_State *L);
+    void read_params(lua_State *L, const char *field, bool for_generator);
+    void settle(Tunable tunable);
+    void check_set_names();
+    void check_requirements();
+    void check_where(lua_State *L);
+    void push_params(lua_State *L);
+    void push_field(lua_State *L, const char *name);
+    [[noreturn]] void fail(const std::string &message, const std::string &hint = "");
+    [[noreturn]] void raise_at_definition(const std::string &message, const std::string &hint);
+
+    std::string path_;
+    ScriptOptions options_;
+    TargetFacts facts_;
+    LuaHost host_;
+    ScriptHeader header_;
+    int definition_line_ = 0;
+};
+
+/** The head of a script; throws ScriptError, whose what() is ready to print. */
+ScriptHeader read_header(const std::string &script, const ScriptOptions &options);
+
+/** Splits `a=1,b=2`. Throws std::invalid_argument where an item has no `=`. */
+std::map<std::string, std::string> parse_assignments(const std::string &text);
+
+}  // namespace halyard
+
+#endif

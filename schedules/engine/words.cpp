@@ -1,0 +1,93 @@
+#include "word.h"
+
+#include <sstream>
+
+namespace halyard {
+
+using namespace Halide;
+
+const std::vector<Word> &words() {
+    static const std::vector<Word> all = [] {
+        std::vector<Word> w;
+        for (const auto *part : {&kLoopWords, &kOrderWords, &kPlaceWords, &kStorageWords, &kBoundsWords, &kGpuWords,
+                                 &kTraceWords, &kBufferWords, &kExprWords}) {
+            w.insert(w.end(), part->begin(), part->end());
+        }
+        return w;
+    }();
+    return all;
+}
+
+const std::vector<NamedValue> &named_values(const std::string &kind) {
+    static const std::map<std::string, std::vector<NamedValue>> kValues = {
+        {"tail",
+         {{"auto", int(TailStrategy::Auto)},
+          {"guard", int(TailStrategy::GuardWithIf)},
+          {"guard_with_if", int(TailStrategy::GuardWithIf)},
+          {"predicate", int(TailStrategy::Predicate)},
+          {"predicate_loads", int(TailStrategy::PredicateLoads)},
+          {"predicate_stores", int(TailStrategy::PredicateStores)},
+          {"round_up", int(TailStrategy::RoundUp)},
+          {"round_up_and_blend", int(TailStrategy::RoundUpAndBlend)},
+          {"shift_inwards", int(TailStrategy::ShiftInwards)},
+          {"shift_inwards_and_blend", int(TailStrategy::ShiftInwardsAndBlend)}}},
+        {"memory",
+         {{"auto", int(MemoryType::Auto)},
+          {"heap", int(MemoryType::Heap)},
+          {"stack", int(MemoryType::Stack)},
+          {"register", int(MemoryType::Register)},
+          {"gpu_shared", int(MemoryType::GPUShared)},
+          {"gpu_texture", int(MemoryType::GPUTexture)},
+          {"locked_cache", int(MemoryType::LockedCache)},
+          {"vtcm", int(MemoryType::VTCM)},
+          {"amx_tile", int(MemoryType::AMXTile)}}},
+        {"align",
+         {{"auto", int(LoopAlignStrategy::Auto)},
+          {"start", int(LoopAlignStrategy::AlignStart)},
+          {"end", int(LoopAlignStrategy::AlignEnd)},
+          {"none", int(LoopAlignStrategy::NoAlign)}}},
+        {"partition",
+         {{"auto", int(Partition::Auto)}, {"never", int(Partition::Never)}, {"always", int(Partition::Always)}}},
+        {"prefetch",
+         {{"clamp", int(PrefetchBoundStrategy::Clamp)},
+          {"guard_with_if", int(PrefetchBoundStrategy::GuardWithIf)},
+          {"non_faulting", int(PrefetchBoundStrategy::NonFaulting)}}},
+        {"device",
+         {{"default_gpu", int(DeviceAPI::Default_GPU)},
+          {"host", int(DeviceAPI::Host)},
+          {"cuda", int(DeviceAPI::CUDA)},
+          {"opencl", int(DeviceAPI::OpenCL)},
+          {"metal", int(DeviceAPI::Metal)},
+          {"hexagon", int(DeviceAPI::Hexagon)},
+          {"hexagon_dma", int(DeviceAPI::HexagonDma)},
+          {"d3d12compute", int(DeviceAPI::D3D12Compute)},
+          {"vulkan", int(DeviceAPI::Vulkan)},
+          {"webgpu", int(DeviceAPI::WebGPU)}}},
+    };
+    static const std::vector<NamedValue> kNone;
+    const auto it = kValues.find(kind);
+    return it == kValues.end() ? kNone : it->second;
+}
+
+std::vector<ArgSpec> parse_arg_specs(const char *specs) {
+    std::vector<ArgSpec> result;
+    std::istringstream in(specs);
+    for (std::string item; in >> item;) {
+        ArgSpec a;
+        const size_t colon = item.find(':');
+        a.name = item.substr(0, colon);
+        a.kind = item.substr(colon + 1);
+        if (a.kind.back() == '?') {
+            a.optional = true;
+            a.kind.pop_back();
+        }
+        if (a.kind.size() > 3 && a.kind.compare(a.kind.size() - 3, 3, "...") == 0) {
+            a.repeated = true;
+            a.kind.resize(a.kind.size() - 3);
+        }
+        result.push_back(a);
+    }
+    return result;
+}
+
+}  // namespace halyard
