@@ -27,8 +27,8 @@ public:
         "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"online", SoftmaxForm::kOnline}}};
     /** additive: mask [keys, queries], added to the scaled scores of every head. padding: lengths
      * [batch], keys from there on do not count. */
-    GeneratorParam<Mask> mask{
-        "mask", Mask::kNone, {{"none", Mask::kNone}, {"additive", Mask::kAdditive}, {"padding", Mask::kPadding}}};
+    GeneratorParam<Mask> masking{
+        "masking", Mask::kNone, {{"none", Mask::kNone}, {"additive", Mask::kAdditive}, {"padding", Mask::kPadding}}};
     /** Key j counts for query i where j <= i + (keys - queries). */
     GeneratorParam<bool> causal{"causal", false};
 
@@ -36,7 +36,7 @@ public:
     Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
     Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
     Input<float> scale{"scale"};
-    Input<Buffer<>> *mask_in = nullptr;
+    Input<Buffer<>> *mask = nullptr;
     Input<Buffer<>> *lengths = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
@@ -45,9 +45,9 @@ public:
         k.set_type(type);
         v.set_type(type);
         out.set_type(type);
-        if (mask == Mask::kAdditive) {
-            mask_in = add_input<Buffer<>>("mask", type, 2);
-        } else if (mask == Mask::kPadding) {
+        if (masking == Mask::kAdditive) {
+            mask = add_input<Buffer<>>("mask", type, 2);
+        } else if (masking == Mask::kPadding) {
             lengths = add_input<Buffer<>>("lengths", Int(32), 1);
         }
     }
@@ -59,24 +59,25 @@ public:
         const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
         const Expr key = kb * block + j;
 
-        // The blocks of k and v in f32; k turned so that neighbours in memory are keys.
-        k_t(j, d, kb, hk, n) = load_f32(k(d, min(key, keys - 1), hk, n));
+        // The operands in f32. Reads are clamped, so that a schedule may round blocks of keys and
+        // strips of queries up; v is zero there, since its rows are summed.
+        k_f(d, j, kb, hk, n) = load_f32(k(d, min(key, keys - 1), hk, n));
         v_f(d, j, kb, hk, n) = select(key < keys, load_f32(v(d, min(key, keys - 1), hk, n)), 0.0f);
-        q_f(d, i, h, n) = load_f32(q(d, i, h, n)) * scale;
+        q_f(d, i, h, n) = load_f32(q(d, min(i, q.dim(1).max()), h, n)) * scale;
 
         RDom r(0, q.dim(0).extent(), "depth");
-        scores(j, i, kb, h, n) += q_f(r, i, h, n) * k_t(j, r, kb, h / group, n);
+        scores(j, i, kb, h, n) += q_f(r, i, h, n) * k_f(r, j, kb, h / group, n);
 
         Expr limit = keys;
-        if (mask == Mask::kPadding) {
+        if (masking == Mask::kPadding) {
             limit = min(limit, (*lengths)(n));
         }
         if (causal) {
             limit = min(limit, i + (keys - q.dim(1).extent()) + 1);
         }
         Expr s = scores(j, i, kb, h, n);
-        if (mask == Mask::kAdditive) {
-            s = s + load_f32((*mask_in)(min(key, keys - 1), i));
+        if (masking == Mask::kAdditive) {
+            s = s + load_f32((*mask)(min(key, keys - 1), min(i, q.dim(1).max())));
         }
         logits(j, i, kb, h, n) = select(key < limit, s, ninf);
 
@@ -129,7 +130,7 @@ private:
     }
 
     Var d{"d"}, i{"i"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
-    Func k_t{"k_t"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
+    Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
     Func block_max{"block_max"}, alpha{"alpha"}, block_sum{"block_sum"}, pv{"pv"};
 };

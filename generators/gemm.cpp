@@ -24,18 +24,18 @@ public:
     GeneratorParam<Layout> weights{
         "weights", Layout::kKN, {{"kn", Layout::kKN}, {"nk", Layout::kNK}, {"packed", Layout::kPacked}}};
     GeneratorParam<int> panel{"panel", 48};
-    GeneratorParam<Scale> scale{
-        "scale", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
-    GeneratorParam<bool> bias{"bias", false};
+    GeneratorParam<Scale> scaling{
+        "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
+    GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
-    GeneratorParam<bool> residual{"residual", false};
+    GeneratorParam<bool> add_residual{"add_residual", false};
 
     Input<Buffer<void, 2>> a{"a"};  // [k, m]
     Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed [panel, k, ceil(n / panel)]
-    Input<Buffer<>> *alpha = nullptr;     // [n]
-    Input<float> *alpha_scalar = nullptr;
-    Input<Buffer<>> *beta = nullptr;      // bias [n]
-    Input<Buffer<>> *addend = nullptr;    // residual [n, m]
+    Input<Buffer<>> *scale_column = nullptr;     // [n]
+    Input<float> *scale = nullptr;
+    Input<Buffer<>> *bias = nullptr;      // bias [n]
+    Input<Buffer<>> *residual = nullptr;    // residual [n, m]
     Output<Buffer<void, 2>> y{"y"};  // [n, m]
 
     void configure() {
@@ -46,16 +46,16 @@ public:
         case Layout::kNK: b = add_input<Buffer<>>("b_nk", type, 2); break;
         default: b = add_input<Buffer<>>("b_packed", type, 3); break;
         }
-        if (scale == Scale::kColumn) {
-            alpha = add_input<Buffer<>>("scale_column", Float(32), 1);
-        } else if (scale == Scale::kScalar) {
-            alpha_scalar = add_input<float>("scale");
+        if (scaling == Scale::kColumn) {
+            scale_column = add_input<Buffer<>>("scale_column", Float(32), 1);
+        } else if (scaling == Scale::kScalar) {
+            scale = add_input<float>("scale");
         }
-        if (bias) {
-            beta = add_input<Buffer<>>("bias", type, 1);
+        if (add_bias) {
+            bias = add_input<Buffer<>>("bias", type, 1);
         }
-        if (residual) {
-            addend = add_input<Buffer<>>("residual", type, 2);
+        if (add_residual) {
+            residual = add_input<Buffer<>>("residual", type, 2);
         }
     }
 
@@ -63,19 +63,19 @@ public:
         RDom r(0, a.width(), "k");
         acc(col, row) += load_f32(a(r, row)) * load_f32(weight(r));
         Expr v = acc(col, row);
-        if (scale == Scale::kColumn) {
-            v = v * (*alpha)(col);
-        } else if (scale == Scale::kScalar) {
-            v = v * *alpha_scalar;
+        if (scaling == Scale::kColumn) {
+            v = v * (*scale_column)(col);
+        } else if (scaling == Scale::kScalar) {
+            v = v * *scale;
         }
-        if (bias) {
-            v = v + load_f32((*beta)(col));
+        if (add_bias) {
+            v = v + load_f32((*bias)(col));
         }
         linear(col, row) = v;
         activated(col, row) = activate(activation, linear(col, row));
         v = activated(col, row);
-        if (residual) {
-            v = v + load_f32((*addend)(col, row));
+        if (add_residual) {
+            v = v + load_f32((*residual)(col, row));
         }
         y(col, row) = store_as(type, v);
         if (weights == Layout::kPacked) {

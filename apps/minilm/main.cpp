@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -26,7 +25,7 @@ using namespace minilm;
 constexpr int exit_failure = 1, exit_usage = 2;
 
 struct Options {
-    std::string model, input = "-", check, sentences, kernels = "fused";
+    std::string model, input = "-", check, sentences, kernels = "fused", format_name = "text";
     Format format = Format::Text;
     int threads = 0, batch = 32;
     bool similarity = false, serve_bench = false, verbose = false;
@@ -46,12 +45,9 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--kernels", o->kernels, "Schedules of the kernels")
         ->check(CLI::IsMember({"fused", "unfused"}))
         ->capture_default_str();
-    auto *format =
-        app->add_option("--format", o->format, "text, json, or f32: raw little-endian numbers")
-            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{
-                {"text", Format::Text}, {"json", Format::Json}, {"f32", Format::F32}}))
-            ->type_name("text|json|f32")
-            ->default_str("text");
+    auto *format = app->add_option("--format", o->format_name, "f32 is raw little-endian numbers")
+                       ->check(CLI::IsMember({"text", "json", "f32"}))
+                       ->capture_default_str();
     auto *similarity = app->add_flag("--similarity", o->similarity,
                                      "The cosines of all pairs instead of the embeddings: a table "
                                      "for up to 16 sentences, tab-separated for more");
@@ -143,6 +139,9 @@ int main(int argc, char **argv) {
         if (options.model.empty()) {
             throw CLI::RequiredError("--model");
         }
+        options.format = options.format_name == "json" ? Format::Json :
+                         options.format_name == "f32"  ? Format::F32 :
+                                                         Format::Text;
         if (options.format == Format::F32 && isatty(STDOUT_FILENO)) {
             throw CLI::ValidationError("--format f32",
                                        "writes binary data; send standard output to a file");

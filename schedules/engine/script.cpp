@@ -135,7 +135,7 @@ std::map<std::string, std::string> parse_assignments(const std::string &text) {
     std::map<std::string, std::string> result;
     std::istringstream in(text);
     for (std::string item; std::getline(in, item, ',');) {
-        const size_t eq = item.find('=');
+        const size_t eq = item.find_first_of("=:");
         if (eq == std::string::npos || eq == 0) {
             throw std::invalid_argument("\"" + item + "\" is not of the form name=value");
         }

@@ -84,7 +84,8 @@ private:
 /** The head of a script; throws ScriptError, whose what() is ready to print. */
 ScriptHeader read_header(const std::string &script, const ScriptOptions &options);
 
-/** Splits `a=1,b=2`. Throws std::invalid_argument where an item has no `=`. */
+/** Splits `a=1,b=2`, or `a:1,b:2` as generator parameters need it, which may hold one `=` only.
+ * Throws std::invalid_argument where an item has neither. */
 std::map<std::string, std::string> parse_assignments(const std::string &text);
 
 }  // namespace halyard

@@ -45,6 +45,31 @@ TEST_CASE("ids are those of Hugging Face tokenizers") {
     }
 }
 
+// Ids would not show it: marks that survive the stripping end up in [UNK].
+TEST_CASE("words are normalised: marks in canonical order, accents gone, lower case") {
+    const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+        {"a\u302e\u1b44", {"a\u1b44\u302e"}},
+        {"a\U0001d16d\u302e\u1b44\U0001d165b", {"a\u1b44\U0001d165\u302e\U0001d16db"}},
+        {"a\u302e\u0301 \u1b44", {"a\u302e", "\u1b44"}},
+        {"\u00c5ngstr\u00f6m\u2019S", {"angstrom", "\u2019", "s"}},
+        {"x\uac00y", {"x\u1100\u1161y"}},
+        {"x\u4e00\uf900y", {"x", "\u4e00", "\u8c48", "y"}},
+        {"\u0130\u01c5\u212a", {"i\u01c6k"}},
+        {"A\u1ac1\u302e", {"a\u1ac1\u302e"}},
+    };
+    for (const auto &[text, expected] : cases) {
+        WordReader reader;
+        reader.start(text);
+        Word word;
+        std::vector<std::string> words;
+        while (reader.next(&word)) {
+            words.push_back(word.text);
+        }
+        CAPTURE(text);
+        CHECK(words == expected);
+    }
+}
+
 TEST_CASE("a text is cut so that [SEP] is the last of max_tokens") {
     Tokenizer unlimited = make_tokenizer(512);
     // Pieces of one word and special tokens stand on both sides of the cut.

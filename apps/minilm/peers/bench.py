@@ -44,7 +44,6 @@ def make_input(case, model):
     batch, tokens = case.split("x")
     batch = int(batch)
     if tokens == "natural":
-        # The data's own record of the token ids would do too; this way it is not needed.
         from tokenizers import Tokenizer
         tokenizer = Tokenizer.from_file(os.path.join(find_model(model), "tokenizer.json"))
         tokenizer.enable_truncation(max_length=256)
@@ -89,11 +88,10 @@ class Torch:
 
     def call(self, model, case):
         torch = self.torch
-        ids, mask = make_input(case, self.model_path)
-        inputs = [torch.from_numpy(a) for a in (ids, mask) if a is not None]
+        inputs = [torch.from_numpy(a) for a in make_input(case, self.model_path) if a is not None]
 
         def run():
-            with torch.inference_mode():
+            with torch.no_grad():
                 return model(*inputs).numpy()
         return run
 
@@ -105,25 +103,15 @@ class Compile(Torch):
     def __init__(self, args):
         super().__init__(args)
         import torch._inductor.config as config
-        # Freezing makes the weights constants, which inductor then packs ahead of the calls.
+        # Freezing (under no_grad) makes the weights constants, packed ahead of the calls.
+        # max_autotune with the C++ matrix product templates was tried and is no faster.
         config.freezing = True
 
-    def call(self, model, case):
-        torch = self.torch
-        ids, mask = make_input(case, self.model_path)
-        inputs = [torch.from_numpy(a) for a in (ids, mask) if a is not None]
-
-        def run():
-            with torch.no_grad():  # freezing is for no_grad
-                return model(*inputs).numpy()
-        run()
-        return run
-
     def prepare(self, case):
-        torch = self.torch
-        torch._dynamo.reset()
-        variants = {"freezing": self.call(torch.compile(self.model, dynamic=False), case)}
-        return variants
+        self.torch._dynamo.reset()
+        run = self.call(self.torch.compile(self.model, dynamic=False), case)
+        run()  # compiles
+        return {"freezing": run}
 
 
 class Onnxruntime:
@@ -265,14 +253,15 @@ class Contestant:
         env.update({
             "OMP_NUM_THREADS": str(threads),
             "MKL_NUM_THREADS": str(threads),
-            # Idle threads sleep: another contestant is running.
-            "OMP_WAIT_POLICY": "passive",
             # Large buffers are kept rather than returned to the system and faulted in every call.
             "MALLOC_MMAP_MAX_": "0",
             "MALLOC_TRIM_THRESHOLD_": "17179869184",
             # torch.compile: no pool of compiler processes left behind
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
         })
+        # Not OMP_WAIT_POLICY=passive: it makes torch a fifth slower on two threads. What is left
+        # spins for some milliseconds after a run and then sleeps, hence the pause in ask().
+        env.pop("OMP_WAIT_POLICY", None)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 
     def ask(self, line):
@@ -281,6 +270,7 @@ class Contestant:
         answer = self.process.stdout.readline()
         if not answer:
             sys.exit(f"{self.name} ended without an answer to '{line}'")
+        time.sleep(0.05)  # the next contestant finds this one's threads asleep
         return json.loads(answer)
 
     def stop(self):
@@ -323,9 +313,8 @@ def contest(args):
             answers = {c.name: [] for c in contestants}
             for r in range(args.rounds):
                 turn = r % len(contestants)
-                for c in contestants[turn:] + contestants[:turn]:
-                    # A trial round prepares everyone, so that no compilation falls between timings.
-                    if r == 0:
+                if r == 0:
+                    for c in contestants:  # all prepare, so that no compilation falls between timings
                         c.ask(f"run {case} 0")
                 for c in contestants[turn:] + contestants[:turn]:
                     answers[c.name].append(c.ask(f"run {case} {args.seconds / args.rounds}"))

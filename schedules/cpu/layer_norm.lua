@@ -1,0 +1,32 @@
+-- LayerNorm for any host SIMD width.
+-- Two passes over a row for the statistics, a third to scale; the row stays in L1
+-- between them, so only the first pass reads memory. Eight rows make a task.
+
+local reduce = require "lib.reduce"
+
+return schedule "layer_norm" {
+  target = "cpu",
+
+  generator = {
+    statistics = tune { "two_pass", "one_pass", default = "two_pass" },
+  },
+
+  params = {
+    rows  = tune { 1, 4, 8, 16, default = 8 }, -- rows a task; short rows want more
+    accum = tune { 2, 4, 8, default = 4 },     -- independent sums, to hide FMA latency
+  },
+
+  apply = function(k, p, target)
+    local lanes = target:lanes "f32"
+
+    local task, row = k.y:split("row", p.rows, "guard")
+    task:parallel()
+    k.y:vectorize("col", lanes, "guard")
+
+    k.mean:compute_at(row)
+    k.inv_std:compute_at(row)
+    for _, sum in ipairs { k.sum, k.sum_sq } do
+      reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum })
+    end
+  end,
+}

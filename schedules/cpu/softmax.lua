@@ -1,0 +1,30 @@
+-- Softmax for any host SIMD width: three passes over a row that stays in cache.
+-- The exponentials are stored as they are summed, in one loop, and scaled in place of
+-- being computed twice. Scale and mask are applied on the way in, in registers.
+-- An online softmax (one pass for maximum and sum) loses by 15 to 50 % as long as a row
+-- fits L2: it computes more exponentials.
+
+local reduce = require "lib.reduce"
+
+return schedule "softmax" {
+  target = "cpu",
+
+  params = {
+    rows  = tune { 1, 4, 8, 16, default = 4 }, -- rows a task
+    accum = tune { 2, 4, 8, default = 4 },     -- independent maxima and sums
+  },
+
+  apply = function(k, p, target)
+    local lanes = target:lanes "f32"
+
+    local task, row = k.y:split("row", p.rows, "guard")
+    task:parallel()
+    k.y:vectorize("col", lanes, "guard")
+
+    k.inv_sum:compute_at(row)
+    k.weight:compute_at(row):vectorize("col", lanes, "guard")
+    for _, sum in ipairs { k.row_max, k.row_sum } do
+      reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum })
+    end
+  end,
+}

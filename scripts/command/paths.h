@@ -1,0 +1,37 @@
+#ifndef HALYARD_COMMAND_PATHS_H
+#define HALYARD_COMMAND_PATHS_H
+
+/** \file
+ * Where the pieces of Halyard lie, in a build tree and after installation.
+ *
+ * The root is HALYARD_ROOT where that is set, otherwise the nearest folder above the executable
+ * that has bin/halyard-generators. A build tree (it has a CMakeCache.txt) takes its schedules from
+ * the source tree that the cache names; an installed one from share/halyard/schedules.
+ */
+
+#include <string>
+
+namespace halyard {
+
+struct Paths {
+    std::string root;
+    std::string generators;  // the executable that holds every op of the registry
+    std::string plugin;      // libhalyard.so
+    std::string runtime;     // libhalyard_runtime.a
+    std::string schedules;   // the folder of cpu/, cuda/ and lib/
+    std::string cache;       // where built kernels and measured peaks are kept
+    bool build_tree = false;
+};
+
+/** Names every piece, whether it exists or not. */
+const Paths &paths();
+
+/** `path` where it exists; otherwise a Failure that says what is missing and how to get it. */
+const std::string &require_piece(const std::string &path, const std::string &what);
+
+/** How to get the pieces back, for messages. */
+std::string how_to_build();
+
+}  // namespace halyard
+
+#endif

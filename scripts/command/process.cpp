@@ -1,0 +1,203 @@
+#include "process.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "failure.h"
+
+extern char **environ;
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+volatile std::sig_atomic_t caught_signal = 0;
+
+struct Pipe {
+    Pipe() {
+        if (pipe2(ends, O_CLOEXEC) != 0) {
+            throw Failure(fmt::format("no pipe for a child process: {}", std::strerror(errno)));
+        }
+    }
+    ~Pipe() {
+        close_end(0);
+        close_end(1);
+    }
+    Pipe(const Pipe &) = delete;
+    Pipe &operator=(const Pipe &) = delete;
+    void close_end(int i) {
+        if (ends[i] >= 0) {
+            close(ends[i]);
+            ends[i] = -1;
+        }
+    }
+    int ends[2] = {-1, -1};
+};
+
+// The child leads a process group of its own, so that whatever it starts is killed with it.
+pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+    std::vector<char *> argv, envp;
+    for (const auto &a : command) {
+        argv.push_back(const_cast<char *>(a.c_str()));
+    }
+    argv.push_back(nullptr);
+    for (const auto &e : options.environment) {
+        envp.push_back(const_cast<char *>(e.c_str()));
+    }
+    for (char **e = environ; *e; e++) {
+        envp.push_back(*e);
+    }
+    envp.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGINT);
+    sigaddset(&defaults, SIGTERM);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    pid_t pid = 0;
+    const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) {
+        throw Failure(fmt::format("{} cannot be started: {}", command[0], std::strerror(error)));
+    }
+    return pid;
+}
+
+// Reads what is there; closes the end at the end of the data.
+void drain(Pipe &pipe, std::string &into) {
+    char block[65536];
+    const ssize_t n = read(pipe.ends[0], block, sizeof(block));
+    if (n > 0) {
+        into.append(block, size_t(n));
+    } else if (n == 0 || errno != EINTR) {
+        pipe.close_end(0);
+    }
+}
+
+int reap(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
+    check_signals();
+    Pipe out, err;
+    const pid_t pid = start(command, options, out.ends[1], err.ends[1]);
+    out.close_end(1);
+    err.close_end(1);
+
+    ProcessResult result;
+    const auto begin = Clock::now();
+    int status = 0;
+    bool ended = false;
+    while (!ended || out.ends[0] >= 0 || err.ends[0] >= 0) {
+        const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+        if (caught_signal || (options.timeout > 0 && elapsed > options.timeout)) {
+            result.timed_out = !caught_signal;
+            kill(-pid, SIGKILL);
+            status = ended ? status : reap(pid);
+            check_signals();
+            break;
+        }
+        // Short naps: a signal may arrive just before poll, and a child may end with its pipes held open.
+        pollfd fds[2] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};
+        const bool open = out.ends[0] >= 0 || err.ends[0] >= 0;
+        const int ready = poll(fds, 2, open && !ended ? 50 : 1);
+        if (ready > 0 && fds[0].revents) {
+            drain(out, result.out);
+        }
+        if (ready > 0 && fds[1].revents) {
+            drain(err, result.err);
+        }
+        if (ended && ready <= 0) {
+            break;  // a grandchild holds the pipes
+        }
+        ended = ended || waitpid(pid, &status, WNOHANG) == pid;
+    }
+    if (result.timed_out) {
+        result.exit_code = -1;
+    } else if (WIFSIGNALED(status)) {
+        result.exit_code = -1;
+        result.signal = WTERMSIG(status);
+    } else {
+        result.exit_code = WEXITSTATUS(status);
+    }
+    return result;
+}
+
+std::string describe_end(const ProcessResult &result, double timeout) {
+    if (result.timed_out) {
+        return fmt::format("ran longer than {:g} s and was stopped", timeout);
+    }
+    if (result.signal != 0) {
+        return fmt::format("was ended by signal {} ({})", result.signal, strsignal(result.signal));
+    }
+    return fmt::format("failed with exit code {}", result.exit_code);
+}
+
+void catch_signals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { caught_signal = number; };
+    sigemptyset(&action.sa_mask);
+    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+        sigaction(number, &action, nullptr);
+    }
+}
+
+void check_signals() {
+    if (caught_signal) {
+        throw Interrupted(caught_signal);
+    }
+}
+
+TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
+    std::error_code error;
+    fs::create_directories(parent, error);
+    std::string pattern = (fs::path(parent) / ".halyard-XXXXXX").string();
+    if (error || !mkdtemp(pattern.data())) {
+        throw Failure(fmt::format("{}: error: no directory can be made there: {}", parent,
+                                  error ? error.message() : std::strerror(errno)));
+    }
+    path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+std::string temporary_root() {
+    std::error_code error;
+    const fs::path path = fs::temp_directory_path(error);
+    return error ? "/tmp" : path.string();
+}
+
+}  // namespace halyard

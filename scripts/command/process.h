@@ -1,0 +1,63 @@
+#ifndef HALYARD_COMMAND_PROCESS_H
+#define HALYARD_COMMAND_PROCESS_H
+
+/** \file
+ * Child processes and temporary directories, neither of which outlives an interrupted command.
+ */
+
+#include <string>
+#include <vector>
+
+namespace halyard {
+
+struct ProcessResult {
+    int exit_code = 0;   // -1 where a signal or the timeout ended it
+    int signal = 0;      // the signal that ended it
+    bool timed_out = false;
+    std::string out, err;
+
+    bool ok() const {
+        return exit_code == 0;
+    }
+};
+
+struct ProcessOptions {
+    double timeout = 0;                    // seconds; 0 waits for ever
+    std::vector<std::string> environment;  // NAME=VALUE, added to ours
+};
+
+/** Runs a program (searched in PATH where it has no slash) and captures what it prints.
+ * Throws Failure where it cannot be started, Interrupted after SIGINT or SIGTERM. */
+ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options = {});
+
+/** "was killed by signal 11 (Segmentation fault)", "ran longer than 5 s", "failed with exit code 3". */
+std::string describe_end(const ProcessResult &result, double timeout);
+
+/** From here on SIGINT and SIGTERM are noted instead of ending the program at once. */
+void catch_signals();
+
+/** Throws Interrupted if SIGINT or SIGTERM came. */
+void check_signals();
+
+/** A new directory in `parent` (made if need be), removed with all it holds. */
+class TemporaryDirectory {
+public:
+    explicit TemporaryDirectory(const std::string &parent);
+    ~TemporaryDirectory();
+    TemporaryDirectory(const TemporaryDirectory &) = delete;
+    TemporaryDirectory &operator=(const TemporaryDirectory &) = delete;
+
+    const std::string &path() const {
+        return path_;
+    }
+
+private:
+    std::string path_;
+};
+
+/** The system's folder for temporary files. */
+std::string temporary_root();
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef HALYARD_COMMAND_TARGETS_H
+#define HALYARD_COMMAND_TARGETS_H
+
+/** \file
+ * Short names for Halide target strings. A level is named after Halide's own feature, and spells
+ * out every feature below it, so that a schedule sees them all.
+ */
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace halyard {
+
+/** A library for every current x86 server and desktop: the best level first, the baseline last. */
+extern const char *const kDefaultTargets;
+
+/** The names of the levels, from the lowest to the highest. */
+std::vector<std::string> level_names();
+
+/** The highest level whose instructions are all among the flags of /proc/cpuinfo. */
+std::string best_level(const std::set<std::string> &flags);
+
+/** "avx512,avx2" or "host" or Halide's own strings as Halide target strings with no_runtime, the
+ * one with the fewest features last, as Halide wants it. Throws UsageError. */
+std::vector<std::string> resolve_targets(const std::string &text);
+
+/** Features of a Halide target string. */
+std::set<std::string> target_features(const std::string &target);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,47 @@
+#ifndef HALYARD_COMMAND_TEXT_H
+#define HALYARD_COMMAND_TEXT_H
+
+/** \file
+ * Small helpers for strings and for whole files.
+ */
+
+#include <string>
+#include <vector>
+
+namespace halyard {
+
+/** The items between separators, without surrounding blanks; empty items are dropped. */
+std::vector<std::string> split(const std::string &text, char separator);
+
+std::string join(const std::vector<std::string> &items, const std::string &separator);
+
+std::string trim(const std::string &text);
+
+bool starts_with(const std::string &text, const std::string &prefix);
+bool ends_with(const std::string &text, const std::string &suffix);
+
+/** Number of code points, which is how many columns a terminal shows for the texts used here. */
+size_t columns(const std::string &text);
+
+/** The text cut or filled with blanks to `width` columns; a cut text ends with an ellipsis. */
+std::string fit(const std::string &text, size_t width);
+
+/** The bytes of a file. Throws Failure where it cannot be read. */
+std::string read_file(const std::string &path);
+
+/** Throws Failure where the file cannot be written to its last byte. */
+void write_file(const std::string &path, const std::string &content);
+
+/** 128 bits of FNV-1a in hex: the name of a cache entry. */
+class Hash {
+public:
+    Hash &add(const std::string &text);
+    std::string hex() const;
+
+private:
+    unsigned __int128 state_ = (static_cast<unsigned __int128>(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
+};
+
+}  // namespace halyard
+
+#endif
