@@ -23,8 +23,8 @@ return schedule "softmax" {
 
     k.inv_sum:compute_at(row)
     k.weight:compute_at(row):vectorize("col", lanes, "guard")
-    for _, sum in ipairs { k.row_max, k.row_sum } do
-      reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum })
+    for _, reduction in ipairs { k.row_max, k.row_sum } do
+      reduce.in_partials(reduction, "col", { at = row, lanes = lanes, accum = p.accum })
     end
   end,
 }

@@ -1,12 +1,4 @@
-// Reads the arguments of a word. The kinds an argument may have:
-//   loop          a loop of the receiver's stage, by name or handle     loop_or_loops   one, or a list
-//   loops         a list of loops                                       dim             a pure dimension of the Func
-//   level         a loop handle, or a Func or stage and the name of one of its loops (two arguments)
-//   size          a positive integer or an expression                   sizes           a list of them
-//   expr          an integer or an expression                           int             an integer
-//   bool, string                                                        condition       a boolean expression
-//   func          a Func                                                name, names     new loop names
-//   tail, memory, align, partition, prefetch, device                    one of named_values()
+// Reads the arguments of a word by their kinds, which words.cpp describes.
 
 #include <cctype>
 
@@ -57,7 +49,7 @@ public:
             }
             const bool given = next_ <= top_ && !lua_isnil(L_, next_);
             if (!given && !spec_.optional) {
-                fail("needs the argument \"" + spec_.name + "\" (" + describe(spec_.kind) + ")");
+                fail("needs the argument \"" + spec_.name + "\" (" + describe_kind(spec_.kind) + ")");
             }
             if (given) {
                 a.present = true;
@@ -81,36 +73,8 @@ private:
         Diagnostic d;
         d.word = word_.name;
         d.message = message;
-        d.hint = hint.empty() ? std::string("usage: ") + usage() : hint;
+        d.hint = hint.empty() ? "usage: " + usage(word_, implied_ != nullptr) : hint;
         b_.host().raise(std::move(d));
-    }
-
-    std::string usage() const {
-        std::string s = std::string(word_.name) + "(";
-        bool first = true;
-        for (const auto &a : parse_arg_specs(word_.args)) {
-            s += (first ? "" : ", ") + a.name + (a.repeated ? "..." : "") + (a.optional ? "?" : "");
-            first = false;
-        }
-        return s + ")";
-    }
-
-    static std::string describe(const std::string &kind) {
-        if (!named_values(kind).empty()) {
-            std::vector<std::string> names;
-            for (const auto &v : named_values(kind)) {
-                names.emplace_back(v.name);
-            }
-            return "one of " + quoted_list(names);
-        }
-        static const std::map<std::string, std::string> kText = {
-            {"loop", "a loop"}, {"loop_or_loops", "a loop or a list of loops"}, {"loops", "a list of loops"},
-            {"dim", "a dimension"}, {"level", "a loop"}, {"size", "a positive integer"},
-            {"sizes", "a list of integers"}, {"expr", "an integer or an expression"}, {"int", "an integer"},
-            {"bool", "true or false"}, {"string", "a string"}, {"condition", "a condition"}, {"func", "a Func"},
-            {"name", "a new name"}, {"names", "a list of new names"},
-        };
-        return kText.at(kind);
     }
 
     [[noreturn]] void wrong_type(int index, const std::string &wanted) {
@@ -178,7 +142,7 @@ private:
         }
         const Handle *h = Binding::handle_at(L_, index);
         if (!h || h->kind != Handle::kExpr) {
-            wrong_type(index, describe(spec_.kind));
+            wrong_type(index, describe_kind(spec_.kind));
         }
         return h->expr;
     }
@@ -193,7 +157,7 @@ private:
 
     std::string string_at(int index) {
         if (lua_type(L_, index) != LUA_TSTRING) {
-            wrong_type(index, describe(spec_.kind));
+            wrong_type(index, describe_kind(spec_.kind));
         }
         return lua_tostring(L_, index);
     }
@@ -227,7 +191,7 @@ private:
 
     void require_table(int index) {
         if (!lua_istable(L_, index)) {
-            wrong_type(index, describe(spec_.kind));
+            wrong_type(index, describe_kind(spec_.kind));
         }
     }
 
@@ -287,7 +251,7 @@ private:
     void named(Argument &a, int i) {
         const std::string given = lua_type(L_, i) == LUA_TSTRING ? lua_tostring(L_, i) : "";
         if (given.empty()) {
-            wrong_type(i, describe(spec_.kind));
+            wrong_type(i, describe_kind(spec_.kind));
         }
         std::vector<std::string> names;
         for (const auto &v : named_values(spec_.kind)) {

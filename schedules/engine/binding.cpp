@@ -12,22 +12,6 @@ namespace {
 const char *const kMetatable = "halyard.handle";
 const char *const kBindingKey = "halyard.binding";
 
-bool word_applies(const Word &w, const Handle &h) {
-    if (w.on == h.kind) {
-        return true;
-    }
-    if (w.on == Handle::kStage) {
-        if (h.kind == Handle::kFunc) {
-            return true;
-        }
-        // Words whose first argument is a loop can be said of the loop itself.
-        const auto specs = parse_arg_specs(w.args);
-        return h.kind == Handle::kLoop && !specs.empty() && specs[0].kind.compare(0, 4, "loop") == 0 &&
-               specs[0].kind != "loops";
-    }
-    return false;
-}
-
 std::vector<Dim> dims_of(const Handle &h) {
     if (h.kind == Handle::kDimension || h.kind == Handle::kExpr) {
         return {};
@@ -244,7 +228,7 @@ int Binding::index_handle(lua_State *L) {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     std::vector<std::string> names;
     for (const Word &w : words()) {
-        if (!word_applies(w, *h)) {
+        if (!word_applies(w, h->kind)) {
             continue;
         }
         if (name == w.name) {
@@ -275,7 +259,7 @@ int Binding::call_word(lua_State *L) {
     Binding &b = of(L);
     const auto *word = static_cast<const Word *>(lua_touserdata(L, lua_upvalueindex(1)));
     const Handle *self = handle_at(L, 1);
-    if (!self || !word_applies(*word, *self)) {
+    if (!self || !word_applies(*word, self->kind)) {
         Diagnostic d;
         d.word = word->name;
         d.message = "is called without the Func, stage or loop that it is for";

@@ -82,7 +82,7 @@ struct Word {
     Handle::Kind on;  // words of kStage are words of Func (its first stage) too, and of a loop where
                       // their first argument is a loop
     /** `name:kind`, separated by blanks; `?` marks what may be left out, `...` the last one repeated.
-     * The kinds are in arguments.cpp. */
+     * The kinds are those of describe_kind(). */
     const char *args;
     const char *returns;  // "self", or `name:Kind` of each result
     const char *doc;
@@ -114,6 +114,16 @@ struct ArgSpec {
     bool optional = false, repeated = false;
 };
 std::vector<ArgSpec> parse_arg_specs(const char *specs);
+
+/** What an argument of a kind may be, for messages and the reference: "an integer", ... */
+std::string describe_kind(const std::string &kind);
+
+/** `split(loop, factor, tail?, outer?, inner?)`; said of a loop, without the first argument. */
+std::string usage(const Word &word, bool on_loop);
+
+/** Whether a word can be said of a kind of handle: words of a stage hold for a Func, and for a loop
+ * where their first argument is one. */
+bool word_applies(const Word &word, Handle::Kind kind);
 
 }  // namespace halyard
 

@@ -1,5 +1,6 @@
 #include "word.h"
 
+#include <map>
 #include <sstream>
 
 namespace halyard {
@@ -88,6 +89,60 @@ std::vector<ArgSpec> parse_arg_specs(const char *specs) {
         result.push_back(a);
     }
     return result;
+}
+
+std::string describe_kind(const std::string &kind) {
+    if (!named_values(kind).empty()) {
+        std::vector<std::string> names;
+        for (const auto &v : named_values(kind)) {
+            names.emplace_back(v.name);
+        }
+        return "one of " + quoted_list(names);
+    }
+    static const std::map<std::string, std::string> kText = {
+        {"loop", "a loop of the stage, by name or as split returns it"},
+        {"loop_or_loops", "a loop or a list of loops"},
+        {"loops", "a list of loops"},
+        {"dim", "the name of a dimension of the Func"},
+        {"level", "a loop of a consumer: as split returns it, or its Func and its name"},
+        {"size", "a positive integer or an expression"},
+        {"sizes", "a list of integers or expressions"},
+        {"expr", "an integer or an expression"},
+        {"int", "an integer"},
+        {"bool", "true or false"},
+        {"string", "a string"},
+        {"condition", "a condition"},
+        {"func", "a Func, as in k.y"},
+        {"name", "a new name"},
+        {"names", "a list of new names"},
+    };
+    return kText.at(kind);
+}
+
+std::string usage(const Word &word, bool on_loop) {
+    std::string args;
+    bool first = true;
+    for (const auto &a : parse_arg_specs(word.args)) {
+        const bool implied = first && on_loop && !a.repeated;
+        first = false;
+        if (implied) {
+            continue;
+        }
+        args += (args.empty() ? "" : ", ") + a.name + (a.repeated ? "..." : "") + (a.optional ? "?" : "");
+    }
+    return std::string(word.name) + "(" + args + ")";
+}
+
+bool word_applies(const Word &word, Handle::Kind kind) {
+    if (word.on == kind) {
+        return true;
+    }
+    if (word.on != Handle::kStage) {
+        return false;
+    }
+    const auto specs = parse_arg_specs(word.args);
+    const std::string first = specs.empty() ? "" : specs[0].kind;
+    return kind == Handle::kFunc || (kind == Handle::kLoop && (first == "loop" || first == "loop_or_loops"));
 }
 
 }  // namespace halyard

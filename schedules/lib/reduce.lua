@@ -6,21 +6,39 @@ local reduce = {}
 --
 --   for col: sum += x(col)
 --     ->
---   for col_outer: vectorized lane: partial(lane) += x(col_outer * lanes + lane)
---   sum = partial(0) + partial(1) + ...
+--   for col_outer: vectorized: lane(i) += x(col_outer * lanes * accum + i)
+--   sum = lane(0) + lane(1) + ...
 --
 -- func    a Func with one update, which reduces `loop`
 -- at      where the reduction happens: a loop of the consumer
 -- lanes   SIMD lanes of the accumulator's type
 -- accum   vectors in flight, to hide the latency of an addition
+--
+-- For sums of loaded values: LLVM may reorder them, and keeps the lanes in registers, where
+-- in_partials takes them through memory once a row: half the time on rows of 384 columns (Zen 4).
 function reduce.in_lanes(func, loop, options)
+  func:compute_at(options.at)
+  func:update(0):atomic():vectorize(loop, options.lanes * options.accum, "guard")
+end
+
+-- The same with the lanes as a Func of their own.
+--
+--   for col: top = max(top, x(col))
+--     ->
+--   for col_outer: vectorized lane: partial(lane) = max(partial(lane), x(...))
+--   top = max(partial(0), partial(1), ...)
+--
+-- For maxima and minima, whose lanes LLVM does not keep apart by itself, and for sums of what
+-- was just stored: in_lanes reduces across lanes in every step there (1.7 times the time of a
+-- softmax on 4096 columns, Zen 4).
+function reduce.in_partials(func, loop, options)
   local update = func:update(0)
   local _, lane = update:split(loop, options.lanes * options.accum, "guard")
   local partial = update:rfactor(lane, { "lane" })
   func:compute_at(options.at)
   update:atomic():vectorize(lane)
-  partial:compute_at(options.at):vectorize("lane")
-  partial:update(0):reorder("lane", loop .. "_outer"):vectorize("lane")
+  partial:compute_at(options.at):vectorize "lane"
+  partial:update(0):reorder("lane", loop .. "_outer"):vectorize "lane"
   return partial
 end
 

@@ -1,0 +1,31 @@
+#ifndef HALYARD_RUNTIME_H
+#define HALYARD_RUNTIME_H
+
+/** \file
+ * What a program that links Halyard libraries may ask of their shared runtime.
+ *
+ * Every library is a C function `int NAME(buffers and scalars...)` over halide_buffer_t
+ * (HalideRuntime.h), innermost dimension first, strides in elements. It returns 0, or the code of
+ * an error whose text halyard_last_error() gives. Any number of libraries share one runtime.
+ * The number of threads is set with halide_set_num_threads() (default: processors online, or the
+ * environment variable HL_NUM_THREADS).
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The message of the last error on the calling thread, "" if there was none. Valid until the next
+ * error on this thread. Installing a handler with halide_set_error_handler() replaces this. */
+const char *halyard_last_error(void);
+
+/** For how many microseconds an idle worker thread waits for more work before it sleeps (default
+ * 50; 0 sleeps at once). Waking a sleeping thread costs 5 to 50 us, so a chain of short calls
+ * wants a wait longer than the gaps between them. Set it while no call is running. */
+void halyard_set_spin_microseconds(int microseconds);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+// halyard build: an op and a schedule become a static library and a header.
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "failure.h"
+#include "options.h"
+#include "place.h"
+#include "process.h"
+#include "targets.h"
+#include "terminal.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+struct BuildOptions : CommonOptions {
+    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile;
+};
+
+void build(const BuildOptions &o) {
+    GenerateRequest request = o.request(o.op, o.schedule);
+    request.function = o.name;
+    request.emit = split(o.emit, ',');
+    const Plan plan = make_plan(request);
+
+    Progress progress;
+    progress.say(fmt::format("building {} for {} target(s)", plan.op, plan.targets.size()));
+    const TemporaryDirectory work(o.directory);
+    const Generated result = generate(plan, work.path());
+    if (!result.ok) {
+        throw Failure(result.error);
+    }
+    check_signals();
+    const auto files = place_files(work.path(), o.directory);
+    if (!o.depfile.empty()) {
+        write_depfile(o.depfile, files, plan.inputs);
+    }
+    if (!result.notes.empty()) {
+        fmt::print(stderr, "{}\n", result.notes);
+    }
+    for (const auto &file : files) {
+        fmt::print("{}\n", std::filesystem::path(file).lexically_normal().string());
+    }
+}
+
+}  // namespace
+
+void add_build(CLI::App &app) {
+    auto o = std::make_shared<BuildOptions>();
+    CLI::App *cmd = app.add_subcommand("build", "Compile an op with a schedule into a static library and a C header");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    cmd->add_option("--schedule", o->schedule,
+                    "A Lua file, or the name of one that ships (unfused); none takes the generator's own")
+        ->type_name("FILE|NAME");
+    o->add(*cmd, fmt::format("Instruction sets, with commas: {}, host, or Halide's strings [{}]",
+                             join(level_names(), ", "), kDefaultTargets));
+    cmd->add_option("--name", o->name, "Name of the C function and of the files [OP]")->type_name("FUNCTION");
+    cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
+    cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
+        ->type_name("LIST")->capture_default_str();
+    cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")
+        ->type_name("FILE");
+    cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
+                "\nExamples:\n"
+                "  halyard build rms_norm -o out\n"
+                "  halyard build rms_norm --schedule my.lua --set rows=16 --param type=float16 --name rms_norm_f16\n"
+                "  halyard build rms_norm --target host --emit stmt,assembly\n"
+                "  halyard build blur --generator ./my.generator --schedule blur.lua");
+    cmd->callback([o] { build(*o); });
+}
+
+}  // namespace halyard

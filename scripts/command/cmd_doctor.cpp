@@ -1,0 +1,169 @@
+// halyard doctor: what is installed, what is missing, how to get it.
+
+#include <filesystem>
+#include <memory>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "cpu.h"
+#include "failure.h"
+#include "kernel.h"
+#include "paths.h"
+#include "process.h"
+#include "registry.h"
+#include "schedules.h"
+#include "terminal.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+struct Finding {
+    std::string name;
+    bool ok = false, needed = true;
+    std::string found;  // where, which version
+    std::string how;    // to get it
+};
+
+Finding piece(const std::string &name, const std::string &path) {
+    std::error_code ignored;
+    const bool ok = std::filesystem::exists(path, ignored);
+    return {name, ok, true, ok ? path : "missing: " + path, how_to_build()};
+}
+
+Finding compiler() {
+    Finding f{"C++ compiler", false, true, "missing", "apt install g++ (only `halyard bench` and your program need it)"};
+    try {
+        const ProcessResult r = run_process({system_compiler(), "--version"});
+        f.ok = r.ok();
+        f.found = r.out.substr(0, r.out.find('\n'));
+    } catch (const Failure &e) {
+        f.found = e.what();
+    }
+    return f;
+}
+
+// The loader itself says which libHalide the generators would get.
+Finding halide() {
+    Finding f{"libHalide.so", false, true, "not found by the loader",
+              "pip install halide==21.0.0 into the environment that the build used, or run scripts/setup"};
+    if (!std::filesystem::exists(paths().generators)) {
+        f.found = "unknown, since the generators are missing";
+        return f;
+    }
+    const ProcessResult r = run_process({paths().generators}, {10, {"LD_TRACE_LOADED_OBJECTS=1"}});
+    for (const auto &line : split(r.out, '\n')) {
+        if (starts_with(line, "libHalide.so")) {
+            const auto words = split(line, ' ');
+            f.ok = words.size() > 2 && words[2] != "not";
+            f.found = f.ok ? words[2] : line;
+        }
+    }
+    return f;
+}
+
+Finding schedules() {
+    Finding f{"schedules", true, true, paths().schedules, how_to_build()};
+    std::vector<std::string> lacking;
+    for (const auto &op : op_names()) {
+        if (schedules_of(op).empty()) {
+            lacking.push_back(op);
+        }
+    }
+    if (!lacking.empty()) {
+        f.ok = false;
+        f.found = fmt::format("none in {} for {}", paths().schedules, join(lacking, ", "));
+    }
+    return f;
+}
+
+Finding processor() {
+    const Cpu &c = cpu();
+    const std::string caches = fmt::format("L1 {} KiB, L2 {} KiB, L3 {} KiB", c.l1 >> 10, c.l2 >> 10, c.l3 >> 10);
+    Finding f{"processor", c.level == "avx2" || starts_with(c.level, "avx512"), false,
+              fmt::format("{}, {} usable, best level {}, {}", c.model, c.processors,
+                          c.level.empty() ? "none" : c.level, caches),
+              "libraries can be built here; to run them takes AVX2, F16C and FMA"};
+    return f;
+}
+
+Finding optional_library(const std::string &name, const std::vector<std::string> &files, const std::string &how) {
+    for (const auto &file : files) {
+        if (void *handle = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
+            dlclose(handle);
+            return {name, true, false, file, how};
+        }
+    }
+    return {name, false, false, "not installed", how};
+}
+
+std::vector<Finding> examine() {
+    return {
+        compiler(),
+        halide(),
+        piece("plugin", paths().plugin),
+        piece("generators", paths().generators),
+        piece("runtime library", paths().runtime),
+        schedules(),
+        processor(),
+        optional_library("CUDA driver", {"libcuda.so.1"}, "comes with the NVIDIA driver; only GPU schedules need it"),
+        optional_library("NVRTC", {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"},
+                         "pip install nvidia-cuda-nvrtc, or the CUDA toolkit; only GPU schedules need it"),
+    };
+}
+
+nlohmann::json to_json(const std::vector<Finding> &findings, bool ok) {
+    nlohmann::json checks = nlohmann::json::array();
+    for (const auto &f : findings) {
+        checks.push_back({{"name", f.name}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found},
+                          {"how", f.ok ? nlohmann::json(nullptr) : nlohmann::json(f.how)}});
+    }
+    const Cpu &c = cpu();
+    return {{"ok", ok}, {"version", version_text()}, {"root", paths().root}, {"plugin", paths().plugin},
+            {"generators", paths().generators}, {"runtime", paths().runtime}, {"schedules", paths().schedules},
+            {"cache", paths().cache}, {"checks", checks},
+            {"cpu", {{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags},
+                     {"l1", c.l1}, {"l2", c.l2}, {"l3", c.l3}}}};
+}
+
+void print(const std::vector<Finding> &findings) {
+    for (const auto &f : findings) {
+        const std::string state = f.ok ? paint(Colour::kGreen, "ok     ")
+                                  : f.needed ? paint(Colour::kRed, "MISSING") : paint(Colour::kYellow, "absent ");
+        fmt::print("{}  {:<16} {}\n", state, f.name, f.found);
+        if (!f.ok) {
+            fmt::print("{:26} {}\n", "", f.how);
+        }
+    }
+}
+
+}  // namespace
+
+void add_doctor(CLI::App &app) {
+    auto json = std::make_shared<bool>(false);
+    CLI::App *cmd = app.add_subcommand("doctor", "What is installed, what is missing, how to get it");
+    cmd->add_flag("--json", *json, "An object on standard output; \"plugin\" is the path of the Halide plugin");
+    cmd->footer("\nExit code 1 if something needed is missing.\n"
+                "\nExamples:\n  halyard doctor\n  halyard doctor --json | jq -r .plugin");
+    cmd->callback([json] {
+        const auto findings = examine();
+        bool ok = true;
+        for (const auto &f : findings) {
+            ok = ok && (f.ok || !f.needed);
+        }
+        if (*json) {
+            fmt::print("{}\n", to_json(findings, ok).dump(1));
+        } else {
+            print(findings);
+        }
+        if (!ok) {
+            throw ExitCode{1};
+        }
+    });
+}
+
+}  // namespace halyard

@@ -1,0 +1,80 @@
+// halyard list: the ops of the registry and their schedules.
+
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "paths.h"
+#include "registry.h"
+#include "schedules.h"
+#include "script.h"
+#include "terminal.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+// A script that does not load is listed too; `halyard check` says what is wrong with it.
+std::string summary_of(const ScheduleFile &schedule) {
+    try {
+        ScriptOptions options;
+        options.lib_dirs = {paths().schedules};
+        return read_header(schedule.path, options).summary;
+    } catch (const ScriptError &) {
+        return "(does not load: halyard check " + schedule.path + ")";
+    }
+}
+
+nlohmann::json to_json(const Op &op) {
+    nlohmann::json schedules = nlohmann::json::array();
+    for (const auto &s : schedules_of(op.name)) {
+        schedules.push_back({{"name", s.name}, {"target", s.place}, {"file", s.path}, {"summary", summary_of(s)}});
+    }
+    nlohmann::json shapes = nlohmann::json::array();
+    for (const auto &shape : op.shapes) {
+        shapes.push_back(shape);
+    }
+    return {{"op", op.name}, {"summary", op.summary}, {"arguments", op.signature}, {"flops", op.flops},
+            {"shapes", shapes}, {"schedules", schedules}};
+}
+
+std::string first_sentence(const std::string &text) {
+    const size_t end = text.find(". ");
+    return end == std::string::npos ? text : text.substr(0, end + 1);
+}
+
+void print(const Op &op) {
+    const size_t width = output_width();
+    fmt::print("{}  {}\n", paint(Colour::kBold, op.name), op.summary);
+    for (const auto &s : schedules_of(op.name)) {
+        const std::string line = fmt::format("  {:<5} {:<26} {}", s.place, s.name, first_sentence(summary_of(s)));
+        fmt::print("{}\n", width > 0 && columns(line) > width ? fit(line, width) : line);
+    }
+}
+
+}  // namespace
+
+void add_list(CLI::App &app) {
+    auto json = std::make_shared<bool>(false);
+    CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules");
+    cmd->add_flag("--json", *json, "A list of records on standard output");
+    cmd->footer("\nExamples:\n  halyard list\n  halyard list --json");
+    cmd->callback([json] {
+        if (*json) {
+            nlohmann::json ops = nlohmann::json::array();
+            for (const auto &op : registry()) {
+                ops.push_back(to_json(op));
+            }
+            fmt::print("{}\n", ops.dump(1));
+            return;
+        }
+        for (const auto &op : registry()) {
+            print(op);
+        }
+    });
+}
+
+}  // namespace halyard

@@ -1,0 +1,153 @@
+// halyard show: the Lua beside the loop nest that it made.
+
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "failure.h"
+#include "nest_view.h"
+#include "options.h"
+#include "process.h"
+#include "targets.h"
+#include "terminal.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+struct ShowOptions : CommonOptions {
+    std::string op, schedule;
+    bool step = false, json = false;
+};
+
+using Lines = std::vector<std::string>;
+
+Generated run_generator(const Plan &plan) {
+    const TemporaryDirectory work(temporary_root());
+    return generate(plan, work.path());
+}
+
+Lines lines_of(const nlohmann::json &nest) {
+    Lines lines;
+    for (const auto &l : nest) {
+        lines.push_back(l.is_string() ? l.get<std::string>() : l.value("text", ""));
+    }
+    return lines;
+}
+
+// The nest before the first word: what an empty script makes of the same algorithm.
+Lines naive_nest(Plan plan) {
+    const TemporaryDirectory work(temporary_root());
+    plan.script = (std::filesystem::path(work.path()) / "naive.lua").string();
+    plan.set.clear();
+    plan.steps = false;
+    write_file(plan.script, fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n", plan.op,
+                                        target_features(plan.targets[0]).count("cuda") ? "cuda" : "cpu"));
+    const Generated result = generate(plan, work.path());
+    return result.report.is_object() && result.report.contains("nest") ? lines_of(result.report["nest"]) : Lines{};
+}
+
+void print_nest(const nlohmann::json &report, const Plan &plan) {
+    const std::string params = assignments_text([&] {
+        Assignments a;
+        for (const auto &p : report.value("params", nlohmann::json::object()).items()) {
+            a[p.key()] = p.value().is_string() ? p.value().get<std::string>() : p.value().dump();
+        }
+        return a;
+    }());
+    fmt::print("{}\n", paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params, plan.targets.front())));
+    for (const auto &line : beside_source(report["nest"], plan.script, output_width())) {
+        const size_t bar = line.find("  | ");
+        fmt::print("{}{}\n", line.substr(0, bar),
+                   bar == std::string::npos ? "" : paint(Colour::kDim, line.substr(bar)));
+    }
+}
+
+void print_steps(const nlohmann::json &report, const Plan &plan) {
+    Lines before = naive_nest(plan);
+    fmt::print("{}\n", paint(Colour::kBold, "before the first word"));
+    for (const auto &line : before) {
+        fmt::print("    {}\n", line);
+    }
+    int number = 0;
+    for (const auto &step : report["steps"]) {
+        const std::string word = step.value("word", "");
+        fmt::print("\n{}\n", paint(Colour::kBold, fmt::format("{}. {}:{}  {}{}", ++number,
+                                                              step.value("file", ""), step.value("line", 0),
+                                                              word.empty() ? "" : word + ":  ",
+                                                              step.value("source", ""))));
+        const Lines after = lines_of(step["nest"]);
+        if (after.empty()) {
+            fmt::print("    (Halide cannot show the loops in this state)\n");
+            continue;
+        }
+        const auto changes = diff(before, after);
+        for (const auto &change : changes) {
+            if (change.mark != ' ') {
+                fmt::print("{}\n", paint(change.mark == '+' ? Colour::kGreen : Colour::kRed,
+                                         fmt::format("  {} {}", change.mark, change.text)));
+            }
+        }
+        if (before == after) {
+            fmt::print("    (the loops stay as they are)\n");
+        }
+        before = after;
+    }
+}
+
+void show(const ShowOptions &o) {
+    GenerateRequest request = o.request(o.op, o.schedule);
+    request.emit = {"c_header"};  // scheduled and lowered, without LLVM
+    request.steps = o.step;
+    if (request.target.empty()) {
+        request.target = kDefaultTargets;
+    }
+    request.target = split(request.target, ',').front();
+    const Plan plan = make_plan(request);
+    if (plan.script.empty()) {
+        throw UsageError("show needs a schedule: name a Lua file with --schedule");
+    }
+    Progress progress;
+    progress.say("scheduling " + plan.op);
+    const Generated result = run_generator(plan);
+    progress.say("");
+    if (o.json && result.report.is_object()) {
+        fmt::print("{}\n", result.report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+    if (!result.ok) {
+        throw Failure(result.error);
+    }
+    if (!result.report.is_object() || !result.report.contains(o.step ? "steps" : "nest")) {
+        throw Failure(fmt::format("{}: error: the plugin {} reported no loop nest", plan.script, plan.inputs.at(1)));
+    }
+    if (o.json) {
+        return;
+    }
+    if (!result.notes.empty()) {
+        fmt::print(stderr, "{}\n", result.notes);
+    }
+    o.step ? print_steps(result.report, plan) : print_nest(result.report, plan);
+}
+
+}  // namespace
+
+void add_show(CLI::App &app) {
+    auto o = std::make_shared<ShowOptions>();
+    CLI::App *cmd = app.add_subcommand("show", "The Lua lines beside the loop nest that they made");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    cmd->add_option("--schedule", o->schedule, "A Lua file, or the name of one that ships (unfused)")
+        ->type_name("FILE|NAME");
+    cmd->add_flag("--step", o->step, "Word by word: each word, then the loops that it changed");
+    cmd->add_flag("--json", o->json, "The report as the plugin wrote it");
+    o->add(*cmd, "The instruction set to show; the first of several [avx512]");
+    cmd->footer("\nExamples:\n"
+                "  halyard show rms_norm\n"
+                "  halyard show rms_norm --schedule unfused --set rows=16\n"
+                "  halyard show softmax --step | less");
+    cmd->callback([o] { show(*o); });
+}
+
+}  // namespace halyard

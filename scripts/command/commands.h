@@ -1,0 +1,31 @@
+#ifndef HALYARD_COMMAND_COMMANDS_H
+#define HALYARD_COMMAND_COMMANDS_H
+
+/** \file
+ * The subcommands. Each adds itself to the application; its callback does the work, throws
+ * Failure or UsageError, and otherwise ends well.
+ */
+
+#include <CLI/CLI.hpp>
+
+namespace halyard {
+
+void add_list(CLI::App &app);
+void add_build(CLI::App &app);
+void add_show(CLI::App &app);
+void add_check(CLI::App &app);
+void add_bench(CLI::App &app);
+void add_doctor(CLI::App &app);
+void add_version(CLI::App &app);
+
+/** "halyard 0.1.0" */
+std::string version_text();
+
+/** Thrown by a callback whose output is complete but which ends with this exit code. */
+struct ExitCode {
+    int code;
+};
+
+}  // namespace halyard
+
+#endif

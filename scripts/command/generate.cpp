@@ -1,0 +1,265 @@
+#include "generate.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "failure.h"
+#include "paths.h"
+#include "process.h"
+#include "registry.h"
+#include "schedules.h"
+#include "script.h"
+#include "targets.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string place_of(const std::vector<std::string> &targets) {
+    return target_features(targets.front()).count("cuda") > 0 ? "cuda" : "cpu";
+}
+
+// Halide's emit options, for a message with the nearest; GenGen would drown it in its usage text.
+const std::vector<std::string> kEmits = {
+    "assembly", "bitcode", "c_header", "c_source", "compiler_log", "conceptual_stmt", "conceptual_stmt_html",
+    "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object", "python_extension",
+    "pytorch_wrapper", "registration", "schedule", "static_library", "stmt", "stmt_html"};
+
+void check_emit(const std::vector<std::string> &emit) {
+    for (const auto &e : emit) {
+        if (std::find(kEmits.begin(), kEmits.end(), e) == kEmits.end()) {
+            const std::string hint = did_you_mean(e, kEmits);
+            throw UsageError(fmt::format("--emit: there is no output \"{}\"; there are {}{}", e, quoted_list(kEmits),
+                                         hint.empty() ? "" : "\n  " + hint));
+        }
+    }
+}
+
+// The name of a C function, since it goes into a header and into symbols.
+void check_function(const std::string &name) {
+    const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    if (letters.find(name.empty() ? ' ' : name[0]) == std::string::npos ||
+        name.find_first_not_of(letters + "0123456789:") != std::string::npos) {
+        throw UsageError(fmt::format("--name \"{}\" is not the name of a C function", name));
+    }
+}
+
+// No comma may reach autoscheduler.set, which separates by it.
+void check_values(const Assignments &assignments, const char *option) {
+    for (const auto &a : assignments) {
+        if (a.second.find(',') != std::string::npos) {
+            throw UsageError(fmt::format("{} {}={}: a value cannot have a comma", option, a.first, a.second));
+        }
+    }
+}
+
+void check_head(const Plan &plan, const ScriptHeader &head) {
+    if (head.op != plan.op) {
+        throw Failure(fmt::format("{}: error: this schedule is for \"{}\", not for \"{}\"", plan.script, head.op,
+                                  plan.op));
+    }
+    const std::string place = place_of(plan.targets);
+    if (!head.target.empty() && head.target != place) {
+        throw Failure(fmt::format("{}: error: this schedule is for {}, but the target is {}", plan.script,
+                                  head.target, plan.targets.front()));
+    }
+}
+
+void merge_params(Plan &plan, const ScriptHeader &head) {
+    for (const auto &declared : head.generator) {
+        const auto given = plan.params.find(declared.first);
+        if (given == plan.params.end()) {
+            plan.params.insert(declared);
+        } else if (given->second != declared.second) {
+            const auto tunable = std::find_if(head.params.begin(), head.params.end(),
+                                              [&](const Tunable &t) { return t.name == declared.first; });
+            const bool open = tunable != head.params.end() && !tunable->choices.empty();
+            throw Failure(fmt::format("{}: error: --param {}={} contradicts the schedule, which declares {}=\"{}\"\n  {}",
+                                      plan.script, given->first, given->second, declared.first, declared.second,
+                                      open ? fmt::format("choose it in the schedule: --set {}={}", given->first,
+                                                         given->second)
+                                           : "take another schedule, or leave the parameter out"));
+        }
+    }
+}
+
+std::string fallback_message(std::string text) {
+    text = trim(text);
+    for (bool more = true; more;) {
+        more = false;
+        for (const char *prefix : {"Unhandled exception:", "User error:", "Internal error:", "Error:", "error:"}) {
+            if (starts_with(text, prefix)) {
+                text = trim(text.substr(std::string(prefix).size()));
+                more = true;
+            }
+        }
+    }
+    // Halide answers an unknown target with every name it knows; the first line is the message.
+    if (starts_with(text, "Did not understand Halide target")) {
+        text = trim(text.substr(0, text.find('\n')));
+    }
+    return text;
+}
+
+std::string place_text(const Plan &plan) {
+    return plan.script.empty() ? plan.executable : plan.script;
+}
+
+std::string error_text(const Plan &plan, const ProcessResult &result, const nlohmann::json &report) {
+    if (report.is_object() && report.contains("error") && report["error"].contains("text")) {
+        return report["error"]["text"].get<std::string>();
+    }
+    if (result.timed_out || result.signal != 0) {
+        const std::string detail = fallback_message(result.err);
+        return fmt::format("{}: error: the generator {} while it compiled {}{}", place_text(plan),
+                           describe_end(result, plan.timeout), plan.op, detail.empty() ? "" : "\n  " + detail);
+    }
+    const std::string message = fallback_message(result.err);
+    if (message.find(": error: ") != std::string::npos) {
+        return message;
+    }
+    return fmt::format("{}: error: {}", place_text(plan),
+                       message.empty() ? "the generator " + describe_end(result, plan.timeout) : message);
+}
+
+nlohmann::json read_report(const std::string &path) {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+        return nullptr;
+    }
+    return nlohmann::json::parse(read_file(path), nullptr, false);
+}
+
+// Several targets can be built only into a library (or an object), so one is made on the side.
+std::vector<std::string> emit_of(const Plan &plan) {
+    std::vector<std::string> emit = plan.emit;
+    const auto has = [&](const char *name) { return std::find(emit.begin(), emit.end(), name) != emit.end(); };
+    if (plan.targets.size() > 1 && !has("static_library") && !has("object")) {
+        emit.emplace_back("static_library");
+    }
+    return emit;
+}
+
+}  // namespace
+
+std::string assignments_text(const Assignments &assignments) {
+    std::vector<std::string> items;
+    for (const auto &a : assignments) {
+        items.push_back(a.first + "=" + a.second);
+    }
+    return join(items, ",");
+}
+
+Assignments parse_options(const std::vector<std::string> &items, const std::string &option) {
+    Assignments result;
+    for (const auto &item : items) {
+        const size_t eq = item.find('=');
+        if (eq == std::string::npos || eq == 0) {
+            throw UsageError(fmt::format("{} {}: write {} name=value", option, item, option));
+        }
+        result[item.substr(0, eq)] = item.substr(eq + 1);
+    }
+    return result;
+}
+
+Plan make_plan(const GenerateRequest &request) {
+    Plan plan;
+    plan.op = request.op;
+    plan.function = request.function.empty() ? request.op : request.function;
+    plan.emit = request.emit;
+    plan.set = request.set;
+    plan.facts = request.facts;
+    plan.params = request.params;
+    plan.steps = request.steps;
+    plan.timeout = request.timeout;
+    check_emit(plan.emit);
+    check_function(plan.function);
+    check_values(plan.set, "--set");
+    check_values(plan.facts, "--fact");
+    plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
+
+    if (request.generator.empty()) {
+        find_op(request.op);
+        plan.executable = require_piece(paths().generators, "the generator of every op");
+    } else {
+        plan.executable = fs::absolute(request.generator).string();
+        if (!fs::exists(plan.executable)) {
+            throw Failure(fmt::format("{}: error: there is no such generator executable", request.generator));
+        }
+    }
+    // A generator that knows nothing of Halyard may schedule itself.
+    const bool own = !request.generator.empty() && request.schedule.empty() && schedules_of(request.op).empty();
+    plan.script = own ? "" : find_schedule(request.op, request.schedule, place_of(plan.targets));
+    plan.inputs = {plan.executable};
+    if (plan.script.empty()) {
+        if (!plan.set.empty()) {
+            throw UsageError("--set needs a schedule that has the parameter");
+        }
+        return plan;
+    }
+    ScriptOptions options;
+    options.set = plan.set;
+    options.facts = plan.facts;
+    options.lib_dirs = {paths().schedules};
+    options.target = plan.targets.front();
+    const ScriptHeader head = read_header(plan.script, options);
+    check_head(plan, head);
+    merge_params(plan, head);
+    plan.inputs.push_back(require_piece(paths().plugin, "the Halide plugin"));
+    plan.inputs.insert(plan.inputs.end(), head.files.begin(), head.files.end());
+    return plan;
+}
+
+Generated generate(const Plan &plan, const std::string &directory) {
+    const std::string report = (fs::path(directory) / ".report.json").string();
+    std::vector<std::string> command = {plan.executable, "-g", plan.op, "-f", plan.function, "-n", plan.function,
+                                        "-o", directory, "-e", join(emit_of(plan), ",")};
+    if (!plan.script.empty()) {
+        command.insert(command.end(), {"-p", paths().plugin});
+    }
+    command.push_back("target=" + join(plan.targets, ","));
+    for (const auto &p : plan.params) {
+        command.push_back(p.first + "=" + p.second);
+    }
+    if (!plan.script.empty()) {
+        command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
+                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + paths().schedules});
+        if (!plan.set.empty()) {
+            command.push_back("autoscheduler.set=" + assignments_text(plan.set));
+        }
+        if (!plan.facts.empty()) {
+            command.push_back("autoscheduler.facts=" + assignments_text(plan.facts));
+        }
+        if (plan.steps) {
+            command.emplace_back("autoscheduler.steps=true");
+        }
+    }
+    ProcessOptions options;
+    options.timeout = plan.timeout;
+    const ProcessResult result = run_process(command, options);
+
+    Generated generated;
+    generated.report = read_report(report);
+    std::error_code ignored;
+    fs::remove(report, ignored);
+    generated.ok = result.ok();
+    if (generated.ok) {
+        generated.notes = trim(result.err);
+        const auto keeps_library = [&](const char *e) {
+            return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
+        };
+        if (!keeps_library("static_library")) {
+            fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
+        }
+    } else {
+        generated.error = error_text(plan, result, generated.report);
+    }
+    return generated;
+}
+
+}  // namespace halyard

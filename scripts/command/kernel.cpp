@@ -1,0 +1,241 @@
+#include "kernel.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "diagnostics.h"
+#include "element.h"
+#include "failure.h"
+#include "paths.h"
+#include "process.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Errors come from any thread of the kernel's pool; the first one is the cause.
+std::mutex error_mutex;
+std::string error_message;
+
+void keep_error(void *, const char *message) {
+    const std::lock_guard<std::mutex> lock(error_mutex);
+    if (error_message.empty()) {
+        error_message = trim(message);
+    }
+}
+
+std::string take_error() {
+    const std::lock_guard<std::mutex> lock(error_mutex);
+    std::string message;
+    message.swap(error_message);
+    return message;
+}
+
+// Executables by size and time, as hashing their bytes would take longer than the lookup saves.
+std::string stamp(const std::string &path) {
+    struct stat s = {};
+    stat(path.c_str(), &s);
+    return fmt::format("{}:{}:{}.{}", path, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+std::string cache_key(const Plan &plan) {
+    Hash hash;
+    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.script);
+    hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
+    hash.add(stamp(paths().runtime)).add(system_compiler());
+    for (const auto &input : plan.inputs) {
+        hash.add(ends_with(input, ".lua") ? input + read_file(input) : stamp(input));
+    }
+    return hash.hex();
+}
+
+void link(const Plan &plan, const std::string &directory, const std::string &output) {
+    const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
+    // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
+    const ProcessResult r = run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic",
+                                         "-Wl,--whole-archive", library,
+                                         require_piece(paths().runtime, "the runtime library"),
+                                         "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    if (!r.ok()) {
+        throw Failure(fmt::format("{}: error: linking with {} {}\n{}", library, system_compiler(), describe_end(r, 0),
+                                  trim(r.err)));
+    }
+}
+
+// Built beside its place and renamed, so that two processes may build the same kernel at once.
+std::string build_shared_object(const Plan &plan) {
+    const fs::path directory = fs::path(paths().cache) / "kernels";
+    const fs::path shared_object = directory / fmt::format("{}-{}.so", plan.function, cache_key(plan));
+    if (!fs::exists(shared_object)) {
+        const TemporaryDirectory work(directory.string());
+        const Generated result = generate(plan, work.path());
+        if (!result.ok) {
+            throw Failure(result.error);
+        }
+        const std::string part = (fs::path(work.path()) / "kernel.so").string();
+        link(plan, work.path(), part);
+        fs::rename(part, shared_object);
+    }
+    return shared_object.string();
+}
+
+template<typename T>
+T symbol(void *library, const std::string &name) {
+    return reinterpret_cast<T>(dlsym(library, name.c_str()));
+}
+
+// The threads of the pool must be gone before their code is unmapped.
+void close_library(void *library) {
+    if (const auto shutdown = symbol<void (*)()>(library, "halide_shutdown_thread_pool")) {
+        shutdown();
+    }
+    dlclose(library);
+}
+
+}  // namespace
+
+std::string system_compiler() {
+    const char *cxx = std::getenv("CXX");
+    return cxx && *cxx ? cxx : "c++";
+}
+
+CompiledKernel CompiledKernel::build(GenerateRequest request) {
+    if (request.target.empty()) {
+        request.target = "host";
+    }
+    request.emit = {"static_library", "c_header"};
+    const Plan plan = make_plan(request);
+    CompiledKernel kernel = load(build_shared_object(plan), plan.function);
+    kernel.params_ = plan.params;
+    kernel.script_ = plan.script;
+    return kernel;
+}
+
+CompiledKernel CompiledKernel::load(const std::string &path, const std::string &function) {
+    CompiledKernel k;
+    void *library = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        throw Failure(fmt::format("{}: error: cannot be loaded: {}", path, dlerror()));
+    }
+    k.library_ = std::shared_ptr<void>(library, close_library);
+    k.function_ = symbol<int (*)(void **)>(library, function + "_argv");
+    k.set_num_threads_ = symbol<int (*)(int)>(library, "halide_set_num_threads");
+    const auto metadata = symbol<const halide_filter_metadata_t *(*)()>(library, function + "_metadata");
+    using Handler = void (*)(void *, const char *);
+    const auto set_error_handler = symbol<Handler (*)(Handler)>(library, "halide_set_error_handler");
+    if (!k.function_ || !metadata || !set_error_handler || !k.set_num_threads_) {
+        throw Failure(fmt::format("{}: error: has no kernel \"{}\" with metadata and runtime", path, function));
+    }
+    set_error_handler(keep_error);
+    const halide_filter_metadata_t *m = metadata();
+    k.target_ = m->target;
+    for (int i = 0; i < m->num_arguments; i++) {
+        const halide_filter_argument_t &a = m->arguments[i];
+        k.arguments_.push_back({a.name, a.type, a.dimensions, a.kind != halide_argument_kind_input_scalar,
+                                a.kind == halide_argument_kind_output_buffer});
+    }
+    return k;
+}
+
+const KernelArgument *CompiledKernel::argument(const std::string &name) const {
+    for (const auto &a : arguments_) {
+        if (a.name == name) {
+            return &a;
+        }
+    }
+    return nullptr;
+}
+
+CallResult CompiledKernel::call(KernelArguments &arguments) const {
+    auto addresses = arguments.addresses();
+    return call(addresses.data());
+}
+
+CallResult CompiledKernel::call(void **argv) const {
+    CallResult result;
+    result.code = function_(argv);
+    if (result.code != 0) {
+        result.message = take_error();
+    }
+    return result;
+}
+
+void CompiledKernel::set_threads(int threads) const {
+    set_num_threads_(threads);
+}
+
+KernelArguments::KernelArguments(const CompiledKernel &kernel) {
+    for (const auto &a : kernel.arguments()) {
+        values_.emplace_back();
+        values_.back().argument = a;
+    }
+}
+
+KernelArguments::Value &KernelArguments::find(const std::string &name) {
+    std::vector<std::string> names;
+    for (auto &v : values_) {
+        if (v.argument.name == name) {
+            return v;
+        }
+        names.push_back(v.argument.name);
+    }
+    throw Failure(fmt::format("the kernel has no argument \"{}\"; it has {}", name, quoted_list(names)));
+}
+
+HostBuffer &KernelArguments::buffer(const std::string &name, const Layout &layout) {
+    Value &v = find(name);
+    if (!v.argument.is_buffer || int(layout.extents.size()) != v.argument.dimensions) {
+        throw Failure(fmt::format("the argument \"{}\" is a {} with {} dimensions, not a buffer with {}", name,
+                                  v.argument.is_buffer ? "buffer" : "scalar", v.argument.dimensions,
+                                  layout.extents.size()));
+    }
+    v.buffer = std::make_unique<HostBuffer>(v.argument.type, layout);
+    v.given = true;
+    return *v.buffer;
+}
+
+HostBuffer &KernelArguments::buffer(const std::string &name) {
+    Value &v = find(name);
+    if (!v.buffer) {
+        throw Failure(fmt::format("the argument \"{}\" has no buffer yet", name));
+    }
+    return *v.buffer;
+}
+
+void KernelArguments::scalar(const std::string &name, double value) {
+    Value &v = find(name);
+    if (v.argument.is_buffer) {
+        throw Failure(fmt::format("the argument \"{}\" is a buffer, not a scalar", name));
+    }
+    store_element(v.argument.type, &v.scalar, value);
+    v.given = true;
+}
+
+std::vector<void *> KernelArguments::addresses() {
+    std::vector<void *> result;
+    for (auto &v : values_) {
+        if (!v.given) {
+            throw Failure(fmt::format("the argument \"{}\" has no value", v.argument.name));
+        }
+        result.push_back(v.buffer ? static_cast<void *>(v.buffer->raw()) : &v.scalar);
+    }
+    return result;
+}
+
+size_t KernelArguments::bytes() const {
+    size_t n = 0;
+    for (const auto &v : values_) {
+        n += v.buffer ? v.buffer->bytes() : 0;
+    }
+    return n;
+}
+
+}  // namespace halyard

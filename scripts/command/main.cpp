@@ -1,0 +1,124 @@
+// The `halyard` command.
+
+#include <csignal>
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "diagnostics.h"
+#include "failure.h"
+#include "process.h"
+#include "terminal.h"
+
+namespace {
+
+using namespace halyard;
+
+constexpr int kFailed = 1, kUsage = 2;
+
+std::string with_hint(const std::string &message, const std::string &name, const std::vector<std::string> &candidates) {
+    const std::string hint = did_you_mean(name, candidates);
+    return hint.empty() ? message : message + "\n  " + hint;
+}
+
+std::vector<std::string> option_names(const CLI::App &app) {
+    std::vector<std::string> names;
+    for (const CLI::Option *option : app.get_options()) {
+        for (const auto &name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+        for (const auto &name : option->get_snames()) {
+            names.push_back("-" + name);
+        }
+    }
+    return names;
+}
+
+const CLI::App &chosen(const CLI::App &app) {
+    const auto subcommands = app.get_subcommands();
+    return subcommands.empty() ? app : *subcommands.front();
+}
+
+// What CLI11 could not place: the first such argument, with the nearest name that exists.
+std::string unknown_argument(const CLI::App &app) {
+    const CLI::App &command = chosen(app);
+    for (const auto &argument : app.remaining(true)) {
+        const std::string name = argument.substr(0, argument.find('='));
+        if (name.size() > 1 && name[0] == '-') {
+            return with_hint(fmt::format("{} has no option {}", command.get_display_name(), name), name,
+                             option_names(command));
+        }
+        if (&command == &app) {
+            std::vector<std::string> names;
+            for (const CLI::App *s : app.get_subcommands({})) {
+                names.push_back(s->get_name());
+            }
+            return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name,
+                             names);
+        }
+        return fmt::format("{} takes no argument \"{}\" there", command.get_display_name(), argument);
+    }
+    return "";
+}
+
+int usage_error(const CLI::App &app, const std::string &message) {
+    print_error(message);
+    const CLI::App &command = chosen(app);
+    fmt::print(stderr, "  for help: halyard {}--help\n", &command == &app ? "" : command.get_name() + " ");
+    return kUsage;
+}
+
+int run(CLI::App &app, int argc, char **argv) {
+    try {
+        app.parse(argc, argv);
+        if (app.get_subcommands().empty()) {
+            fmt::print(stderr, "{}", app.help());
+            return kUsage;
+        }
+        return 0;
+    } catch (const ExitCode &e) {
+        return e.code;
+    } catch (const CLI::Success &e) {
+        return app.exit(e);  // --help and --version
+    } catch (const CLI::ExtrasError &e) {
+        const std::string message = unknown_argument(app);
+        return usage_error(app, message.empty() ? e.what() : message);
+    } catch (const CLI::Error &e) {
+        return usage_error(app, e.what());
+    } catch (const UsageError &e) {
+        return usage_error(app, e.what());
+    } catch (const Interrupted &e) {
+        std::signal(e.signal, SIG_DFL);
+        std::raise(e.signal);
+        return 128 + e.signal;
+    } catch (const std::exception &e) {
+        print_error(e.what());
+        return kFailed;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    catch_signals();
+    CLI::App app("Kernels ahead of time: Halide algorithms, Lua schedules, static libraries.", "halyard");
+    app.set_version_flag("--version", version_text(), "Print the version");
+    app.set_help_flag("-h,--help", "Print this help");
+    app.get_formatter()->column_width(36);
+    app.footer("\nExamples:\n"
+               "  halyard list                          the ops and their schedules\n"
+               "  halyard build rms_norm -o out         out/rms_norm.a and out/rms_norm.h\n"
+               "  halyard show rms_norm                 each Lua line beside the loops it made\n"
+               "  halyard bench rms_norm --all-schedules\n"
+               "  halyard doctor                        what is installed, what is missing");
+    add_list(app);
+    add_build(app);
+    add_show(app);
+    add_check(app);
+    add_bench(app);
+    add_doctor(app);
+    add_version(app);
+    return run(app, argc, argv);
+}

@@ -1,0 +1,34 @@
+#include "options.h"
+
+namespace halyard {
+
+CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
+                          const std::string &help) {
+    return app.add_option(names, into, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void CommonOptions::add(CLI::App &app, const std::string &target_help) {
+    app.add_option("--target", target, target_help)->type_name("TARGETS");
+    add_repeated(app, "--set", set, "A value for a tune{} parameter of the schedule")->type_name("NAME=VALUE");
+    add_repeated(app, "--param", params, "A generator parameter, as type=float16")->type_name("NAME=VALUE");
+    add_repeated(app, "--fact", facts, "A fact about the target, as l2=2M or processors=8")->type_name("NAME=VALUE");
+    app.add_option("--generator", generator, "A stock Halide generator executable; OP is then its generator's name")
+        ->type_name("EXE");
+    app.add_option("--timeout", timeout, "Stop the generator after so many seconds")->type_name("SEC")
+        ->check(CLI::PositiveNumber)->capture_default_str();
+}
+
+GenerateRequest CommonOptions::request(const std::string &op, const std::string &schedule) const {
+    GenerateRequest r;
+    r.op = op;
+    r.schedule = schedule;
+    r.generator = generator;
+    r.target = target;
+    r.set = parse_options(set, "--set");
+    r.facts = parse_options(facts, "--fact");
+    r.params = parse_options(params, "--param");
+    r.timeout = timeout;
+    return r;
+}
+
+}  // namespace halyard
