@@ -1,5 +1,6 @@
 #include "binding.h"
 
+#include <chrono>
 #include <new>
 
 namespace halyard {
@@ -21,6 +22,19 @@ std::vector<Dim> dims_of(const Handle &h) {
 }
 
 }  // namespace
+
+// Halide's own messages start with a restatement of the kind of error; the rest is the message.
+std::string halide_message(std::string s) {
+    for (const char *prefix : {"User error:", "Error:", "Internal error:"}) {
+        const size_t n = std::string(prefix).size();
+        if (s.compare(0, n, prefix) == 0) {
+            s = s.substr(n);
+        }
+    }
+    const size_t begin = s.find_first_not_of(" \n");
+    const size_t end = s.find_last_not_of(" \n");
+    return begin == std::string::npos ? s : s.substr(begin, end - begin + 1);
+}
 
 const char *kind_name(Handle::Kind kind) {
     switch (kind) {
@@ -144,6 +158,8 @@ Binding::Binding(LuaHost &host, PipelineView &view)
         lua_setfield(L, -2, "__gc");
         lua_pushcfunction(L, describe);
         lua_setfield(L, -2, "__tostring");
+        lua_pushcfunction(L, equal);
+        lua_setfield(L, -2, "__eq");
         const char *operators[] = {"__add", "__sub", "__mul", "__idiv", "__mod"};
         for (int i = 0; i < 5; i++) {
             lua_pushinteger(L, i);
@@ -181,6 +197,8 @@ void Binding::push_funcs(lua_State *L) {
         LuaHost::of(L).raise(std::move(d));
     });
     lua_setfield(L, -2, "__newindex");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2);
 }
 
@@ -290,7 +308,7 @@ int Binding::call_word(lua_State *L) {
         problem = e.what();
     }
     if (!problem.empty()) {
-        call.fail(problem);
+        call.fail(halide_message(problem));
     }
     b.record(*word, receiver, call.args, before);
     b.current_ = nullptr;
@@ -329,7 +347,9 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
     touches_.push_back(t);
     if (on_word) {
+        const auto begin = std::chrono::steady_clock::now();
         on_word(t);
+        host_.excuse(std::chrono::steady_clock::now() - begin);
     }
 }
 
@@ -345,6 +365,15 @@ int Binding::describe(lua_State *L) {
     return 1;
 }
 
+// Two handles are equal where they name the same thing: k.y == k.y.
+int Binding::equal(lua_State *L) {
+    const Handle *a = handle_at(L, 1), *b = handle_at(L, 2);
+    lua_pushboolean(L, a && b && a->kind == b->kind && a->kind != Handle::kExpr && a->func_name == b->func_name &&
+                           a->stage_index == b->stage_index && a->loop.halide == b->loop.halide &&
+                           a->dimension == b->dimension);
+    return 1;
+}
+
 int Binding::arithmetic(lua_State *L) {
     Binding &b = of(L);
     Expr operand[2];
@@ -352,22 +381,32 @@ int Binding::arithmetic(lua_State *L) {
         const Handle *h = handle_at(L, i + 1);
         if (h && h->kind == Handle::kExpr) {
             operand[i] = h->expr;
-        } else if (lua_isinteger(L, i + 1)) {
+        } else if (lua_isinteger(L, i + 1) && lua_tointeger(L, i + 1) == int32_t(lua_tointeger(L, i + 1))) {
             operand[i] = Expr(int32_t(lua_tointeger(L, i + 1)));
         } else {
             Diagnostic d;
-            d.message = "arithmetic works on expressions and integers only";
+            d.message = "arithmetic works on expressions and integers of 32 bits only";
             b.host_.raise(std::move(d));
         }
     }
     Handle result;
     result.kind = Handle::kExpr;
-    switch (lua_tointeger(L, lua_upvalueindex(1))) {
-    case 0: result.expr = operand[0] + operand[1]; break;
-    case 1: result.expr = operand[0] - operand[1]; break;
-    case 2: result.expr = operand[0] * operand[1]; break;
-    case 3: result.expr = operand[0] / operand[1]; break;
-    default: result.expr = operand[0] % operand[1]; break;
+    std::string problem;
+    try {
+        switch (lua_tointeger(L, lua_upvalueindex(1))) {
+        case 0: result.expr = operand[0] + operand[1]; break;
+        case 1: result.expr = operand[0] - operand[1]; break;
+        case 2: result.expr = operand[0] * operand[1]; break;
+        case 3: result.expr = operand[0] / operand[1]; break;
+        default: result.expr = operand[0] % operand[1]; break;
+        }
+    } catch (const Halide::Error &e) {
+        problem = e.what();
+    }
+    if (!problem.empty()) {
+        Diagnostic d;
+        d.message = halide_message(problem);
+        b.host_.raise(std::move(d));
     }
     b.push(L, std::move(result));
     return 1;

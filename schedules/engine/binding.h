@@ -58,6 +58,7 @@ private:
     static int call_word(lua_State *L);
     static int describe(lua_State *L);
     static int arithmetic(lua_State *L);
+    static int equal(lua_State *L);
     static Binding &of(lua_State *L);
     void run(lua_State *L, const Word &word, const Handle &self);
     void record(const Word &word, const Handle &self, const std::vector<Argument> &args,
@@ -74,6 +75,9 @@ private:
  * receiver, which stands for the first argument. */
 std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self,
                                      const LoopName *implied);
+
+/** A message of Halide without its opening words. */
+std::string halide_message(std::string s);
 
 /** The halide name of a loop without its path: what scheduling calls take. */
 std::string unqualified(const std::string &halide_loop);

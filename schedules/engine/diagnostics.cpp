@@ -28,6 +28,21 @@ size_t edit_distance(const std::string &a, const std::string &b) {
 
 }  // namespace
 
+std::string printable(std::string text) {
+    constexpr size_t kMost = 4000;
+    if (text.size() > kMost) {
+        text.resize(kMost);
+        text += " ...";
+    }
+    for (char &c : text) {
+        const auto u = static_cast<unsigned char>(c);
+        if ((u < ' ' && c != '\n' && c != '\t') || u == 127) {
+            c = '?';
+        }
+    }
+    return text;
+}
+
 std::string Diagnostic::text() const {
     std::string s = file;
     if (line > 0) {
@@ -48,6 +63,10 @@ std::string nearest(const std::string &name, const std::vector<std::string> &can
     std::string best;
     size_t best_distance = std::max<size_t>(1, (name.size() + 1) / 3) + 1;
     for (const auto &c : candidates) {
+        // Lengths that differ by more cannot win; a hostile name may be megabytes long.
+        if (std::max(name.size(), c.size()) - std::min(name.size(), c.size()) >= best_distance) {
+            continue;
+        }
         const size_t d = edit_distance(name, c);
         if (d < best_distance) {
             best_distance = d;

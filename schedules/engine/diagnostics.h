@@ -33,6 +33,10 @@ public:
     Diagnostic diagnostic;
 };
 
+/** A message that may hold anything a script made up, without control characters and cut to a
+ * length that a person reads. */
+std::string printable(std::string text);
+
 /** The candidate nearest to `name` by edit distance, or "" when none is near enough to be a typo. */
 std::string nearest(const std::string &name, const std::vector<std::string> &candidates);
 

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -39,7 +41,11 @@ LuaHost::LuaHost(std::vector<std::string> lib_dirs, Limits limits)
     *static_cast<LuaHost **>(lua_getextraspace(L_)) = this;
     restart_clock();
     protect([this](lua_State *) { open_environment(); });
-    lua_sethook(L_, &LuaHost::hook, LUA_MASKCOUNT | LUA_MASKLINE, kHookInterval);
+    set_hook(kHookInterval);
+}
+
+void LuaHost::set_hook(int interval) {
+    lua_sethook(L_, &LuaHost::hook, LUA_MASKCOUNT | LUA_MASKLINE, interval);
 }
 
 LuaHost::~LuaHost() {
@@ -53,6 +59,10 @@ LuaHost &LuaHost::of(lua_State *L) {
 void LuaHost::restart_clock() {
     instructions_ = 0;
     start_ = std::chrono::steady_clock::now();
+    if (fatal_) {
+        fatal_.reset();
+        set_hook(kHookInterval);
+    }
 }
 
 void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_size) {
@@ -66,8 +76,7 @@ void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_siz
         return nullptr;
     }
     if (new_size > old_size && host->memory_used_ + (new_size - old_size) > host->limits_.memory_bytes) {
-        host->memory_exceeded_ = true;
-        return nullptr;
+        return nullptr;  // Lua collects its garbage and asks once more
     }
     void *p = std::realloc(block, new_size);
     if (p) {
@@ -84,23 +93,46 @@ void LuaHost::hook(lua_State *L, lua_Debug *ar) {
             host.last_file_ = ar->source + 1;
             host.last_line_ = ar->currentline;
         }
-        return;
+    } else {
+        host.instructions_ += kHookInterval;
     }
-    host.instructions_ += kHookInterval;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - host.start_;
-    if (host.instructions_ > host.limits_.instructions || elapsed.count() > host.limits_.seconds) {
-        host.fail_limit("the script did not finish within " +
-                        std::to_string(host.limits_.instructions / 1'000'000) + " million instructions or " +
-                        std::to_string(int(host.limits_.seconds)) + " seconds");
+    // Also at every line: an instruction on strings of megabytes takes milliseconds.
+    host.check_limits();
+}
+
+void LuaHost::check_limits() {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    if (fatal_ || instructions_ > limits_.instructions || elapsed.count() > limits_.seconds) {
+        std::ostringstream message;
+        message << "the script did not finish within " << double(limits_.instructions) / 1e6
+                << " million instructions or " << limits_.seconds << " seconds";
+        fail_limit(message.str());
     }
 }
 
 void LuaHost::fail_limit(const std::string &message) {
-    fatal_ = message;
-    Diagnostic d;
-    d.message = message;
-    d.hint = "a schedule only describes loops: look for a loop here that never ends";
-    raise(d);
+    if (!fatal_) {
+        Diagnostic d;
+        where(d.file, d.line);
+        d.message = message;
+        d.hint = "a schedule only describes loops: look for a loop here that never ends";
+        fatal_ = d;
+        // From here on every instruction raises again: handlers of <close> variables get nowhere.
+        set_hook(1);
+    }
+    raise(*fatal_);
+}
+
+void LuaHost::fail_memory() {
+    if (!fatal_) {
+        Diagnostic d;
+        d.file = last_file_;
+        d.line = last_line_;
+        d.message = "the script needs more than " + std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
+        fatal_ = d;
+        set_hook(1);
+    }
+    raise(*fatal_);
 }
 
 void LuaHost::where(std::string &file, int &line) {
@@ -119,6 +151,8 @@ void LuaHost::raise(Diagnostic d) {
     if (d.file.empty()) {
         where(d.file, d.line);
     }
+    d.message = printable(std::move(d.message));
+    d.hint = printable(std::move(d.hint));
     const std::string text = d.text();
     pending_ = std::move(d);
     lua_pushlstring(L_, text.data(), text.size());
@@ -129,17 +163,13 @@ void LuaHost::raise(Diagnostic d) {
 Diagnostic LuaHost::diagnose_top() {
     std::string text;
     if (const char *s = lua_tostring(L_, -1)) {
-        text = s;
+        text = printable(s);
     } else {
         text = std::string("the script raised a ") + luaL_typename(L_, -1) + " value instead of a message";
     }
     lua_pop(L_, 1);
-    if (memory_exceeded_ && text == "not enough memory") {
-        Diagnostic d;
-        d.file = last_file_;
-        d.line = last_line_;
-        d.message = "the script needs more than " + std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
-        return d;
+    if (fatal_) {
+        return *fatal_;
     }
     if (pending_ && pending_->text() == text) {
         Diagnostic d = *pending_;
@@ -176,7 +206,12 @@ void LuaHost::protect(const std::function<void(lua_State *)> &body) {
         return lua_gettop(L);
     });
     lua_pushlightuserdata(L_, const_cast<void *>(static_cast<const void *>(&body)));
-    if (lua_pcall(L_, 1, LUA_MULTRET, 0) != LUA_OK) {
+    const int status = lua_pcall(L_, 1, LUA_MULTRET, 0);
+    if (status == LUA_ERRMEM) {
+        lua_pop(L_, 1);
+        protect([this](lua_State *) { fail_memory(); });
+    }
+    if (status != LUA_OK) {
         throw ScriptError(diagnose_top());
     }
 }
@@ -209,14 +244,20 @@ void LuaHost::load(const std::string &path) {
         d.message = "is compiled Lua; a schedule is text";
         raise(d);
     }
-    files_.push_back(path);
-    std::vector<std::string> lines;
-    std::istringstream by_line(code);
-    for (std::string line; std::getline(by_line, line);) {
-        lines.push_back(line);
+    // A module that failed to load may be tried again, under pcall.
+    if (std::find(files_.begin(), files_.end(), path) == files_.end()) {
+        files_.push_back(path);
+        std::vector<std::string> lines;
+        std::istringstream by_line(code);
+        for (std::string line; std::getline(by_line, line);) {
+            lines.push_back(line);
+        }
+        sources_.emplace_back(path, std::move(lines));
     }
-    sources_.emplace_back(path, std::move(lines));
-    if (luaL_loadbufferx(L_, code.data(), code.size(), ("@" + path).c_str(), "t") != LUA_OK) {
+    const int status = luaL_loadbufferx(L_, code.data(), code.size(), ("@" + path).c_str(), "t");
+    if (status == LUA_ERRMEM) {
+        fail_memory();
+    } else if (status != LUA_OK) {
         lua_error(L_);
     }
 }
@@ -298,10 +339,18 @@ void LuaHost::require(const std::string &name) {
         return;
     }
     lua_pop(L_, 1);
+    struct Loading {
+        std::vector<std::string> &chain;
+        ~Loading() {
+            chain.pop_back();  // also where the module raises: a pcall may try it again
+        }
+    };
     loading_.push_back(path);
-    load(path);
-    lua_call(L_, 0, 1);
-    loading_.pop_back();
+    {
+        const Loading loading{loading_};
+        load(path);
+        lua_call(L_, 0, 1);
+    }
     if (lua_isnil(L_, -1)) {
         d.file = path;
         d.message = "the module returns nothing; end it with `return { ... }`";

@@ -65,8 +65,13 @@ public:
     /** Makes `name` (value on the top of the stack, popped) visible to every script. */
     void set_global(const char *name);
 
-    /** Starts the clock and the instruction count again. */
+    /** Starts the clock and the instruction count again, also after a limit was hit. */
     void restart_clock();
+
+    /** Moves the deadline by time that was spent for the host, not for the script. */
+    void excuse(std::chrono::steady_clock::duration spent) {
+        start_ += spent;
+    }
 
 private:
     friend struct SandboxFunctions;
@@ -78,16 +83,18 @@ private:
     void require(const std::string &name);  // pushes the module
     std::string find_module(const std::string &name, std::vector<std::string> &tried) const;
     Diagnostic diagnose_top();  // turns the error value on the stack into a Diagnostic
+    void check_limits();  // raises where the time or the instructions are spent
+    void set_hook(int interval);
     [[noreturn]] void fail_limit(const std::string &message);
+    [[noreturn]] void fail_memory();
 
     lua_State *L_ = nullptr;
     Limits limits_;
     std::vector<std::string> lib_dirs_;
     size_t memory_used_ = 0;
-    bool memory_exceeded_ = false;
     int64_t instructions_ = 0;
     std::chrono::steady_clock::time_point start_;
-    std::string fatal_;  // a limit was hit: no pcall may swallow this
+    std::optional<Diagnostic> fatal_;  // a limit was hit: no pcall and no __close may swallow this
     std::string last_file_;
     int last_line_ = 0;
     std::optional<Diagnostic> pending_;

@@ -46,19 +46,6 @@ json to_json(const Diagnostic &d) {
             {"text", d.text()}};
 }
 
-// Halide's own messages start with a restatement of the kind of error; the rest is the message.
-std::string halide_message(std::string s) {
-    for (const char *prefix : {"User error:", "Error:", "Internal error:"}) {
-        const size_t n = std::string(prefix).size();
-        if (s.compare(0, n, prefix) == 0) {
-            s = s.substr(n);
-        }
-    }
-    const size_t begin = s.find_first_not_of(" \n");
-    const size_t end = s.find_last_not_of(" \n");
-    return begin == std::string::npos ? s : s.substr(begin, end - begin + 1);
-}
-
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
@@ -188,6 +175,10 @@ class AttributeErrors : public Halide::CompileTimeErrorReporter {
 public:
     std::unique_ptr<Session> session;
 
+    void begin() {
+        reported_ = false;
+    }
+
     void warning(const char *msg) override {
         std::cerr << "warning: " << halide_message(msg) << "\n";
     }
@@ -219,6 +210,7 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
         // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.
         throw Halide::CompileError(std::string("\n") + e.what());
     }
+    reporter().begin();
     Halide::set_custom_compile_time_error_reporter(&reporter());
     results->target = target;
     results->autoscheduler_params = params;

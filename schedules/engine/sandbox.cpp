@@ -6,6 +6,7 @@
 //   string.find/match/gmatch/gsub     a pattern can backtrack for ever inside C, where no hook runs
 //   table.move, math.random           C loops of any length; randomness
 //   getmetatable raw*                 around the checks on handles
+//   table.* on a metatable            lengths and elements that are made up, for ever, inside C
 //   __gc                              finalisers run with hooks off
 
 #include <algorithm>
@@ -22,8 +23,11 @@ struct SandboxFunctions {
         lua_pushboolean(L, 1);
         lua_insert(L, 1);
         const int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
-        if (!host.fatal_.empty() || host.memory_exceeded_) {
-            lua_error(L);  // a limit was hit: hand the error on
+        if (host.fatal_) {
+            host.raise(*host.fatal_);  // a limit was hit: no script may go on
+        }
+        if (status == LUA_ERRMEM) {
+            host.fail_memory();
         }
         if (status != LUA_OK) {
             lua_pushboolean(L, 0);
@@ -54,6 +58,9 @@ struct SandboxFunctions {
             return luaL_error(L, "a schedule cannot have finalisers (__gc)");
         }
         lua_pop(L, 1);
+        if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL) {
+            return luaL_error(L, "the metatable of this table cannot be replaced");
+        }
         lua_setmetatable(L, 1);
         return 1;
     }
@@ -105,7 +112,51 @@ struct SandboxFunctions {
         return 1;
     }
 
+    // The functions of `table`, on plain tables only: with metamethods, lengths and elements can be
+    // made up, and the loops in C, where no hook runs, would never end.
+    static int table_function(lua_State *L) {
+        if (lua_istable(L, 1) && lua_getmetatable(L, 1)) {
+            return luaL_error(L, "table.%s works on tables without a metatable",
+                              lua_tostring(L, lua_upvalueindex(2)));
+        }
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+        return lua_gettop(L);
+    }
+
+    // table.sort whose comparisons look at the clock: those of long strings are slow.
+    static int sort(lua_State *L) {
+        luaL_checktype(L, 1, LUA_TTABLE);
+        if (lua_getmetatable(L, 1)) {
+            return luaL_error(L, "table.sort works on tables without a metatable");
+        }
+        if (!lua_isnoneornil(L, 2)) {
+            luaL_checktype(L, 2, LUA_TFUNCTION);
+        }
+        lua_settop(L, 2);
+        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, 2);
+        lua_pushcclosure(L, timed_less, 1);
+        lua_call(L, 2, 0);
+        return 0;
+    }
+
+    static int timed_less(lua_State *L) {
+        LuaHost::of(L).check_limits();
+        if (lua_isnil(L, lua_upvalueindex(1))) {
+            lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPLT));
+        } else {
+            lua_pushvalue(L, lua_upvalueindex(1));
+            lua_insert(L, 1);
+            lua_call(L, 2, 1);
+        }
+        return 1;
+    }
+
     static int key_less(lua_State *L) {
+        LuaHost::of(L).check_limits();
         const int a = lua_type(L, 1), b = lua_type(L, 2);
         bool less = a < b;
         if (a == b && (a == LUA_TNUMBER || a == LUA_TSTRING)) {
@@ -127,15 +178,18 @@ struct SandboxFunctions {
         return lua_isnil(L, -2) ? 1 : 2;
     }
 
+    // Reading a name that is not there, from the table at upvalue 1.
     static int unknown_global(lua_State *L) {
+        lua_pushvalue(L, 2);
+        if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
+            return 1;
+        }
         const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
         std::vector<std::string> names;
         lua_pushnil(L);
-        while (lua_next(L, 1)) {
+        while (lua_next(L, lua_upvalueindex(1))) {
             lua_pop(L, 1);
-            if (lua_type(L, -1) == LUA_TSTRING) {
-                names.emplace_back(lua_tostring(L, -1));
-            }
+            names.emplace_back(lua_tostring(L, -1));
         }
         std::sort(names.begin(), names.end());
         Diagnostic d;
@@ -146,17 +200,31 @@ struct SandboxFunctions {
 
     static int new_global(lua_State *L) {
         const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+        lua_pushvalue(L, 2);
+        const bool taken = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
         Diagnostic d;
-        d.message = "\"" + name + "\" would become a global";
-        d.hint = "write `local " + name + " = ...`";
+        d.message = "\"" + name + (taken ? "\" belongs to the schedule language and cannot be replaced"
+                                        : "\" would become a global");
+        d.hint = taken ? "" : "write `local " + name + " = ...`";
         LuaHost::of(L).raise(std::move(d));
     }
 
-    static int missing_member(lua_State *L) {
-        const std::string library = lua_tostring(L, lua_upvalueindex(1));
+    // Upvalues: the members of a library, its name.
+    static int member(lua_State *L) {
+        lua_pushvalue(L, 2);
+        if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) {
+            return 1;
+        }
+        const std::string library = lua_tostring(L, lua_upvalueindex(2));
         const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
         Diagnostic d;
         d.message = library + "." + name + " is not part of the schedule language";
+        LuaHost::of(L).raise(std::move(d));
+    }
+
+    static int new_member(lua_State *L) {
+        Diagnostic d;
+        d.message = std::string("the functions of ") + lua_tostring(L, lua_upvalueindex(1)) + " cannot be replaced";
         LuaHost::of(L).raise(std::move(d));
     }
 };
@@ -169,20 +237,36 @@ struct Library {
     std::vector<const char *> allowed;
 };
 
-// Pushes a table of the allowed members of a library; any other member is an error that says so.
-void push_library(lua_State *L, const Library &library) {
+// Pushes a table of the allowed members of a library.
+void push_members(lua_State *L, const Library &library) {
     lua_newtable(L);
     luaL_requiref(L, library.name, library.open, 0);
     for (const char *member : library.allowed) {
         lua_getfield(L, -1, member);
+        if (std::string(library.name) == "table") {
+            lua_pushstring(L, member);
+            lua_pushcclosure(L, SandboxFunctions::table_function, 2);
+        }
         lua_setfield(L, -3, member);
     }
     lua_pop(L, 1);
+}
+
+// Replaces the table of members on the top by an empty one that reads it: nothing can be written.
+void freeze(lua_State *L, const char *library) {
     lua_newtable(L);
-    lua_pushstring(L, library.name);
-    lua_pushcclosure(L, SandboxFunctions::missing_member, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -3);
+    lua_pushstring(L, library);
+    lua_pushcclosure(L, SandboxFunctions::member, 2);
     lua_setfield(L, -2, "__index");
+    lua_pushstring(L, library);
+    lua_pushcclosure(L, SandboxFunctions::new_member, 1);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2);
+    lua_remove(L, -2);
 }
 
 }  // namespace
@@ -199,9 +283,23 @@ void LuaHost::open_environment() {
                                 "mininteger", "sqrt", "tointeger", "type", "ult"}},
     };
     for (const auto &library : libraries) {
-        push_library(L, library);
+        push_members(L, library);
+        if (library.open == luaopen_string) {
+            lua_getfield(L, -1, "rep");
+            lua_setfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
+            lua_pushcfunction(L, SandboxFunctions::repeat);
+            lua_setfield(L, -2, "rep");
+        } else if (library.open == luaopen_table) {
+            lua_pushcfunction(L, SandboxFunctions::sort);
+            lua_setfield(L, -2, "sort");
+        }
+        freeze(L, library.name);
         lua_setfield(L, -2, library.name);
     }
+    luaL_requiref(L, "table", luaopen_table, 0);
+    lua_getfield(L, -1, "sort");
+    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
+    lua_pop(L, 1);
     luaL_requiref(L, "_G", luaopen_base, 0);
     for (const char *name : {"assert", "error", "ipairs", "next", "select", "tonumber", "type"}) {
         lua_getfield(L, -1, name);
@@ -217,36 +315,33 @@ void LuaHost::open_environment() {
         lua_pushcfunction(L, f.second);
         lua_setfield(L, -2, f.first);
     }
-    lua_getfield(L, -1, "table");
-    lua_getfield(L, -1, "sort");
-    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
-    lua_pop(L, 1);
     // Strings have methods: `("x"):rep(3)`. They must see the allowed functions only.
-    lua_getfield(L, -1, "string");
-    lua_getfield(L, -1, "rep");
-    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
-    lua_pushcfunction(L, SandboxFunctions::repeat);
-    lua_setfield(L, -2, "rep");
     lua_pushliteral(L, "");
     lua_getmetatable(L, -1);
-    lua_pushvalue(L, -3);
+    lua_getfield(L, -3, "string");
     lua_setfield(L, -2, "__index");
-    lua_pop(L, 3);
+    lua_pop(L, 2);
+    // Scripts see an empty table that reads the environment.
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.environment");
     lua_newtable(L);
-    lua_pushcfunction(L, SandboxFunctions::unknown_global);
+    lua_newtable(L);
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, SandboxFunctions::unknown_global, 1);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, SandboxFunctions::new_global);
+    lua_pushvalue(L, -3);
+    lua_pushcclosure(L, SandboxFunctions::new_global, 1);
     lua_setfield(L, -2, "__newindex");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2);
     lua_rawseti(L, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
 }
 
 void LuaHost::set_global(const char *name) {
-    lua_rawgeti(L_, LUA_REGISTRYINDEX, LUA_RIDX_GLOBALS);
+    lua_getfield(L_, LUA_REGISTRYINDEX, "halyard.environment");
     lua_insert(L_, -2);
-    lua_pushstring(L_, name);
-    lua_insert(L_, -2);
-    lua_rawset(L_, -3);
+    lua_setfield(L_, -2, name);
     lua_pop(L_, 1);
 }
 

@@ -35,7 +35,10 @@ void push_value(lua_State *L, const std::string &text) {
     }
 }
 
-// schedule "op" { ... }: remembers the op and the line, and hands the table through.
+// schedule "op" { ... }: keeps the op, the line and the table in a userdata, which a script cannot forge.
+const char *const kScheduleType = "halyard.schedule_type";
+enum ScheduleValue { kOp = 1, kLine, kFieldTable, kScheduleValues = kFieldTable };
+
 int schedule_word(lua_State *L) {
     const std::string op = luaL_checkstring(L, 1);
     if (lua_gettop(L) > 1) {
@@ -47,18 +50,18 @@ int schedule_word(lua_State *L) {
         [](lua_State *L) -> int {
             luaL_checktype(L, 1, LUA_TTABLE);
             lua_settop(L, 1);
-            lua_newtable(L);
+            lua_newuserdatauv(L, 0, kScheduleValues);
+            luaL_newmetatable(L, kScheduleType);
+            lua_setmetatable(L, -2);
             lua_pushvalue(L, lua_upvalueindex(1));
-            lua_setfield(L, -2, "op");
+            lua_setiuservalue(L, -2, kOp);
             std::string file;
             int line = 0;
             LuaHost::of(L).where(file, line);
             lua_pushinteger(L, line);
-            lua_setfield(L, -2, "line");
+            lua_setiuservalue(L, -2, kLine);
             lua_pushvalue(L, 1);
-            lua_setfield(L, -2, "fields");
-            lua_pushboolean(L, 1);
-            lua_setfield(L, -2, "is_schedule");
+            lua_setiuservalue(L, -2, kFieldTable);
             return 1;
         },
         1);
@@ -107,12 +110,21 @@ int unknown_param(lua_State *L) {
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     std::vector<std::string> names;
     for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-        names.emplace_back(lua_tostring(L, -2));
+        if (lua_type(L, -2) == LUA_TSTRING) {
+            names.emplace_back(lua_tostring(L, -2));
+        }
     }
     std::sort(names.begin(), names.end());
     Diagnostic d;
     d.message = "there is no parameter \"" + name + "\"; params has " + quoted_list(names);
     d.hint = did_you_mean(name, names);
+    LuaHost::of(L).raise(std::move(d));
+}
+
+int new_param(lua_State *L) {
+    Diagnostic d;
+    d.message = "a schedule cannot add parameters here";
+    d.hint = "declare them under `params`";
     LuaHost::of(L).raise(std::move(d));
 }
 
@@ -190,16 +202,15 @@ void Script::raise_at_definition(const std::string &message, const std::string &
 
 void Script::read_fields(lua_State *L) {
     lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
-    if (!lua_istable(L, -1) || lua_getfield(L, -1, "is_schedule") == LUA_TNIL) {
+    if (!luaL_testudata(L, -1, kScheduleType)) {
         raise_at_definition("the script does not return a schedule",
                             "end it with `return schedule \"op\" { apply = function(k, p, target) ... end }`");
     }
-    lua_pop(L, 1);
-    lua_getfield(L, -1, "op");
+    lua_getiuservalue(L, -1, kOp);
     header_.op = lua_tostring(L, -1);
-    lua_getfield(L, -2, "line");
+    lua_getiuservalue(L, -2, kLine);
     definition_line_ = int(lua_tointeger(L, -1));
-    lua_getfield(L, -3, "fields");
+    lua_getiuservalue(L, -3, kFieldTable);
     const int fields = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, fields); lua_pop(L, 1)) {
         const std::string key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
@@ -226,7 +237,10 @@ void Script::read_fields(lua_State *L) {
         }
         for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
             lua_rawgeti(L, -1, i);
-            header_.requires_features.emplace_back(luaL_checkstring(L, -1));
+            if (lua_type(L, -1) != LUA_TSTRING) {
+                raise_at_definition("requires is a list of target features, as in { \"avx2\", \"fma\" }", "");
+            }
+            header_.requires_features.emplace_back(lua_tostring(L, -1));
             lua_pop(L, 1);
         }
     }
@@ -264,6 +278,9 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
             lua_getfield(L, -1, "default");
             t.value = value_text(L, -1);
             lua_pop(L, 1);
+            if (std::find(t.choices.begin(), t.choices.end(), t.value) == t.choices.end()) {
+                raise_at_definition("the default of " + t.name + " is not among its choices", "");
+            }
         } else {
             t.value = value_text(L, -1);
             if (t.value.empty()) {
@@ -337,12 +354,16 @@ void Script::push_params(lua_State *L) {
     lua_newtable(L);
     lua_pushcfunction(L, unknown_param);
     lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, new_param);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2);
 }
 
 void Script::push_field(lua_State *L, const char *name) {
     lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
-    lua_getfield(L, -1, "fields");
+    lua_getiuservalue(L, -1, kFieldTable);
     lua_getfield(L, -1, name);
     lua_replace(L, -3);
     lua_pop(L, 1);

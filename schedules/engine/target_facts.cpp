@@ -38,7 +38,7 @@ int target_lanes(lua_State *L) {
         Diagnostic d;
         d.word = "lanes";
         d.message = "there is no type \"" + type +
-                    R"(" ; the types are "f16", "f32", "f64", "bf16", "i8" to "i64", "u8" to "u64")";
+                    R"("; the types are "f16", "f32", "f64", "bf16", "i8" to "i64", "u8" to "u64")";
         LuaHost::of(L).raise(std::move(d));
     }
     lua_pushinteger(L, lua_tointeger(L, -1) / bytes);
@@ -140,6 +140,8 @@ void push_target(LuaHost &host, const TargetFacts &facts) {
     lua_newtable(L);
     lua_pushcfunction(L, unknown_fact);
     lua_setfield(L, -2, "__index");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
     lua_setmetatable(L, -2);
 }
 

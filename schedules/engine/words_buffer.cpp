@@ -1,6 +1,6 @@
 // Words on the buffers that a library takes, and on the expressions that conditions are made of.
 
-#include "word.h"
+#include "binding.h"
 
 namespace halyard {
 
@@ -67,7 +67,21 @@ Expr field(const Call &c, const char *what) {
     return Internal::Variable::make(Int(32), name, p);
 }
 
+// Constraints on the buffer of a Func that is neither input nor output would have no effect.
+void need_buffer(const Call &c) {
+    const auto it = c.binding.view().funcs().find(c.self.func_name);
+    if (!is_input(c) && (it == c.binding.view().funcs().end() || !it->second.is_output)) {
+        c.fail(c.self.func_name + " is neither an input nor an output of the algorithm",
+               "for what is computed on the way, use bound, align_bounds or align_storage");
+    }
+}
+
 void set_host_alignment(Call &c) {
+    need_buffer(c);
+    const int64_t bytes = c.args[0].integer;
+    if (bytes <= 0 || bytes > 4096 || (bytes & (bytes - 1)) != 0) {
+        c.fail("the alignment is a power of two from 1 to 4096, not " + std::to_string(bytes));
+    }
     if (c.self.parameter.defined()) {
         Parameter(c.self.parameter).set_host_alignment(int(c.args[0].integer));
     } else {
@@ -76,6 +90,7 @@ void set_host_alignment(Call &c) {
 }
 
 void dim(Call &c) {
+    need_buffer(c);
     const int64_t d = c.args[0].integer;
     const int n = c.func().dimensions();
     if (d < 0 || d >= n) {

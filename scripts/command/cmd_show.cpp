@@ -50,15 +50,17 @@ Lines naive_nest(Plan plan) {
     return result.report.is_object() && result.report.contains("nest") ? lines_of(result.report["nest"]) : Lines{};
 }
 
+std::string params_of(const nlohmann::json &report) {
+    const nlohmann::json params = report.value("params", nlohmann::json::object());
+    Assignments a;
+    for (const auto &p : params.items()) {
+        a[p.key()] = p.value().is_string() ? p.value().get<std::string>() : p.value().dump();
+    }
+    return assignments_text(a);
+}
+
 void print_nest(const nlohmann::json &report, const Plan &plan) {
-    const std::string params = assignments_text([&] {
-        Assignments a;
-        for (const auto &p : report.value("params", nlohmann::json::object()).items()) {
-            a[p.key()] = p.value().is_string() ? p.value().get<std::string>() : p.value().dump();
-        }
-        return a;
-    }());
-    fmt::print("{}\n", paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params, plan.targets.front())));
+    fmt::print("{}\n", paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params_of(report), plan.targets.front())));
     for (const auto &line : beside_source(report["nest"], plan.script, output_width())) {
         const size_t bar = line.find("  | ");
         fmt::print("{}{}\n", line.substr(0, bar),

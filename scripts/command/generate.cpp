@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "failure.h"
+#include "generator_params.h"
 #include "paths.h"
 #include "process.h"
 #include "registry.h"
@@ -72,6 +73,7 @@ void check_head(const Plan &plan, const ScriptHeader &head) {
 
 void merge_params(Plan &plan, const ScriptHeader &head) {
     for (const auto &declared : head.generator) {
+        plan.declared.insert(declared.first);
         const auto given = plan.params.find(declared.first);
         if (given == plan.params.end()) {
             plan.params.insert(declared);
@@ -120,7 +122,12 @@ std::string error_text(const Plan &plan, const ProcessResult &result, const nloh
                            describe_end(result, plan.timeout), plan.op, detail.empty() ? "" : "\n  " + detail);
     }
     const std::string message = fallback_message(result.err);
-    if (message.find(": error: ") != std::string::npos) {
+    if (const std::string explained = explain_param_error(plan, message); !explained.empty()) {
+        return explained;
+    }
+    // Not about the script: a plugin that does not load, an unknown target.
+    if (message.find(": error: ") != std::string::npos || starts_with(message, "Failed to load") ||
+        starts_with(message, "Did not understand Halide target")) {
         return message;
     }
     return fmt::format("{}: error: {}", place_text(plan),
@@ -150,7 +157,7 @@ std::vector<std::string> emit_of(const Plan &plan) {
 std::string assignments_text(const Assignments &assignments) {
     std::vector<std::string> items;
     for (const auto &a : assignments) {
-        items.push_back(a.first + "=" + a.second);
+        items.push_back(a.first + ":" + a.second);
     }
     return join(items, ",");
 }

@@ -6,6 +6,7 @@
  */
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Plan {
     std::vector<std::string> targets;
     Assignments set, facts, params;  // params has those that the schedule declares
     std::vector<std::string> emit;
+    std::set<std::string> declared;   // the names of params that the schedule declares
     std::vector<std::string> inputs;  // every file that the outputs depend on
     bool steps = false;
     double timeout = 0;

@@ -41,13 +41,17 @@ const CLI::App &chosen(const CLI::App &app) {
     return subcommands.empty() ? app : *subcommands.front();
 }
 
+std::string full_name(const CLI::App &app) {
+    return &chosen(app) == &app ? "halyard" : "halyard " + chosen(app).get_name();
+}
+
 // What CLI11 could not place: the first such argument, with the nearest name that exists.
 std::string unknown_argument(const CLI::App &app) {
     const CLI::App &command = chosen(app);
     for (const auto &argument : app.remaining(true)) {
         const std::string name = argument.substr(0, argument.find('='));
         if (name.size() > 1 && name[0] == '-') {
-            return with_hint(fmt::format("{} has no option {}", command.get_display_name(), name), name,
+            return with_hint(fmt::format("{} has no option {}", full_name(app), name), name,
                              option_names(command));
         }
         if (&command == &app) {
@@ -58,15 +62,14 @@ std::string unknown_argument(const CLI::App &app) {
             return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name,
                              names);
         }
-        return fmt::format("{} takes no argument \"{}\" there", command.get_display_name(), argument);
+        return fmt::format("{} takes no argument \"{}\" there", full_name(app), argument);
     }
     return "";
 }
 
 int usage_error(const CLI::App &app, const std::string &message) {
     print_error(message);
-    const CLI::App &command = chosen(app);
-    fmt::print(stderr, "  for help: halyard {}--help\n", &command == &app ? "" : command.get_name() + " ");
+    fmt::print(stderr, "  for help: {} --help\n", full_name(app));
     return kUsage;
 }
 

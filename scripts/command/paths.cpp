@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool exists(const fs::path &path) {
+bool present(const fs::path &path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
 }
@@ -30,13 +30,13 @@ fs::path find_root() {
     if (!forced.empty()) {
         const fs::path root = fs::absolute(forced);
         // A source tree is taken as well: its pieces are under build/.
-        return !exists(root / "bin") && exists(root / "build/bin") ? root / "build" : root;
+        return !present(root / "bin") && present(root / "build/bin") ? root / "build" : root;
     }
     std::error_code error;
     const fs::path executable = fs::read_symlink("/proc/self/exe", error);
     fs::path root = executable.parent_path();
     for (int level = 0; level < 5 && root.has_relative_path(); level++, root = root.parent_path()) {
-        if (exists(root / "bin/halyard-generators") || exists(root / "lib/libhalyard.so")) {
+        if (present(root / "bin/halyard-generators") || present(root / "lib/libhalyard.so")) {
             return root;
         }
     }
@@ -94,7 +94,7 @@ std::string how_to_build() {
 }
 
 const std::string &require_piece(const std::string &path, const std::string &what) {
-    if (!exists(path)) {
+    if (!present(path)) {
         throw Failure(fmt::format("{}: error: {} is missing\n  {}", path, what, how_to_build()));
     }
     return path;

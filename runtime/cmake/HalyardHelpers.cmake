@@ -1,0 +1,69 @@
+# halyard_add_library(<name> OP <op>
+#                     [SCHEDULE <file.lua or variant>]   default: the schedule that ships for the op
+#                     [TARGETS <level or Halide target>...]  default: avx512 avx2, chosen at run time
+#                     [PARAMS <generator parameter>=<value>...]
+#                     [SET <tune parameter>=<value>...]
+#                     [FUNCTION <C function>]            default: <name>
+#                     [GENERATOR <executable target>])   a Halide generator of your own; default: the
+#                                                        generators that ship with Halyard
+#
+# Makes a static library of ready machine code with the header <name>.h, to be used with
+# target_link_libraries(app PRIVATE <name>). A change of the schedule, or of a file that it requires,
+# rebuilds just this library.
+
+function(halyard_add_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR" "TARGETS;PARAMS;SET")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "halyard_add_library(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_OP)
+        message(FATAL_ERROR "halyard_add_library(${name}): OP is missing; `halyard list` names the ops")
+    endif()
+    if(NOT arg_FUNCTION)
+        set(arg_FUNCTION ${name})
+    endif()
+
+    set(dir ${CMAKE_CURRENT_BINARY_DIR}/halyard/${name})
+    set(library ${dir}/${arg_FUNCTION}.a)
+    set(header ${dir}/${arg_FUNCTION}.h)
+    set(command $<TARGET_FILE:Halyard::halyard> build ${arg_OP} --name ${arg_FUNCTION} -o ${dir}
+        --depfile ${dir}/${name}.d)
+    set(depends Halyard::halyard ${HALYARD_BUILD_INPUTS})
+    if(arg_SCHEDULE)
+        set(schedule ${arg_SCHEDULE})
+        if(schedule MATCHES "\\.lua$")
+            cmake_path(ABSOLUTE_PATH schedule BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+            list(APPEND depends ${schedule})
+        endif()
+        list(APPEND command --schedule ${schedule})
+    endif()
+    if(arg_TARGETS)
+        list(JOIN arg_TARGETS "," targets)
+        list(APPEND command --target ${targets})
+    endif()
+    foreach(param IN LISTS arg_PARAMS)
+        list(APPEND command --param ${param})
+    endforeach()
+    foreach(value IN LISTS arg_SET)
+        list(APPEND command --set ${value})
+    endforeach()
+    if(arg_GENERATOR)
+        list(APPEND command --generator $<TARGET_FILE:${arg_GENERATOR}>)
+        list(APPEND depends ${arg_GENERATOR})
+    endif()
+
+    file(MAKE_DIRECTORY ${dir})
+    add_custom_command(
+        OUTPUT ${library} ${header}
+        COMMAND ${command}
+        DEPENDS ${depends}
+        DEPFILE ${dir}/${name}.d
+        COMMENT "Halyard ${name} (${arg_OP})"
+        VERBATIM)
+    add_custom_target(${name}.build DEPENDS ${library} ${header})
+    add_library(${name} STATIC IMPORTED GLOBAL)
+    add_dependencies(${name} ${name}.build)
+    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${library})
+    target_include_directories(${name} INTERFACE ${dir})
+    target_link_libraries(${name} INTERFACE Halyard::Runtime)
+endfunction()

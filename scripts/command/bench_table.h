@@ -1,0 +1,34 @@
+#ifndef HALYARD_COMMAND_BENCH_TABLE_H
+#define HALYARD_COMMAND_BENCH_TABLE_H
+
+/** \file
+ * The results of a benchmark, for people and for programs.
+ */
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "measure.h"
+
+namespace halyard {
+
+struct BenchRow {
+    std::string op, shape, type, target, schedule;
+    int threads = 1;
+    double bytes = 0, flops = 0;
+    Timing warm, cold;
+    double warm_floor = 0, cold_floor = 0;  // seconds that the machine needs at least
+    bool arithmetic_bound = false;          // the rate is shown in GFLOP/s instead of GB/s
+};
+
+/** Two records a row: op, shape, type, target, schedule, threads, seconds (median), floor_seconds,
+ * roof_fraction, peer, peer_seconds, ratio (null where there is no peer), cache. */
+nlohmann::json table_json(const std::vector<BenchRow> &rows);
+
+void print_table(const std::vector<BenchRow> &rows);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,144 @@
+#include "workload.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "diagnostics.h"
+#include "element.h"
+#include "failure.h"
+
+namespace halyard {
+
+namespace {
+
+// Numbers among the generator parameters are dimensions too, as the panel of a packed matrix is.
+Dims with_params(Dims dims, const Assignments &params) {
+    for (const auto &p : params) {
+        if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
+            dims.emplace(p.first, std::stol(p.second));
+        }
+    }
+    return dims;
+}
+
+const OpArgument &registered(const Op &op, const std::string &name) {
+    const OpArgument *a = op.argument(name);
+    if (!a) {
+        throw Failure(fmt::format("generators/ops.inc: error: the line of {} lacks its argument \"{}\"", op.name, name));
+    }
+    return *a;
+}
+
+// Nothing where an extent uses a dimension that only the generator knows.
+std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const Dims &dims) {
+    Layout layout;
+    for (const auto &extent : argument.extents) {
+        const auto value = evaluate(extent, dims);
+        if (!value) {
+            return std::nullopt;
+        }
+        if (*value < 0 || *value > INT32_MAX || *value != std::floor(*value)) {
+            throw Failure(fmt::format("{}: the extent {} of {} is {:g} for {}", op.name, extent, argument.name, *value,
+                                      shape_text(dims)));
+        }
+        layout.extents.push_back(static_cast<int>(*value));
+    }
+    return layout;
+}
+
+// Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have.
+void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, const std::vector<KernelArgument> &unknown) {
+    for (const auto &a : unknown) {
+        halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 0))).raw();
+        raw->host = nullptr;
+    }
+    const CallResult r = kernel.call(arguments);
+    if (!r.ok()) {
+        throw Failure(fmt::format("the kernel does not say what size its arguments have: {}", r.message));
+    }
+    for (const auto &a : unknown) {
+        const halide_buffer_t *raw = arguments.buffer(a.name).raw();
+        Layout layout;
+        for (int d = 0; d < a.dimensions; d++) {
+            layout.extents.push_back(raw->dim[d].extent);
+            layout.mins.push_back(raw->dim[d].min);
+        }
+        arguments.buffer(a.name, layout);
+    }
+}
+
+void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
+    const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
+    const auto keys = dims.find("keys");
+    if (argument.name == "lengths" && keys != dims.end()) {
+        buffer.fill(double(keys->second));  // nothing is padding: the work that the flops count
+    } else {
+        buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
+    }
+}
+
+}  // namespace
+
+void check_shape(const Op &op, const Dims &dims) {
+    std::vector<std::string> names;
+    for (const auto &d : op.shapes.front()) {
+        names.push_back(d.first);
+        if (dims.count(d.first) == 0) {
+            throw UsageError(fmt::format("the shape {} lacks {}; {} has for example {}", shape_text(dims), d.first,
+                                         op.name, shape_text(op.shapes.front())));
+        }
+    }
+    for (const auto &d : dims) {
+        if (op.shapes.front().count(d.first) == 0) {
+            const std::string hint = did_you_mean(d.first, names);
+            throw UsageError(fmt::format("{} has no dimension \"{}\"; it has {}{}", op.name, d.first,
+                                         quoted_list(names), hint.empty() ? "" : "\n  " + hint));
+        }
+    }
+}
+
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed) {
+    const Dims dims = with_params(shape, kernel.params());
+    KernelArguments arguments(kernel);
+    std::vector<KernelArgument> unknown;
+    for (const auto &a : kernel.arguments()) {
+        const OpArgument &r = registered(op, a.name);
+        if (!a.is_buffer) {
+            arguments.scalar(a.name, r.value.empty() ? 1 : evaluate(r.value, dims).value_or(1));
+        } else if (const auto layout = layout_of(op, r, dims)) {
+            arguments.buffer(a.name, *layout);
+        } else {
+            unknown.push_back(a);
+        }
+    }
+    if (!unknown.empty()) {
+        query_layouts(kernel, arguments, unknown);
+    }
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !a.is_output) {
+            fill(arguments.buffer(a.name), a, shape, ++seed);
+        }
+    }
+    return arguments;
+}
+
+double flops_of(const Op &op, const Dims &dims) {
+    const auto flops = evaluate(op.flops, dims);
+    if (!flops) {
+        throw Failure(fmt::format("generators/ops.inc: error: {}: flops \"{}\" use a name that no shape has", op.name,
+                                  op.flops));
+    }
+    return *flops;
+}
+
+std::string type_of(const CompiledKernel &kernel) {
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_output) {
+            return type_name(a.type);
+        }
+    }
+    return "";
+}
+
+}  // namespace halyard

@@ -1,0 +1,27 @@
+#ifndef HALYARD_COMMAND_WORKLOAD_H
+#define HALYARD_COMMAND_WORKLOAD_H
+
+/** \file
+ * An op of the registry at one size: the arguments of a kernel of it, its bytes and its flops.
+ */
+
+#include "kernel.h"
+#include "registry.h"
+
+namespace halyard {
+
+/** Checks that a shape has just the dimensions of the op. Throws UsageError. */
+void check_shape(const Op &op, const Dims &dims);
+
+/** Buffers of the extents that the registry gives, inputs filled with reproducible random values
+ * and outputs poisoned; scalars have the registry's defaults. Throws Failure. */
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed);
+
+double flops_of(const Op &op, const Dims &dims);
+
+/** Element type of the output. */
+std::string type_of(const CompiledKernel &kernel);
+
+}  // namespace halyard
+
+#endif
