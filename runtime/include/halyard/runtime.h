@@ -11,6 +11,8 @@
  * environment variable HL_NUM_THREADS).
  */
 
+#include "HalideRuntime.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
