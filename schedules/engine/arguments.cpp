@@ -79,8 +79,8 @@ private:
 
     [[noreturn]] void wrong_type(int index, const std::string &wanted) {
         const Handle *h = Binding::handle_at(L_, index);
-        fail("the argument \"" + spec_.name + "\" is " + wanted + ", not " +
-             (h ? std::string("a ") + kind_name(h->kind) : std::string("a ") + luaL_typename(L_, index)));
+        fail("the argument \"" + spec_.name + "\" must be " + wanted + ", not " +
+             (h ? article(h->kind) : std::string("a ") + luaL_typename(L_, index)));
     }
 
     // Looks up a loop of a stage by plain name.
@@ -112,6 +112,7 @@ private:
         if (h->func_name != self_.func_name && &stage != &*h->stage) {
             fail("the loop \"" + h->loop.name + "\" is one of " + h->func_name + ", not of " + owner);
         }
+        check_alive(*h);
         return find_loop(stage, owner, h->loop.name);
     }
 
@@ -267,6 +268,7 @@ private:
     void level(Argument &a, int i) {
         const Handle *h = Binding::handle_at(L_, i);
         if (h && h->kind == Handle::kLoop) {
+            check_alive(*h);
             a.level = LoopLevel(h->func.function(), VarOrRVar(unqualified(h->loop.halide), h->loop.is_rvar),
                                 word_.on == Handle::kStage ? h->stage_index : -1);
             a.handles.push_back(*h);
@@ -302,6 +304,16 @@ private:
         a.level = LoopLevel(h->func.function(), VarOrRVar(unqualified(loop.halide), loop.is_rvar),
                             h->kind == Handle::kStage || word_.on == Handle::kStage ? h->stage_index : -1);
         a.handles.push_back(*h);
+    }
+
+    void check_alive(const Handle &h) {
+        for (const auto &l : loops_of(*h.stage)) {
+            // By plain name: rfactor gives the loops that it leaves new names in Halide.
+            if (l.name == h.loop.name) {
+                return;
+            }
+        }
+        fail("the loop \"" + h.loop.name + "\" of " + h.func_name + " is no more: it was split, fused or renamed");
     }
 
     void check_not_self(const Handle &consumer) {

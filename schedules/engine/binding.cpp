@@ -1,5 +1,7 @@
 #include "binding.h"
 
+#include "nest.h"
+
 #include <chrono>
 #include <new>
 
@@ -34,6 +36,10 @@ std::string halide_message(std::string s) {
     const size_t begin = s.find_first_not_of(" \n");
     const size_t end = s.find_last_not_of(" \n");
     return begin == std::string::npos ? s : s.substr(begin, end - begin + 1);
+}
+
+std::string article(Handle::Kind kind) {
+    return std::string(kind == Handle::kExpr ? "an " : "a ") + kind_name(kind);
 }
 
 const char *kind_name(Handle::Kind kind) {
@@ -160,6 +166,19 @@ Binding::Binding(LuaHost &host, PipelineView &view)
         lua_setfield(L, -2, "__tostring");
         lua_pushcfunction(L, equal);
         lua_setfield(L, -2, "__eq");
+        lua_pushcfunction(L, [](lua_State *L) -> int {
+            return luaL_error(L, "a handle has words to call, not fields to set");
+        });
+        lua_setfield(L, -2, "__newindex");
+        for (const char *comparison : {"__lt", "__le"}) {
+            lua_pushcfunction(L, [](lua_State *L) -> int {
+                return luaL_error(L, "an expression has its value when the library runs: write a condition for "
+                                     "specialize, as in k.x:dim(0):extent():at_least(64)");
+            });
+            lua_setfield(L, -2, comparison);
+        }
+        lua_pushliteral(L, "handle");
+        lua_setfield(L, -2, "__name");
         const char *operators[] = {"__add", "__sub", "__mul", "__idiv", "__mod"};
         for (int i = 0; i < 5; i++) {
             lua_pushinteger(L, i);
@@ -264,11 +283,17 @@ int Binding::index_handle(lua_State *L) {
             elsewhere = kind_name(w.on);
         }
     }
-    d.message = elsewhere.empty() ? "there is no such word for a " + std::string(kind_name(h->kind))
-                                  : "is a word of a " + elsewhere + ", not of a " + kind_name(h->kind);
-    d.hint = elsewhere.empty() ? did_you_mean(name, names) : "";
+    d.message = elsewhere.empty() ? "there is no such word for " + article(h->kind)
+                                  : "is a word of a " + elsewhere + ", not of " + article(h->kind);
+    if (elsewhere.empty()) {
+        d.hint = did_you_mean(name, names);
+    } else if (elsewhere == "Dimension") {
+        d.hint = "a Dimension is k." + h->func_name + ":dim(0)";
+    } else if (!h->func_name.empty()) {
+        d.hint = "write k." + h->func_name + ":" + name + "(...)";
+    }
     if (d.hint.empty() && elsewhere.empty()) {
-        d.hint = std::string("the words of a ") + kind_name(h->kind) + " are " + quoted_list(names);
+        d.hint = "the words of " + article(h->kind) + " are " + quoted_list(names);
     }
     b.host_.raise(std::move(d));
 }
@@ -308,7 +333,7 @@ int Binding::call_word(lua_State *L) {
         problem = e.what();
     }
     if (!problem.empty()) {
-        call.fail(halide_message(problem));
+        call.fail(plain_message(b.view_, halide_message(problem)));
     }
     b.record(*word, receiver, call.args, before);
     b.current_ = nullptr;
@@ -360,6 +385,8 @@ int Binding::describe(lua_State *L) {
         s += "." + h->loop.name;
     } else if (h->kind == Handle::kStage && h->stage_index > 0) {
         s += ":update(" + std::to_string(h->stage_index - 1) + ")";
+    } else if (h->kind == Handle::kDimension) {
+        s += ":dim(" + std::to_string(h->dimension) + ")";
     }
     lua_pushstring(L, s.c_str());
     return 1;

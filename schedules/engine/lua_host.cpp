@@ -18,11 +18,17 @@ constexpr size_t kMaxScriptBytes = size_t(1) << 20;
 
 std::string directory_of(const std::string &path) {
     const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : path.substr(0, slash);
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string join(const std::string &dir, const std::string &name) {
     return dir == "." ? name : dir + "/" + name;
+}
+
+// The folder above, without `..` where the path shows what it is.
+std::string parent_of(const std::string &dir) {
+    const std::string last = dir.substr(dir.rfind('/') + 1);
+    return last == "." || last == ".." || last.empty() ? dir + "/.." : directory_of(dir);
 }
 
 bool is_file(const std::string &path) {
@@ -162,8 +168,9 @@ void LuaHost::raise(Diagnostic d) {
 
 Diagnostic LuaHost::diagnose_top() {
     std::string text;
-    if (const char *s = lua_tostring(L_, -1)) {
-        text = printable(s);
+    size_t length = 0;
+    if (const char *s = lua_tolstring(L_, -1, &length)) {
+        text = printable(std::string(s, length));
     } else {
         text = std::string("the script raised a ") + luaL_typename(L_, -1) + " value instead of a message";
     }
@@ -254,6 +261,8 @@ void LuaHost::load(const std::string &path) {
         }
         sources_.emplace_back(path, std::move(lines));
     }
+    last_file_ = path;
+    last_line_ = 0;
     const int status = luaL_loadbufferx(L_, code.data(), code.size(), ("@" + path).c_str(), "t");
     if (status == LUA_ERRMEM) {
         fail_memory();
@@ -292,7 +301,7 @@ std::string LuaHost::find_module(const std::string &name, std::vector<std::strin
     }
     // A library that ships with a schedule lies in its folder or in one above (schedules/lib).
     std::vector<std::string> dirs = lib_dirs_;
-    dirs.push_back(join(lib_dirs_[0], ".."));
+    dirs.push_back(parent_of(lib_dirs_[0]));
     for (const auto &dir : dirs) {
         const std::string path = join(dir, relative + ".lua");
         if (is_file(path)) {

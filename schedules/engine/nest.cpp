@@ -1,5 +1,8 @@
 #include "nest.h"
 
+#include <algorithm>
+#include <cctype>
+#include <map>
 #include <sstream>
 
 // Exported by libHalide but not in Halide.h: Func::print_loop_nest prints it to stderr.
@@ -8,6 +11,8 @@ std::string print_loop_nest(const std::vector<Function> &output_funcs);
 }
 
 namespace halyard {
+
+using Halide::Func;
 
 namespace {
 
@@ -107,25 +112,74 @@ std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touc
     return lines;
 }
 
-Touch blame(const std::string &message, const PipelineView &view, const std::vector<Touch> &touches) {
-    const auto names = names_in(message);
-    // First a word on a loop that the message names, in a Func that it names; then any word on the Func.
-    for (const bool need_loop : {true, false}) {
-        for (auto t = touches.rbegin(); t != touches.rend(); ++t) {
-            bool func = false, loop = false;
-            for (const auto &n : names) {
-                std::istringstream parts(n);
-                for (std::string part; std::getline(parts, part, '.');) {
-                    func = func || view.name_of(part) == t->func;
-                    loop = loop || std::find(t->loops.begin(), t->loops.end(), plain_name(part)) != t->loops.end();
-                }
+std::string plain_message(const PipelineView &view, std::string message) {
+    // The dimensions of an RDom first: `r$x` is one loop of "r", "box_x" one of several.
+    for (const auto &e : view.funcs()) {
+        const Func f(e.second.function);
+        for (int s = 0; s <= f.num_update_definitions(); s++) {
+            std::map<std::string, int> dimensions;
+            const auto &rvars = stage_of(f, s).get_schedule().rvars();
+            for (const auto &r : rvars) {
+                dimensions[plain_name(r.var)]++;
             }
-            if (func && (loop || !need_loop)) {
-                return *t;
+            for (const auto &r : rvars) {
+                const std::string plain = plain_name(r.var);
+                const std::string name =
+                    dimensions[plain] > 1 ? plain + "_" + r.var.substr(r.var.rfind('$') + 1) : plain;
+                for (size_t at = message.find(r.var); at != std::string::npos; at = message.find(r.var, at)) {
+                    message.replace(at, r.var.size(), name);
+                    at += name.size();
+                }
             }
         }
     }
-    return touches.empty() ? Touch() : touches.back();
+    // Then the counters that keep names apart.
+    std::string out;
+    for (size_t i = 0; i < message.size(); i++) {
+        if (message[i] == '$' && i + 1 < message.size() && std::isdigit(static_cast<unsigned char>(message[i + 1]))) {
+            while (i + 1 < message.size() && std::isdigit(static_cast<unsigned char>(message[i + 1]))) {
+                i++;
+            }
+            continue;
+        }
+        out += message[i];
+    }
+    return out;
+}
+
+Touch blame(const std::string &message, const PipelineView &view, const std::vector<Touch> &touches) {
+    // What the message names, in pieces: `y.s0.row` names a Func and a loop.
+    std::vector<std::string> names;
+    for (const auto &n : names_in(message)) {
+        std::istringstream parts(n);
+        for (std::string part; std::getline(parts, part, '.');) {
+            names.push_back(part);
+        }
+    }
+    const auto named = [&](const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    std::string first;
+    for (const auto &n : names) {
+        if (first.empty() && view.funcs().count(view.name_of(n)) && view.name_of(n) == plain_name(n)) {
+            first = view.name_of(n);
+        }
+    }
+    // A word that the message names, said of the Func that it names first, on a loop that it names;
+    // among equals the last one that was said.
+    const Touch *best = nullptr;
+    int best_score = 0;
+    for (const Touch &t : touches) {
+        int score = t.func == first ? 4 : named(t.func) ? 3 : 0;
+        if (score == 0) {
+            continue;
+        }
+        score += named(t.word) ? 3 : 0;
+        score += std::any_of(t.loops.begin(), t.loops.end(), named) ? 1 : 0;
+        if (score >= best_score) {
+            best = &t;
+            best_score = score;
+        }
+    }
+    return best ? *best : touches.empty() ? Touch() : touches.back();
 }
 
 }  // namespace halyard

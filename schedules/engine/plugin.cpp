@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <sstream>
 
 #include <Halide.h>
@@ -52,7 +53,8 @@ class Session {
 public:
     Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
             const std::map<std::string, std::string> &params)
-        : view_(pipeline), report_path_(get(params, "report")), want_steps_(get(params, "steps") == "true") {
+        : view_(pipeline), report_path_(get(params, "report")), script_path_(get(params, "script")),
+          target_(target.to_string()), want_steps_(get(params, "steps") == "true") {
         try {
             ScriptOptions options;
             check_names(params);
@@ -85,12 +87,13 @@ public:
 
     /** Halide's message on this pipeline, with the script line that it is about. */
     Diagnostic attribute(const std::string &message) {
-        const Touch t = blame(message, view_, binding_->touches());
+        const std::string plain = plain_message(view_, halide_message(message));
+        const Touch t = blame(plain, view_, binding_->touches());
         Diagnostic d;
         d.file = t.file.empty() ? script_->header().files.at(0) : t.file;
         d.line = t.line;
         d.word = t.word;
-        d.message = halide_message(message);
+        d.message = plain;
         write_report(&d);
         return d;
     }
@@ -135,7 +138,14 @@ private:
         if (report_path_.empty()) {
             return;
         }
-        json r = {{"ok", error == nullptr}};
+        // A build for several targets runs this once each; the report is that of the first one, or
+        // of the first that failed.
+        static std::set<std::string> written;
+        if (!error && !written.insert(report_path_).second && !written_here_) {
+            return;
+        }
+        written_here_ = true;
+        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_}};
         if (script_) {
             const ScriptHeader &h = script_->header();
             r["op"] = h.op;
@@ -162,7 +172,8 @@ private:
     }
 
     PipelineView view_;
-    std::string report_path_;
+    std::string report_path_, script_path_, target_;
+    bool written_here_ = false;
     bool want_steps_;
     bool applied_ = false;
     std::unique_ptr<Script> script_;

@@ -105,9 +105,9 @@ void print_method(const Word &w, Handle::Kind kind) {
         }
         const std::string name = a.repeated ? "..." : a.name;
         const std::string optional = a.optional && !a.repeated ? "?" : "";
-        const std::string type = lua_type(a.kind);
-        std::cout << "---@param " << name << optional << " " << type << " " << (a.repeated ? a.name + ": " : "")
-                  << describe_kind(a.kind) << "\n";
+        const std::string about = named_values(a.kind).empty() ? " " + describe_kind(a.kind) : "";
+        std::cout << "---@param " << name << optional << " " << lua_type(a.kind)
+                  << (a.repeated ? " " + a.name + ":" : "") << about << "\n";
         names += (names.empty() ? "" : ", ") + name;
         if (a.kind == "level") {
             std::cout << "---@param loop? string the loop's name, where a Func or stage stands before it\n";
@@ -233,12 +233,17 @@ std::string receiver(Handle::Kind kind) {
 
 void print_usage(const Word &w) {
     const std::string results = result_names(w).empty() ? "" : result_names(w) + " = ";
-    std::cout << "```lua\n" << results << receiver(w.on) << ":" << usage(w, false) << "\n";
-    if (parse_arg_specs(w.args).size() == 1 && parse_arg_specs(w.args)[0].kind == "level") {
-        std::cout << receiver(w.on) << ":" << w.name << "(func, \"loop\")\n";
-    }
+    std::cout << "```lua\n";
+    const auto print = [&](const std::string &of, std::string forms) {
+        const std::string start = results + of + ":";
+        for (size_t at = forms.find(" or "); at != std::string::npos; at = forms.find(" or ")) {
+            forms.replace(at, 4, "\n" + start);
+        }
+        std::cout << start << forms << "\n";
+    };
+    print(receiver(w.on), usage(w, false));
     if (w.on == Handle::kStage && word_applies(w, Handle::kLoop)) {
-        std::cout << results << "loop:" << usage(w, true) << "\n";
+        print("loop", usage(w, true));
     }
     std::cout << "```\n\n";
 }

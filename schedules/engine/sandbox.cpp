@@ -37,7 +37,9 @@ struct SandboxFunctions {
     }
 
     static int require(lua_State *L) {
-        LuaHost::of(L).require(luaL_checkstring(L, 1));
+        size_t length = 0;
+        const char *name = luaL_checklstring(L, 1, &length);
+        LuaHost::of(L).require(std::string(name, length));
         return 1;
     }
 

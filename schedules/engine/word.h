@@ -36,6 +36,9 @@ struct Handle {
 
 const char *kind_name(Handle::Kind kind);
 
+/** "a Func", "an Expr". */
+std::string article(Handle::Kind kind);
+
 /** An argument of a word, checked and converted. Which members are set follows from its kind. */
 struct Argument {
     bool present = false;

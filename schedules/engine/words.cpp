@@ -119,18 +119,27 @@ std::string describe_kind(const std::string &kind) {
     return kText.at(kind);
 }
 
-std::string usage(const Word &word, bool on_loop) {
+namespace {
+
+std::string form(const Word &word, bool on_loop, const std::string &level) {
     std::string args;
     bool first = true;
     for (const auto &a : parse_arg_specs(word.args)) {
         const bool implied = first && on_loop && !a.repeated;
         first = false;
-        if (implied) {
-            continue;
+        if (!implied) {
+            args += (args.empty() ? "" : ", ") + (a.kind == "level" ? level : a.name) + (a.repeated ? "..." : "") +
+                    (a.optional ? "?" : "");
         }
-        args += (args.empty() ? "" : ", ") + a.name + (a.repeated ? "..." : "") + (a.optional ? "?" : "");
     }
     return std::string(word.name) + "(" + args + ")";
+}
+
+}  // namespace
+
+std::string usage(const Word &word, bool on_loop) {
+    const std::string by_handle = form(word, on_loop, "loop"), by_name = form(word, on_loop, "func, \"loop\"");
+    return by_handle == by_name ? by_handle : by_handle + " or " + by_name;
 }
 
 bool word_applies(const Word &word, Handle::Kind kind) {

@@ -38,8 +38,9 @@ void update(Call &c) {
     const int count = c.func().num_update_definitions();
     const int64_t i = c.args[0].present ? c.args[0].integer : 0;
     if (i < 0 || i >= count) {
-        c.fail(c.self.func_name + " has no update " + std::to_string(i) + "; it has " + std::to_string(count) +
-               (count ? ", counted from 0" : ""));
+        c.fail(count ? c.self.func_name + " has no update " + std::to_string(i) + "; it has " +
+                           std::to_string(count) + ", counted from 0"
+                     : c.self.func_name + " has no updates");
     }
     c.push_stage(stage_of(c.func(), int(i) + 1), int(i) + 1);
 }
@@ -97,6 +98,9 @@ const std::vector<Word> kOrderWords = {
      [](Call &c) { c.stage().never_partition_all(); }},
     {"always_partition", Handle::kStage, "loops:loop...", "self", "partition with \"always\", for several loops.",
      "for i", "for i", [](Call &c) { c.stage().always_partition(c.loops(0)); }},
+    {"unscheduled", Handle::kStage, "", "self",
+     "States that the stage is meant to have no schedule, which silences Halide's warning.", "for row", "for row",
+     [](Call &c) { c.stage().unscheduled(); }},
     {"always_partition_all", Handle::kStage, "", "self", "always_partition for all loops of the stage.", "for i",
      "for i", [](Call &c) { c.stage().always_partition_all(); }},
 };

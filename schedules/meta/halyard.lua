@@ -69,7 +69,7 @@ local Stage = {}
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
 ---@param factor integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@param outer? string a new name
 ---@param inner? string a new name
 ---@return Loop outer
@@ -103,7 +103,7 @@ function Stage:fuse(inner, outer, name) end
 ---```
 ---@param loops (string|Loop)[] a list of loops
 ---@param sizes (integer|Expr)[] a list of integers or expressions
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@param outers? string[] a list of new names
 ---@param inners? string[] a list of new names
 ---@return Loop ...
@@ -120,7 +120,7 @@ function Stage:tile(loops, sizes, tail, outers, inners) end
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
 ---@param lanes? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Stage:vectorize(loop, lanes, tail) end
 
@@ -133,7 +133,7 @@ function Stage:vectorize(loop, lanes, tail) end
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
 ---@param factor? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Stage:unroll(loop, factor, tail) end
 
@@ -146,7 +146,7 @@ function Stage:unroll(loop, factor, tail) end
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
 ---@param task? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Stage:parallel(loop, task, tail) end
 
@@ -198,7 +198,7 @@ function Stage:reorder(...) end
 ---```
 ---@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
 ---@param loop? string the loop's name, where a Func or stage stands before it
----@param align? Align one of "auto", "start", "end", "none"
+---@param align? Align
 ---@return self
 function Stage:compute_with(level, loop, align) end
 
@@ -274,7 +274,7 @@ function Stage:allow_race_conditions() end
 ---@param at string|Loop a loop of the stage, by name or as split returns it
 ---@param from string|Loop a loop of the stage, by name or as split returns it
 ---@param offset? integer|Expr an integer or an expression
----@param strategy? Prefetch one of "clamp", "guard_with_if", "non_faulting"
+---@param strategy? Prefetch
 ---@return self
 function Stage:prefetch(func, at, from, offset, strategy) end
 
@@ -286,7 +286,7 @@ function Stage:prefetch(func, at, from, offset, strategy) end
 ---for i in 0..n: body
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param policy Partition one of "auto", "never", "always"
+---@param policy Partition
 ---@return self
 function Stage:partition(loop, policy) end
 
@@ -322,6 +322,16 @@ function Stage:never_partition_all() end
 ---@return self
 function Stage:always_partition(...) end
 
+--- States that the stage is meant to have no schedule, which silences Halide's warning.
+---
+---```text
+---for row
+---  ->
+---for row
+---```
+---@return self
+function Stage:unscheduled() end
+
 --- always_partition for all loops of the stage.
 ---
 ---```text
@@ -340,7 +350,7 @@ function Stage:always_partition_all() end
 ---blocks y
 ---```
 ---@param loops string|Loop|(string|Loop)[] a loop or a list of loops
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Stage:gpu_blocks(loops, device) end
 
@@ -352,7 +362,7 @@ function Stage:gpu_blocks(loops, device) end
 ---threads x
 ---```
 ---@param loops string|Loop|(string|Loop)[] a loop or a list of loops
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Stage:gpu_threads(loops, device) end
 
@@ -364,7 +374,7 @@ function Stage:gpu_threads(loops, device) end
 ---lanes x
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Stage:gpu_lanes(loop, device) end
 
@@ -375,7 +385,7 @@ function Stage:gpu_lanes(loop, device) end
 ---  ->
 ---kernel<1, 1>: for x
 ---```
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Stage:gpu_single_thread(device) end
 
@@ -388,7 +398,7 @@ function Stage:gpu_single_thread(device) end
 ---```
 ---@param blocks string|Loop|(string|Loop)[] a loop or a list of loops
 ---@param threads string|Loop|(string|Loop)[] a loop or a list of loops
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Stage:gpu(blocks, threads, device) end
 
@@ -401,8 +411,8 @@ function Stage:gpu(blocks, threads, device) end
 ---```
 ---@param loops string|Loop|(string|Loop)[] a loop or a list of loops
 ---@param sizes (integer|Expr)[] a list of integers or expressions
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param tail? Tail
+---@param device? Device
 ---@return Loop ...
 ---@return Loop ...
 function Stage:gpu_tile(loops, sizes, tail, device) end
@@ -550,7 +560,7 @@ function Func:clone_in(...) end
 ---  ->
 ---copy f
 ---```
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Func:copy_to_device(device) end
 
@@ -604,7 +614,7 @@ function Func:memoize(key) end
 ---  ->
 ---f in registers
 ---```
----@param memory Memory one of "auto", "heap", "stack", "register", "gpu_shared", "gpu_texture", "locked_cache", "vtcm", "amx_tile"
+---@param memory Memory
 ---@return self
 function Func:store_in(memory) end
 
@@ -816,7 +826,7 @@ local Loop = {}
 ---  for row_inner in 0..4
 ---```
 ---@param factor integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@param outer? string a new name
 ---@param inner? string a new name
 ---@return Loop outer
@@ -845,7 +855,7 @@ function Loop:fuse(outer, name) end
 ---  vectorized in 0..16
 ---```
 ---@param lanes? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Loop:vectorize(lanes, tail) end
 
@@ -857,7 +867,7 @@ function Loop:vectorize(lanes, tail) end
 ---body(0) body(1) body(2) body(3)
 ---```
 ---@param factor? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Loop:unroll(factor, tail) end
 
@@ -869,7 +879,7 @@ function Loop:unroll(factor, tail) end
 ---parallel row
 ---```
 ---@param task? integer|Expr a positive integer or an expression
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
+---@param tail? Tail
 ---@return self
 function Loop:parallel(task, tail) end
 
@@ -926,7 +936,7 @@ function Loop:rfactor(names) end
 ---  ->
 ---for i in 0..n: body
 ---```
----@param policy Partition one of "auto", "never", "always"
+---@param policy Partition
 ---@return self
 function Loop:partition(policy) end
 
@@ -959,7 +969,7 @@ function Loop:always_partition(...) end
 ---  ->
 ---blocks y
 ---```
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Loop:gpu_blocks(device) end
 
@@ -970,7 +980,7 @@ function Loop:gpu_blocks(device) end
 ---  ->
 ---threads x
 ---```
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Loop:gpu_threads(device) end
 
@@ -981,7 +991,7 @@ function Loop:gpu_threads(device) end
 ---  ->
 ---lanes x
 ---```
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Loop:gpu_lanes(device) end
 
@@ -993,7 +1003,7 @@ function Loop:gpu_lanes(device) end
 ---blocks y: threads x
 ---```
 ---@param threads string|Loop|(string|Loop)[] a loop or a list of loops
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param device? Device
 ---@return self
 function Loop:gpu(threads, device) end
 
@@ -1005,8 +1015,8 @@ function Loop:gpu(threads, device) end
 ---blocks y, x: threads y, x
 ---```
 ---@param sizes (integer|Expr)[] a list of integers or expressions
----@param tail? Tail one of "auto", "guard", "guard_with_if", "predicate", "predicate_loads", "predicate_stores", "round_up", "round_up_and_blend", "shift_inwards", "shift_inwards_and_blend"
----@param device? Device one of "default_gpu", "host", "cuda", "opencl", "metal", "hexagon", "hexagon_dma", "d3d12compute", "vulkan", "webgpu"
+---@param tail? Tail
+---@param device? Device
 ---@return Loop ...
 ---@return Loop ...
 function Loop:gpu_tile(sizes, tail, device) end

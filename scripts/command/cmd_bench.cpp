@@ -138,7 +138,7 @@ private:
     }
 
     void bench_shape(const Op &op, const Dims &dims, int threads, std::vector<Contestant> &contestants) {
-        progress_.say(fmt::format("{} {}: {} thread(s)", op.name, shape_text(dims), threads));
+        progress_.say(fmt::format("{} {}: {} thread(s)", op.name, shape_text(op, dims), threads));
         const Peak peak = machine_peak(threads, o_.again && measured_.insert(threads).second);
         for (auto &c : contestants) {
             c.kernel->set_threads(threads);
@@ -149,7 +149,7 @@ private:
             const Contestant &c = contestants[i];
             BenchRow row;
             row.op = op.name;
-            row.shape = shape_text(dims);
+            row.shape = shape_text(op, dims);
             row.type = type_of(*c.kernel);
             row.target = c.kernel->target();
             row.schedule = c.name;

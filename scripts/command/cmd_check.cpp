@@ -119,6 +119,9 @@ void run(const CheckOptions &o) {
                                    {"hint", d.hint}, {"text", d.text()}}}};
         } catch (const Failure &e) {
             v.error = e.what();
+        } catch (const UsageError &e) {
+            // It is the script that names the op.
+            v.error = fmt::format("{}: error: {}", v.script, e.what());
         }
         ok = ok && v.error.empty();
         records.push_back(to_json(v));

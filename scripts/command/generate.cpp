@@ -1,6 +1,7 @@
 #include "generate.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -45,17 +46,8 @@ void check_emit(const std::vector<std::string> &emit) {
 void check_function(const std::string &name) {
     const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     if (letters.find(name.empty() ? ' ' : name[0]) == std::string::npos ||
-        name.find_first_not_of(letters + "0123456789:") != std::string::npos) {
+        name.find_first_not_of(letters + "0123456789") != std::string::npos) {
         throw UsageError(fmt::format("--name \"{}\" is not the name of a C function", name));
-    }
-}
-
-// No comma may reach autoscheduler.set, which separates by it.
-void check_values(const Assignments &assignments, const char *option) {
-    for (const auto &a : assignments) {
-        if (a.second.find(',') != std::string::npos) {
-            throw UsageError(fmt::format("{} {}={}: a value cannot have a comma", option, a.first, a.second));
-        }
     }
 }
 
@@ -108,6 +100,32 @@ std::string fallback_message(std::string text) {
     return text;
 }
 
+void replace_all(std::string &text, const std::string &old, const std::string &with) {
+    for (size_t at = text.find(old); !old.empty() && at != std::string::npos; at = text.find(old, at + with.size())) {
+        text.replace(at, old.size(), with);
+    }
+}
+
+// Halide makes the include guard from the whole path of the file, and copies our parameters into the
+// schedule's header; both have the name of a temporary directory in them.
+void remove_temporary_names(const std::string &directory, const std::string &report) {
+    for (const auto &entry : fs::directory_iterator(directory)) {
+        if (entry.path().extension() != ".h") {
+            continue;
+        }
+        std::string header = read_file(entry.path().string());
+        replace_all(header, " autoscheduler.report=" + report, "");
+        const std::string intro = "#ifndef ";
+        if (starts_with(header, intro)) {
+            std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
+            std::replace_if(guard.begin(), guard.end(),
+                            [](unsigned char c) { return !std::isalnum(c); }, '_');
+            replace_all(header, header.substr(intro.size(), header.find('\n') - intro.size()), guard);
+        }
+        write_file(entry.path().string(), header);
+    }
+}
+
 std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
@@ -134,6 +152,18 @@ std::string error_text(const Plan &plan, const ProcessResult &result, const nloh
                        message.empty() ? "the generator " + describe_end(result, plan.timeout) : message);
 }
 
+// Halide's generator main takes one = an argument; its own message would not say which.
+void check_assignments(const std::vector<std::string> &command) {
+    for (const auto &argument : command) {
+        const size_t first = argument.find('=');
+        if (argument[0] != '/' && argument[0] != '.' && first != std::string::npos &&
+            argument.find('=', first + 1) != std::string::npos && argument.find('/') > first) {
+            throw Failure(fmt::format("{}: error: Halide generators cannot take a path or a value with \"=\" in it",
+                                      argument.substr(first + 1)));
+        }
+    }
+}
+
 nlohmann::json read_report(const std::string &path) {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) {
@@ -154,10 +184,10 @@ std::vector<std::string> emit_of(const Plan &plan) {
 
 }  // namespace
 
-std::string assignments_text(const Assignments &assignments) {
+std::string assignments_text(const Assignments &assignments, const std::string &equals) {
     std::vector<std::string> items;
     for (const auto &a : assignments) {
-        items.push_back(a.first + ":" + a.second);
+        items.push_back(a.first + equals + a.second);
     }
     return join(items, ",");
 }
@@ -186,8 +216,6 @@ Plan make_plan(const GenerateRequest &request) {
     plan.timeout = request.timeout;
     check_emit(plan.emit);
     check_function(plan.function);
-    check_values(plan.set, "--set");
-    check_values(plan.facts, "--fact");
     plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
 
     if (request.generator.empty()) {
@@ -237,15 +265,16 @@ Generated generate(const Plan &plan, const std::string &directory) {
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
                                        "autoscheduler.report=" + report, "autoscheduler.lib=" + paths().schedules});
         if (!plan.set.empty()) {
-            command.push_back("autoscheduler.set=" + assignments_text(plan.set));
+            command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
         }
         if (!plan.facts.empty()) {
-            command.push_back("autoscheduler.facts=" + assignments_text(plan.facts));
+            command.push_back("autoscheduler.facts=" + assignments_text(plan.facts, ":"));
         }
         if (plan.steps) {
             command.emplace_back("autoscheduler.steps=true");
         }
     }
+    check_assignments(command);
     ProcessOptions options;
     options.timeout = plan.timeout;
     const ProcessResult result = run_process(command, options);
@@ -257,6 +286,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     generated.ok = result.ok();
     if (generated.ok) {
         generated.notes = trim(result.err);
+        remove_temporary_names(directory, report);
         const auto keeps_library = [&](const char *e) {
             return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
         };

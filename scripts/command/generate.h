@@ -54,8 +54,8 @@ struct Generated {
 /** Runs the generator; its files go to `directory`. Does not throw for what the script or the generator got wrong. */
 Generated generate(const Plan &plan, const std::string &directory);
 
-/** "a=1,b=2", as autoscheduler.set wants it. */
-std::string assignments_text(const Assignments &assignments);
+/** "a=1,b=2" */
+std::string assignments_text(const Assignments &assignments, const std::string &equals = "=");
 
 /** Items of the form name=value. Throws UsageError that names the option. */
 Assignments parse_options(const std::vector<std::string> &items, const std::string &option);

@@ -1,6 +1,17 @@
 #include "options.h"
 
+#include "text.h"
+
 namespace halyard {
+
+namespace {
+
+// rows=4,accum=2 is short for two options; a value has no comma.
+std::vector<std::string> separate(const std::vector<std::string> &items) {
+    return split(join(items, ","), ',');
+}
+
+}  // namespace
 
 CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
                           const std::string &help) {
@@ -24,8 +35,8 @@ GenerateRequest CommonOptions::request(const std::string &op, const std::string 
     r.schedule = schedule;
     r.generator = generator;
     r.target = target;
-    r.set = parse_options(set, "--set");
-    r.facts = parse_options(facts, "--fact");
+    r.set = parse_options(separate(set), "--set");
+    r.facts = parse_options(separate(facts), "--fact");
     r.params = parse_options(params, "--param");
     r.timeout = timeout;
     return r;

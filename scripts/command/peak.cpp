@@ -203,10 +203,10 @@ double measure_copy(int threads, int64_t working_set) {
 double measure_flops(int threads) {
     double best = 0;
     for (const auto multiply : multipliers()) {
-        for (int repeat = 0; repeat < kRepeats; repeat++) {
+        for (int repeat = 0; repeat < 5 * kRepeats; repeat++) {
             check_signals();
             std::vector<double> done(threads);
-            const double seconds = timed(threads, [&](int t) { done[t] = multiply(200'000); });
+            const double seconds = timed(threads, [&](int t) { done[t] = multiply(30'000); });
             best = std::max(best, double(threads) * done[0] / seconds);
         }
     }

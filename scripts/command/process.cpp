@@ -168,7 +168,11 @@ void catch_signals() {
     action.sa_handler = [](int number) { caught_signal = number; };
     sigemptyset(&action.sa_mask);
     for (int number : {SIGINT, SIGTERM, SIGHUP}) {
-        sigaction(number, &action, nullptr);
+        struct sigaction old = {};
+        sigaction(number, nullptr, &old);
+        if (old.sa_handler != SIG_IGN) {  // nohup stays nohup
+            sigaction(number, &action, nullptr);
+        }
     }
 }
 

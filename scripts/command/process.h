@@ -33,7 +33,7 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
 /** "was killed by signal 11 (Segmentation fault)", "ran longer than 5 s", "failed with exit code 3". */
 std::string describe_end(const ProcessResult &result, double timeout);
 
-/** From here on SIGINT and SIGTERM are noted instead of ending the program at once. */
+/** From here on SIGINT, SIGTERM and SIGHUP are noted instead of ending the program at once. */
 void catch_signals();
 
 /** Throws Interrupted if SIGINT or SIGTERM came. */

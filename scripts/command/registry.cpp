@@ -78,6 +78,9 @@ Op parse(const Line &line) {
     }
     for (const auto &shape : split(line.shapes, ';')) {
         op.shapes.push_back(parse_shape(shape));
+        for (const auto &item : split(op.shapes.size() == 1 ? shape : "", ',')) {
+            op.dims.push_back(item.substr(0, item.find('=')));
+        }
     }
     if (!output || op.shapes.empty()) {
         fail(op.name, "needs an output after -> and at least one shape");
@@ -141,10 +144,17 @@ Dims parse_shape(const std::string &text) {
     return dims;
 }
 
-std::string shape_text(const Dims &dims) {
+std::string shape_text(const Op &op, const Dims &dims) {
     std::vector<std::string> items;
+    for (const auto &name : op.dims) {
+        if (const auto d = dims.find(name); d != dims.end()) {
+            items.push_back(fmt::format("{}={}", d->first, d->second));
+        }
+    }
     for (const auto &d : dims) {
-        items.push_back(fmt::format("{}={}", d.first, d.second));
+        if (std::find(op.dims.begin(), op.dims.end(), d.first) == op.dims.end()) {
+            items.push_back(fmt::format("{}={}", d.first, d.second));
+        }
     }
     return join(items, ",");
 }

@@ -29,7 +29,8 @@ struct Op {
     std::string signature;  // the arguments as the registry writes them
     std::vector<OpArgument> arguments;
     std::string flops;
-    std::vector<Dims> shapes;  // the sizes that a benchmark takes by default
+    std::vector<std::string> dims;  // in the order in which the registry writes them
+    std::vector<Dims> shapes;       // the sizes that a benchmark takes by default
 
     /** nullptr where there is none of that name. */
     const OpArgument *argument(const std::string &name) const;
@@ -45,7 +46,8 @@ const Op &find_op(const std::string &name);
 /** "rows=64,cols=4096" as dimensions. Throws UsageError. */
 Dims parse_shape(const std::string &text);
 
-std::string shape_text(const Dims &dims);
+/** The dimensions in the order of the op; others after them. */
+std::string shape_text(const Op &op, const Dims &dims);
 
 }  // namespace halyard
 

@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
         }
         if (*value < 0 || *value > INT32_MAX || *value != std::floor(*value)) {
             throw Failure(fmt::format("{}: the extent {} of {} is {:g} for {}", op.name, extent, argument.name, *value,
-                                      shape_text(dims)));
+                                      shape_text(op, dims)));
         }
         layout.extents.push_back(static_cast<int>(*value));
     }
@@ -81,19 +82,17 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
 }  // namespace
 
 void check_shape(const Op &op, const Dims &dims) {
-    std::vector<std::string> names;
-    for (const auto &d : op.shapes.front()) {
-        names.push_back(d.first);
-        if (dims.count(d.first) == 0) {
-            throw UsageError(fmt::format("the shape {} lacks {}; {} has for example {}", shape_text(dims), d.first,
-                                         op.name, shape_text(op.shapes.front())));
+    for (const auto &d : dims) {
+        if (std::find(op.dims.begin(), op.dims.end(), d.first) == op.dims.end()) {
+            const std::string hint = did_you_mean(d.first, op.dims);
+            throw UsageError(fmt::format("{} has no dimension \"{}\"; it has {}{}", op.name, d.first,
+                                         quoted_list(op.dims), hint.empty() ? "" : "\n  " + hint));
         }
     }
-    for (const auto &d : dims) {
-        if (op.shapes.front().count(d.first) == 0) {
-            const std::string hint = did_you_mean(d.first, names);
-            throw UsageError(fmt::format("{} has no dimension \"{}\"; it has {}{}", op.name, d.first,
-                                         quoted_list(names), hint.empty() ? "" : "\n  " + hint));
+    for (const auto &name : op.dims) {
+        if (dims.count(name) == 0) {
+            throw UsageError(fmt::format("the shape {} lacks {}; {} has for example {}", shape_text(op, dims), name,
+                                         op.name, shape_text(op, op.shapes.front())));
         }
     }
 }

@@ -281,6 +281,27 @@ class Contestant:
             self.process.kill()
 
 
+def note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_table(table, own, peers, threads):
+    """Rows of cases, columns of contestants: the least time of each in ms, and how ours compares."""
+    threads = "1 thread" if threads == 1 else f"{threads} threads"
+    columns = own + peers + (["unfused/fused"] if len(own) == 2 else []) + (["best peer/fused"] if own and peers else [])
+    print(f"sentence encoder, f32, {threads}, least ms of each (batch x tokens)")
+    print(f"{'':<12}" + "".join(f"{c:>17}" for c in columns))
+    for case, least in table:
+        row = [f"{1e3 * least[c]:.2f}" for c in own + peers]
+        if len(own) == 2:
+            row.append(f"{least[own[1]] / least[own[0]]:.2f}")
+        if own and peers:
+            row.append(f"{min(least[p] for p in peers) / least[own[0]]:.2f}")
+        print(f"{case:<12}" + "".join(f"{c:>17}" for c in row), flush=True)
+    if "32xnatural" in dict(table):
+        print("32xnatural: 32 sentences of different length; the peers pad them to the longest, minilm packs them.")
+
+
 def contest(args):
     cases = args.cases.split(",")
     peers = [p for p in args.peers.split(",") if p]
@@ -298,7 +319,7 @@ def contest(args):
                 subprocess.run(common + ["--export", "--cases", ",".join(missing)], check=True)
         contestants = [Contestant(p, common + ["--worker", p], args.threads) for p in peers]
         for p in contestants:
-            print(p.ask("about")["about"])
+            note(p.ask("about")["about"])
         own = []
         for schedule, command in (("fused", args.halyard), ("unfused", args.halyard_unfused)):
             if command:
@@ -308,7 +329,7 @@ def contest(args):
 
         records = []
         wrong = False
-        print(f"{'case':<12}{'contestant':<18}{'min ms':>10}{'median ms':>11}{'runs':>7}  variant", flush=True)
+        table = []
         for case in cases:
             answers = {c.name: [] for c in contestants}
             for r in range(args.rounds):
@@ -321,14 +342,15 @@ def contest(args):
             least = {n: min(a["seconds_min"] for a in all_) for n, all_ in answers.items()}
             median = {n: statistics.median(a["seconds_median"] for a in all_) for n, all_ in answers.items()}
             for n, all_ in answers.items():
-                print(f"{case:<12}{n:<18}{1e3 * least[n]:>10.3f}{1e3 * median[n]:>11.3f}"
-                      f"{sum(a['runs'] for a in all_):>7}  {all_[0].get('variant', '')}", flush=True)
+                note(f"{case:<12}{n:<18}min {1e3 * least[n]:.3f} ms, median {1e3 * median[n]:.3f} ms, "
+                     f"{sum(a['runs'] for a in all_)} runs {all_[0].get('variant', '')}")
+            table.append((case, least))
             samples = {n: all_[-1]["sample"] for n, all_ in answers.items() if "sample" in all_[-1]}
             for n, s in samples.items():
                 off = max(abs(a - b) for a, b in zip(s, next(iter(samples.values()))))
                 if not off < 1e-4:
                     wrong = True
-                    print(f"WRONG: {n} differs from {next(iter(samples))} by {off:g} in {case}")
+                    note(f"WRONG: {n} differs from {next(iter(samples))} by {off:g} in {case}")
             # Without our own program: the peers alone, and no ratio. A ratio above 1: we are faster.
             for name, schedule in own or [(None, None)]:
                 for p in peers:
@@ -340,6 +362,7 @@ def contest(args):
                         "ratio": least[p] / least[name] if name else None})
         for c in contestants:
             c.stop()
+    print_table(table, [name for name, _ in own], peers, args.threads)
     if args.json:
         with open(args.json, "w") as f:
             json.dump(records, f, indent=1)

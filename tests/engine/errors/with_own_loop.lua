@@ -1,0 +1,6 @@
+-- expect: 3: error: compute_with: Cannot schedule g to be computed with g.s0.row
+return schedule "small" {
+  apply = function(k, p, target)
+    k.g:compute_with(k.g, "row")
+  end,
+}

@@ -1,0 +1,7 @@
+-- expect: 3: error: vectorize: the argument "loop" must be a loop, by name or as split and tile return it, not a number
+-- expect+   usage: vectorize(loop, lanes?, tail?)
+return schedule "small" {
+  apply = function(k, p, target)
+    k.y:vectorize(8)
+  end,
+}

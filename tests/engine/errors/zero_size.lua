@@ -1,0 +1,7 @@
+-- expect: 3: error: vectorize: the argument "lanes" is 0, but must be positive
+-- expect+   usage: vectorize(loop, lanes?, tail?)
+return schedule "small" {
+  apply = function(k, p, target)
+    k.y:vectorize("col", 0)
+  end,
+}
