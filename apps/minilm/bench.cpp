@@ -16,8 +16,8 @@ namespace minilm {
 
 namespace {
 
-constexpr int warm_up_runs = 3;
-constexpr size_t least_runs = 5;
+constexpr int warm_up_runs = 1;
+constexpr size_t least_runs = 2;
 constexpr int most_sentences = 1 << 16;
 
 double seconds_now() {

@@ -26,7 +26,7 @@ function(halyard_add_library name)
     set(dir ${CMAKE_CURRENT_BINARY_DIR}/halyard/${name})
     set(library ${dir}/${arg_FUNCTION}.a)
     set(header ${dir}/${arg_FUNCTION}.h)
-    set(command $<TARGET_FILE:Halyard::halyard> build ${arg_OP} --name ${arg_FUNCTION} -o ${dir}
+    set(command $<TARGET_FILE:Halyard::halyard> build ${arg_OP} --quiet --name ${arg_FUNCTION} -o ${dir}
         --depfile ${dir}/${name}.d)
     set(depends Halyard::halyard ${HALYARD_BUILD_INPUTS})
     if(arg_SCHEDULE)

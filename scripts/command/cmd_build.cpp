@@ -43,6 +43,9 @@ void build(const BuildOptions &o) {
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }
+    if (o.quiet) {
+        return;
+    }
     for (const auto &file : files) {
         fmt::print("{}\n", std::filesystem::path(file).lexically_normal().string());
     }
@@ -63,6 +66,7 @@ void add_build(CLI::App &app) {
     cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
         ->type_name("LIST")->capture_default_str();
+    cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")
         ->type_name("FILE");
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"

@@ -54,6 +54,32 @@ std::string joined(const std::vector<std::string> &tokens) {
     return s;
 }
 
+// What a token is to Lua: one of a kind can stand for another and the text still parses.
+char kind_of(const std::string &token) {
+    const char c = token[0];
+    return std::isdigit(static_cast<unsigned char>(c)) ? '0' : std::isalpha(static_cast<unsigned char>(c)) ? 'a' : c;
+}
+
+// A statement of `apply` taken out, said twice, or moved.
+std::string with_lines_changed(const std::string &text, Random &random) {
+    std::vector<std::string> lines;
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+        lines.push_back(text.substr(begin, end - begin));
+        begin = end;
+    }
+    const size_t at = random.below(lines.size()), other = random.below(lines.size());
+    const std::string line = lines[at];
+    switch (random.below(3)) {
+    case 0: lines.erase(lines.begin() + long(at)); break;
+    case 1: lines.insert(lines.begin() + long(other), line); break;
+    default:
+        lines.erase(lines.begin() + long(at));
+        lines.insert(lines.begin() + long(std::min(other, lines.size())), line);
+    }
+    return joined(lines);
+}
+
 const char *const kNasty[] = {"nil", "-1", "0", "1e308", "0/0", "2^31", "-2147483648", "math.huge", "{}", "\"\"",
                               "function() end", "k", "p", "target", "...", "k.y", "k.x", "k.y:update(0)", "::l::",
                               "\"\\0\"", "(\"x\"):rep(1000)", "1 << 40", "k.y:dim(0):extent()", "#", "==", "//", "}",
@@ -73,6 +99,16 @@ Mutator::Mutator(std::vector<std::string> sources, std::vector<std::string> word
     tokens_.insert(tokens_.end(), std::begin(kNasty), std::end(kNasty));
 }
 
+std::string Mutator::like(const std::string &token, size_t random) const {
+    for (size_t i = 0; i < tokens_.size(); i++) {
+        const std::string &t = tokens_[(random + i) % tokens_.size()];
+        if (kind_of(t) == kind_of(token) && t != token) {
+            return t;
+        }
+    }
+    return token;
+}
+
 std::string Mutator::variant(uint64_t seed) const {
     Random random(seed);
     if (random.below(10) == 0) {
@@ -88,6 +124,19 @@ std::string Mutator::variant(uint64_t seed) const {
             text[random.below(text.size())] = char(random.below(256));
         }
         return text;
+    }
+    if (random.below(2) == 0) {
+        for (size_t n = random.below(3); n > 0; n--) {
+            text = with_lines_changed(text, random);
+        }
+        std::vector<std::string> tokens = tokens_of(text);
+        for (size_t n = random.below(3); n > 0; n--) {
+            std::string &token = tokens[random.below(tokens.size())];
+            if (kind_of(token) == '0' || kind_of(token) == 'a' || kind_of(token) == '"') {
+                token = like(token, random.below(tokens_.size()));
+            }
+        }
+        return joined(tokens);
     }
     std::vector<std::string> tokens = tokens_of(text);
     for (size_t n = 1 + random.below(4); n > 0; n--) {

@@ -18,6 +18,8 @@ public:
     std::string variant(uint64_t seed) const;
 
 private:
+    std::string like(const std::string &token, size_t random) const;
+
     std::vector<std::string> sources_;
     std::vector<std::string> tokens_;
 };
