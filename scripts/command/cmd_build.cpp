@@ -20,6 +20,7 @@ namespace {
 
 struct BuildOptions : CommonOptions {
     std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile;
+    bool quiet = false;
 };
 
 void build(const BuildOptions &o) {
