@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs Halyard into an empty folder and builds a project against it as a user would.
-#   run.sh BUILD_DIR HALIDE_ROOT CMAKE
+#   run.sh BUILD_DIR HALIDE_CMAKE_DIR CMAKE
 set -euo pipefail
 build=$1 halide=$2 cmake=$3
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,7 +11,7 @@ trap 'rm -rf "$scratch"' EXIT
 mv "$scratch/first" "$scratch/prefix"   # an installation can be moved
 cp -r "$here/project" "$scratch/project"
 cd "$scratch/project"
-"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix;$halide" >configure.log 2>&1 || { cat configure.log; exit 1; }
+"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" -DHalide_DIR="$halide" >configure.log 2>&1 || { cat configure.log; exit 1; }
 "$cmake" --build build >build.log 2>&1 || { cat build.log; exit 1; }
 ./build/consumer
 ./build/consumer_c
