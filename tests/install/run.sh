@@ -11,7 +11,7 @@ trap 'rm -rf "$scratch"' EXIT
 mv "$scratch/first" "$scratch/prefix"   # an installation can be moved
 cp -r "$here/project" "$scratch/project"
 cd "$scratch/project"
-"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" -DHalide_DIR="$halide" >configure.log 2>&1 || { cat configure.log; exit 1; }
+"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" -DHalide_DIR="$halide" -DHalideHelpers_DIR="$halide/../HalideHelpers" >configure.log 2>&1 || { cat configure.log; exit 1; }
 "$cmake" --build build >build.log 2>&1 || { cat build.log; exit 1; }
 ./build/consumer
 ./build/consumer_c
