@@ -41,6 +41,16 @@ nlohmann::json to_json(const Op &op) {
             {"shapes", shapes}, {"schedules", schedules}};
 }
 
+// docs/ops.md: a section an op. File names are relative, so that the page is the same everywhere.
+void print_markdown(const Op &op) {
+    fmt::print("## {}\n\n{}.\n\n    {}\n\n", op.name, op.summary, op.signature);
+    fmt::print("Floating-point operations: `{}`.\n\n| schedule | target | plan |\n| --- | --- | --- |\n", op.flops);
+    for (const auto &s : schedules_of(op.name)) {
+        fmt::print("| [{0}](../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summary_of(s));
+    }
+    fmt::print("\n");
+}
+
 std::string first_sentence(const std::string &text) {
     const size_t end = text.find(". ");
     return end == std::string::npos ? text : text.substr(0, end + 1);
@@ -59,10 +69,20 @@ void print(const Op &op) {
 
 void add_list(CLI::App &app) {
     auto json = std::make_shared<bool>(false);
+    auto markdown = std::make_shared<bool>(false);
     CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules");
+    cmd->add_flag("--markdown", *markdown, "The page docs/ops.md on standard output");
     cmd->add_flag("--json", *json, "A list of records on standard output");
     cmd->footer("\nExamples:\n  halyard list\n  halyard list --json");
-    cmd->callback([json] {
+    cmd->callback([json, markdown] {
+        if (*markdown) {
+            fmt::print("# Ops\n\nMade by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. "
+                       "Extents are given innermost first;\n`?` marks what only some variants have.\n\n");
+            for (const auto &op : registry()) {
+                print_markdown(op);
+            }
+            return;
+        }
         if (*json) {
             nlohmann::json ops = nlohmann::json::array();
             for (const auto &op : registry()) {
