@@ -58,34 +58,38 @@ public:
         const Expr ninf = Float(32).min();
         const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
         const Expr key = kb * block + j;
+        const Expr query = i - q.dim(1).min(), nearest = clamp(i, out.dim(1).min(), out.dim(1).max());
+
+        Expr keys_of_batch = keys;
+        if (masking == Mask::kPadding) {
+            keys_of_batch = min(keys, (*lengths)(n));
+        }
 
         // The operands in f32. Reads are clamped, so that a schedule may round blocks of keys and
-        // strips of queries up; v is zero there, since its rows are summed.
+        // strips of queries up; v is zero there and in the padding, since its rows are summed with
+        // weights of zero, which a NaN there would survive.
         k_f(d, j, kb, hk, n) = load_f32(k(d, min(key, keys - 1), hk, n));
-        v_f(d, j, kb, hk, n) = select(key < keys, load_f32(v(d, min(key, keys - 1), hk, n)), 0.0f);
-        q_f(d, i, h, n) = load_f32(q(d, min(i, q.dim(1).max()), h, n)) * scale;
+        v_f(d, j, kb, hk, n) = select(key < keys_of_batch, load_f32(v(d, min(key, keys - 1), hk, n)), 0.0f);
+        q_f(d, i, h, n) = load_f32(q(d, nearest, h, n)) * scale;
 
         RDom r(0, q.dim(0).extent(), "depth");
         scores(j, i, kb, h, n) += q_f(r, i, h, n) * k_f(r, j, kb, h / group, n);
 
-        Expr limit = keys;
-        if (masking == Mask::kPadding) {
-            limit = min(limit, (*lengths)(n));
-        }
+        Expr limit = keys_of_batch;
         if (causal) {
-            limit = min(limit, i + (keys - q.dim(1).extent()) + 1);
+            limit = min(limit, query + (keys - q.dim(1).extent()) + 1);
         }
         Expr s = scores(j, i, kb, h, n);
         if (masking == Mask::kAdditive) {
-            s = s + load_f32((*mask)(min(key, keys - 1), min(i, q.dim(1).max())));
+            s = s + load_f32((*mask)(min(key, keys - 1), nearest));
         }
         logits(j, i, kb, h, n) = select(key < limit, s, ninf);
 
         // Blocks past the causal limit of a query add nothing; saying so lets loops over them be cut.
         const auto visible = [&](const Expr &b) {
-            return causal ? b * block <= i + (keys - q.dim(1).extent()) : Internal::const_true();
+            return causal ? b * block <= query + (keys - q.dim(1).extent()) : Internal::const_true();
         };
-        const auto finite = [&](const Expr &m) { return select(m == ninf, 0.0f, m); };
+        const auto finite = [&](const Expr &m) { return select(strict_float(m == ninf), 0.0f, m); };
 
         if (softmax == SoftmaxForm::kTwoPass) {
             RDom rm({{0, block}, {0, blocks}}, "key");
@@ -100,6 +104,10 @@ public:
             rv.where(visible(rv.y));
             acc(d, i, h, n) += p(rv.x, i, rv.y, h, n) * v_f(d, rv.x, rv.y, h / group, n);
         } else {
+            // A column of ones after those of v makes the last column of acc the sum of the weights,
+            // so that it is rescaled with the others, in the same loop.
+            const Expr depth = v.dim(0).extent();
+            v_1(d, j, kb, hk, n) = select(d < depth, v_f(min(likely(d), depth - 1), j, kb, hk, n), 1.0f);
             RDom rj(0, block, "key");
             block_max(i, kb, h, n) = ninf;
             block_max(i, kb, h, n) = max(block_max(i, kb, h, n), logits(rj, i, kb, h, n));
@@ -109,16 +117,15 @@ public:
             row_max(i, kb, h, n) = ninf;
             row_max(i, kb, h, n) = max(row_max(i, kb, h, n), block_max(i, rp, h, n));
             p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, kb, h, n)));
-            alpha(i, kb, h, n) =
-                select(kb > 0, exp_f32(row_max(i, max(kb - 1, 0), h, n) - finite(row_max(i, kb, h, n))), 0.0f);
-            block_sum(i, kb, h, n) += p(rj, i, kb, h, n);
-            pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_f(d, rj, kb, h / group, n);
+            // Before block 0 the maximum is -infinity. (Not clamped to block 0, where Halide's sliding
+            // window would take it for computed.)
+            alpha(i, kb, h, n) = exp_f32(row_max(i, kb - 1, h, n) - finite(row_max(i, kb, h, n)));
+            pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             rb.where(visible(rb));
-            row_sum(i, h, n) = 0.0f;
-            row_sum(i, h, n) = row_sum(i, h, n) * alpha(i, rb, h, n) + block_sum(i, rb, h, n);
             acc(d, i, h, n) = 0.0f;
             acc(d, i, h, n) = acc(d, i, h, n) * alpha(i, rb, h, n) + pv(d, i, rb, h, n);
+            row_sum(i, h, n) = acc(depth, i, h, n);
         }
         inv_sum(i, h, n) = reciprocal(row_sum(i, h, n));
         out(d, i, h, n) = store_as(type, acc(d, i, h, n) * inv_sum(i, h, n));
@@ -126,13 +133,13 @@ public:
 
 private:
     static Expr reciprocal(const Expr &sum) {
-        return select(sum == 0.0f, 0.0f, 1.0f / sum);
+        return select(strict_float(sum == 0.0f), 0.0f, 1.0f / sum);  // strict, so that NaN is not 0
     }
 
     Var d{"d"}, i{"i"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
-    Func block_max{"block_max"}, alpha{"alpha"}, block_sum{"block_sum"}, pv{"pv"};
+    Func block_max{"block_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };
 
 }  // namespace

@@ -61,7 +61,8 @@ public:
 
     void generate() {
         RDom r(0, a.width(), "k");
-        acc(col, row) += load_f32(a(r, row)) * load_f32(weight(r));
+        b_f(col, k) = load_f32(weight());
+        acc(col, row) += load_f32(a(r, row)) * b_f(col, r);
         Expr v = acc(col, row);
         if (scaling == Scale::kColumn) {
             v = v * (*scale_column)(col);
@@ -86,16 +87,17 @@ public:
     }
 
 private:
-    Expr weight(const Expr &k) {
+    // Reads are clamped to the columns of y, so that a schedule may round columns up.
+    Expr weight() {
         switch (weights) {
-        case Layout::kKN: return (*b)(col, k);
-        case Layout::kNK: return (*b)(k, col);
+        case Layout::kKN: return (*b)(min(likely(col), y.dim(0).max()), k);
+        case Layout::kNK: return (*b)(k, min(col, y.dim(0).max()));
         default: return (*b)(col % panel, k, col / panel);
         }
     }
 
-    Var col{"col"}, row{"row"};
-    Func acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Var col{"col"}, row{"row"}, k{"k"};
+    Func b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

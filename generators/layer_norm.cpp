@@ -49,7 +49,9 @@ public:
             sum_sq(row) += d * d;
             const Expr shift = sum(row) / n;
             mean(row) = load_f32(x(0, row)) + shift;
-            inv_std(row) = 1.0f / sqrt(max(sum_sq(row) / n - shift * shift, 0.0f) + eps);
+            const Expr var = sum_sq(row) / n - shift * shift;
+            // Rounding may leave it below 0. Not max(var, 0): the NaN of a row with an infinity has to stay one.
+            inv_std(row) = 1.0f / sqrt(select(strict_float(var < 0.0f), 0.0f, var) + eps);
         }
         y(col, row) = store_as(type, (load_f32(x(col, row)) - mean(row)) * inv_std(row) * load_f32(weight(col)) +
                                          load_f32(bias(col)));

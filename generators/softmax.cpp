@@ -45,7 +45,7 @@ public:
             v = v + load_f32((*mask)(col, row));
         }
         if (causal) {
-            v = select(col <= row + (x.width() - x.height()), v, ninf);
+            v = select(col <= row - x.dim(1).min() + (x.width() - x.height()), v, ninf);
         }
         logits(col, row) = v;
 
@@ -53,10 +53,11 @@ public:
         row_max(row) = ninf;
         row_max(row) = max(row_max(row), logits(r, row));
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
-        const Expr top = select(row_max(row) == ninf, 0.0f, row_max(row));
+        const Expr top = select(strict_float(row_max(row) == ninf), 0.0f, row_max(row));
         weight(col, row) = exp_f32(logits(col, row) - top);
         row_sum(row) += weight(r, row);
-        inv_sum(row) = select(row_sum(row) == 0.0f, 0.0f, 1.0f / row_sum(row));
+        // Strict, as a NaN is equal to all otherwise.
+        inv_sum(row) = select(strict_float(row_sum(row) == 0.0f), 0.0f, 1.0f / row_sum(row));
         y(col, row) = store_as(type, weight(col, row) * inv_sum(row));
     }
 
