@@ -111,15 +111,15 @@ public:
             RDom rj(0, block, "key");
             block_max(i, kb, h, n) = ninf;
             block_max(i, kb, h, n) = max(block_max(i, kb, h, n), logits(rj, i, kb, h, n));
-            // The maximum up to and with block kb, as a history: Halide's sliding window keeps two.
+            // The maximum before block kb from the history of them all, which grows by one in each step
+            // (a sliding window); a maximum that reads its own last value would not slide.
             RDom rp(0, blocks, "block");
-            rp.where(rp <= kb);
-            row_max(i, kb, h, n) = ninf;
-            row_max(i, kb, h, n) = max(row_max(i, kb, h, n), block_max(i, rp, h, n));
+            rp.where(rp < kb);
+            last_max(i, kb, h, n) = ninf;
+            last_max(i, kb, h, n) = max(last_max(i, kb, h, n), block_max(i, rp, h, n));
+            row_max(i, kb, h, n) = max(last_max(i, kb, h, n), block_max(i, kb, h, n));
             p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, kb, h, n)));
-            // Before block 0 the maximum is -infinity. (Not clamped to block 0, where Halide's sliding
-            // window would take it for computed.)
-            alpha(i, kb, h, n) = exp_f32(row_max(i, kb - 1, h, n) - finite(row_max(i, kb, h, n)));
+            alpha(i, kb, h, n) = exp_f32(last_max(i, kb, h, n) - finite(row_max(i, kb, h, n)));
             pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             rb.where(visible(rb));
@@ -139,7 +139,7 @@ private:
     Var d{"d"}, i{"i"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
-    Func block_max{"block_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
+    Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };
 
 }  // namespace

@@ -163,6 +163,11 @@ struct SandboxFunctions {
         bool less = a < b;
         if (a == b && (a == LUA_TNUMBER || a == LUA_TSTRING)) {
             less = lua_compare(L, 1, 2, LUA_OPLT);
+        } else if (a == b && a == LUA_TBOOLEAN) {
+            less = !lua_toboolean(L, 1) && lua_toboolean(L, 2);
+        } else if (a == b && lua_topointer(L, 1) != lua_topointer(L, 2)) {
+            luaL_error(L, "pairs: keys of type %s have no order that is the same in every run; use a list of pairs",
+                       luaL_typename(L, 1));
         }
         lua_pushboolean(L, less);
         return 1;

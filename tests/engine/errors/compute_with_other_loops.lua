@@ -1,4 +1,4 @@
--- expect: 4: error: compute_root: Invalid compute_with: there is dependency between sum and f
+-- expect: 5: error: compute_with: Invalid compute_with: there is dependency between sum and f
 return schedule "small" {
   apply = function(k, p, target)
     k.f:compute_root()

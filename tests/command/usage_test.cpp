@@ -1,0 +1,109 @@
+// What the command says of a command line: help, and the nearest name for what it does not know.
+
+#include <catch2/catch.hpp>
+
+#include "support.h"
+
+namespace {
+
+const Arguments kSubcommands = {"list", "build", "show", "check", "bench", "doctor", "version"};
+
+struct Mistake {
+    Arguments arguments;
+    int exit_code;
+    std::string hint;  // what the message must have in it
+};
+
+// 2: the command line is wrong. 1: the script or the generator, asked, says no.
+const std::vector<Mistake> kMistakes = {
+    {{"biuld"}, 2, "did you mean \"build\"?"},
+    {{"--verson"}, 2, "did you mean \"--version\"?"},
+    {{"build", "rms_norm", "--ouptut", "x"}, 2, "did you mean \"--output\"?"},
+    {{"show", "rms_norm", "--stepp"}, 2, "did you mean \"--step\"?"},
+    {{"check", "rms_norm", "--tarlet=avx2"}, 2, "did you mean \"--target\"?"},
+    {{"bench", "rms_norm", "--thread", "1"}, 2, "did you mean \"--threads\"?"},
+    {{"list", "--jsno"}, 2, "did you mean \"--json\"?"},
+    {{"doctor", "--jsno"}, 2, "did you mean \"--json\"?"},
+    {{"build", "rms_nrom"}, 2, "did you mean \"rms_norm\"?"},
+    {{"show", "rms_nrom"}, 2, "did you mean \"rms_norm\"?"},
+    {{"check", "rms_nrom"}, 2, "did you mean \"rms_norm\"?"},
+    {{"bench", "rms_norm", "sotfmax"}, 2, "did you mean \"softmax\"?"},
+    {{"build", "rms_norm", "--schedule", "unfsed"}, 2, "did you mean \"unfused\"?"},
+    {{"build", "rms_norm", "--target", "avx3"}, 2, "did you mean \"avx2\"?"},
+    {{"build", "rms_norm", "--emit", "stmtt"}, 2, "did you mean \"stmt\"?"},
+    {{"bench", "rms_norm", "--shape", "row=3,cols=2"}, 2, "did you mean \"rows\"?"},
+    {{"build", "rms_norm", "--set", "row=4"}, 1, "did you mean \"rows\"?"},
+    {{"build", "rms_norm", "--param", "tpye=float16"}, 1, "did you mean \"type\"?"},
+    {{"build", "rms_norm", "--param", "type=flaot16"}, 1, "did you mean \"float16\"?"},
+    {{"build", "rms_norm", "--set", "rows=5"}, 1, "\"1\", \"4\", \"8\", \"16\""},
+    {{"build", "rms_norm", "--fact", "l9=1M"}, 1, "\"l1\", \"l2\", \"l3\", \"processors\""},
+    {{"build", "rms_norm", "--schedule", "nowhere.lua"}, 1, "nowhere.lua: error: there is no such file"},
+    {{"build", "rms_norm", "--target", "x86-64-linux-avx9"}, 1, "x86-64-linux-avx9"},
+    {{"build"}, 2, "op is required"},
+    {{"build", "rms_norm", "softmax"}, 2, "takes no argument \"softmax\""},
+    {{"build", "rms_norm", "--set", "rows"}, 2, "--set name=value"},
+    {{"build", "rms_norm", "--name", "rms-norm"}, 2, "not the name of a C function"},
+    {{"build", "rms_norm", "--timeout", "soon"}, 2, "--timeout"},
+    {{"build", "rms_norm", "--timeout", "-1"}, 2, "--timeout"},
+    {{"bench", "rms_norm", "--shape", "rows=3"}, 2, "lacks cols"},
+    {{"bench", "rms_norm", "--threads", "0"}, 2, "--threads"},
+};
+
+}  // namespace
+
+TEST_CASE("--help of every subcommand", "[usage]") {
+    for (const auto &name : kSubcommands) {
+        const ProcessResult r = run({name, "--help"});
+        INFO(name);
+        CHECK(r.exit_code == 0);
+        CHECK(r.err == "");
+        CHECK(contains(r.out, "Usage: halyard " + name));
+        CHECK(contains(r.out, "Example"));
+    }
+    const ProcessResult whole = run({"--help"});
+    CHECK(whole.exit_code == 0);
+    CHECK(whole.err == "");
+    for (const auto &name : kSubcommands) {
+        CHECK(contains(whole.out, "\n  " + name + " "));
+    }
+}
+
+TEST_CASE("The version", "[usage]") {
+    const ProcessResult option = run({"--version"}), subcommand = run({"version"});
+    CHECK(option.exit_code == 0);
+    CHECK(option.out == subcommand.out);
+    CHECK(contains(option.out, "halyard 0."));
+}
+
+TEST_CASE("No arguments at all", "[usage]") {
+    const ProcessResult r = run({});
+    CHECK(r.exit_code == 2);
+    CHECK(r.out == "");
+    CHECK(contains(r.err, "Usage: halyard"));
+}
+
+TEST_CASE("A mistake on the command line names the nearest and leaves standard output empty", "[usage]") {
+    const Folder folder;
+    for (const auto &mistake : kMistakes) {
+        Arguments arguments = mistake.arguments;
+        if (arguments.front() == "build") {
+            arguments.insert(arguments.end(), {"-o", folder / "out"});
+        }
+        const ProcessResult r = run(arguments);
+        INFO(halyard::join(arguments, " ") << "\n" << r.err);
+        CHECK(r.exit_code == mistake.exit_code);
+        CHECK(r.out == "");
+        CHECK(contains(r.err, "error: "));
+        CHECK(contains(r.err, mistake.hint));
+        CHECK(contains(r.err, "for help: halyard") == (mistake.exit_code == 2));
+        // Every line has a place on a screen: no dump of a type's limits, of a usage text or of a stack.
+        for (const auto &line : halyard::split(r.err, '\n')) {
+            CHECK(line.size() < 450);
+        }
+        CHECK(halyard::split(r.err, '\n').size() <= 3);
+    }
+    // build -o is the only writer, and it must not have kept anything.
+    for (const auto &name : names_in(folder.path())) {
+        CHECK(names_in(folder / name) == std::vector<std::string>{});
+    }
+}

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+// In roundoffs of f32. A logit is off by as many roundings as a head has elements, of the size of
+// the sum of |scale q k|, and 2 more for the mask; that is the relative error of its exponential,
+// which adds 4 + 2 |x| of its own. A result is a mean of values with such weights over a sum of
+// them: it is off by twice their error and one rounding a key, of the mean of |v|. A running
+// maximum rescales once a block of keys: 6 more for each of 8 keys.
+struct Tolerance {
+    int d, keys;
+
+    double logit(double sum_abs, double mask) const {
+        return (d + 3) * sum_abs + 3 * std::fabs(mask);
+    }
+    double result(double worst_logit, double spread, double mean_abs) const {
+        const double weight = worst_logit + 4 + 2 * std::min(spread, 90.0);
+        return (2 * weight + 2 * keys + 8) * kRoundoff * mean_abs + 1e-37;
+    }
+};
+
+class AttentionTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused", "online"}},
+                {"set.head_dim", {"0", "32"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"masking", {"none", "additive", "padding"}},
+                {"causal", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "avx512"}}};
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        const auto fixed = build.find("set.head_dim");
+        const std::vector<int> depths = fixed != build.end() && fixed->second != "0"
+                                            ? std::vector<int>{std::stoi(fixed->second)}
+                                            : std::vector<int>{1, 7, 32, 33, 64, 80, 15, 16, 17};
+        const std::vector<int> queries = {1, 2, 15, 16, 17, 33, 7, 49};
+        const std::vector<int> keys = {1, 2, 15, 16, 17, 33, 7, 65, 129, 31, 32};
+        const std::vector<std::array<int64_t, 3>> heads = {{1, 1, 1}, {2, 2, 1}, {3, 1, 2}, {4, 2, 1}, {1, 1, 3}};
+        std::vector<Case> cases;
+        for (size_t n = 0; n < 22; n++) {
+            const auto &h = heads[n % heads.size()];
+            cases.push_back({"random", {{"d", cycle(depths, n)}, {"queries", cycle(queries, n)}, {"keys", cycle(keys, n)},
+                                        {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[2]}}});
+        }
+        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37},
+                           {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
+        cases.push_back({"large scores", some, large_scores});
+        cases.push_back({"special queries", some, special_queries});
+        cases.push_back({"special keys", some, special_keys});
+        if (build.at("masking") == "additive") {
+            cases.push_back({"mask of -infinity", some, mask_of_infinity});
+        }
+        if (build.at("masking") == "padding") {
+            cases.push_back({"NaN in the padding", some, nan_in_padding});
+        }
+        if (build.at("causal") == "true") {
+            Dims dims = some;
+            dims["keys"] = 9;
+            cases.push_back({"queries that see nothing", dims});
+        }
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"queries", "batch"};
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        try {
+            HostBuffer &lengths = arguments.buffer("lengths");
+            const std::vector<int64_t> some = {dims.at("keys") / 2, dims.at("keys"), 0};
+            for (int n = 0; n < lengths.extents()[0]; n++) {
+                lengths.set({n}, double(some[size_t(n) % 3]));
+            }
+        } catch (const std::exception &) {
+            return;  // the build has no padding
+        }
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        std::vector<Expected> out;
+        for (int n = 0; n < p.dim("batch"); n++) {
+            for (int h = 0; h < p.dim("heads"); h++) {
+                for (int i = 0; i < p.dim("queries"); i++) {
+                    expect_query(p, i, h, n, out);
+                }
+            }
+        }
+        return out;
+    }
+
+private:
+    static bool seen(const Problem &p, int i, int key, int n) {
+        return !(p.is("causal", "true") && key > i + p.dim("keys") - p.dim("queries")) &&
+               !(p.has("lengths") && key >= p["lengths"](n));
+    }
+
+    static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
+        const int d = p.dim("d"), keys = p.dim("keys"), hk = h / (p.dim("heads") / p.dim("key_heads"));
+        const Tolerance tolerance{d, keys};
+        const double scale = p.scalar("scale", 1);
+        std::vector<double> logits;
+        double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
+        bool none = true;  // no key is seen
+        for (int key = 0; key < keys; key++) {
+            double score = 0, sum_abs = 0;
+            for (int c = 0; c < d; c++) {
+                const double product = scale * p["q"](c, i, h, n) * p["k"](c, key, hk, n);
+                score += product;
+                sum_abs += std::fabs(product);
+            }
+            const double mask = p.has("mask") ? p["mask"](key, i) : 0;
+            const double logit = seen(p, i, key, n) ? score + mask : -kInfinity;
+            logits.push_back(logit);
+            top = std::max(top, logit);  // a NaN comes in with the sum
+            none = none && logit == -kInfinity;
+            if (std::isfinite(logit)) {
+                bottom = std::min(logit, bottom);
+                worst = std::max(worst, tolerance.logit(sum_abs, mask));
+            }
+        }
+        for (double logit : logits) {
+            sum += none ? 0 : std::exp(logit - top);
+        }
+        for (int c = 0; c < d; c++) {
+            double value = 0, mean_abs = 0;
+            for (int key = 0; key < keys && !none; key++) {
+                if (seen(p, i, key, n)) {
+                    const double product = std::exp(logits[size_t(key)] - top) / sum * p["v"](c, key, hk, n);
+                    value += product;
+                    mean_abs += std::fabs(product);
+                }
+            }
+            out.push_back({value, none ? 0 : tolerance.result(worst, top - bottom, mean_abs)});
+        }
+    }
+
+    // Scores beyond what f16 holds, and the next key far below the maximum.
+    static void large_scores(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &q = arguments.buffer("q");
+        for (int i = 0; i < dims.at("queries"); i++) {
+            for (int c = 0; c < dims.at("d"); c++) {
+                q.set({c, i, 0, 0}, c % 2 ? 300 : -200);
+            }
+        }
+    }
+
+    static void special_queries(KernelArguments &arguments, const Dims &) {
+        HostBuffer &q = arguments.buffer("q");
+        q.set({0, 0, 0, 0}, kNaN);
+        q.set({1, 17, 1, 1}, kNaN);
+        q.set({2, 5, 0, 1}, kInfinity);
+        for (int c = 0; c < q.extents()[0]; c++) {
+            q.set({c, 3, 0, 0}, 0);
+            q.set({c, 4, 0, 0}, 6e-8);
+        }
+    }
+
+    // A value of one column and one head: it stays there, and a key that no query of it sees.
+    static void special_keys(KernelArguments &arguments, const Dims &dims) {
+        arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
+        arguments.buffer("v").set({5, 0, 0, 1}, kInfinity);
+        arguments.buffer("k").set({0, int(dims.at("keys")) - 1, 0, 1}, kNaN);
+    }
+
+    static void mask_of_infinity(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &mask = arguments.buffer("mask");
+        for (int i = 0; i < dims.at("queries"); i++) {
+            for (int j = 0; j < dims.at("keys"); j++) {
+                mask.set({j, i}, i == 2 || (i == 3 && j < 33) || (j / 5 + i) % 3 == 0 ? -kInfinity : 0.5);
+            }
+        }
+    }
+
+    static void nan_in_padding(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &lengths = arguments.buffer("lengths");
+        for (int n = 0; n < dims.at("batch"); n++) {
+            const int length = n == 0 ? 11 : 16;
+            lengths.set({n}, length);
+            for (const char *name : {"k", "v"}) {
+                for (int j = length; j < dims.at("keys"); j++) {
+                    for (int c = 0; c < dims.at("d"); c++) {
+                        arguments.buffer(name).set({c, j, 0, n}, kNaN);
+                    }
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
+const OpTest &attention_test() {
+    static const AttentionTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,282 @@
+#include "harness.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "arithmetic.h"
+#include "cpu.h"
+#include "element.h"
+#include "generate.h"
+#include "text.h"
+
+namespace ops_test {
+
+namespace {
+
+using namespace halyard;
+
+const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
+
+double rounded(const halide_type_t &type, double value) {
+    uint64_t stored = 0;
+    store_element(type, &stored, value);
+    return load_element(type, &stored);
+}
+
+bool agrees(const halide_type_t &type, double got, const Expected &want) {
+    if (std::isnan(want.value)) {
+        return std::isnan(got);
+    }
+    if (std::isinf(want.value)) {
+        return got == want.value;
+    }
+    return got >= rounded(type, want.value - want.error) && got <= rounded(type, want.value + want.error);
+}
+
+bool same(double a, double b) {
+    return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
+}
+
+bool same(const std::vector<double> &a, const std::vector<double> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) { return same(x, y); });
+}
+
+std::vector<int> index_of(size_t number, const std::vector<int> &extents) {
+    std::vector<int> index;
+    for (int extent : extents) {
+        index.push_back(int(number % size_t(extent)));
+        number /= size_t(extent);
+    }
+    return index;
+}
+
+size_t number_of(const std::vector<int> &index, const std::vector<int> &extents) {
+    size_t number = 0;
+    for (size_t d = index.size(); d-- > 0;) {
+        number = number * size_t(extents[d]) + size_t(index[d]);
+    }
+    return number;
+}
+
+Dims with_params(Dims dims, const CompiledKernel &kernel) {
+    for (const auto &p : kernel.params()) {
+        if (!p.second.empty() && p.second.find_first_not_of("0123456789") == std::string::npos) {
+            dims.emplace(p.first, std::stol(p.second));
+        }
+    }
+    return dims;
+}
+
+std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
+    std::vector<int> extents;
+    for (const auto &e : argument.extents) {
+        extents.push_back(int(evaluate(e, dims).value()));
+    }
+    return extents;
+}
+
+bool is_open(const OpTest &test, const std::string &dim) {
+    const auto open = test.open_dims();
+    return std::find(open.begin(), open.end(), dim) != open.end();
+}
+
+// Strides of dimensions that lie in memory in this order, each with a gap after it.
+std::vector<int> strides(const std::vector<int> &extents, const std::vector<size_t> &order, int gap) {
+    std::vector<int> result(extents.size());
+    int step = 1;
+    for (size_t d : order) {
+        result[d] = step;
+        step = step * std::max(extents[d], 1) + gap;
+    }
+    return result;
+}
+
+Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, Placement placement) {
+    Layout layout(extents_of(argument, dims));
+    const size_t rank = layout.extents.size();
+    std::vector<size_t> order;
+    for (size_t d = 0; d < rank; d++) {
+        order.push_back(d);
+    }
+    if (placement == Placement::kShifted || placement == Placement::kWindow) {
+        layout.mins.assign(rank, 0);
+        for (size_t d = 0; d < rank; d++) {
+            int &extent = layout.extents[d];
+            if (!is_open(test, argument.extents[d])) {
+                continue;
+            }
+            if (placement == Placement::kShifted) {
+                layout.mins[d] = 5;
+            } else if (argument.output && extent > 2) {
+                layout.mins[d] = 1 + extent / 4;
+                extent -= layout.mins[d] + extent / 5;
+            }
+        }
+    }
+    if (placement == Placement::kDense || test.needs_dense(argument.name)) {
+        return layout;
+    }
+    layout.offset = 1;
+    if (placement == Placement::kPermuted && rank > 2) {
+        std::swap(order[1], order[2]);
+    }
+    layout.strides = strides(layout.extents, order, rank > 1 ? 3 : 0);
+    if (placement == Placement::kReversed && rank > 1) {
+        layout.strides[1] = -layout.strides[1];
+    }
+    return layout;
+}
+
+struct Call {
+    Problem problem;
+    std::unique_ptr<KernelArguments> arguments;
+    std::string output;
+    std::vector<int> full;  // the output's extents, were it no window
+};
+
+Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement,
+             uint64_t seed) {
+    Call call;
+    call.problem.params = kernel.params();
+    call.problem.dims = with_params(c.dims, kernel);
+    call.arguments = std::make_unique<KernelArguments>(kernel);
+    const Dims &dims = call.problem.dims;
+    for (const auto &a : kernel.arguments()) {
+        const OpArgument &registered = *op.argument(a.name);
+        if (!a.is_buffer) {
+            const double value = double(float(evaluate(registered.value, dims).value()));
+            call.arguments->scalar(a.name, value);
+            call.problem.scalars[a.name] = value;
+            continue;
+        }
+        HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement));
+        if (a.is_output) {
+            call.output = a.name;
+            call.full = extents_of(registered, dims);
+        } else {
+            buffer.fill_random(++seed);
+        }
+    }
+    test.fill(*call.arguments, dims, seed);
+    if (c.alter) {
+        c.alter(*call.arguments, dims);
+    }
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !a.is_output) {
+            const HostBuffer &buffer = call.arguments->buffer(a.name);
+            call.problem.inputs[a.name] = {buffer.extents(), buffer.values()};
+        }
+    }
+    return call;
+}
+
+// The first difference.
+std::string compare(const HostBuffer &output, const std::vector<int> &full, const std::vector<double> &got,
+                    const std::vector<Expected> &want) {
+    const halide_buffer_t *raw = const_cast<HostBuffer &>(output).raw();
+    // A window starts at its min; a shifted buffer is whole.
+    const bool window = output.extents() != full;
+    std::string first;
+    size_t wrong = 0;
+    for (size_t i = 0; i < got.size(); i++) {
+        std::vector<int> index = index_of(i, output.extents());
+        for (size_t d = 0; window && d < index.size(); d++) {
+            index[d] += raw->dim[d].min;
+        }
+        const Expected &w = want[number_of(index, full)];
+        if (!std::isnan(w.value) && !std::isinf(w.value) && !std::isfinite(w.error)) {
+            return fmt::format("the reference gives no bound at ({})", fmt::join(index, ","));
+        }
+        if (!agrees(output.type(), got[i], w) && wrong++ == 0) {
+            first = fmt::format("at ({}) {:.9g} instead of {:.9g} +- {:.2g}", fmt::join(index, ","), got[i], w.value,
+                                w.error);
+        }
+    }
+    return wrong == 0 ? "" : fmt::format("{}; {} of {} elements are wrong", first, wrong, got.size());
+}
+
+std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &call) {
+    HostBuffer &output = call.arguments->buffer(call.output);
+    std::vector<double> first;
+    for (int threads : {2, 2, 1}) {
+        kernel.set_threads(threads);
+        output.poison();
+        const CallResult r = kernel.call(*call.arguments);
+        if (!r.ok()) {
+            return fmt::format("error {}: {}", r.code, r.message);
+        }
+        if (first.empty()) {
+            first = output.values();
+        } else if (!same(first, output.values())) {
+            return threads == 2 ? "another call gives another result" : "one thread gives another result than two";
+        }
+    }
+    for (const auto &a : kernel.arguments()) {
+        if (!a.is_buffer) {
+            continue;
+        }
+        const HostBuffer &buffer = call.arguments->buffer(a.name);
+        if (!buffer.surroundings_intact()) {
+            return fmt::format("writes around {}", a.name);
+        }
+        if (!a.is_output && !same(buffer.values(), call.problem[a.name].values)) {
+            return fmt::format("writes into {}", a.name);
+        }
+    }
+    return compare(output, call.full, first, test.expected(call.problem));
+}
+
+}  // namespace
+
+CompiledKernel build(const std::string &op, const Assignments &choices) {
+    GenerateRequest request;
+    request.op = op;
+    for (const auto &c : choices) {
+        if (c.first == "schedule") {
+            request.schedule = c.second;
+        } else if (c.first == "target") {
+            request.target = c.second;
+        } else if (starts_with(c.first, "set.")) {
+            request.set[c.first.substr(4)] = c.second;
+        } else {
+            request.params.insert(c);
+        }
+    }
+    return CompiledKernel::build(request);
+}
+
+std::string why_skipped(const std::string &target) {
+    const auto &flags = cpu().flags;
+    const bool avx2 = flags.count("avx2") && flags.count("fma") && flags.count("f16c");
+    const bool avx512 = avx2 && flags.count("avx512f") && flags.count("avx512vl") && flags.count("avx512bw") &&
+                        flags.count("avx512dq") && flags.count("avx512cd");
+    const bool runs = target == "avx512" ? avx512 : avx2;
+    return runs ? "" : fmt::format("this processor ({}) does not run {}", cpu().model, target);
+}
+
+std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c,
+                       Placement placement, uint64_t seed) {
+    Call call = prepare(test, op, kernel, c, placement, seed);
+    const std::string wrong = check_call(test, kernel, call);
+    return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims),
+                                            kPlacementNames[int(placement)], wrong);
+}
+
+std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation) {
+    const CompiledKernel kernel = build(op, choices);
+    int wrong = 0, number = 0;
+    std::string text;
+    for (const auto &c : test.cases(choices)) {
+        const auto placement = Placement((rotation + number) % kPlacements);
+        const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number));
+        if (!problem.empty() && wrong++ < 4) {
+            text += "\n  " + problem;
+        }
+        number++;
+    }
+    return wrong == 0 ? "" : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);
+}
+
+}  // namespace ops_test

@@ -1,0 +1,41 @@
+#ifndef HALYARD_TESTS_OPS_HARNESS_H
+#define HALYARD_TESTS_OPS_HARNESS_H
+
+/** \file
+ * Builds, calls and compares; the same for every op.
+ */
+
+#include <string>
+
+#include "op_test.h"
+
+namespace ops_test {
+
+/** The kernel of a build, from the cache where it is there. Throws what CompiledKernel::build does. */
+halyard::CompiledKernel build(const std::string &op, const Assignments &choices);
+
+/** "avx512,avx2" runs wherever avx2 does; a single level must be there. "" or why it cannot run. */
+std::string why_skipped(const std::string &target);
+
+/** How the buffers of a call lie in memory. */
+enum class Placement {
+    kDense,
+    kPadded,    // rows longer than they say, from an odd address
+    kReversed,  // the rows from the last to the first
+    kPermuted,  // the outer dimensions in another order, as tokens before heads
+    kShifted,   // coordinates that do not start at 0
+    kWindow,    // an output that is a part of what the inputs would give
+};
+constexpr int kPlacements = 6;
+
+/** Calls the kernel with one and with two threads, and again, and fails the test (Catch2) where a
+ * result is wrong, differs between the calls, or something else was written. "" or what is wrong. */
+std::string check_case(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
+                       const Case &c, Placement placement, uint64_t seed);
+
+/** Every case of a build, each in another placement. "" or what is wrong with the first that fails. */
+std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation);
+
+}  // namespace ops_test
+
+#endif

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+// In roundoffs of f32. A sum is off by as many roundings as one lane adds (at least 8 lanes), and
+// some 8 operations follow. The mean is off by that much of the mean of what is summed, which the
+// division by a small deviation makes large. What is summed is |x|, or in one pass the distance from
+// the row's first element. The one-pass variance is a difference of two numbers of the size of
+// the mean square of that distance, and is off by that much of them.
+struct Tolerance {
+    double units;
+
+    explicit Tolerance(int cols)
+        : units(8 + cols / 8.0) {
+    }
+    double mean(double mean_summed) const {
+        return units * kRoundoff * mean_summed;
+    }
+    double inv(double mean_square_distance, double var_eps) const {  // relative
+        return units * kRoundoff * (1 + mean_square_distance / var_eps);
+    }
+};
+
+class LayerNormTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"set.statistics", {"two_pass", "one_pass"}},
+                {"target", {"avx512,avx2", "avx2", "avx512"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["schedule"] == "unfused") {  // it tunes nothing; there the generator has the choice
+            build["statistics"] = build["set.statistics"];
+            build.erase("set.statistics");
+        }
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        std::vector<Case> cases = row_cases(build);
+        // A variance of 1e-4 on a mean of 30: the difference of mean square and squared mean would
+        // have no digit left.
+        const auto offset = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            std::vector<double> values = x.values();
+            for (double &v : values) {
+                v = 30 + 0.01 * v;
+            }
+            x.assign(values);
+        };
+        cases.push_back({"large mean", {{"cols", 384}, {"rows", 5}}, offset});
+        // The first element, from which the one-pass form takes distances, is far from the others.
+        const auto outlier = [](KernelArguments &arguments, const Dims &dims) {
+            for (int r = 0; r < dims.at("rows"); r++) {
+                arguments.buffer("x").set({0, r}, 50);
+            }
+        };
+        cases.push_back({"outlier first", {{"cols", 200}, {"rows", 5}}, outlier});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"rows"};
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int cols = p.dim("cols"), rows = p.dim("rows");
+        const Tolerance tolerance(cols);
+        const bool one_pass = p.is("statistics", "one_pass");
+        std::vector<Expected> y;
+        for (int r = 0; r < rows; r++) {
+            double sum = 0, summed = 0, sum_sq = 0, distance_sq = 0;
+            for (int c = 0; c < cols; c++) {
+                sum += p["x"](c, r);
+                summed += one_pass ? std::fabs(p["x"](c, r) - p["x"](0, r)) + std::fabs(p["x"](0, r))
+                                   : std::fabs(p["x"](c, r));
+            }
+            const double mean = sum / cols;
+            for (int c = 0; c < cols; c++) {
+                const double d = p["x"](c, r) - mean, from_first = p["x"](c, r) - p["x"](0, r);
+                sum_sq += d * d;
+                distance_sq += from_first * from_first;
+            }
+            const double mean_error = tolerance.mean(summed / cols);
+            const double var = sum_sq / cols + p.scalar("eps", 0), inv = 1 / std::sqrt(var);
+            // The error of the mean also enters the two-pass variance, squared.
+            const double inv_error = tolerance.inv(one_pass ? distance_sq / cols : mean_error * mean_error, var);
+            for (int c = 0; c < cols; c++) {
+                const double w = p["weight"](c), b = p["bias"](c);
+                const double scaled = (p["x"](c, r) - mean) * inv * w;
+                const double error = mean_error * inv * std::fabs(w) + inv_error * std::fabs(scaled) +
+                                     8 * kRoundoff * (std::fabs(scaled) + std::fabs(b));
+                y.push_back({scaled + b, error});
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &layer_norm_test() {
+    static const LayerNormTest test;
+    return test;
+}
+
+}  // namespace ops_test

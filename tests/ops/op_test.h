@@ -1,0 +1,130 @@
+#ifndef HALYARD_TESTS_OPS_OP_TEST_H
+#define HALYARD_TESTS_OPS_OP_TEST_H
+
+/** \file
+ * What an op gives to be tested: its variants, its inputs, and its float64 reference.
+ * Every line of generators/ops.inc needs a function NAME_test() in tests/ops/NAME.cpp.
+ */
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel.h"
+#include "registry.h"
+
+namespace ops_test {
+
+using halyard::Assignments;
+using halyard::Dims;
+using halyard::HostBuffer;
+using halyard::KernelArguments;
+
+/** Unit roundoff of f32: half an epsilon. Statistics and accumulators are f32 for every storage type. */
+constexpr double kRoundoff = 0x1p-24;
+
+/** Numbers in order, innermost dimension first. */
+struct Tensor {
+    std::vector<int> extents;
+    std::vector<double> values;
+
+    /** By index from 0 in each dimension. */
+    template<typename... Index>
+    double operator()(Index... index) const {
+        const int64_t indices[] = {index...};
+        int64_t position = 0, step = 1;
+        for (size_t d = 0; d < sizeof...(index); d++) {
+            position += indices[d] * step;
+            step *= extents[d];
+        }
+        return values[size_t(position)];
+    }
+};
+
+/** The inputs of one call, as the kernel reads them: rounded to the storage type. */
+struct Problem {
+    Dims dims;
+    Assignments params;  // of the generator
+    std::map<std::string, Tensor> inputs;
+    std::map<std::string, double> scalars;
+
+    int dim(const std::string &name) const {
+        return static_cast<int>(dims.at(name));
+    }
+    bool has(const std::string &input) const {
+        return inputs.count(input) > 0;
+    }
+    const Tensor &operator[](const std::string &input) const {
+        return inputs.at(input);
+    }
+    double scalar(const std::string &name, double otherwise) const {
+        const auto s = scalars.find(name);
+        return s == scalars.end() ? otherwise : s->second;
+    }
+    bool is(const std::string &param, const std::string &value) const {
+        const auto p = params.find(param);
+        return p != params.end() && p->second == value;
+    }
+};
+
+/** One element of the output before it is rounded to the storage type, and how far from it f32
+ * arithmetic may end. The rounding itself has to be right. */
+struct Expected {
+    double value, error;
+};
+
+/** One call. */
+struct Case {
+    std::string what;
+    Dims dims;
+    /** Changes inputs after they were filled with random values. */
+    std::function<void(KernelArguments &, const Dims &)> alter = nullptr;
+};
+
+/** A choice of a build. `schedule` and `target` are names of their own, `set.NAME` is a parameter of
+ * the schedule, the rest are parameters of the generator. */
+struct Choice {
+    std::string name;
+    std::vector<std::string> values;
+};
+
+class OpTest {
+public:
+    virtual ~OpTest() = default;
+
+    /** Builds are made until every pair of values of two choices is in one. */
+    virtual std::vector<Choice> choices() const = 0;
+
+    /** Drops what a build does not have, as the panel of weights that are not packed. */
+    virtual void settle(Assignments &) const {
+    }
+
+    /** Odd sizes and special values, for a build. */
+    virtual std::vector<Case> cases(const Assignments &build) const = 0;
+
+    /** What the output must be, all of its elements in order. */
+    virtual std::vector<Expected> expected(const Problem &problem) const = 0;
+
+    /** The dimensions in which an output may start anywhere and be computed in part. */
+    virtual std::vector<std::string> open_dims() const = 0;
+
+    /** Buffers that the kernel wants dense. */
+    virtual bool needs_dense(const std::string & /*argument*/) const {
+        return false;
+    }
+
+    /** Inputs and scalars; uniform in [-1, 1) and the registry's defaults unless the op says more. */
+    virtual void fill(KernelArguments &, const Dims &, uint64_t /*seed*/) const {
+    }
+};
+
+#define HALYARD_OP(name, ...) const OpTest &name##_test();
+#include "ops.inc"
+#undef HALYARD_OP
+
+}  // namespace ops_test
+
+#endif

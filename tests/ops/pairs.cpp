@@ -1,0 +1,76 @@
+#include "pairs.h"
+
+#include <random>
+#include <set>
+
+namespace ops_test {
+
+namespace {
+
+using Row = std::vector<size_t>;                    // a value for each choice
+using Pair = std::array<size_t, 4>;                 // choice, value, choice, value
+
+std::set<Pair> pairs_of(const Row &row) {
+    std::set<Pair> pairs;
+    for (size_t a = 0; a < row.size(); a++) {
+        for (size_t b = a + 1; b < row.size(); b++) {
+            pairs.insert({a, row[a], b, row[b]});
+        }
+    }
+    return pairs;
+}
+
+std::set<Pair> every_pair(const std::vector<Choice> &choices) {
+    std::set<Pair> pairs;
+    for (size_t a = 0; a < choices.size(); a++) {
+        for (size_t b = a + 1; b < choices.size(); b++) {
+            for (size_t v = 0; v < choices[a].values.size(); v++) {
+                for (size_t w = 0; w < choices[b].values.size(); w++) {
+                    pairs.insert({a, v, b, w});
+                }
+            }
+        }
+    }
+    return pairs;
+}
+
+}  // namespace
+
+std::vector<Assignments> all_pairs(const std::vector<Choice> &choices) {
+    std::mt19937 random(1);
+    std::set<Pair> missing = every_pair(choices);
+    std::vector<Assignments> rows;
+    while (!missing.empty()) {
+        // The best of some random rows that hold a missing pair.
+        Row best;
+        size_t best_gain = 0;
+        for (int trial = 0; trial < 100; trial++) {
+            Row row;
+            for (const auto &choice : choices) {
+                row.push_back(random() % choice.values.size());
+            }
+            const Pair &pair = *std::next(missing.begin(), long(random() % missing.size()));
+            row[pair[0]] = pair[1];
+            row[pair[2]] = pair[3];
+            size_t gain = 0;
+            for (const auto &p : pairs_of(row)) {
+                gain += missing.count(p);
+            }
+            if (gain > best_gain) {
+                best = row;
+                best_gain = gain;
+            }
+        }
+        for (const auto &p : pairs_of(best)) {
+            missing.erase(p);
+        }
+        Assignments assignments;
+        for (size_t c = 0; c < choices.size(); c++) {
+            assignments[choices[c].name] = choices[c].values[best[c]];
+        }
+        rows.push_back(assignments);
+    }
+    return rows;
+}
+
+}  // namespace ops_test

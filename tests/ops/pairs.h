@@ -1,0 +1,19 @@
+#ifndef HALYARD_TESTS_OPS_PAIRS_H
+#define HALYARD_TESTS_OPS_PAIRS_H
+
+/** \file
+ * A covering set of builds.
+ */
+
+#include <vector>
+
+#include "op_test.h"
+
+namespace ops_test {
+
+/** Few assignments that hold every pair of values of two choices at least once. The same every time. */
+std::vector<Assignments> all_pairs(const std::vector<Choice> &choices);
+
+}  // namespace ops_test
+
+#endif

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+// In roundoffs of f32, relative to the result. e^x is off by 4 + 2 |x|, and what goes into it is
+// off by 3 roundings of the numbers that it is made of; the same again for the sum below the
+// line, which has as many roundings as one lane adds (at least 8 lanes), and 4 for the rest.
+struct Tolerance {
+    int cols;
+    double size, top;  // |scale * x| + |mask| of the row; its maximum
+
+    double operator()(double logit, double value) const {
+        const double exponential = 4 + 2 * std::min(std::fabs(logit - top), 90.0) + 3 * size;
+        const double below = 4 + 3 * size + cols / 8.0 + 2;
+        return (exponential + below + 4) * kRoundoff * value + 2e-38;  // e^x is 0 where f32 is denormal
+    }
+};
+
+class SoftmaxTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},   {"type", {"float32", "float16", "bfloat16"}},
+                {"scaled", {"false", "true"}},   {"masked", {"false", "true"}},
+                {"causal", {"false", "true"}},   {"target", {"avx512,avx2", "avx2", "avx512"}}};
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        std::vector<Case> cases = row_cases(build);
+        for (int cols : {1, 16, 33, 130}) {
+            // Whole rows masked, rows with one column left, and logits that differ by more than e^x holds.
+            const auto masked = [cols](KernelArguments &arguments, const Dims &) {
+                HostBuffer &x = arguments.buffer("x");
+                set_row(x, 1, -kInfinity);
+                set_row(x, 3, -kInfinity);
+                x.set({cols - 1, 3}, 2);
+                for (int c = 0; c < cols; c++) {
+                    x.set({c, 4}, -11.0 * c);
+                    x.set({c, 5}, 60000 - 32.0 * c);
+                    x.set({c, 6}, -60000 + 32.0 * (c % 3));
+                }
+            };
+            cases.push_back({"masked", {{"cols", cols}, {"rows", 8}}, masked});
+        }
+        if (build.at("masked") == "true") {
+            const auto mask = [](KernelArguments &arguments, const Dims &dims) {
+                HostBuffer &m = arguments.buffer("mask");
+                for (int r = 0; r < dims.at("rows"); r++) {
+                    for (int c = 0; c < dims.at("cols"); c++) {
+                        m.set({c, r}, r == 2 || (c + r) % 3 == 0 ? -kInfinity : 0);
+                    }
+                }
+            };
+            cases.push_back({"mask of -infinity", {{"cols", 67}, {"rows", 9}}, mask});
+        }
+        if (build.at("causal") == "true") {
+            cases.push_back({"rows that see nothing", {{"cols", 5}, {"rows", 21}}});
+            cases.push_back({"square", {{"cols", 33}, {"rows", 33}}});
+        }
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"rows"};
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int cols = p.dim("cols"), rows = p.dim("rows");
+        const double scale = p.scalar("scale", 1);
+        std::vector<Expected> y;
+        for (int r = 0; r < rows; r++) {
+            std::vector<double> logits;
+            double top = -kInfinity, size = 0, sum = 0;
+            bool none = true;  // all is masked
+            for (int c = 0; c < cols; c++) {
+                const double m = p.has("mask") ? p["mask"](c, r) : 0;
+                const bool seen = !p.is("causal", "true") || c <= r + cols - rows;
+                const double logit = seen ? scale * p["x"](c, r) + m : -kInfinity;
+                logits.push_back(logit);
+                top = std::max(top, logit);  // a NaN comes in with the sum
+                none = none && logit == -kInfinity;
+                if (std::isfinite(logit)) {
+                    size = std::max(size, std::fabs(scale * p["x"](c, r)) + std::fabs(m));
+                }
+            }
+            const Tolerance tolerance{cols, size, top};
+            for (double logit : logits) {
+                sum += none ? 0 : std::exp(logit - top);
+            }
+            for (double logit : logits) {
+                const double value = none ? 0 : std::exp(logit - top) / sum;
+                y.push_back({value, logit == -kInfinity ? 0 : tolerance(logit, value)});
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &softmax_test() {
+    static const SoftmaxTest test;
+    return test;
+}
+
+}  // namespace ops_test
