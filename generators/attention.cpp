@@ -85,23 +85,20 @@ public:
         }
         logits(j, i, kb, h, n) = select(key < limit, s, ninf);
 
-        // Blocks past the causal limit of a query add nothing; saying so lets loops over them be cut.
-        const auto visible = [&](const Expr &b) {
-            return causal ? b * block <= query + (keys - q.dim(1).extent()) : Internal::const_true();
-        };
+        // Reductions go over all blocks of keys, causal or not: a condition such as
+        // rm.where(rm.y * block <= query + keys - queries) puts a mask on every lane of queries, which
+        // takes more than it saves (38 ms against 27, 1024 x 1024, 8 heads of 64, Zen 4), and raises
+        // the first query that is needed at all, so that a strip is no longer computed whole.
         const auto finite = [&](const Expr &m) { return select(strict_float(m == ninf), 0.0f, m); };
 
         if (softmax == SoftmaxForm::kTwoPass) {
             RDom rm({{0, block}, {0, blocks}}, "key");
-            rm.where(visible(rm.y));
             row_max(i, h, n) = ninf;
             row_max(i, h, n) = max(row_max(i, h, n), logits(rm.x, i, rm.y, h, n));
             p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, h, n)));
             RDom rs({{0, block}, {0, blocks}}, "key");
-            rs.where(visible(rs.y));
             row_sum(i, h, n) += p(rs.x, i, rs.y, h, n);
             RDom rv({{0, block}, {0, blocks}}, "key");
-            rv.where(visible(rv.y));
             acc(d, i, h, n) += p(rv.x, i, rv.y, h, n) * v_f(d, rv.x, rv.y, h / group, n);
         } else {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
@@ -122,13 +119,17 @@ public:
             alpha(i, kb, h, n) = exp_f32(last_max(i, kb, h, n) - finite(row_max(i, kb, h, n)));
             pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
-            rb.where(visible(rb));
             acc(d, i, h, n) = 0.0f;
             acc(d, i, h, n) = acc(d, i, h, n) * alpha(i, rb, h, n) + pv(d, i, rb, h, n);
             row_sum(i, h, n) = acc(depth, i, h, n);
         }
         inv_sum(i, h, n) = reciprocal(row_sum(i, h, n));
         out(d, i, h, n) = store_as(type, acc(d, i, h, n) * inv_sum(i, h, n));
+
+        k.dim(0).set_extent(q.dim(0).extent());
+        v.dim(1).set_extent(k.dim(1).extent());
+        v.dim(2).set_extent(k.dim(2).extent());
+        out.dim(0).set_extent(v.dim(0).extent());
     }
 
 private:

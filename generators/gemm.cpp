@@ -79,6 +79,7 @@ public:
             v = v + load_f32((*residual)(col, row));
         }
         y(col, row) = store_as(type, v);
+        b->dim(weights == Layout::kNK ? 0 : 1).set_extent(a.width());
         if (weights == Layout::kPacked) {
             b->dim(0).set_bounds(0, panel);
             b->dim(1).set_stride(panel);

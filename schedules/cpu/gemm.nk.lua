@@ -44,7 +44,7 @@ return schedule "gemm" {
       end
     end
     sum:atomic():vectorize(lane)
-    partial:vectorize "lane"
+    partial:reorder_storage("lane", "col", "row"):vectorize "lane"
     partial:update(0):reorder("lane", "col", "row", "step"):vectorize "lane"
   end,
 }

@@ -1,7 +1,10 @@
 // The `halyard` command.
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -102,6 +105,15 @@ int run(CLI::App &app, int argc, char **argv) {
     }
 }
 
+// What is still in the buffer may find the disk full, or have found it so before.
+int flushed(int code) {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+        print_error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+        return code == 0 ? kFailed : code;
+    }
+    return code;
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -123,5 +135,5 @@ int main(int argc, char **argv) {
     add_bench(app);
     add_doctor(app);
     add_version(app);
-    return run(app, argc, argv);
+    return flushed(run(app, argc, argv));
 }

@@ -1,5 +1,9 @@
 #include "options.h"
 
+#include <cmath>
+
+#include <fmt/format.h>
+
 #include "text.h"
 
 namespace halyard {
@@ -12,6 +16,18 @@ std::vector<std::string> separate(const std::vector<std::string> &items) {
 }
 
 }  // namespace
+
+CLI::Validator positive_seconds() {
+    // CLI::PositiveNumber answers with all 309 digits of the largest double.
+    return CLI::Validator(
+        [](std::string &text) {
+            double seconds = 0;
+            return CLI::detail::lexical_cast(text, seconds) && seconds > 0 && std::isfinite(seconds)
+                       ? std::string()
+                       : fmt::format("\"{}\" is not a number of seconds above 0", text);
+        },
+        "");
+}
 
 CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
                           const std::string &help) {
@@ -26,7 +42,7 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
     app.add_option("--generator", generator, "A stock Halide generator executable; OP is then its generator's name")
         ->type_name("EXE");
     app.add_option("--timeout", timeout, "Stop the generator after so many seconds")->type_name("SEC")
-        ->check(CLI::PositiveNumber)->capture_default_str();
+        ->check(positive_seconds())->capture_default_str();
 }
 
 GenerateRequest CommonOptions::request(const std::string &op, const std::string &schedule) const {

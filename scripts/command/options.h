@@ -26,6 +26,9 @@ struct CommonOptions {
     GenerateRequest request(const std::string &op, const std::string &schedule) const;
 };
 
+/** Accepts a duration. */
+CLI::Validator positive_seconds();
+
 /** A list option that takes one value at a time, so that a positional may follow it. */
 CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
                           const std::string &help);

@@ -78,7 +78,7 @@ std::string read_file(const std::string &path) {
     std::ifstream in(path, std::ios::binary);
     std::ostringstream content;
     if (!in || !(content << in.rdbuf())) {
-        if (in && in.peek() == std::ifstream::traits_type::eof()) {
+        if (in && in.peek() == std::ifstream::traits_type::eof() && !in.bad()) {  // a folder is bad
             return "";
         }
         throw Failure(fmt::format("{}: error: cannot be read: {}", path, std::strerror(errno)));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include <pty.h>
@@ -106,6 +108,23 @@ std::string line_of(const std::string &text, int number) {
         begin += begin != std::string::npos;
     }
     return begin == std::string::npos ? "" : halyard::trim(text.substr(begin, text.find('\n', begin) - begin));
+}
+
+bool group_runs(int group) {
+    for (const auto &entry : fs::directory_iterator("/proc")) {
+        std::ifstream in(entry.path() / "stat");
+        std::string text;
+        std::getline(in, text);
+        // "7 (a name) S parent group ...", where a name may have brackets too
+        const size_t name_end = text.rfind(')');
+        std::istringstream fields(name_end == std::string::npos ? "" : text.substr(name_end + 1));
+        char state = 'Z';
+        int parent = 0, its_group = 0;
+        if (fields >> state >> parent >> its_group && its_group == group && state != 'Z') {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool contains(const std::string &text, const std::string &part) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -205,7 +206,9 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         output.poison();
         const CallResult r = kernel.call(*call.arguments);
         if (!r.ok()) {
-            return fmt::format("error {}: {}", r.code, r.message);
+            const bool wrote = !same(output.values(), std::vector<double>(output.size(), NAN));
+            return fmt::format("error {}{}: {}", r.code, wrote || !output.surroundings_intact() ? " after a write" : "",
+                               r.message);
         }
         if (first.empty()) {
             first = output.values();
@@ -262,6 +265,11 @@ std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &k
     const std::string wrong = check_call(test, kernel, call);
     return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims),
                                             kPlacementNames[int(placement)], wrong);
+}
+
+bool is_refusal(const std::string &wrong) {
+    static const std::regex refusal(": error -?[0-9]+: .");
+    return std::regex_search(wrong, refusal);
 }
 
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation) {

@@ -28,10 +28,13 @@ enum class Placement {
 };
 constexpr int kPlacements = 6;
 
-/** Calls the kernel with one and with two threads, and again, and fails the test (Catch2) where a
- * result is wrong, differs between the calls, or something else was written. "" or what is wrong. */
+/** Calls the kernel with one and with two threads, and again: the result has to be right, the same
+ * each time to the bit, and nothing else may be written. "" or what is wrong. */
 std::string check_case(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
                        const Case &c, Placement placement, uint64_t seed);
+
+/** Whether the kernel answered with an error and a message, and wrote nothing. */
+bool is_refusal(const std::string &wrong);
 
 /** Every case of a build, each in another placement. "" or what is wrong with the first that fails. */
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation);

@@ -1,0 +1,87 @@
+// halyard bench: the records, and that their numbers can be.
+
+#include <filesystem>
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "support.h"
+
+namespace {
+
+std::set<std::string> keys(const nlohmann::json &object) {
+    std::set<std::string> names;
+    for (const auto &item : object.items()) {
+        names.insert(item.key());
+    }
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
+    // The cache of the build tree has the machine's peaks; kernels are built where they are not there.
+    const nlohmann::json records = run_json({"bench", "rms_norm", "--schedule", "rms_norm", "--schedule", "unfused",
+                                             "--shape", "rows=7,cols=129", "--shape", "cols=4096,rows=64",
+                                             "--threads", "1", "--seconds", "0.05"});
+    REQUIRE(records.size() == 8);
+    std::set<std::string> seen;
+    for (const auto &r : records) {
+        INFO(r.dump());
+        CHECK(keys(r) == std::set<std::string>{"op", "shape", "type", "target", "schedule", "threads", "seconds",
+                                               "floor_seconds", "roof_fraction", "peer", "peer_seconds", "ratio",
+                                               "cache"});
+        CHECK(r.at("op") == "rms_norm");
+        CHECK(r.at("type") == "f32");
+        CHECK(halyard::starts_with(r.at("target"), "x86-64-linux-"));
+        CHECK(r.at("threads") == 1);
+        CHECK(r.at("peer").is_null());
+        CHECK(r.at("peer_seconds").is_null());
+        CHECK(r.at("ratio").is_null());
+        const double seconds = r.at("seconds"), floor = r.at("floor_seconds");
+        CHECK(seconds > 1e-8);  // 7 rows of 129 in 10 ns would be 700 GB/s
+        CHECK(seconds < 1);
+        CHECK(floor > 0);
+        // The roof is measured, on a machine that does other things too.
+        CHECK(floor <= 1.5 * seconds);
+        CHECK(r.at("roof_fraction").get<double>() == Approx(floor / seconds));
+        seen.insert(r.at("schedule").get<std::string>() + " " + r.at("shape").get<std::string>() + " " +
+                    r.at("cache").get<std::string>());
+    }
+    CHECK(seen.size() == 8);
+    CHECK(seen.count("rms_norm.unfused rows=64,cols=4096 cold") == 1);  // dimensions in the registry's order
+    CHECK(seen.count("rms_norm rows=7,cols=129 warm") == 1);
+}
+
+TEST_CASE("A kernel is built into an empty cache and taken from it", "[bench]") {
+    const Folder folder;
+    const Arguments arguments = {"bench", "rms_norm", "--shape", "rows=3,cols=17", "--threads", "1", "--seconds",
+                                 "0.01"};
+    const std::vector<std::string> cache = {"HALYARD_CACHE=" + (folder / "cache")};
+    const ProcessResult first = run(arguments, cache);
+    INFO(first.err);
+    REQUIRE(first.exit_code == 0);
+    CHECK(first.err == "");
+    CHECK(contains(line_of(first.out, 1), "% of roof"));
+    CHECK(contains(line_of(first.out, 2), "rows=3,cols=17"));
+    const auto kernels = names_in(folder / "cache/kernels");
+    REQUIRE(kernels.size() == 1);
+    const auto time = std::filesystem::last_write_time(folder / "cache/kernels/" + kernels[0]);
+    CHECK(run(arguments, cache).exit_code == 0);
+    CHECK(names_in(folder / "cache/kernels") == kernels);
+    CHECK(std::filesystem::last_write_time(folder / "cache/kernels/" + kernels[0]) == time);
+}
+
+TEST_CASE("A wrong schedule or size ends before anything is timed", "[bench]") {
+    const Folder folder;
+    const std::string script = write_wrong_schedule(folder / "wrong.lua");
+    const ProcessResult wrong = run({"bench", "rms_norm", "--schedule", script});
+    CHECK(wrong.exit_code == 1);
+    CHECK(wrong.out == "");
+    CHECK(halyard::starts_with(wrong.err, script + ":8: error: "));
+
+    const ProcessResult unknown = run({"bench", "rms_norm", "--shape", "rows=3,columns=2"});
+    CHECK(unknown.exit_code == 2);
+    CHECK(unknown.out == "");
+    CHECK(contains(unknown.err, "rms_norm has no dimension \"columns\"; it has \"rows\", \"cols\""));
+}

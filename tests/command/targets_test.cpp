@@ -1,0 +1,51 @@
+// Short names for targets.
+
+#include <catch2/catch.hpp>
+
+#include "failure.h"
+#include "targets.h"
+#include "text.h"
+
+using namespace halyard;
+
+TEST_CASE("The baseline comes last, and nothing twice", "[targets]") {
+    const auto both = resolve_targets("avx2, avx512,avx2");
+    REQUIRE(both.size() == 2);
+    CHECK(target_features(both[0]).count("avx512_skylake") == 1);
+    CHECK(target_features(both[1]).count("avx512_skylake") == 0);
+    for (const auto &target : both) {
+        CHECK(starts_with(target, "x86-64-linux-"));
+        CHECK(ends_with(target, "-no_runtime"));
+        CHECK(target_features(target).count("fma") == 1);
+    }
+}
+
+TEST_CASE("Each level has the features of the one below", "[targets]") {
+    std::set<std::string> below;
+    for (const auto &level : level_names()) {
+        const auto features = target_features(resolve_targets(level).front());
+        INFO(level);
+        if (level != "avx512_sapphirerapids") {  // beside zen5, not above it
+            for (const auto &feature : below) {
+                CHECK(features.count(feature) == 1);
+            }
+        }
+        below = features;
+    }
+}
+
+TEST_CASE("Features may be added to a level, and Halide's strings pass", "[targets]") {
+    CHECK(target_features(resolve_targets("avx2-profile").front()).count("profile") == 1);
+    CHECK(resolve_targets("x86-64-linux-avx2-no_runtime") == std::vector<std::string>{"x86-64-linux-avx2-no_runtime"});
+    CHECK_THROWS_WITH(resolve_targets("avx521"), Catch::Contains("did you mean \"avx512\"?"));
+    CHECK_THROWS_AS(resolve_targets(","), UsageError);
+}
+
+TEST_CASE("The level of a processor", "[targets]") {
+    CHECK(best_level({}) == "");
+    CHECK(best_level({"sse4_1", "avx"}) == "sse41");
+    CHECK(best_level({"sse4_1", "avx", "avx2", "fma"}) == "sse41");  // no f16c
+    CHECK(best_level({"sse4_1", "avx", "avx2", "fma", "f16c"}) == "avx2");
+    CHECK(best_level({"sse4_1", "avx", "avx2", "fma", "f16c", "avx512f", "avx512cd", "avx512vl", "avx512bw",
+                      "avx512dq"}) == "avx512");
+}

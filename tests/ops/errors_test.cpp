@@ -1,0 +1,158 @@
+// What a library answers to arguments that it cannot take: a code, a message that names the
+// argument, and an output left alone. Never an abort. These are static libraries on the shared
+// runtime, as an application links them.
+
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "arithmetic.h"
+#include "generate.h"
+#include "halyard/runtime.h"
+#include "harness.h"
+
+#define HALYARD_OP(name, ...)                                           \
+    extern "C" int ops_errors_##name##_argv(void **);                   \
+    extern "C" const halide_filter_metadata_t *ops_errors_##name##_metadata();
+#include "ops.inc"
+#undef HALYARD_OP
+
+namespace {
+
+using namespace halyard;
+
+/** Arguments of a library, all right at first. */
+class Call {
+public:
+    Call(const std::string &name, int (*function)(void **), const halide_filter_metadata_t *metadata)
+        : function_(function), metadata_(*metadata) {
+        const Op &op = find_op(name);
+        GenerateRequest request;
+        request.op = name;
+        Dims dims = {{"panel", 0}};
+        for (const auto &d : op.dims) {
+            dims[d] = 6;
+        }
+        for (const auto &p : make_plan(request).params) {
+            if (p.first == "panel") {
+                dims["panel"] = std::stol(p.second);
+            }
+        }
+        for (int i = 0; i < metadata_.num_arguments; i++) {
+            const halide_filter_argument_t &a = metadata_.arguments[i];
+            Layout layout;
+            for (const auto &extent : op.argument(a.name)->extents) {
+                layout.extents.push_back(int(evaluate(extent, dims).value()));
+            }
+            buffers_.emplace_back(a.type, layout);
+        }
+        restore();
+    }
+
+    int count() const {
+        return metadata_.num_arguments;
+    }
+    std::string name(int i) const {
+        return metadata_.arguments[i].name;
+    }
+    bool is_buffer(int i) const {
+        return metadata_.arguments[i].kind != halide_argument_kind_input_scalar;
+    }
+    bool is_output(int i) const {
+        return metadata_.arguments[i].kind == halide_argument_kind_output_buffer;
+    }
+    halide_buffer_t &buffer(int i) {
+        return raw_[size_t(i)];
+    }
+    halide_dimension_t &dim(int i, int d) {
+        return dims_[size_t(i)][size_t(d)];
+    }
+    void forget(int i) {
+        addresses_[size_t(i)] = nullptr;
+    }
+
+    /** Calls, expects an error that names argument i, and makes everything right again. */
+    void expect_error(int i, const std::string &what) {
+        CAPTURE(name(i), what);
+        CHECK(function_(addresses_.data()) != 0);
+        const std::string message = halyard_last_error();
+        CAPTURE(message);
+        CHECK(message.find(name(i)) != std::string::npos);
+        for (int o = 0; o < count(); o++) {
+            if (is_output(o)) {
+                CHECK(untouched(buffers_[size_t(o)]));
+            }
+        }
+        restore();
+    }
+
+    int call() {
+        return function_(addresses_.data());
+    }
+
+private:
+    static bool untouched(const HostBuffer &buffer) {
+        const std::vector<double> values = buffer.values();
+        return std::all_of(values.begin(), values.end(), [](double v) { return v != v; }) && buffer.surroundings_intact();
+    }
+
+    void restore() {
+        raw_.clear();
+        dims_.clear();
+        addresses_.clear();
+        for (auto &b : buffers_) {
+            const halide_buffer_t &raw = *b.raw();
+            dims_.emplace_back(raw.dim, raw.dim + raw.dimensions);
+            raw_.push_back(raw);
+        }
+        for (size_t i = 0; i < raw_.size(); i++) {
+            raw_[i].dim = dims_[i].data();
+            addresses_.push_back(is_buffer(int(i)) ? static_cast<void *>(&raw_[i]) : &scalar_);
+        }
+    }
+
+    int (*function_)(void **);
+    const halide_filter_metadata_t &metadata_;
+    std::vector<HostBuffer> buffers_;  // unused for scalars
+    std::vector<halide_buffer_t> raw_;
+    std::vector<std::vector<halide_dimension_t>> dims_;
+    std::vector<void *> addresses_;
+    float scalar_ = 1;
+};
+
+void check_errors(Call call) {
+    for (int i = 0; i < call.count(); i++) {
+        if (!call.is_buffer(i)) {
+            continue;
+        }
+        call.forget(i);
+        call.expect_error(i, "no buffer");
+        call.buffer(i).type.bits *= 2;
+        call.expect_error(i, "a wider type");
+        call.buffer(i).type.code = halide_type_int;
+        call.expect_error(i, "another type");
+        call.buffer(i).dimensions -= 1;
+        call.expect_error(i, "a dimension less");
+        call.dim(i, 0).stride = 2;
+        call.expect_error(i, "gaps between elements");
+        for (int d = 0; d < call.buffer(i).dimensions; d++) {
+            CAPTURE(d);
+            if (!call.is_output(i)) {  // a smaller output is a part of the result
+                call.dim(i, d).extent -= 1;
+                call.expect_error(i, "too small");
+            }
+            call.dim(i, d).extent = -1;
+            call.expect_error(i, "a negative extent");
+        }
+    }
+    CHECK(call.call() == 0);
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                                                                        \
+    TEST_CASE(#name ": errors") {                                                                    \
+        check_errors(Call(#name, ops_errors_##name##_argv, ops_errors_##name##_metadata()));         \
+    }
+#include "ops.inc"
+#undef HALYARD_OP

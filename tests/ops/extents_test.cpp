@@ -1,0 +1,89 @@
+// Extents at the edge, with every schedule. An extent of 0: the right result (sums over nothing), or
+// an error with a message where a schedule rounds up what is not there. An input that is one
+// smaller than the others say: an error. Never a crash, never a write.
+
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "harness.h"
+#include "schedules.h"
+#include "workload.h"
+
+namespace {
+
+using namespace ops_test;
+using namespace halyard;
+
+void check_empty(const OpTest &test, const std::string &name) {
+    const Op &op = find_op(name);
+    for (const auto &schedule : schedules_of(name)) {
+        if (schedule.place != "cpu") {
+            continue;
+        }
+        const CompiledKernel kernel = build(name, {{"schedule", schedule.name}});
+        for (const auto &empty : op.dims) {
+            Case c{"empty", {}};
+            for (const auto &dim : op.dims) {
+                c.dims[dim] = dim == empty ? 0 : 2;
+            }
+            const std::string wrong = check_case(test, op, kernel, c, Placement::kDense, 1);
+            CAPTURE(schedule.name, wrong);
+            CHECK((wrong.empty() || is_refusal(wrong)));
+            // Batches of no rows happen; the norms and softmax take them.
+            const bool must_work = empty == "rows" || empty == "m" || empty == "k" || empty == "batch";
+            CHECK((wrong.empty() || !must_work));
+        }
+    }
+}
+
+// The one output.
+std::string output_of(const CompiledKernel &kernel) {
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_output) {
+            return a.name;
+        }
+    }
+    return "";
+}
+
+void check_too_small(const std::string &name) {
+    const Op &op = find_op(name);
+    Dims dims;
+    for (const auto &dim : op.dims) {
+        dims[dim] = 6;
+    }
+    for (const auto &schedule : schedules_of(name)) {
+        if (schedule.place != "cpu") {
+            continue;
+        }
+        const CompiledKernel kernel = build(name, {{"schedule", schedule.name}});
+        for (const auto &a : kernel.arguments()) {
+            for (int d = 0; a.is_buffer && !a.is_output && d < a.dimensions; d++) {
+                KernelArguments arguments = make_arguments(op, kernel, dims, 1);
+                arguments.buffer(a.name).raw()->dim[d].extent--;
+                const CallResult result = kernel.call(arguments);
+                CAPTURE(schedule.name, a.name, d, result.message);
+                CHECK(!result.ok());
+                CHECK(result.message.find(a.name) != std::string::npos);
+                HostBuffer &output = arguments.buffer(output_of(kernel));
+                const std::vector<double> values = output.values();
+                CHECK(std::all_of(values.begin(), values.end(), [](double v) { return std::isnan(v); }));
+                CHECK(output.surroundings_intact());
+            }
+        }
+    }
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                     \
+    TEST_CASE(#name ": empty") {                  \
+        check_empty(name##_test(), #name);        \
+    }                                             \
+    TEST_CASE(#name ": too small") {              \
+        check_too_small(#name);                   \
+    }
+#include "ops.inc"
+#undef HALYARD_OP

@@ -1,0 +1,90 @@
+// Every schedule that ships, with random values for what it tunes, against the reference: a
+// schedule decides how something is computed, never what.
+
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "generate.h"
+#include "harness.h"
+#include "paths.h"
+#include "schedules.h"
+#include "script.h"
+#include "targets.h"
+
+namespace {
+
+using namespace ops_test;
+using namespace halyard;
+
+constexpr int kDraws = 6;  // of each schedule; about a second each to compile and check
+
+ScriptOptions options_for(const std::string &target, const Assignments &set) {
+    ScriptOptions options;
+    options.set = set;
+    options.lib_dirs = {paths().schedules};
+    options.target = resolve_targets(target).front();
+    return options;
+}
+
+// A value for every tune{} that `where` accepts.
+Assignments draw(const std::string &script, const std::string &target, std::mt19937 &random) {
+    const ScriptHeader head = read_header(script, options_for(target, {}));
+    for (int attempt = 0; attempt < 100; attempt++) {
+        Assignments set;
+        for (const auto &tunable : head.params) {
+            if (!tunable.choices.empty()) {
+                set[tunable.name] = tunable.choices[random() % tunable.choices.size()];
+            }
+        }
+        try {
+            read_header(script, options_for(target, set));
+            return set;
+        } catch (const ScriptError &) {
+            continue;  // `where` rejects them
+        }
+    }
+    FAIL(script << ": `where` rejects everything");
+    return {};
+}
+
+void check_random(const OpTest &test, const std::string &op) {
+    std::mt19937 random(7);
+    for (const auto &schedule : schedules_of(op)) {
+        if (schedule.place != "cpu") {
+            continue;
+        }
+        std::vector<Assignments> seen;
+        for (int n = 0; n < kDraws; n++) {
+            const std::string target = n % 2 == 0 && why_skipped("avx512").empty() ? "avx512" : "avx2";
+            if (!why_skipped(target).empty()) {
+                WARN("skipped: " << why_skipped(target));
+                return;
+            }
+            const Assignments set = draw(schedule.path, target, random);
+            if (std::find(seen.begin(), seen.end(), set) != seen.end()) {
+                continue;
+            }
+            seen.push_back(set);
+            Assignments choices = {{"schedule", schedule.name}, {"target", target}};
+            for (const auto &choice : test.choices()) {  // of the generator
+                if (choice.name.find('.') == std::string::npos && choices.count(choice.name) == 0) {
+                    choices[choice.name] = choice.values[random() % choice.values.size()];
+                }
+            }
+            for (const auto &s : set) {
+                choices["set." + s.first] = s.second;
+            }
+            CHECK(check_build(test, op, choices, n) == "");
+        }
+    }
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                      \
+    TEST_CASE(#name ": random schedules") {        \
+        check_random(name##_test(), #name);        \
+    }
+#include "ops.inc"
+#undef HALYARD_OP
