@@ -50,8 +50,11 @@ public:
             const Expr shift = sum(row) / n;
             mean(row) = load_f32(x(0, row)) + shift;
             const Expr var = sum_sq(row) / n - shift * shift;
-            // Rounding may leave it below 0. Not max(var, 0): the NaN of a row with an infinity has to stay one.
-            inv_std(row) = 1.0f / sqrt(select(strict_float(var < 0.0f), 0.0f, var) + eps);
+            // Rounding may leave it below 0 by as much as it is off anyway. Not max(var, 0): the NaN of a row
+            // with an infinity has to stay one. Not a strict_float: one in the pipeline, and LLVM keeps
+            // the sums' order everywhere, so that they are added across the lanes in each step (153 us
+            // against 67, 1024 x 384, Zen 4).
+            inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         y(col, row) = store_as(type, (load_f32(x(col, row)) - mean(row)) * inv_std(row) * load_f32(weight(col)) +
                                          load_f32(bias(col)));

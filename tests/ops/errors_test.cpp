@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "arithmetic.h"

@@ -1,5 +1,6 @@
 #include "pairs.h"
 
+#include <array>
 #include <random>
 #include <set>
 

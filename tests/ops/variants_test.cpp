@@ -1,6 +1,8 @@
 // Every op, in builds that hold each pair of its choices, against its float64 reference: odd sizes,
 // special values, buffers placed in every way, equal results from one and two threads.
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "harness.h"
