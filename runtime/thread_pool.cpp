@@ -135,9 +135,24 @@ int serial(void *user_context, halide_task_t task, int min, int size, uint8_t *c
     return 0;
 }
 
+// A child process has no workers: only the thread that forked lives on in it.
+void forget_workers() {
+    pool.workers = 0;
+    pool.inside.store(0);
+    pool.sleepers.store(0);
+    pool.open.store(0);
+    pool.busy.store(0);
+    pthread_mutex_init(&start_mutex, nullptr);
+}
+
 // Starts workers up to the number wanted. Where the system gives fewer, fewer help.
 void start_workers() {
     pthread_mutex_lock(&start_mutex);
+    static bool watches_fork = false;
+    if (!watches_fork) {
+        watches_fork = true;
+        pthread_atfork(nullptr, nullptr, forget_workers);
+    }
     while (pool.workers < pool.threads - 1) {
         void *index = reinterpret_cast<void *>(intptr_t(pool.workers));
         if (pthread_create(&pool.handles[pool.workers], nullptr, worker, index) != 0) {

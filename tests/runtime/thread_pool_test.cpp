@@ -1,0 +1,171 @@
+// The thread pool of the runtime, called as a library calls it.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <HalideRuntime.h>
+#include <halyard/runtime.h>
+
+namespace {
+
+// How often each iteration ran, and which one fails with which code.
+struct Counts {
+    explicit Counts(int size)
+        : ran(size) {
+    }
+    std::vector<std::atomic<int>> ran;
+    int first = 0, failing = 1 << 30;
+};
+
+int count(void *, int i, uint8_t *closure) {
+    auto *c = reinterpret_cast<Counts *>(closure);
+    c->ran[i - c->first]++;
+    return i == c->failing ? -7 : 0;
+}
+
+int run(Counts &c) {
+    return halide_do_par_for(nullptr, count, c.first, int(c.ran.size()), reinterpret_cast<uint8_t *>(&c));
+}
+
+bool each_once(const Counts &c) {
+    for (const auto &n : c.ran) {
+        if (n != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("every iteration runs once, whatever the number of threads") {
+    for (const int spin : {0, 50}) {
+        halyard_set_spin_microseconds(spin);
+        for (const int threads : {1, 2, 3, 16, 2, 1, 0}) {
+            halide_set_num_threads(threads);
+            for (const int size : {0, 1, 2, 7, 1000}) {
+                Counts c(size);
+                c.first = -3;
+                REQUIRE(run(c) == 0);
+                REQUIRE(each_once(c));
+            }
+        }
+    }
+    halyard_set_spin_microseconds(50);
+}
+
+TEST_CASE("many short loops in a row") {
+    halide_set_num_threads(2);
+    for (int n = 0; n < 20000; n++) {
+        Counts c(3);
+        REQUIRE(run(c) == 0);
+        REQUIRE(each_once(c));
+    }
+}
+
+TEST_CASE("the code of a failing iteration is the code of the loop") {
+    for (const int threads : {1, 2, 4}) {
+        halide_set_num_threads(threads);
+        Counts c(500);
+        c.failing = 123;
+        REQUIRE(run(c) == -7);
+        Counts next(500);
+        REQUIRE(run(next) == 0);
+        REQUIRE(each_once(next));
+    }
+}
+
+TEST_CASE("a loop inside a loop") {
+    halide_set_num_threads(4);
+    static std::atomic<int> total;
+    total = 0;
+    const auto outer = [](void *, int, uint8_t *) {
+        Counts inner(50);
+        const int result = run(inner);
+        total += each_once(inner) ? 1 : 0;
+        return result;
+    };
+    REQUIRE(halide_do_par_for(nullptr, outer, 0, 40, nullptr) == 0);
+    REQUIRE(total == 40);
+}
+
+TEST_CASE("loops begun by several threads at once") {
+    halide_set_num_threads(3);
+    std::atomic<int> right(0);
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 4; t++) {
+        callers.emplace_back([&right] {
+            for (int n = 0; n < 500; n++) {
+                Counts c(20);
+                right += run(c) == 0 && each_once(c);
+            }
+        });
+    }
+    for (auto &t : callers) {
+        t.join();
+    }
+    REQUIRE(right == 2000);
+}
+
+TEST_CASE("a pool that was shut down starts again") {
+    halide_set_num_threads(3);
+    for (int n = 0; n < 20; n++) {
+        Counts c(100);
+        REQUIRE(run(c) == 0);
+        REQUIRE(each_once(c));
+        halide_shutdown_thread_pool();
+    }
+}
+
+namespace {
+
+std::atomic<int> helped;
+
+// Counts the iterations that did not run on the thread of the caller.
+int note_thread(void *, int, uint8_t *closure) {
+    usleep(5000);
+    helped += *reinterpret_cast<std::thread::id *>(closure) != std::this_thread::get_id();
+    return 0;
+}
+
+bool gets_help() {
+    helped = 0;
+    std::thread::id caller = std::this_thread::get_id();
+    return halide_do_par_for(nullptr, note_thread, 0, 20, reinterpret_cast<uint8_t *>(&caller)) == 0 && helped > 0;
+}
+
+}  // namespace
+
+TEST_CASE("a child process has workers of its own, and ends") {
+    halide_set_num_threads(3);
+    REQUIRE(gets_help());
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);  // a child that hangs is killed, and its status says so
+        Counts c(100);
+        const bool good = run(c) == 0 && each_once(c) && gets_help();
+        exit(good ? 0 : 1);  // runs the destructor that shuts the pool down
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE(WEXITSTATUS(status) == 0);
+    Counts after(100);
+    REQUIRE(run(after) == 0);
+    REQUIRE(each_once(after));
+}
+
+TEST_CASE("an error is kept for the thread that made it") {
+    halide_error(nullptr, "first\n");
+    REQUIRE(std::string(halyard_last_error()) == "first");
+    std::thread([] { REQUIRE(std::string(halyard_last_error()).empty()); }).join();
+    halide_error(nullptr, std::string(5000, 'x').c_str());
+    REQUIRE(std::string(halyard_last_error()).size() == 1023);
+}
