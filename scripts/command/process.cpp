@@ -11,10 +11,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "failure.h"
+#include "text.h"
 
 extern char **environ;
 
@@ -182,20 +184,58 @@ void check_signals() {
     }
 }
 
+namespace {
+
+const char *const kTemporaryPrefix = ".halyard-";
+
+// Opens a directory and takes its lock, which a live owner holds; -1 if it is taken.
+int lock_directory(const std::string &path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+// Removes what a killed process left in `parent`: the lock of its directory went with it. One made
+// just now may be on its way to its lock.
+void sweep(const std::string &parent) {
+    std::error_code ignored;
+    const auto recent = fs::file_time_type::clock::now() - std::chrono::seconds(2);
+    for (const auto &entry : fs::directory_iterator(parent, ignored)) {
+        if (starts_with(entry.path().filename().string(), kTemporaryPrefix) &&
+            entry.last_write_time(ignored) < recent) {
+            const int fd = lock_directory(entry.path().string());
+            if (fd >= 0) {
+                fs::remove_all(entry.path(), ignored);
+                close(fd);
+            }
+        }
+    }
+}
+
+}  // namespace
+
 TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
     std::error_code error;
     fs::create_directories(parent, error);
-    std::string pattern = (fs::path(parent) / ".halyard-XXXXXX").string();
+    sweep(parent);
+    std::string pattern = (fs::path(parent) / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
     if (error || !mkdtemp(pattern.data())) {
         throw Failure(fmt::format("{}: error: no directory can be made there: {}", parent,
                                   error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
+    lock_ = lock_directory(path_);
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
+    if (lock_ >= 0) {
+        close(lock_);
+    }
 }
 
 std::string temporary_root() {

@@ -39,7 +39,8 @@ void catch_signals();
 /** Throws Interrupted if SIGINT or SIGTERM came. */
 void check_signals();
 
-/** A new directory in `parent` (made if need be), removed with all it holds. */
+/** A new directory in `parent` (made if need be), removed with all it holds. One that a killed
+ * process left there is removed too. */
 class TemporaryDirectory {
 public:
     explicit TemporaryDirectory(const std::string &parent);
@@ -53,6 +54,7 @@ public:
 
 private:
     std::string path_;
+    int lock_ = -1;  // held while this process lives
 };
 
 /** The system's folder for temporary files. */
