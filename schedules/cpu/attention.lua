@@ -3,6 +3,8 @@
 -- keys and values enter as broadcasts. Scores exist for one strip only. Two passes beat
 -- the online form while a strip of scores (strip * keys * 4 bytes) fits L2.
 
+local attention = require "lib.attention"
+
 return schedule "attention" {
   target = "cpu",
 
@@ -21,11 +23,7 @@ return schedule "attention" {
     local lanes = target:lanes "f32"
     local queries = lanes * p.vectors
 
-    if p.head_dim > 0 then
-      for _, buffer in ipairs { k.q, k.k, k.v, k.out } do
-        buffer:dim(0):set_bounds(0, p.head_dim)
-      end
-    end
+    attention.fix_head_dim(k, p.head_dim)
 
     local strip, row = k.out:split("i", queries, "guard", "strip", "row")
     local tile, col = k.out:split("d", p.depth, "guard", "tile", "col")

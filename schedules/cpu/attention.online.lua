@@ -3,6 +3,8 @@
 -- accumulator is rescaled once a block. As fast as attention.lua at 1024 keys, and twice as fast at
 -- 32768, where a strip of scores no longer fits L2 (Zen 4).
 
+local attention = require "lib.attention"
+
 return schedule "attention" {
   target = "cpu",
 
@@ -21,11 +23,7 @@ return schedule "attention" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
 
-    if p.head_dim > 0 then
-      for _, buffer in ipairs { k.q, k.k, k.v, k.out } do
-        buffer:dim(0):set_bounds(0, p.head_dim)
-      end
-    end
+    attention.fix_head_dim(k, p.head_dim)
 
     local strip, row = k.out:split("i", lanes, "guard", "strip", "row")
     k.out:reorder("d", row, strip, "h", "n")

@@ -2,6 +2,8 @@
 -- in a chain of library calls. Both products run in registers as in attention.lua, so the
 -- difference between the two is what keeping scores in cache gains.
 
+local attention = require "lib.attention"
+
 return schedule "attention" {
   target = "cpu",
 
@@ -15,11 +17,7 @@ return schedule "attention" {
     local lanes = target:lanes "f32"
     local depth = 16
 
-    if p.head_dim > 0 then
-      for _, buffer in ipairs { k.q, k.k, k.v, k.out } do
-        buffer:dim(0):set_bounds(0, p.head_dim)
-      end
-    end
+    attention.fix_head_dim(k, p.head_dim)
 
     for _, copy in ipairs { k.k_f, k.v_f, k.q_f } do
       copy:compute_root():parallel(copy == k.q_f and "h" or "hk"):vectorize("d", lanes, "guard")

@@ -14,8 +14,8 @@ local reduce = {}
 -- lanes   SIMD lanes of the accumulator's type
 -- accum   vectors in flight, to hide the latency of an addition
 --
--- For sums of loaded values: LLVM may reorder them, and keeps the lanes in registers, where
--- in_partials takes them through memory once a row: half the time on rows of 384 columns (Zen 4).
+-- For sums in a pipeline without strict_float: LLVM may reorder them and keeps the lanes in registers;
+-- in_partials takes them through memory once a row, twice the time on 384 columns (Zen 4).
 function reduce.in_lanes(func, loop, options)
   func:compute_at(options.at)
   func:update(0):atomic():vectorize(loop, options.lanes * options.accum, "guard")
@@ -28,9 +28,9 @@ end
 --   for col_outer: vectorized lane: partial(lane) = max(partial(lane), x(...))
 --   top = max(partial(0), partial(1), ...)
 --
--- For maxima and minima, whose lanes LLVM does not keep apart by itself, and for sums of what
--- was just stored: in_lanes reduces across lanes in every step there (1.7 times the time of a
--- softmax on 4096 columns, Zen 4).
+-- For maxima and minima, whose lanes LLVM does not keep apart by itself, and for sums in a pipeline
+-- that has a strict_float anywhere (exp_f32 has): in_lanes reduces across lanes in every step
+-- there (1.7 times the time of a softmax on 4096 columns, Zen 4).
 function reduce.in_partials(func, loop, options)
   local update = func:update(0)
   local _, lane = update:split(loop, options.lanes * options.accum, "guard")
