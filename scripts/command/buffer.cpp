@@ -149,6 +149,16 @@ void HostBuffer::poison() {
     each([&](size_t, uint8_t *p) { std::memset(p, kPoison, type().bytes()); });
 }
 
+bool HostBuffer::poisoned() const {
+    bool intact = true;
+    each([&](size_t, const uint8_t *p) {
+        for (int b = 0; b < type().bytes(); b++) {
+            intact = intact && p[b] == kPoison;
+        }
+    });
+    return intact;
+}
+
 bool HostBuffer::surroundings_intact() const {
     std::vector<bool> covered(memory_bytes_, false);
     each([&](size_t, const uint8_t *p) {

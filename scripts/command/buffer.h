@@ -63,6 +63,9 @@ public:
     /** Poison in every element again. */
     void poison();
 
+    /** True while every element is poison: nothing was written. */
+    bool poisoned() const;
+
     /** True while every byte that belongs to no element is poison: the kernel wrote only where it may. */
     bool surroundings_intact() const;
 

@@ -13,16 +13,6 @@ namespace halyard {
 
 namespace {
 
-// Numbers among the generator parameters are dimensions too, as the panel of a packed matrix is.
-Dims with_params(Dims dims, const Assignments &params) {
-    for (const auto &p : params) {
-        if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
-            dims.emplace(p.first, std::stol(p.second));
-        }
-    }
-    return dims;
-}
-
 const OpArgument &registered(const Op &op, const std::string &name) {
     const OpArgument *a = op.argument(name);
     if (!a) {
@@ -74,12 +64,24 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
     const auto keys = dims.find("keys");
     if (argument.name == "lengths" && keys != dims.end()) {
         buffer.fill(double(keys->second));  // nothing is padding: the work that the flops count
+    } else if (integer && argument.type.bits == 8) {  // quantised values
+        buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0,
+                           argument.type.code == halide_type_int ? 127 : 255);
     } else {
         buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
     }
 }
 
 }  // namespace
+
+Dims with_params(Dims dims, const Assignments &params) {
+    for (const auto &p : params) {
+        if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
+            dims.emplace(p.first, std::stol(p.second));
+        }
+    }
+    return dims;
+}
 
 void check_shape(const Op &op, const Dims &dims) {
     for (const auto &d : dims) {

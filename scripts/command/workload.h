@@ -13,6 +13,10 @@ namespace halyard {
 /** Checks that a shape has just the dimensions of the op. Throws UsageError. */
 void check_shape(const Op &op, const Dims &dims);
 
+/** With the numbers among the generator parameters, which are dimensions too, as the panel of a packed
+ * matrix is. A dimension that is there stays. */
+Dims with_params(Dims dims, const Assignments &params);
+
 /** Buffers of the extents that the registry gives, inputs filled with reproducible random values
  * and outputs poisoned; scalars have the registry's defaults. Throws Failure. */
 KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed);

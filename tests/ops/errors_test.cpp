@@ -4,14 +4,13 @@
 
 #include <cstring>
 
-#include <algorithm>
-
 #include <catch2/catch.hpp>
 
 #include "arithmetic.h"
 #include "generate.h"
 #include "halyard/runtime.h"
 #include "harness.h"
+#include "workload.h"
 
 #define HALYARD_OP(name, ...)                                           \
     extern "C" int ops_errors_##name##_argv(void **);                   \
@@ -31,15 +30,11 @@ public:
         const Op &op = find_op(name);
         GenerateRequest request;
         request.op = name;
-        Dims dims = {{"panel", 0}};
+        Dims dims;
         for (const auto &d : op.dims) {
             dims[d] = 6;
         }
-        for (const auto &p : make_plan(request).params) {
-            if (p.first == "panel") {
-                dims["panel"] = std::stol(p.second);
-            }
-        }
+        dims = with_params(dims, make_plan(request).params);
         for (int i = 0; i < metadata_.num_arguments; i++) {
             const halide_filter_argument_t &a = metadata_.arguments[i];
             Layout layout;
@@ -47,6 +42,9 @@ public:
                 layout.extents.push_back(int(evaluate(extent, dims).value()));
             }
             buffers_.emplace_back(a.type, layout);
+            if (a.kind == halide_argument_kind_input_buffer && is_integer(a.type)) {
+                buffers_.back().fill(0);  // an index in range
+            }
         }
         restore();
     }
@@ -92,10 +90,13 @@ public:
         return function_(addresses_.data());
     }
 
+    static bool is_integer(const halide_type_t &type) {
+        return type.code == halide_type_int || type.code == halide_type_uint;
+    }
+
 private:
     static bool untouched(const HostBuffer &buffer) {
-        const std::vector<double> values = buffer.values();
-        return std::all_of(values.begin(), values.end(), [](double v) { return v != v; }) && buffer.surroundings_intact();
+        return buffer.poisoned() && buffer.surroundings_intact();
     }
 
     void restore() {
@@ -131,7 +132,7 @@ void check_errors(Call call) {
         call.expect_error(i, "no buffer");
         call.buffer(i).type.bits *= 2;
         call.expect_error(i, "a wider type");
-        call.buffer(i).type.code = halide_type_int;
+        call.buffer(i).type.code = call.is_integer(call.buffer(i).type) ? halide_type_float : halide_type_int;
         call.expect_error(i, "another type");
         call.buffer(i).dimensions -= 1;
         call.expect_error(i, "a dimension less");

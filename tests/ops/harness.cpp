@@ -11,6 +11,7 @@
 #include "element.h"
 #include "generate.h"
 #include "text.h"
+#include "workload.h"
 
 namespace ops_test {
 
@@ -20,9 +21,13 @@ using namespace halyard;
 
 const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
 
+bool is_integer(const halide_type_t &type) {
+    return type.code == halide_type_int || type.code == halide_type_uint;
+}
+
 double rounded(const halide_type_t &type, double value) {
     uint64_t stored = 0;
-    store_element(type, &stored, value);
+    store_element(type, &stored, is_integer(type) ? std::nearbyint(value) : value);
     return load_element(type, &stored);
 }
 
@@ -59,15 +64,6 @@ size_t number_of(const std::vector<int> &index, const std::vector<int> &extents)
         number = number * size_t(extents[d]) + size_t(index[d]);
     }
     return number;
-}
-
-Dims with_params(Dims dims, const CompiledKernel &kernel) {
-    for (const auto &p : kernel.params()) {
-        if (!p.second.empty() && p.second.find_first_not_of("0123456789") == std::string::npos) {
-            dims.emplace(p.first, std::stol(p.second));
-        }
-    }
-    return dims;
 }
 
 std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
@@ -130,18 +126,33 @@ Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, P
     return layout;
 }
 
+struct Output {
+    std::string name;
+    std::vector<int> full;  // its extents, were it no window
+};
+
 struct Call {
     Problem problem;
     std::unique_ptr<KernelArguments> arguments;
-    std::string output;
-    std::vector<int> full;  // the output's extents, were it no window
+    std::vector<Output> outputs;
 };
+
+void fill_random(HostBuffer &buffer, uint64_t seed) {
+    const halide_type_t type = buffer.type();
+    if (!is_integer(type)) {
+        buffer.fill_random(seed);
+    } else if (type.bits == 8) {
+        buffer.fill_random(seed, type.code == halide_type_int ? -128 : 0, type.code == halide_type_int ? 127 : 255);
+    } else {
+        buffer.fill_random(seed, 0, 100);
+    }
+}
 
 Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement,
              uint64_t seed) {
     Call call;
     call.problem.params = kernel.params();
-    call.problem.dims = with_params(c.dims, kernel);
+    call.problem.dims = with_params(c.dims, kernel.params());
     call.arguments = std::make_unique<KernelArguments>(kernel);
     const Dims &dims = call.problem.dims;
     for (const auto &a : kernel.arguments()) {
@@ -154,10 +165,9 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
         }
         HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement));
         if (a.is_output) {
-            call.output = a.name;
-            call.full = extents_of(registered, dims);
+            call.outputs.push_back({a.name, extents_of(registered, dims)});
         } else {
-            buffer.fill_random(++seed);
+            fill_random(buffer, ++seed);
         }
     }
     test.fill(*call.arguments, dims, seed);
@@ -198,22 +208,30 @@ std::string compare(const HostBuffer &output, const std::vector<int> &full, cons
     return wrong == 0 ? "" : fmt::format("{}; {} of {} elements are wrong", first, wrong, got.size());
 }
 
+bool untouched(const HostBuffer &output) {
+    return output.poisoned() && output.surroundings_intact();
+}
+
 std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &call) {
-    HostBuffer &output = call.arguments->buffer(call.output);
-    std::vector<double> first;
+    std::map<std::string, std::vector<double>> first;
     for (int threads : {2, 2, 1}) {
         kernel.set_threads(threads);
-        output.poison();
+        for (const auto &o : call.outputs) {
+            call.arguments->buffer(o.name).poison();
+        }
         const CallResult r = kernel.call(*call.arguments);
         if (!r.ok()) {
-            const bool wrote = !same(output.values(), std::vector<double>(output.size(), NAN));
-            return fmt::format("error {}{}: {}", r.code, wrote || !output.surroundings_intact() ? " after a write" : "",
-                               r.message);
+            const bool clean = std::all_of(call.outputs.begin(), call.outputs.end(), [&](const Output &o) {
+                return untouched(call.arguments->buffer(o.name));
+            });
+            return fmt::format("error {}{}: {}", r.code, clean ? "" : " after a write", r.message);
         }
-        if (first.empty()) {
-            first = output.values();
-        } else if (!same(first, output.values())) {
-            return threads == 2 ? "another call gives another result" : "one thread gives another result than two";
+        for (const auto &o : call.outputs) {
+            const auto values = call.arguments->buffer(o.name).values();
+            if (!same(first.emplace(o.name, values).first->second, values)) {
+                return fmt::format("{}: {}", o.name, threads == 2 ? "another call gives another result"
+                                                                  : "one thread gives another result than two");
+            }
         }
     }
     for (const auto &a : kernel.arguments()) {
@@ -228,7 +246,14 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             return fmt::format("writes into {}", a.name);
         }
     }
-    return compare(output, call.full, first, test.expected(call.problem));
+    for (const auto &o : call.outputs) {
+        const std::string wrong = compare(call.arguments->buffer(o.name), o.full, first[o.name],
+                                          test.expected_of(o.name, call.problem));
+        if (!wrong.empty()) {
+            return fmt::format("{} {}", o.name, wrong);
+        }
+    }
+    return "";
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ struct Problem {
     }
 };
 
-/** One element of the output before it is rounded to the storage type, and how far from it f32
- * arithmetic may end. The rounding itself has to be right. */
+/** One element of an output before it is rounded to its type (an integer: half to even, saturated),
+ * and how far from it f32 arithmetic may end. The rounding itself has to be right. */
 struct Expected {
     double value, error;
 };
@@ -108,6 +108,11 @@ public:
     /** What the output must be, all of its elements in order. */
     virtual std::vector<Expected> expected(const Problem &problem) const = 0;
 
+    /** The same for an op with several outputs, by name. */
+    virtual std::vector<Expected> expected_of(const std::string & /*output*/, const Problem &problem) const {
+        return expected(problem);
+    }
+
     /** The dimensions in which an output may start anywhere and be computed in part. */
     virtual std::vector<std::string> open_dims() const = 0;
 
@@ -116,7 +121,8 @@ public:
         return false;
     }
 
-    /** Inputs and scalars; uniform in [-1, 1) and the registry's defaults unless the op says more. */
+    /** Inputs and scalars; by default floats uniform in [-1, 1), 8-bit integers over all their values,
+     * other integers in [0, 100), and scalars as the registry has them. */
     virtual void fill(KernelArguments &, const Dims &, uint64_t /*seed*/) const {
     }
 };
