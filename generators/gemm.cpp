@@ -5,24 +5,19 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/weights.h"
 
 namespace {
 
 using namespace Halide;
 using namespace halyard;
 
-/** How b lies in memory. kn: as it is written, n innermost. nk: transposed, k innermost, as
- * torch.nn.Linear stores it. packed: panels of `panel` columns, each k x panel, one after the
- * other; the last is padded. A packed b is read from front to back. */
-enum class Layout { kKN, kNK, kPacked };
-
 enum class Scale { kNone, kScalar, kColumn };
 
 class Gemm : public Generator<Gemm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    GeneratorParam<Layout> weights{
-        "weights", Layout::kKN, {{"kn", Layout::kKN}, {"nk", Layout::kNK}, {"packed", Layout::kPacked}}};
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
     GeneratorParam<int> panel{"panel", 48};
     GeneratorParam<Scale> scaling{
         "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
@@ -31,7 +26,7 @@ public:
     GeneratorParam<bool> add_residual{"add_residual", false};
 
     Input<Buffer<void, 2>> a{"a"};  // [k, m]
-    Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed [panel, k, ceil(n / panel)]
+    Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
     Input<Buffer<>> *scale_column = nullptr;     // [n]
     Input<float> *scale = nullptr;
     Input<Buffer<>> *bias = nullptr;      // bias [n]
@@ -41,11 +36,7 @@ public:
     void configure() {
         a.set_type(storage_type(type));
         y.set_type(type);
-        switch (weights) {
-        case Layout::kKN: b = add_input<Buffer<>>("b", type, 2); break;
-        case Layout::kNK: b = add_input<Buffer<>>("b_nk", type, 2); break;
-        default: b = add_input<Buffer<>>("b_packed", type, 3); break;
-        }
+        b = add_input<Buffer<>>(weights_name("b", weights), type, weights_rank(weights));
         if (scaling == Scale::kColumn) {
             scale_column = add_input<Buffer<>>("scale_column", Float(32), 1);
         } else if (scaling == Scale::kScalar) {
@@ -60,9 +51,11 @@ public:
     }
 
     void generate() {
-        RDom r(0, a.width(), "k");
-        b_f(col, k) = load_f32(weight());
-        acc(col, row) += load_f32(a(r, row)) * b_f(col, r);
+        const int group = weights == WeightLayout::kPacked ? packed_group(type) : 1;
+        a_f(k, row) = load_f32(a(k, row));
+        b_f(col, k) = load_f32(weight_at(*b, weights, panel, k, col, y.dim(0).max() + 1));
+        accumulate(acc(col, row), group, a.width(),
+                   [&](const Expr &i) { return a_f(i, row) * b_f(col, i); });
         Expr v = acc(col, row);
         if (scaling == Scale::kColumn) {
             v = v * (*scale_column)(col);
@@ -79,26 +72,12 @@ public:
             v = v + load_f32((*residual)(col, row));
         }
         y(col, row) = store_as(type, v);
-        b->dim(weights == Layout::kNK ? 0 : 1).set_extent(a.width());
-        if (weights == Layout::kPacked) {
-            b->dim(0).set_bounds(0, panel);
-            b->dim(1).set_stride(panel);
-            b->dim(2).set_min(0);
-        }
+        constrain_weights(*b, weights, panel, a.width());
     }
 
 private:
-    // Reads are clamped to the columns of y, so that a schedule may round columns up.
-    Expr weight() {
-        switch (weights) {
-        case Layout::kKN: return (*b)(min(likely(col), y.dim(0).max()), k);
-        case Layout::kNK: return (*b)(k, min(col, y.dim(0).max()));
-        default: return (*b)(col % panel, k, col / panel);
-        }
-    }
-
     Var col{"col"}, row{"row"}, k{"k"};
-    Func b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Func a_f{"a_f"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

@@ -56,11 +56,11 @@ public:
     }
 };
 
-/** Panels of a packed weight: column in the panel, k, panel. */
-class PanelView : public BufferView<3> {
+/** Panels of a packed weight: row in its group (of one, in f32), column in the panel, k, panel. */
+class PanelView : public BufferView<4> {
 public:
     PanelView(const float *host, int panel, int k, int panels)
-        : BufferView<3>(host, dense(panel, 1), dense(k, panel), dense(panels, panel * k)) {
+        : BufferView<4>(host, dense(1, 1), dense(panel, 1), dense(k, panel), dense(panels, panel * k)) {
     }
 };
 

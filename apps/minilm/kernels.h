@@ -14,7 +14,7 @@ namespace minilm {
 /** All buffers are f32, dimensions from the innermost outwards. They return 0. */
 struct Kernels {
     using Linear = int (*)(halide_buffer_t *a /* k, m */,
-                           halide_buffer_t *b_packed /* panel, k, n / panel */,
+                           halide_buffer_t *b_packed /* 1, panel, k, n / panel */,
                            halide_buffer_t *bias /* n */, halide_buffer_t *y /* n, m */);
     using LinearResidual = int (*)(halide_buffer_t *a, halide_buffer_t *b_packed,
                                    halide_buffer_t *bias, halide_buffer_t *residual /* n, m */,

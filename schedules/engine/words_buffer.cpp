@@ -99,6 +99,14 @@ void dim(Call &c) {
     c.push_dimension(int(d));
 }
 
+// "f32" and so on, the names that target:lanes takes.
+void type(Call &c) {
+    const Type t = c.self.parameter.defined() ? c.self.parameter.type() : c.func().types()[0];
+    const std::string code = t.is_bfloat() ? "bf" : t.is_float() ? "f" : t.is_int() ? "i" : "u";
+    lua_pushstring(c.L, (code + std::to_string(t.bits())).c_str());
+    c.results = 1;
+}
+
 using Compare = Expr (*)(Expr, Expr);
 template<Compare F>
 void compare(Call &c) {
@@ -112,6 +120,8 @@ const std::vector<Word> kBufferWords = {
      "A dimension of an input or output buffer, 0 being the innermost. Constraints set on it are checked when the "
      "library is called, and let loops and addresses be constants.",
      "x.extent[0]", "a value to constrain", dim},
+    {"type", Handle::kFunc, "", "type:string", "The type of the elements: \"f32\", \"bf16\", \"u8\" and so on.",
+     "x", "\"f32\"", type},
     {"set_host_alignment", Handle::kFunc, "bytes:int", "self",
      "Promises the alignment of a buffer's memory. Checked at run time.", "load", "aligned load", set_host_alignment},
     {"set_min", Handle::kDimension, "min:expr", "self", "Promises where the dimension starts.", "x.min[0]", "min",

@@ -751,6 +751,16 @@ function Func:set_estimates(ranges) end
 ---@return Dimension dimension
 function Func:dim(index) end
 
+--- The type of the elements: "f32", "bf16", "u8" and so on.
+---
+---```text
+---x
+---  ->
+---"f32"
+---```
+---@return string type
+function Func:type() end
+
 --- Promises the alignment of a buffer's memory. Checked at run time.
 ---
 ---```text

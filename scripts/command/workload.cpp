@@ -80,6 +80,8 @@ Dims with_params(Dims dims, const Assignments &params) {
             dims.emplace(p.first, std::stol(p.second));
         }
     }
+    const auto type = params.find("type");
+    dims.emplace("group", type != params.end() && type->second == "bfloat16" ? 2 : 1);
     return dims;
 }
 

@@ -14,7 +14,8 @@ namespace halyard {
 void check_shape(const Op &op, const Dims &dims);
 
 /** With the numbers among the generator parameters, which are dimensions too, as the panel of a packed
- * matrix is. A dimension that is there stays. */
+ * matrix is, and with `group`, the rows of packed weights that lie together (generators/math/weights.h).
+ * A dimension that is there stays. */
 Dims with_params(Dims dims, const Assignments &params);
 
 /** Buffers of the extents that the registry gives, inputs filled with reproducible random values

@@ -32,15 +32,15 @@ double gelu(double x) {
 template<typename Epilogue>
 int gemm(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y,
          Epilogue epilogue) {
-    const int panel = b->dim[0].extent;
+    const int panel = b->dim[1].extent;
     std::vector<double> sums(static_cast<size_t>(panel));
     for (int m = first(y, 1); m < last(y, 1); m++) {
         for (int j = first(y, 0) / panel; j * panel < last(y, 0); j++) {
             std::fill(sums.begin(), sums.end(), 0.0);
             for (int k = first(a, 0); k < last(a, 0); k++) {
                 const double left = *at(a, k, m);
-                const float *right = at(b, first(b, 0), k, j);
-                const int stride = b->dim[0].stride;
+                const float *right = at(b, first(b, 0), first(b, 1), k, j);
+                const int stride = b->dim[1].stride;
                 for (int p = 0; p < panel; p++) {
                     sums[size_t(p)] += left * double(right[p * stride]);
                 }

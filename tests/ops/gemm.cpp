@@ -53,7 +53,7 @@ public:
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu"}},
                 {"add_residual", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "avx512"}}};
+                {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {
@@ -94,11 +94,14 @@ public:
             return;
         }
         HostBuffer &b = arguments.buffer("b_packed");
-        const std::vector<int> extents = b.extents();
+        const int group = b.extents()[0], panel = b.extents()[1];
+        const int columns = panel * b.extents()[3], rows = group * b.extents()[2];
         b.fill_random(seed + 17);
-        for (int64_t col = dims.at("n"); col < int64_t(extents[2]) * extents[0]; col++) {
-            for (int k = 0; k < extents[1]; k++) {
-                b.set({int(col % extents[0]), k, int(col / extents[0])}, kNaN);
+        for (int col = 0; col < columns; col++) {
+            for (int k = 0; k < rows; k++) {
+                if (col >= dims.at("n") || k >= dims.at("k")) {
+                    b.set({k % group, col % panel, k / group, col / panel}, kNaN);
+                }
             }
         }
     }
@@ -139,8 +142,8 @@ public:
 private:
     static double weight(const Problem &p, int k, int col) {
         if (p.has("b_packed")) {
-            const int panel = p["b_packed"].extents[0];
-            return p["b_packed"](col % panel, k, col / panel);
+            const int group = p["b_packed"].extents[0], panel = p["b_packed"].extents[1];
+            return p["b_packed"](k % group, col % panel, k / group, col / panel);
         }
         return p.has("b_nk") ? p["b_nk"](k, col) : p["b"](col, k);
     }
@@ -174,9 +177,9 @@ private:
             try {
                 HostBuffer &b = arguments.buffer(name);
                 const auto set = [&](int k, int col, double value) {
-                    if (b.extents().size() == 3) {
-                        const int panel = b.extents()[0];
-                        b.set({col % panel, k, col / panel}, value);
+                    if (b.extents().size() == 4) {
+                        const int group = b.extents()[0], panel = b.extents()[1];
+                        b.set({k % group, col % panel, k / group, col / panel}, value);
                     } else {
                         b.set(name == std::string("b") ? std::vector<int>{col, k} : std::vector<int>{k, col}, value);
                     }

@@ -14,7 +14,7 @@ namespace ops_test {
 /** The kernel of a build, from the cache where it is there. Throws what CompiledKernel::build does. */
 halyard::CompiledKernel build(const std::string &op, const Assignments &choices);
 
-/** "avx512,avx2" runs wherever avx2 does; a single level must be there. "" or why it cannot run. */
+/** "" or why a target of the tests cannot run: "avx512,avx2" and "avx2" need AVX2, "host" nothing. */
 std::string why_skipped(const std::string &target);
 
 /** How the buffers of a call lie in memory. */

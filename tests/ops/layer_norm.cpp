@@ -32,7 +32,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"set.statistics", {"two_pass", "one_pass"}},
-                {"target", {"avx512,avx2", "avx2", "avx512"}}};
+                {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {

@@ -26,7 +26,7 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},   {"type", {"float32", "float16", "bfloat16"}},
                 {"scaled", {"false", "true"}},   {"masked", {"false", "true"}},
-                {"causal", {"false", "true"}},   {"target", {"avx512,avx2", "avx2", "avx512"}}};
+                {"causal", {"false", "true"}},   {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments &build) const override {

@@ -1,0 +1,84 @@
+#ifndef HALYARD_MATH_WEIGHTS_H
+#define HALYARD_MATH_WEIGHTS_H
+
+/** \file
+ * The right-hand matrix of a product, b: k x n, in the layouts in which weights are kept.
+ */
+
+#include <map>
+#include <string>
+
+#include <Halide.h>
+
+namespace halyard {
+
+/** kn: as it is written, n innermost. nk: transposed, k innermost, as torch.nn.Linear stores it.
+ * packed: panels of `panel` columns, one after the other, each read from front to back;
+ * [group, panel, ceil(k / group), ceil(n / panel)], padded with anything at its ends. */
+enum class WeightLayout { kKN, kNK, kPacked };
+
+inline std::map<std::string, WeightLayout> weight_layouts() {
+    return {{"kn", WeightLayout::kKN}, {"nk", WeightLayout::kNK}, {"packed", WeightLayout::kPacked}};
+}
+
+/** Rows of b that lie together in a packed panel: 32 bits of them where an instruction multiplies and
+ * adds so many at once (bf16: AVX512-BF16 and AMX; 8 bits: VNNI and AMX), else 1. */
+inline int packed_group(const Halide::Type &type) {
+    return type.is_bfloat() ? 2 : type.bits() == 8 ? 4 : 1;
+}
+
+/** The name of the argument that holds b in a layout: b, b_nk or b_packed. */
+inline std::string weights_name(const std::string &b, WeightLayout layout) {
+    return b + (layout == WeightLayout::kKN ? "" : layout == WeightLayout::kNK ? "_nk" : "_packed");
+}
+
+inline int weights_rank(WeightLayout layout) {
+    return layout == WeightLayout::kPacked ? 4 : 2;
+}
+
+/** Element (k, col) of b. Columns from `columns` on are read as the last one, so that a schedule may
+ * round them up. */
+template<typename Buffer>
+Halide::Expr weight_at(Buffer &b, WeightLayout layout, int panel, const Halide::Expr &k, const Halide::Expr &col,
+                       const Halide::Expr &columns) {
+    using namespace Halide;
+    const int group = packed_group(b.type());
+    switch (layout) {
+    case WeightLayout::kKN: return b(min(likely(col), columns - 1), k);
+    case WeightLayout::kNK: return b(k, min(col, columns - 1));
+    default: return group == 1 ? b(0, col % panel, k, col / panel)
+                               : b(k % group, col % panel, k / group, col / panel);
+    }
+}
+
+/** What a call checks: b has as many rows as `k`, and packed panels are dense. */
+template<typename Buffer>
+void constrain_weights(Buffer &b, WeightLayout layout, int panel, const Halide::Expr &k) {
+    const int group = packed_group(b.type());
+    if (layout != WeightLayout::kPacked) {
+        b.dim(layout == WeightLayout::kNK ? 0 : 1).set_extent(k);
+        return;
+    }
+    b.dim(0).set_bounds(0, group);
+    b.dim(1).set_bounds(0, panel).set_stride(group);
+    b.dim(2).set_bounds(0, (k + group - 1) / group).set_stride(group * panel);
+    b.dim(3).set_min(0);
+}
+
+/** acc += product(k) over k in [0, extent): over the multiple of `group` in it, then, where group is
+ * not 1, over the rest in a second update with the loop "k_rest". A schedule that splits the loop "k"
+ * by the group needs no guard, and can make the inner loop one instruction by atomic():vectorize(). */
+template<typename Product>
+void accumulate(Halide::FuncRef acc, int group, const Halide::Expr &extent, Product product) {
+    using namespace Halide;
+    const RDom r(0, extent / group * group, "k");
+    acc += product(Expr(r));
+    if (group > 1) {
+        const RDom rest(0, extent % group, "k_rest");
+        acc += product(extent / group * group + rest);
+    }
+}
+
+}  // namespace halyard
+
+#endif
