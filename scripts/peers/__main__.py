@@ -1,0 +1,264 @@
+"""scripts/bench: the options, the workers, the table, the recorded ratios."""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from . import library, ratios, report
+from .entry import ENTRIES, FAMILIES, check
+
+FOLDER = os.path.join(library.BUILD, "bench")
+
+
+def options():
+    p = argparse.ArgumentParser(
+        prog="scripts/bench", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Halyard's libraries against torch, torch.compile, onnxruntime, oneDNN and OpenBLAS, interleaved in\n"
+                    "one run, beside what the machine can do.",
+        epilog="Exit code 1 if an op falls behind the ratio recorded for it on this machine by more than noise, or if a\n"
+               "peer computes other numbers than Halyard. A peer that is not installed is a note (scripts/setup --peers).\n"
+               "ratio: the best peer's least time over ours, and the quartiles over parts of the run; above 1 we are faster.\n\n"
+               "examples:\n  scripts/bench --family norms --threads 1\n  scripts/bench gemm --types f32,bf16 --json gemm.json\n"
+               "  scripts/bench softmax --shape rows=100,cols=1000 --no-peers\n  scripts/bench --record")
+    lists = lambda text: [t for t in text.split(",") if t]
+    p.add_argument("ops", nargs="*", help="ops of the registry [all]")
+    p.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these; may be repeated")
+    p.add_argument("--label", default="", help="only variants whose label has this text")
+    p.add_argument("--threads", type=lists, default=["1", "2"], help="counts, as 1,2 [1,2]")
+    p.add_argument("--types", type=lists, default=[], help="f32,f16,bf16,int8 [all]")
+    p.add_argument("--shape", action="append", default=[], help="only this size, as rows=64,cols=4096; may be repeated")
+    p.add_argument("--schedule", action="append", default=[], help="this one instead of the entry's; may be repeated")
+    p.add_argument("--seconds", type=float, default=0.5, help="for each contestant and row, about [0.5]")
+    p.add_argument("--peers", type=lists, default=[], help="torch,torch.compile,onnxruntime,oneDNN,OpenBLAS [all]")
+    p.add_argument("--no-peers", action="store_true", help="ours alone, against the roof; needs nothing but Python")
+    p.add_argument("--resume", action="store_true", help="keep the rows of an interrupted run")
+    p.add_argument("--record", action="store_true", help="write the ratios to --ratios instead of comparing with it")
+    p.add_argument("--ratios", default=ratios.FILE, metavar="FILE", help="the recorded ratios [scripts/peers/ratios.json]")
+    p.add_argument("--json", metavar="FILE", help="the records")
+    p.add_argument("--markdown", metavar="FILE", help="the table for a page")
+    p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
+    p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
+    p.add_argument("--list", action="store_true", help="the rows, and whether every op of the registry has one")
+    p.add_argument("--verbose", action="store_true", help="also what the peers print")
+    return p.parse_args()
+
+
+class Run:
+    def __init__(self, o):
+        self.o, self.records, self.failures, self.notes = o, [], [], []
+        self.done = {}  # (threads, number) -> records
+        self.machine = None
+        self.fatal = None
+        # What a run has measured so far, under what it was asked.
+        name = hashlib.sha256(json.dumps(self.question()).encode()).hexdigest()[:12]
+        self.file = os.path.join(FOLDER, f"rows-{name}.jsonl")
+
+    def task(self, threads):
+        o = self.o
+        return {"threads": threads, "ops": o.ops, "families": o.family, "label": o.label, "types": o.types,
+                "shape": o.shape, "schedule": o.schedule, "seconds": o.seconds, "peers": o.peers,
+                "lock": o.lock, "verbose": o.verbose,
+                "done": [n for t, n in self.done if t == threads]}
+
+    def question(self):
+        """By which an interrupted run is recognised."""
+        o = self.o
+        return {"ops": o.ops, "families": o.family, "label": o.label, "types": o.types, "shape": o.shape,
+                "schedule": o.schedule, "threads": o.threads, "peers": o.peers, "no_peers": o.no_peers}
+
+    def resume(self):
+        """Takes what an earlier run with the same options measured."""
+        os.makedirs(FOLDER, exist_ok=True)
+        if self.o.resume and os.path.exists(self.file):
+            with open(self.file) as f:
+                for line in f:
+                    if line.endswith("\n"):  # the last one may have been cut off
+                        rows = json.loads(line)
+                        self.done[rows["threads"], rows["number"]] = rows["records"]
+                        self.records += rows["records"]
+        else:
+            open(self.file, "w").close()
+
+    def keep(self, threads, number, records):
+        self.done[threads, number] = records
+        self.records += records
+        with open(self.file, "a") as f:
+            f.write(json.dumps({"threads": threads, "number": number, "records": records}) + "\n")
+
+    def note(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def worker(self, threads):
+        """One worker from start to end; True if it ended before its rows did."""
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads),
+                   # Large buffers are kept rather than returned to the system and faulted in at every call.
+                   MALLOC_MMAP_MAX_="0", MALLOC_TRIM_THRESHOLD_="17179869184", MALLOC_TOP_PAD_="67108864",
+                   TORCHINDUCTOR_COMPILE_THREADS="1",
+                   TORCHINDUCTOR_CACHE_DIR=os.path.join(library.BUILD, "bench", "inductor"))
+        if threads == 1:
+            env["OMP_WAIT_POLICY"] = "passive"
+        if self.o.no_peers:
+            env["HALYARD_NO_PEERS"] = "1"
+        process = subprocess.Popen([sys.executable, "-m", "peers.worker"], env=env, text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        number, records, row, ended = None, [], "", False
+        try:
+            process.stdin.write(json.dumps(self.task(threads)))
+            process.stdin.close()
+            for line in process.stdout:
+                answer = json.loads(line)
+                if "machine" in answer:
+                    self.machine = answer
+                elif "fatal" in answer:
+                    self.fatal = answer["fatal"]
+                elif "begin" in answer:
+                    number, records, row = answer["begin"], [], answer["row"]
+                elif "record" in answer:
+                    records.append(self.again(answer["record"]))
+                    self.print(records[-1])
+                elif "failed" in answer:
+                    self.failures.append(f"{row}: {answer['message']}")
+                    self.note(f"FAILED: {self.failures[-1]}")
+                elif "end" in answer:
+                    self.keep(threads, number, records)
+                    number = None
+            process.wait()
+        finally:
+            if process.poll() is None:
+                process.kill()
+        if process.returncode and number is not None:
+            self.failures.append(f"{row}: the process ended with code {process.returncode}")
+            self.note(f"FAILED: {self.failures[-1]}")
+            self.keep(threads, number, records)
+            return True
+        if process.returncode and not self.fatal:
+            self.fatal = f"the worker ended with code {process.returncode}; --verbose shows what it said"
+        return False
+
+    def again(self, record):
+        return record
+
+    def print(self, r):
+        self.note("  ".join(report.cells(r)))
+        for text in r["notes"]:
+            if text.startswith("WRONG") or self.o.verbose:
+                self.note(f"    {text}")
+
+    def run(self):
+        self.resume()
+        for threads in map(int, self.o.threads):
+            while self.worker(threads):
+                pass
+            if self.fatal:
+                sys.exit(f"error: {self.fatal}")
+
+
+def confirm(o, row):
+    """Measures one row again, longer and with new buffers: its record."""
+    again = argparse.Namespace(**vars(o))
+    again.ops, again.shape, again.types, again.threads = [row["op"]], [row["shape"]], [row["type"]], [str(row["threads"])]
+    again.seconds, again.resume, again.label = 2 * o.seconds, False, row["label"]
+    run = Run(again)
+    run.keep = lambda threads, number, records: (run.done.update({(threads, number): records}),
+                                                 run.records.extend(records))
+    while run.worker(row["threads"]):
+        pass
+    return next((r for r in run.records if r["key"] == row["key"]), row)
+
+
+def fallen_behind(o, records):
+    """A sentence for each row that is behind its recorded ratio, also when measured twice more."""
+    all_ = ratios.read(o.ratios)
+    sentences = []
+    for r in records:
+        recorded = all_.get(r["machine"], {})
+        for _ in range(2):
+            if ratios.behind(recorded, r):
+                r = confirm(o, r)
+        sentence = ratios.behind(recorded, r)
+        if sentence:
+            sentences.append(sentence)
+    return sentences
+
+
+def main():
+    o = options()
+    if o.no_peers:
+        os.environ["HALYARD_NO_PEERS"] = "1"
+    os.environ["HALYARD_NO_PEERS"] = os.environ.get("HALYARD_NO_PEERS", "")
+    names = {op["op"] for op in library.registry()}
+    unknown = [n for n in o.ops if n not in names]
+    if unknown:
+        sys.exit(f"error: no such op: {', '.join(unknown)}; the registry has {', '.join(sorted(names))}")
+    if o.list:
+        return listing()
+    run = Run(o)
+    try:
+        run.run()
+    except KeyboardInterrupt:
+        run.note("interrupted; --resume goes on from here")
+        print(report.table(run.records))
+        return 128 + signal.SIGINT
+    if not run.records and not run.failures:
+        sys.exit("error: no row of the table fits these options; scripts/bench --list shows them")
+    return finish(o, run)
+
+
+def listing():
+    from . import ops  # noqa: F401
+    from .entry import rows
+    for e, shape, kind in rows(ENTRIES):
+        print(f"{e.family:<20}{e.name:<32}{shape:<60}{kind}")
+    wrong = check(library.registry())
+    for sentence in wrong:
+        print(f"error: {sentence}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def finish(o, run):
+    records = run.records
+    print(report.table(records))
+    peers = report.behind(records)
+    if peers:
+        print("\nA peer is faster in:")
+        for r in peers:
+            print(f"  {r['key']}: {r['ratio']:.2f} of {r['peer']}, {100 * r['roof_fraction']:.0f}% of the roof")
+    notes = sorted({n for r in records for n in r["notes"] if not n.startswith("WRONG")})
+    if notes:
+        print("\nNotes:\n" + "\n".join(f"  {n}" for n in notes))
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(records, f, indent=1)
+            f.write("\n")
+    if o.markdown:
+        with open(o.markdown, "w") as f:
+            f.write(report.markdown(records))
+    if o.pictures:
+        draw(o, records)
+    bad = [f"{r['key']}: {n}" for r in records for n in r["notes"] if n.startswith("WRONG")]
+    bad += [f"{f}" for f in run.failures]
+    if o.record:
+        ratios.store(o.ratios, records)
+        run.note(f"recorded {len(records)} rows in {o.ratios}")
+    else:
+        bad += [f"BEHIND: {s}" for s in fallen_behind(o, records)]
+    for sentence in bad:
+        print(f"error: {sentence}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+def draw(o, records):
+    try:
+        from . import pictures
+        for file in pictures.draw(records, o.pictures):
+            print(file, file=sys.stderr)
+    except ImportError:
+        print("note: no pictures, matplotlib is not installed: scripts/setup --peers", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Halyard's side: kernels, their arguments and their times, through build/lib/libhalyard_peers.so."""
+
+import ctypes
+import json
+import os
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("HALYARD_ROOT", os.path.join(ROOT, "build"))
+
+
+class Failure(Exception):
+    """What a user reads: the message of the library."""
+
+
+def _load():
+    native = ctypes.CDLL(os.path.join(BUILD, "lib", "libhalyard_peers.so"))
+    p, s, i, d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_double
+    for name, result, arguments in (
+            ("error", s, []), ("registry", s, []), ("machine", s, [i, i]), ("multiply_peak", d, [s, i]),
+            ("kernel", p, [s]), ("describe_kernel", s, [p]), ("free_kernel", None, [p]), ("set_threads", None, [p, i]),
+            ("flops", d, [s, s]), ("arguments", p, [p, s, s, ctypes.c_uint64]), ("free_arguments", None, [p]),
+            ("describe_arguments", s, [p, p]), ("time", d, [p, ctypes.POINTER(p), i, i, i])):
+        f = getattr(native, "peers_" + name)
+        f.restype, f.argtypes = result, arguments
+    return native
+
+
+_native = None
+
+
+def _call(name, *arguments):
+    global _native
+    _native = _native or _load()
+    result = getattr(_native, "peers_" + name)(*arguments)
+    if result is None or isinstance(result, float) and result < 0:
+        raise Failure(_native.peers_error().decode())
+    return result
+
+
+def registry():
+    return json.loads(_call("registry"))
+
+
+def machine(threads):
+    return json.loads(_call("machine", threads, 0))
+
+
+def multiply_peak(kind, threads):
+    return _call("multiply_peak", kind.encode(), threads)
+
+
+def flops(op, shape):
+    return _call("flops", op.encode(), shape.encode())
+
+
+class Kernel:
+    def __init__(self, op, schedule, params, settings=None):
+        self.op = op
+        text = lambda d: {k: str(v) for k, v in (d or {}).items()}
+        self.handle = _call("kernel", json.dumps({"op": op, "schedule": schedule or "", "params": text(params),
+                                                  "set": text(settings)}).encode())
+        about = json.loads(_call("describe_kernel", self.handle))
+        self.schedule, self.target, self.params, self.type = (about[k] for k in ("schedule", "target", "params", "type"))
+
+    def set_threads(self, threads):
+        _native.peers_set_threads(self.handle, threads)
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            _native.peers_free_kernel(self.handle)
+
+
+class Arguments:
+    """One set of buffers and scalars; `items` has a record for each."""
+
+    def __init__(self, kernel, shape, seed=1):
+        self.kernel = kernel
+        self.handle = _call("arguments", kernel.handle, kernel.op.encode(), shape.encode(), seed)
+        self.items = json.loads(_call("describe_arguments", kernel.handle, self.handle))
+
+    @property
+    def bytes(self):
+        return sum(a.get("bytes", 0) for a in self.items)
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            _native.peers_free_arguments(self.handle)
+
+
+def time_calls(kernel, sets, first, calls):
+    handles = (ctypes.c_void_p * len(sets))(*[s.handle for s in sets])
+    return _call("time", kernel.handle, handles, len(sets), first % len(sets), calls)

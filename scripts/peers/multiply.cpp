@@ -1,0 +1,195 @@
+#include "multiply.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "cpu.h"
+
+namespace halyard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Multiply = double (*)(int64_t rounds);  // returns operations
+
+#if defined(__x86_64__)
+
+constexpr int kSums = 12;  // hides the latency of two ports
+
+__attribute__((target("avx512f,avx512bf16"))) double bf16_vectors(int64_t rounds) {
+    __m512 sum[kSums];
+    for (auto &s : sum) {
+        s = _mm512_set1_ps(1e-3f);
+    }
+    __m512bh a = (__m512bh)_mm512_set1_epi32(0x3c003c00), b = a;
+    for (int64_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < kSums; i++) {
+            sum[i] = _mm512_dpbf16_ps(sum[i], a, b);
+        }
+        asm volatile("" : "+v"(a), "+v"(b));
+    }
+    for (int i = 1; i < kSums; i++) {
+        sum[0] = _mm512_add_ps(sum[0], sum[i]);
+    }
+    volatile float sink = _mm512_cvtss_f32(sum[0]);
+    (void)sink;
+    return 2.0 * 32 * kSums * double(rounds);
+}
+
+__attribute__((target("avx512f,avx512vnni"))) double int8_vectors(int64_t rounds) {
+    __m512i sum[kSums];
+    for (auto &s : sum) {
+        s = _mm512_set1_epi32(1);
+    }
+    __m512i a = _mm512_set1_epi8(1), b = a;
+    for (int64_t r = 0; r < rounds; r++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < kSums; i++) {
+            sum[i] = _mm512_dpbusd_epi32(sum[i], a, b);
+        }
+        asm volatile("" : "+v"(a), "+v"(b));
+    }
+    for (int i = 1; i < kSums; i++) {
+        sum[0] = _mm512_add_epi32(sum[0], sum[i]);
+    }
+    volatile int sink = _mm512_cvtsi512_si32(sum[0]);
+    (void)sink;
+    return 2.0 * 64 * kSums * double(rounds);
+}
+
+// The kernel lends the tile registers only to a process that asks.
+bool tiles_allowed() {
+    constexpr int kRequestPermission = 0x1023, kTileData = 18;
+    static const bool allowed = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return allowed;
+}
+
+struct TileConfig {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// Four accumulators, two tiles of each operand: the form that a matrix product has.
+__attribute__((target("amx-tile,amx-bf16"))) double bf16_tiles(int64_t rounds) {
+    const TileConfig config;
+    _tile_loadconfig(&config);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
+    for (int64_t r = 0; r < rounds; r++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+    return 4 * 2.0 * 16 * 16 * 32 * double(rounds);
+}
+
+__attribute__((target("amx-tile,amx-int8"))) double int8_tiles(int64_t rounds) {
+    const TileConfig config;
+    _tile_loadconfig(&config);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_zero(4);
+    _tile_zero(5);
+    _tile_zero(6);
+    _tile_zero(7);
+    for (int64_t r = 0; r < rounds; r++) {
+        _tile_dpbusd(0, 4, 6);
+        _tile_dpbusd(1, 4, 7);
+        _tile_dpbusd(2, 5, 6);
+        _tile_dpbusd(3, 5, 7);
+    }
+    _tile_release();
+    return 4 * 2.0 * 16 * 16 * 64 * double(rounds);
+}
+
+std::vector<Multiply> multipliers(const std::string &type) {
+    const auto has = [](const char *flag) { return cpu().flags.count(flag) > 0; };
+    std::vector<Multiply> all;
+    if (type == "bf16") {
+        if (has("avx512_bf16")) {
+            all.push_back(bf16_vectors);
+        }
+        if (has("amx_bf16") && tiles_allowed()) {
+            all.push_back(bf16_tiles);
+        }
+    } else if (type == "int8") {
+        if (has("avx512_vnni")) {
+            all.push_back(int8_vectors);
+        }
+        if (has("amx_int8") && tiles_allowed()) {
+            all.push_back(int8_tiles);
+        }
+    }
+    return all;
+}
+
+#else
+
+std::vector<Multiply> multipliers(const std::string &) {
+    return {};
+}
+
+#endif
+
+// The seconds from the first start to the last end.
+double operations_per_second(Multiply multiply, int threads, int64_t rounds) {
+    std::atomic<int> waiting{threads};
+    std::vector<Clock::time_point> begin(threads), end(threads);
+    std::vector<double> done(threads);
+    std::vector<std::thread> pool;
+    for (int t = 0; t < threads; t++) {
+        pool.emplace_back([&, t] {
+            for (waiting--; waiting > 0;) {
+            }
+            begin[t] = Clock::now();
+            done[t] = multiply(rounds);
+            end[t] = Clock::now();
+        });
+    }
+    for (auto &thread : pool) {
+        thread.join();
+    }
+    const double seconds = std::chrono::duration<double>(*std::max_element(end.begin(), end.end()) -
+                                                         *std::min_element(begin.begin(), begin.end())).count();
+    double all = 0;
+    for (double d : done) {
+        all += d;
+    }
+    return all / seconds;
+}
+
+}  // namespace
+
+double multiply_peak(const std::string &type, int threads) {
+    double best = 0;
+    for (const Multiply multiply : multipliers(type)) {
+        for (int repeat = 0; repeat < 100; repeat++) {  // some run undisturbed
+            best = std::max(best, operations_per_second(multiply, threads, 20'000));
+        }
+    }
+    return best;
+}
+
+}  // namespace halyard

@@ -1,0 +1,98 @@
+"""Times rows with one number of threads, in a process of its own: torch's compiled code and OpenMP
+keep the number that they started with, and a peer that crashes takes only its row with it.
+
+Writes a line of JSON for each row begun and each record made.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import sys
+import types
+
+from . import contest, library
+from .entry import rows
+
+
+@contextlib.contextmanager
+def locked(path):
+    with open(path, "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+class Lock:
+    """Held while a row is timed, so that others who time on this machine wait; does nothing without a file."""
+
+    def __init__(self, path):
+        self.path, self.held = path, None
+
+    def __enter__(self):
+        if self.path:
+            self.held = locked(self.path)
+            self.held.__enter__()
+
+    def __exit__(self, *error):
+        if self.held:
+            self.held.__exit__(*error)
+            self.held = None
+
+
+def main():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    task = json.load(sys.stdin)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print must not get between the answers
+    if not task["verbose"]:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+    def say(**record):
+        answers.write(json.dumps(record) + "\n")
+        answers.flush()
+
+    try:
+        from . import ops  # noqa: F401
+        machine = contest.Machine(task["threads"])
+        say(machine=machine.name, copy=machine.about["copy"], flops=machine.about["flops"])
+        options = types.SimpleNamespace(lock=Lock(task["lock"]), seconds=task["seconds"], peers=task["peers"],
+                                        schedule=task["schedule"])
+        for number, (entry, shape, kind) in enumerate(selected(task)):
+            if number in task["done"]:
+                continue
+            say(begin=number, row=f"{entry.name} {shape} {kind} {machine.threads}t")
+            try:
+                for record in contest.Contest(entry, shape, kind, machine, options).run():
+                    say(record=record)
+            except library.Failure as failure:
+                say(failed=number, message=str(failure))
+            say(end=number)
+    except library.Failure as failure:
+        say(fatal=str(failure))
+
+
+def selected(task):
+    """The rows that the options ask for."""
+    for entry, shape, kind in rows(task_entries(task), task["types"]):
+        if not task["shape"] or shape in task["shape"]:
+            yield entry, shape, kind
+
+
+def task_entries(task):
+    import dataclasses
+    from .entry import ENTRIES, dims_of
+    chosen = []
+    for e in ENTRIES:
+        if (not task["ops"] or e.op in task["ops"]) and (not task["families"] or e.family in task["families"]) and (
+                not task["label"] or task["label"] in e.label):
+            # A size that the table does not have takes every type of the entry.
+            own = [s if isinstance(s, str) else s[0] for s in e.shapes]
+            more = [s for s in task["shape"] if s not in own and e.op in task["ops"]
+                    and set(dims_of(s)) == set(dims_of(own[0]))]
+            chosen.append(dataclasses.replace(e, shapes=[*e.shapes, *more]))
+    return chosen
+
+
+if __name__ == "__main__":
+    main()
