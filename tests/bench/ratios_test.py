@@ -59,10 +59,15 @@ class Measure(unittest.TestCase):
         self.assertGreaterEqual(max(n for _, n in fast.starts) * 1e-5, 0.9 * measure.SAMPLE_SECONDS)
         self.assertEqual({f for f, _ in fast.starts}, {0})
 
+    def test_slow_contestants_have_few_samples(self):
+        times = measure.measure([Fake("a", 1.0), Fake("b", 2.0)], 1, 0.1)
+        self.assertEqual(len(times["a"].samples), measure.SLOW_ROUNDS)
+        self.assertEqual(times["b"].repeats(), [2.0] * measure.SLOW_ROUNDS)
+
     def test_cold_calls_go_on_where_the_last_ended(self):
         fake = Fake("fake", 1e-3)
         measure.measure([fake], 5, 0.05)
-        timed = fake.starts[4:]  # after warming up
+        timed = fake.starts[5:]  # after warming up
         for (first, calls), (after, _) in zip(timed, timed[1:]):
             self.assertEqual(first + calls, after)
 
