@@ -3,6 +3,7 @@
 
 #include <Halide.h>
 
+#include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
 
@@ -53,11 +54,10 @@ public:
         row_max(row) = ninf;
         row_max(row) = max(row_max(row), logits(r, row));
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
-        const Expr top = select(strict_float(row_max(row) == ninf), 0.0f, row_max(row));
+        const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
         weight(col, row) = exp_f32(logits(col, row) - top);
         row_sum(row) += weight(r, row);
-        // Strict, as a NaN is equal to all otherwise.
-        inv_sum(row) = select(strict_float(row_sum(row) == 0.0f), 0.0f, 1.0f / row_sum(row));
+        inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
         y(col, row) = store_as(type, weight(col, row) * inv_sum(row));
     }
 

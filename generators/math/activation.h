@@ -7,6 +7,7 @@
 
 #include <Halide.h>
 
+#include "math/compare.h"
 #include "math/exp.h"
 
 namespace halyard {
@@ -48,17 +49,18 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x) {
     switch (a) {
     case Activation::kRelu:
         // Not max(x, 0): a NaN has to stay one.
-        return select(strict_float(x < 0.0f), 0.0f, x);
+        return select(has_minus_f32(x), 0.0f, x);
     case Activation::kGeluTanh: {
         // 0.5 x (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3); Hendrycks and Gimpel 2016.
         const Expr u2 = 1.5957691216f * (x + 0.044715f * x * x * x);
-        return select(strict_float(x < -10.0f), 0.0f, x * sigmoid(u2));
+        // Clamped below, as -infinity * 0 would be NaN; a NaN comes back in with the sigmoid.
+        return max(x, -10.0f) * sigmoid(u2);
     }
     case Activation::kGeluErf:
         // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x.
-        return select(strict_float(x < -5.5f), 0.0f, 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)));
+        return select(is_below_f32(x, -5.5f), 0.0f, 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)));
     case Activation::kSilu:
-        return select(strict_float(x < -87.0f), 0.0f, x * sigmoid(x));
+        return max(x, -87.0f) * sigmoid(x);  // as gelu_tanh
     default:
         return x;
     }

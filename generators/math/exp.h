@@ -7,30 +7,37 @@
 
 #include <Halide.h>
 
+#include "math/compare.h"
+
 namespace halyard {
 
-/** e^x for all f32 x. Relative error below 2 epsilon + |x| epsilon (the second part is what the
- * rounding of x alone brings); 0 below -87.3, infinity above 88.7, NaN stays.
+/** e^x for all f32 x. Relative error below 1 epsilon + |x| / 40 epsilon, with |x| / 2 for |x| / 40 where the
+ * target has no FMA; 0 below -86.98, infinity above 88.73, NaN stays.
  *
- * x log2(e) is cut into an integer n and f in [-1/2, 1/2]; 2^f is a minimax polynomial of degree 6
- * (error 2e-9); 2^n goes into the exponent. Halide's own exp rounds with a call that LLVM splits
- * into halves for 512-bit vectors; adding a large constant rounds in one addition of any width, and
- * is strict so that it is not simplified away. Multiplying by 2^n instead of adding n to the bits
- * keeps a NaN a NaN. */
+ * x is cut into n ln(2), for an integer n, and f in [-ln(2)/2, ln(2)/2]. 2 e^f is a minimax polynomial of
+ * degree 6 (error 3e-9); 2^(n-1) is made of bits. The polynomial has the factor 2, so that n may be 128.
+ *
+ * Halide's own exp rounds with a call that LLVM splits into halves for 512-bit vectors. A conversion to
+ * integer truncates in one instruction of any width, which rounds where what comes in is above 0. The
+ * usual magic constant (t + 1.5 * 2^23 - 1.5 * 2^23) rounds too, but only under strict_float, and one
+ * strict_float keeps all sums of the pipeline in order; LLVM does not see through the conversions
+ * here. The ends are clamped as integers, which is defined for NaN; the factor becomes 0 or infinity
+ * by itself there. */
 inline Halide::Expr exp_f32(const Halide::Expr &x) {
     using namespace Halide;
-    const float kShift = 12582912.0f;  // 1.5 * 2^23: its last mantissa bits hold the integer
-    const float kLowest = -87.3f, kHighest = 88.7f;
-    const Expr t = x * 1.44269504f;
-    const Expr shifted = strict_float(t + kShift);
-    const Expr f = t - strict_float(shifted - kShift);
-    Expr p = 1.534581243e-4f;
-    for (float c : {1.339993090e-3f, 9.618489072e-3f, 5.550328643e-2f, 2.402264625e-1f, 6.931471825e-1f, 1.0f}) {
-        p = p * f + c;
+    const float kLowest = -87.5f, kHighest = 89.2f;  // factors 0 and infinity
+    const int kBias = 126;                           // of the exponent, less one
+    // Unsigned, numbers with a minus are the largest; signed, those without.
+    const Expr below_top = min(f32_bits(x), f32_bits(kHighest));
+    const Expr ends = min(reinterpret<uint32_t>(below_top), Expr(static_cast<uint32_t>(f32_bits(kLowest))));
+    const Expr clamped = reinterpret<float>(ends);
+    const Expr n = cast<int32_t>(clamped * 1.44269504f + (kBias + 0.5f));
+    const Expr f = clamped - cast<float>(n - kBias) * 0.693147181f;
+    Expr p = 2 * 1.381461159e-3f;
+    for (float c : {8.368710055e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f, 1.0f, 1.0f}) {
+        p = p * f + 2 * c;
     }
-    const Expr scale = reinterpret<float>((reinterpret<int32_t>(shifted) << 23) + 0x3f800000);
-    return select(strict_float(x < kLowest), 0.0f, strict_float(x > kHighest),
-                  Internal::make_const(Float(32), std::numeric_limits<double>::infinity()), p * scale);
+    return select(is_nan_f32(x), x, p * reinterpret<float>(n << 23));
 }
 
 }  // namespace halyard

@@ -1,0 +1,57 @@
+#ifndef HALYARD_MATH_QUANTIZE_H
+#define HALYARD_MATH_QUANTIZE_H
+
+/** \file
+ * Outputs of 8 bits: q = clamp(round(v / scale) + zero_point), as ONNX's QuantizeLinear has it.
+ */
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include <Halide.h>
+
+#include "math/compare.h"
+
+namespace halyard {
+
+/** What an op stores: its storage type, or 8 bits. */
+enum class OutputType { kSame, kU8, kS8 };
+
+inline std::map<std::string, OutputType> output_types() {
+    return {{"same", OutputType::kSame}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
+}
+
+inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
+    switch (output) {
+    case OutputType::kU8: return Halide::UInt(8);
+    case OutputType::kS8: return Halide::Int(8);
+    default: return type;
+    }
+}
+
+/** v as int32 in [low, high] after adding zero_point: v is rounded to nearest, ties to even, and what
+ * lies outside is clamped, infinities too. A NaN gives zero_point, which stands for 0.
+ *
+ * |v| is clamped to 2^21 first, so that adding 1.5 * 2^23 rounds to an integer that stands in the last
+ * bits. It is taken from there as an integer, so nothing is left that fast-math could simplify, and
+ * no strict_float is needed. zero_point is of the size of 8 bits. */
+inline Halide::Expr round_clamped(const Halide::Expr &v, const Halide::Expr &zero_point, int low, int high) {
+    using namespace Halide;
+    const float kShift = 12582912.0f;
+    const Expr bounded = clamp(select(is_nan_f32(v), 0.0f, v), -2097152.0f, 2097152.0f);
+    const Expr rounded = f32_bits(bounded + kShift) - f32_bits(kShift);
+    return clamp(rounded + zero_point, low, high);
+}
+
+/** `inv_scale` is 1 / scale; `zero_point` an int32. */
+inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale,
+                             const Halide::Expr &zero_point) {
+    using namespace Halide;
+    return output == OutputType::kU8 ? cast<uint8_t>(round_clamped(v * inv_scale, zero_point, 0, 255))
+                                     : cast<int8_t>(round_clamped(v * inv_scale, zero_point, -128, 127));
+}
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,132 @@
+// What the headers of generators/math promise, at points over all of f32.
+
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "math/activation.h"
+#include "math/compare.h"
+#include "math/exp.h"
+#include "math/quantize.h"
+#include "support.h"
+
+namespace {
+
+using namespace halyard;
+using namespace math_test;
+
+constexpr double kEpsilon = 0x1p-23;
+
+// Every f32 within `reach` of a point where something changes.
+std::vector<float> around(const std::vector<float> &points, int reach = 50) {
+    std::vector<float> all;
+    for (float p : points) {
+        float below = p, above = p;
+        all.push_back(p);
+        for (int i = 0; i < reach; i++) {
+            all.push_back(below = std::nextafter(below, -INFINITY));
+            all.push_back(above = std::nextafter(above, INFINITY));
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("exp: relative error, both ends, NaN") {
+    const auto x = samples(4099, around({-87.5f, -87.33f, -87.0f, 88.37f, 88.722839f, 88.73f, 89.2f, -0.34657f, 0.34657f}));
+    for (const auto &target : targets()) {
+        INFO(target.to_string());
+        const double growth = target.has_feature(Halide::Target::FMA) ? 1 / 40.0 : 1 / 2.0;
+        const auto y = evaluate<float>([](const auto &v) { return exp_f32(v); }, x, target);
+        double worst = 0;  // of the bound
+        size_t wrong = 0;
+        for (size_t i = 0; i < x.size(); i++) {
+            const double exact = std::exp(double(x[i]));
+            if (std::isnan(x[i])) {
+                wrong += !std::isnan(y[i]);
+            } else if (x[i] < -87.5f) {
+                wrong += y[i] != 0;
+            } else if (x[i] > 88.73f) {
+                wrong += !std::isinf(y[i]);
+            } else if (x[i] >= -86.98f && x[i] <= 88.72f) {
+                const double bound = (1 + std::fabs(double(x[i])) * growth) * kEpsilon * exact;
+                worst = std::max(worst, std::fabs(y[i] - exact) / bound);
+            } else {  // the step to 0 or to infinity
+                wrong += !(y[i] >= 0 && y[i] <= 2e-38) && !(y[i] > 3.39e38);
+            }
+        }
+        CHECK(wrong == 0);
+        CHECK(worst < 1);
+        CHECK(worst > 0.4);  // the bound is not a wide one
+    }
+}
+
+TEST_CASE("comparisons hold for NaN and infinity") {
+    const auto x = samples(65537 * 3, around({0.0f, -5.5f}, 3));
+    for (const auto &target : targets()) {
+        INFO(target.to_string());
+        const auto codes = evaluate<uint8_t>(
+            [](const auto &v) {
+                return Halide::cast<uint8_t>(
+                    Halide::select(is_nan_f32(v), 1, 0) + Halide::select(is_zero_f32(v), 2, 0) +
+                    Halide::select(is_minus_infinity_f32(v), 4, 0) + Halide::select(is_below_f32(v, -5.5f), 8, 0) +
+                    Halide::select(has_minus_f32(v), 16, 0));
+            },
+            x, target);
+        size_t wrong = 0;
+        for (size_t i = 0; i < x.size(); i++) {
+            const bool nan = std::isnan(x[i]);
+            const int want = (nan ? 1 : 0) + (x[i] == 0 ? 2 : 0) + (x[i] == -INFINITY || (nan && std::signbit(x[i])) ? 4 : 0) + (x[i] < -5.5f ? 8 : 0) +
+                             (!nan && std::signbit(x[i]) ? 16 : 0);
+            wrong += codes[i] != want;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("activations keep NaN and have their limits") {
+    const std::vector<float> x = samples(65537, around({0.0f, -5.5f, -10.0f, -87.0f}, 3));
+    for (const auto &target : targets()) {
+        for (const auto &a : activations()) {
+            INFO(target.to_string() << " " << a.first);
+            const auto y = evaluate<float>([&](const auto &v) { return activate(a.second, v); }, x, target);
+            size_t wrong = 0;
+            for (size_t i = 0; i < x.size(); i++) {
+                if (std::isnan(x[i])) {
+                    wrong += !std::isnan(y[i]);
+                } else if (a.second == Activation::kNone || x[i] > 100) {
+                    wrong += y[i] != x[i];
+                } else if (x[i] < -100 || x[i] == 0) {
+                    wrong += y[i] != 0;
+                }
+            }
+            CHECK(wrong == 0);
+        }
+    }
+}
+
+TEST_CASE("quantize: ties to even, clamped, NaN is the zero point") {
+    std::vector<float> halves;
+    for (int i = -600; i <= 600; i++) {
+        halves.push_back(0.5f * float(i));
+    }
+    const auto x = samples(65537, around(halves, 2));
+    for (const auto &target : targets()) {
+        for (int zero_point : {0, 3, -128, 127, 255}) {
+            for (OutputType type : {OutputType::kU8, OutputType::kS8}) {
+                INFO(target.to_string() << " zero point " << zero_point);
+                const int low = type == OutputType::kU8 ? 0 : -128, high = low + 255;
+                const auto y = evaluate<int32_t>(
+                    [&](const auto &v) { return Halide::cast<int32_t>(quantize(type, v, 1.0f, zero_point)); }, x, target);
+                size_t wrong = 0;
+                for (size_t i = 0; i < x.size(); i++) {
+                    const double v = std::isnan(x[i]) ? 0 : std::nearbyint(double(x[i]));
+                    wrong += y[i] != std::clamp(v + zero_point, double(low), double(high));
+                }
+                CHECK(wrong == 0);
+            }
+        }
+    }
+}
