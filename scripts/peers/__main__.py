@@ -211,7 +211,7 @@ def main():
 def listing():
     from . import ops  # noqa: F401
     from .entry import rows
-    for e, shape, kind in rows(ENTRIES):
+    for e, shape, kind in rows(ENTRIES, known={o["op"] for o in library.registry()}):
         print(f"{e.family:<20}{e.name:<32}{shape:<60}{kind}")
     wrong = check(library.registry())
     for sentence in wrong:

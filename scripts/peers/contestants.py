@@ -75,7 +75,7 @@ class Case:
         values = {**self.dims, "type": self.type, "dtype": DTYPES.get(self.type), **arguments.kernel.params}
         values.update({i["name"]: tensor(i) if i["buffer"] else i["value"] for i in arguments.items})
         if self.entry.prepare:
-            values.update(call_by_name(self.entry.prepare, values))
+            values.update(self.entry.prepare(values))
         return values
 
     def results(self):

@@ -30,7 +30,7 @@ class Entry:
     cold: bool = False                 # also with rotating buffers; for ops that only stream
     flops: typing.Callable = None      # of the dims, where the registry's formula is not this variant's
     bytes: typing.Callable = None      # that must move, where it is not every buffer once
-    prepare: typing.Callable = None    # fills Halyard's buffers; returns tensors that only peers take
+    prepare: typing.Callable = None    # of the dict of values: fills Halyard's buffers; returns what peers take
     results: typing.Callable = None    # Halyard's outputs as the peers return them
     torch: typing.Callable = None      # eager, and the same compiled
     compiled: bool = True
@@ -74,9 +74,11 @@ def dims_of(shape):
     return {k: int(v) for k, v in (d.split("=") for d in shape.split(","))}
 
 
-def rows(entries, types=None):
-    """(entry, shape, type) for everything in the table."""
+def rows(entries, types=None, known=None):
+    """(entry, shape, type) for everything in the table; `known`: of these ops only."""
     for e in entries:
+        if known is not None and e.op not in known:
+            continue
         for shape in e.shapes:
             text, own = (shape, e.types) if isinstance(shape, str) else shape
             for t in own.split():

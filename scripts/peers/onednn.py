@@ -162,22 +162,42 @@ def packed(wanted, t, shape=None, strides=None):
     return target, place
 
 
-def linear(a, w, bias=None, post=(), residual=None, out=None):
-    """post(a w^T + bias) [+ residual]; a [m, k], w [n, k] packed ahead."""
+def post_operations(post):
+    """Their descriptors, and the memories of the tensors that binary ones read: ("binary", algorithm, tensor)."""
+    described, memories = [], {}
+    for i, (what, *rest) in enumerate(post):
+        if what == "binary":
+            algorithm, t = rest
+            described.append(("binary", algorithm, of(t)))
+            memories[ATTR_POST_OP * (i + 1) | SRC_1] = memory(of(t), t.data_ptr())
+        else:
+            described.append((what, *rest))
+    return described, memories
+
+
+def linear(a, w, bias=None, post=(), out=None):
+    """post(a w^T + bias); a [m, k], w [n, k] packed ahead."""
     (m, k), n = a.shape, w.shape[0]
     y = torch.empty(m, n, dtype=out or a.dtype)
-    post = list(post)
-    if residual is not None:
-        post.append(("binary", ADD, of(residual)))
+    described, others = post_operations(post)
     bias_md = of(bias, [1, n]) if bias is not None else None
-    p = Primitive("matmul", engine()[0], of(a), description([k, n], w.dtype, ANY), bias_md, of(y), attributes(post))
+    p = Primitive("matmul", engine()[0], of(a), description([k, n], w.dtype, ANY), bias_md, of(y),
+                  attributes(described))
     weights, keep = packed(p.wanted(QUERY_WEIGHTS), w, [k, n], [1, k])
-    memories = {SRC: memory(of(a), a.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr())}
+    memories = {SRC: memory(of(a), a.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr()), **others}
     if bias is not None:
         memories[BIAS] = memory(bias_md, bias.data_ptr())
-    if residual is not None:
-        memories[ATTR_POST_OP * len(post) | SRC_1] = memory(of(residual), residual.data_ptr())
-    return p.bind(memories, (keep, y, a, bias, residual)), y
+    return p.bind(memories, (keep, y, a, bias, post)), y
+
+
+def chain(*steps):
+    """Several calls as one, with the last result."""
+    calls = [s[0] for s in steps]
+
+    def run():
+        for call in calls:
+            call()
+    return run, steps[-1][1]
 
 
 def softmax(x, log=False):
@@ -213,7 +233,7 @@ def add_then(x, row, post):
                    DST: memory(of(y), y.data_ptr())}, (x, y, row)), y
 
 
-def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post=(), residual=None):
+def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post=()):
     """x [n, c, h, w] with any strides, w [o, c / groups, kh, kw] packed ahead; the result lies as x does."""
     n, c, h, wd = x.shape
     o, _, kh, kw = w.shape
@@ -224,20 +244,16 @@ def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post
                     memory_format=torch.channels_last if channels_last else torch.contiguous_format)
     shape = [groups, o // groups, c // groups, kh, kw] if groups > 1 else [o, c, kh, kw]
     two = lambda v: (ctypes.c_int64 * 2)(v, v)
-    post = list(post)
-    if residual is not None:
-        post.append(("binary", ADD, of(residual)))
+    described, others = post_operations(post)
     p = Primitive("convolution_forward", engine()[0], INFERENCE, CONVOLUTION_DIRECT, of(x),
                   description(shape, w.dtype, ANY), of(bias) if bias is not None else None, of(y), two(stride),
-                  two(dilation - 1), two(padding), two(padding), attributes(post))
+                  two(dilation - 1), two(padding), two(padding), attributes(described))
     w = w.contiguous()
     weights, keep = packed(p.wanted(QUERY_WEIGHTS), w, shape)
-    memories = {SRC: memory(of(x), x.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr())}
+    memories = {SRC: memory(of(x), x.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr()), **others}
     if bias is not None:
         memories[BIAS] = memory(of(bias), bias.data_ptr())
-    if residual is not None:
-        memories[ATTR_POST_OP * len(post) | SRC_1] = memory(of(residual), residual.data_ptr())
-    return p.bind(memories, (keep, x, y, bias, w, residual)), y
+    return p.bind(memories, (keep, x, y, bias, w, post)), y
 
 
 def batch_norm(x, mean, variance, weight, bias, eps, relu=False):

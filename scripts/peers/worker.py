@@ -74,7 +74,7 @@ def main():
 
 def selected(task):
     """The rows that the options ask for."""
-    for entry, shape, kind in rows(task_entries(task), task["types"]):
+    for entry, shape, kind in rows(task_entries(task), task["types"], {o["op"] for o in library.registry()}):
         if not task["shape"] or shape in task["shape"]:
             yield entry, shape, kind
 

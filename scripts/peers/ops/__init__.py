@@ -1,3 +1,3 @@
 """The table, a file a family."""
 
-from . import attention, gemm, norms, softmax  # noqa: F401
+from . import attention, blocks, convolution, elementwise, gemm, norms, softmax  # noqa: F401

@@ -1,42 +1,15 @@
-"""GEMM: with weights packed ahead, as they are, and with epilogues. The weights that peers get
-are w [n, k], as torch.nn.Linear stores them."""
+"""Matrix products: with weights packed ahead, as they are, and with what is fused to them."""
 
 from .. import onednn, openblas
 from ..entry import nodes, op
 from ..frameworks import F, torch
+from .weights import linear
 
 FAMILY = "GEMM"
-
-
-def pack_into(packed, w):
-    """w [n, k] into panels [panels, k / group, panel, group] (or [panels, k, panel]), padded with zeros:
-    `group` neighbours of k lie side by side, as dot products of pairs or fours want them."""
-    panel, group = (packed.shape[2], packed.shape[3]) if packed.dim() == 4 else (packed.shape[2], 1)
-    n, k = w.shape
-    padded = F.pad(w, (0, -k % group, 0, -n % panel))
-    packed.copy_(padded.view(-1, panel, padded.shape[1] // group, group).transpose(1, 2).reshape(packed.shape))
-
-
-def weights(n, k, dtype, **buffers):
-    """The same w for every layout: written to those of b, b_nk and b_packed that the kernel takes."""
-    w = ((torch.rand(n, k, generator=torch.Generator().manual_seed(7)) - 0.5) * 2).to(dtype)
-    if buffers.get("b") is not None:
-        buffers["b"].copy_(w.T)
-    if buffers.get("b_nk") is not None:
-        buffers["b_nk"].copy_(w)
-    if buffers.get("b_packed") is not None:
-        pack_into(buffers["b_packed"], w)
-    return {"w": w}
-
-
-def prepare(n, k, dtype, b=None, b_nk=None, b_packed=None):
-    return weights(n, k, dtype, b=b, b_nk=b_nk, b_packed=b_packed)
-
-
 CUBES = ["m=1024,n=1024,k=1024", ("m=4096,n=4096,k=4096", "f32 bf16")]
-LAYERS = ["m=256,n=1536,k=384"]
 FEW_ROWS = [("m=1,n=4096,k=4096", "f32 bf16"), ("m=8,n=4096,k=4096", "f32 bf16"), "m=16,n=1152,k=384"]
-COMMON = dict(family=FAMILY, constants="w bias", prepare=prepare)
+COMMON = dict(family=FAMILY, constants="w bias", prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
+GELU = [("eltwise", onednn.GELU_ERF)]
 
 op("gemm", label="plain", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32 bf16")],
    torch=lambda a, w: F.linear(a, w),
@@ -44,23 +17,62 @@ op("gemm", label="plain", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096
    onednn=lambda a, w: onednn.linear(a, w), **COMMON)
 
 op("gemm", label="weights as they are", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32")],
-   schedules=("kn",),
-   family=FAMILY, prepare=prepare,
+   schedules=("kn",), family=FAMILY, prepare=COMMON["prepare"],
    torch=lambda a, b: a @ b,
    onnx=lambda: nodes(("MatMul", ["a", "b"], ["result0"], {})),
    openblas=lambda a, b: openblas.gemm(a, b))
 
-op("gemm", label="bias GELU", shapes=[("m=1024,n=1024,k=1024", "f32 f16 bf16"), *LAYERS],
+op("gemm", label="bias GELU", shapes=[("m=1024,n=1024,k=1024", "f32 f16 bf16"), "m=256,n=1536,k=384"],
    params={"add_bias": "true", "activation": "gelu_erf"},
    torch=lambda a, w, bias: F.gelu(F.linear(a, w, bias)),
-   onednn=lambda a, w, bias: onednn.linear(a, w, bias, [("eltwise", onednn.GELU_ERF)]), **COMMON)
+   onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)
 
 op("gemm", label="bias GELU, few rows", shapes=FEW_ROWS, schedules=("", "nk"),
    params={"add_bias": "true", "activation": "gelu_erf"},
    torch=lambda a, w, bias: F.gelu(F.linear(a, w, bias)),
-   onednn=lambda a, w, bias: onednn.linear(a, w, bias, [("eltwise", onednn.GELU_ERF)]), **COMMON)
+   onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)
 
 op("gemm", label="bias residual", shapes=["m=256,n=384,k=1536"],
    params={"add_bias": "true", "add_residual": "true"},
    torch=lambda a, w, bias, residual: F.linear(a, w, bias) + residual,
-   onednn=lambda a, w, bias, residual: onednn.linear(a, w, bias, residual=residual), **COMMON)
+   onednn=lambda a, w, bias, residual: onednn.linear(a, w, bias, [("binary", onednn.ADD, residual)]), **COMMON)
+
+# Results of the following are small; the logits are written by no one but the peers.
+HEAD = dict(family=FAMILY, constants="w bias", prepare=lambda v: {"w": linear(v, "w", v["n"], v["k"])},
+            shapes=[("m=1,n=32000,k=2048", "f32 bf16"), "m=256,n=16384,k=512"])
+
+for reduction, reduce in (("logsumexp", lambda y: torch.logsumexp(y, -1)), ("max", lambda y: y.amax(-1)),
+                          ("sum", lambda y: y.sum(-1))):
+    op("gemm_reduce", label=reduction, params={"reduction": reduction},
+       torch=lambda x, w, last=reduce: last(F.linear(x, w)).float(),
+       # A sum of as many numbers of either sign is near 0.
+       tolerance=100 if reduction == "sum" else 1, **HEAD)
+
+op("gemm_top_k", results=lambda values: values,  # indices of equal logits may differ
+   torch=lambda x, w, top_k: torch.topk(F.linear(x, w), int(top_k)).values.float(), **HEAD)
+
+op("linear_cross_entropy", results=lambda loss: loss,
+   torch=lambda x, w, labels: F.cross_entropy(F.linear(x, w).float(), labels.long(), reduction="none"), **HEAD)
+
+op("splade", family=FAMILY, constants="w bias", params={"masked": "false"},
+   shapes=["k=384,positions=16,batch=1,vocab=30522", ("k=384,positions=128,batch=2,vocab=30522", "f32 bf16")],
+   prepare=lambda v: {"w": linear(v, "w", v["vocab"], v["k"])},
+   torch=lambda x, w, bias: torch.log1p(F.relu(F.linear(x, w, bias))).amax(1),
+   more={"torch, max first": lambda x, w, bias: torch.log1p(F.relu(F.linear(x, w, bias).amax(1)))})
+
+op("moe_router", family=FAMILY, constants="w", shapes=["m=1,n=64,k=2048", "m=512,n=64,k=2048"],
+   prepare=lambda v: {"w": linear(v, "w", v["n"], v["k"])}, results=lambda scores: scores,
+   torch=lambda x, w, top_k: torch.softmax(torch.topk(F.linear(x, w).float(), int(top_k)).values, -1))
+
+
+def heads(y, n_q, n_kv):
+    return y.split([n_q, n_kv, n_kv], 1)
+
+
+op("qkv_projection", family=FAMILY, constants="w w_q w_k w_v",
+   shapes=[("m=1,n_q=4096,n_kv=1024,depth=4096", "f32 bf16"), "m=256,n_q=1024,n_kv=256,depth=1024"],
+   prepare=lambda v: {"w": torch.cat([linear(v, "w_q", v["n_q"], v["depth"]), linear(v, "w_k", v["n_kv"], v["depth"]),
+                                      linear(v, "w_v", v["n_kv"], v["depth"])])},
+   torch=lambda x, w, n_q, n_kv: heads(F.linear(x, w), n_q, n_kv),
+   onnx=None,
+   onednn=lambda x, w, n_q, n_kv: (lambda call, y: (call, heads(y, n_q, n_kv)))(*onednn.linear(x, w)))
