@@ -197,6 +197,7 @@ def main():
     if o.list:
         return listing()
     run = Run(o)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the worker ends too
     try:
         run.run()
     except KeyboardInterrupt:

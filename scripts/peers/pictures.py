@@ -21,12 +21,13 @@ def draw(records, folder):
     import matplotlib
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "halyard"  # the same bytes for the same rows
+    import matplotlib.patches
     import matplotlib.pyplot as plt
     os.makedirs(folder, exist_ok=True)
     files = []
     for family in dict.fromkeys(r["family"] for r in records):
         rows = [r for r in records if r["family"] == family]
-        figure, axes = plt.subplots(figsize=(11, 1.3 + 0.26 * len(rows)))
+        figure, axes = plt.subplots(figsize=(10, 1.6 + 0.24 * len(rows)), layout="constrained")
         used = {}
         for y, r in enumerate(rows):
             axes.barh(y, 100 * r["roof_fraction"], height=0.62, color=COLOURS["halyard"],
@@ -46,16 +47,16 @@ def draw(records, folder):
         axes.margins(y=0.01)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.set_xlim(0, max(108, *[100 * r["roof_fraction"] + 6 for r in rows]))
-        axes.set_xlabel("% of the roof (line: measured copy bandwidth, or multiply-add peak)", fontsize=9)
-        axes.set_title(f"{family}: Halyard (bars; pale where a peer is faster) and peers; right: best peer's time / Halyard's",
-                       fontsize=9, loc="left")
+        axes.set_xlabel("% of the roof: a copy's bandwidth, or the multiply-add peak, as measured", fontsize=9)
+        axes.text(1.01, 1, " best peer's time\n / Halyard's", transform=axes.transAxes, va="bottom", fontsize=7)
         axes.grid(axis="x", color="#dddddd", zorder=0)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        if used:
-            figure.legend(used.values(), used.keys(), fontsize=8, ncols=len(used), frameon=False, loc="lower right")
-        figure.tight_layout()
+        bars = matplotlib.patches.Patch(color=COLOURS["halyard"]), matplotlib.patches.Patch(color=COLOURS["halyard"], alpha=0.55)
+        figure.suptitle(family, x=0.01, ha="left", fontsize=12, fontweight="bold")
+        figure.legend([*bars, *used.values()], ["Halyard", "Halyard, a peer is faster", *used], fontsize=8,
+                      ncols=2 + len(used), frameon=False, loc="outside lower center")
         stem = os.path.join(folder, re.sub(r"\W+", "-", family.lower()))
         for end in ("svg", "png"):
             figure.savefig(f"{stem}.{end}", dpi=110, metadata={"Date": None} if end == "svg" else None)

@@ -16,11 +16,11 @@ def rate_text(r):
 
 
 def short(shape):
-    """rows=64,cols=4096 as 64x4096; shapes of many dimensions keep their names."""
+    """rows=64,cols=4096 as 64x4096; shapes of many dimensions keep their names, and lose their ones."""
     parts = [p.split("=") for p in shape.split(",")]
     if len(parts) <= 3:
         return "x".join(v for _, v in parts)
-    return " ".join(f"{k}{v}" for k, v in parts)
+    return " ".join(f"{k}={v}" for k, v in parts if v != "1")
 
 
 def ratio_text(r):

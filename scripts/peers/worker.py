@@ -14,6 +14,7 @@ import types
 
 from . import contest, library
 from .entry import rows
+from .frameworks import torch
 
 
 @contextlib.contextmanager
@@ -68,8 +69,19 @@ def main():
             except library.Failure as failure:
                 say(failed=number, message=str(failure))
             say(end=number)
+            free_memory()
     except library.Failure as failure:
         say(fatal=str(failure))
+
+
+def free_memory():
+    """Hands back what the row held; malloc keeps all of it otherwise."""
+    import ctypes
+    import gc
+    if torch:
+        torch._dynamo.reset()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def selected(task):
