@@ -39,7 +39,9 @@ def options():
     p.add_argument("--record", action="store_true", help="write the ratios to --ratios instead of comparing with it")
     p.add_argument("--ratios", default=ratios.FILE, metavar="FILE", help="the recorded ratios [scripts/peers/ratios.json]")
     p.add_argument("--json", metavar="FILE", help="the records")
-    p.add_argument("--markdown", metavar="FILE", help="the table for a page")
+    p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
+    p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
+                   help="records of --json instead of a run, for the page, the pictures and the ratios; may be repeated")
     p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
     p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
     p.add_argument("--list", action="store_true", help="the rows, and whether every op of the registry has one")
@@ -176,7 +178,7 @@ def fallen_behind(o, records):
     sentences = []
     for r in records:
         recorded = all_.get(r["machine"], {})
-        for _ in range(2):
+        for _ in range(0 if o.given else 2):
             if ratios.behind(recorded, r):
                 r = confirm(o, r)
         sentence = ratios.behind(recorded, r)
@@ -197,6 +199,13 @@ def main():
     if o.list:
         return listing()
     run = Run(o)
+    if o.given:
+        rows = {}
+        for path in o.given:
+            with open(path) as f:
+                rows.update((r["key"], r) for r in json.load(f))
+        run.records = list(rows.values())
+        return finish(o, run)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the worker ends too
     try:
         run.run()
@@ -235,11 +244,10 @@ def finish(o, run):
         with open(o.json, "w") as f:
             json.dump(records, f, indent=1)
             f.write("\n")
-    if o.markdown:
-        with open(o.markdown, "w") as f:
-            f.write(report.markdown(records))
     if o.pictures:
-        draw(o, records)
+        draw(o.pictures, records)
+    if o.page:
+        write_page(o.page, records)
     bad = [f"{r['key']}: {n}" for r in records for n in r["notes"] if n.startswith("WRONG")]
     bad += [f"{f}" for f in run.failures]
     if o.record:
@@ -252,13 +260,33 @@ def finish(o, run):
     return 1 if bad else 0
 
 
-def draw(o, records):
+def draw(folder, records, ends=("svg", "png")):
+    """{family: file}; nothing without matplotlib."""
     try:
         from . import pictures
-        for file in pictures.draw(records, o.pictures):
-            print(file, file=sys.stderr)
+        return pictures.draw(records, folder, ends)
     except ImportError:
         print("note: no pictures, matplotlib is not installed: scripts/setup --peers", file=sys.stderr)
+        return {}
+
+
+def versions():
+    from importlib import metadata
+    found = []
+    for package in ("torch", "onnxruntime", "onednn-cpu-gomp", "numpy"):
+        try:
+            found.append(f"{package} {metadata.version(package)}" + (" (OpenBLAS)" if package == "numpy" else ""))
+        except metadata.PackageNotFoundError:
+            found.append(f"no {package}")
+    return ", ".join(found)
+
+
+def write_page(path, records):
+    folder = os.path.splitext(path)[0]
+    drawn = draw(folder, records, ("svg",))
+    beside = {family: os.path.relpath(file, os.path.dirname(path)) for family, file in drawn.items()}
+    with open(path, "w") as f:
+        f.write(report.page(records, records[0]["machine"], versions(), beside))
 
 
 if __name__ == "__main__":
