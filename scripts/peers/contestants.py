@@ -216,9 +216,15 @@ def onnxruntime(case):
 # ---- all of them --------------------------------------------------------------------------
 
 def from_module(case, name, function):
-    """A peer that gives a function to call for each set, and its result tensors."""
-    made = [call_by_name(function, {**values, "case": case}) for values in case.sets]
-    return Calls(name, [m[0] for m in made], lambda: (made[0][0](), as_list(made[0][1]))[1])
+    """A peer that gives a function to call for each set, and its result tensors, or a function that
+    gets them out of an order of its own."""
+    made = [call_by_name(function, values) for values in case.sets]
+
+    def results():
+        call, result = made[0]
+        call()
+        return as_list(result() if callable(result) else result)
+    return Calls(name, [m[0] for m in made], results)
 
 
 def makers(case, wanted):
@@ -235,6 +241,8 @@ def makers(case, wanted):
         all_.append(("onnxruntime", lambda: onnxruntime(case)))
     if entry.onednn:
         all_.append(("oneDNN", lambda: from_module(case, "oneDNN", entry.onednn)))
+    for name, function in entry.native.items():
+        all_.append((name, lambda name=name, function=function: from_module(case, name, function)))
     if entry.openblas and case.type == "f32":
         all_.append(("OpenBLAS", lambda: from_module(case, "OpenBLAS", entry.openblas)))
     return [(n, f) for n, f in all_ if not wanted or any(n.startswith(w) for w in wanted)]

@@ -36,7 +36,8 @@ class Entry:
     compiled: bool = True
     more: dict = dataclasses.field(default_factory=dict)  # name -> function: further ways through torch
     onnx: typing.Any = True            # True: exported from `torch`; a function gives nodes; None: no such op
-    onednn: typing.Callable = None
+    onednn: typing.Callable = None     # as openblas: gives the call, and its result tensors
+    native: dict = dataclasses.field(default_factory=dict)  # name -> function: further ones like it
     openblas: typing.Callable = None
     tolerance: float = 1               # times that of the type
 

@@ -21,7 +21,7 @@ SOFTMAX, LOG_SOFTMAX = 0x30000, 0x30001
 CONVOLUTION_DIRECT = 1
 USE_STATISTICS, USE_SCALE, USE_SHIFT, FUSE_RELU = 1, 2, 4, 8
 SRC, SRC_1, DST, WEIGHTS, BIAS, MEAN, VARIANCE, SCALE, SHIFT = 1, 2, 17, 33, 41, 49, 50, 51, 52
-ATTR_SCALES, ATTR_ZERO_POINTS, ATTR_POST_OP = 4096, 8192, 16384
+ATTR_SCALES, ATTR_ZERO_POINTS, ATTR_POST_OP = 4096, 8192, 32768
 QUERY_WEIGHTS, QUERY_DST, QUERY_SRC = 131, 133, 129
 
 ANY = "any"  # the layout that the library likes best
@@ -144,7 +144,9 @@ class Primitive:
         pointer, count, primitive = ctypes.addressof(arguments), len(memories), self.primitive
 
         def run(keep=(arguments, keep, self)):
-            execute(primitive, stream, count, pointer)
+            return execute(primitive, stream, count, pointer)
+        if run():
+            raise RuntimeError("oneDNN: a primitive does not execute with these arguments")
         return run
 
 
@@ -233,8 +235,9 @@ def add_then(x, row, post):
                    DST: memory(of(y), y.data_ptr())}, (x, y, row)), y
 
 
-def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post=()):
-    """x [n, c, h, w] with any strides, w [o, c / groups, kh, kw] packed ahead; the result lies as x does."""
+def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post=(), blocked=False):
+    """x [n, c, h, w] with any strides, w [o, c / groups, kh, kw] packed ahead. The result lies as x does; or
+    both lie in the order that the primitive likes best, where a network leaves them from layer to layer."""
     n, c, h, wd = x.shape
     o, _, kh, kw = w.shape
     oh = (h + 2 * padding - dilation * (kh - 1) - 1) // stride + 1
@@ -245,15 +248,25 @@ def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post
     shape = [groups, o // groups, c // groups, kh, kw] if groups > 1 else [o, c, kh, kw]
     two = lambda v: (ctypes.c_int64 * 2)(v, v)
     described, others = post_operations(post)
-    p = Primitive("convolution_forward", engine()[0], INFERENCE, CONVOLUTION_DIRECT, of(x),
-                  description(shape, w.dtype, ANY), of(bias) if bias is not None else None, of(y), two(stride),
+    p = Primitive("convolution_forward", engine()[0], INFERENCE, CONVOLUTION_DIRECT,
+                  description(list(x.shape), x.dtype, ANY) if blocked else of(x),
+                  description(shape, w.dtype, ANY), of(bias) if bias is not None else None,
+                  description(list(y.shape), y.dtype, ANY) if blocked else of(y), two(stride),
                   two(dilation - 1), two(padding), two(padding), attributes(described))
     w = w.contiguous()
     weights, keep = packed(p.wanted(QUERY_WEIGHTS), w, shape)
-    memories = {SRC: memory(of(x), x.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr()), **others}
+    source, target, result, kept = memory(of(x), x.data_ptr()), memory(of(y), y.data_ptr()), y, ()
+    if blocked:
+        source, kept = packed(p.wanted(QUERY_SRC), x)
+        target, place = packed(p.wanted(QUERY_DST), y)
+        back = Primitive("reorder", p.wanted(QUERY_DST), engine()[0], of(y), engine()[0], None)
+        unpack = back.bind({SRC: target, DST: memory(of(y), y.data_ptr())}, (place, y))
+        result = lambda: (unpack(), y)[1]
+        kept = (kept, place)
+    memories = {SRC: source, WEIGHTS: weights, DST: target, **others}
     if bias is not None:
         memories[BIAS] = memory(of(bias), bias.data_ptr())
-    return p.bind(memories, (keep, x, y, bias, w, post)), y
+    return p.bind(memories, (keep, kept, x, y, bias, w, post)), result
 
 
 def batch_norm(x, mean, variance, weight, bias, eps, relu=False):
