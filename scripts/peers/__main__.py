@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from . import library, ratios, report
+from . import application, library, ratios, report
 from .entry import ENTRIES, FAMILIES, check
 
 FOLDER = os.path.join(library.BUILD, "bench")
@@ -192,7 +192,7 @@ def main():
     if o.no_peers:
         os.environ["HALYARD_NO_PEERS"] = "1"
     os.environ["HALYARD_NO_PEERS"] = os.environ.get("HALYARD_NO_PEERS", "")
-    names = {op["op"] for op in library.registry()}
+    names = {op["op"] for op in library.registry()} | {application.OP}
     unknown = [n for n in o.ops if n not in names]
     if unknown:
         sys.exit(f"error: no such op: {', '.join(unknown)}; the registry has {', '.join(sorted(names))}")

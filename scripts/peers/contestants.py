@@ -178,6 +178,7 @@ def onnxruntime(case):
         import onnxruntime as ort
     except ImportError:
         raise Unavailable("onnxruntime is not installed: scripts/setup --peers")
+    ort.disable_telemetry_events()
     ort.set_default_logger_severity(4)
     import numpy
     model, variable = onnx_model(case)

@@ -12,7 +12,7 @@ import signal
 import sys
 import types
 
-from . import contest, library
+from . import application, contest, library
 from .entry import rows
 from .frameworks import torch
 
@@ -70,8 +70,29 @@ def main():
                 say(failed=number, message=str(failure))
             say(end=number)
             free_memory()
+        for number, case in application_cases(task):
+            if number in task["done"]:
+                continue
+            say(begin=number, row=f"{application.OP} {case} {machine.threads}t")
+            try:
+                for record in application.records(machine, [case], options):
+                    say(record=record)
+            except library.Failure as failure:
+                say(failed=number, message=str(failure))
+            say(end=number)
     except library.Failure as failure:
         say(fatal=str(failure))
+
+
+def application_cases(task):
+    """minilm has peers only, and f32 only."""
+    wanted = ((not task["ops"] or application.OP in task["ops"]) and not task["label"] and not task["schedule"]
+              and (not task["families"] or application.FAMILY in task["families"])
+              and (not task["types"] or "f32" in task["types"]))
+    if wanted and torch:
+        for case in application.CASES:
+            if not task["shape"] or case in task["shape"]:
+                yield f"{application.OP} {case}", case
 
 
 def free_memory():

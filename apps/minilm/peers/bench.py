@@ -359,6 +359,8 @@ def contest(args):
                         "threads": args.threads, "seconds": least.get(name), "seconds_median": median.get(name),
                         "peer": p, "peer_variant": answers[p][0].get("variant"),
                         "peer_seconds": least[p], "peer_seconds_median": median[p],
+                        "rounds": [a["seconds_min"] for a in answers[name]] if name else None,
+                        "peer_rounds": [a["seconds_min"] for a in answers[p]],
                         "ratio": least[p] / least[name] if name else None})
         for c in contestants:
             c.stop()
