@@ -281,6 +281,16 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
 }
 
+void Binding::stream(const Halide::Internal::Function &output, int64_t above) {
+    for (auto &s : streamed_) {
+        if (s.func.same_as(output)) {
+            s.above = above;
+            return;
+        }
+    }
+    streamed_.push_back({output, above});
+}
+
 int Binding::describe(lua_State *L) {
     const Handle *h = handle_at(L, 1);
     std::string s = std::string(kind_name(h->kind)) + " " + h->func_name;

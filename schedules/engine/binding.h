@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "stream.h"
 #include "word.h"
 
 namespace halyard {
@@ -47,6 +48,13 @@ public:
         return touches_;
     }
 
+    /** Has the stores of an output bypass the caches; `above` -1 stands for the default. */
+    void stream(const Halide::Internal::Function &output, int64_t above);
+
+    const std::vector<Streamed> &streamed() const {
+        return streamed_;
+    }
+
     /** The word being applied now, for errors that Halide raises in it; else nullptr. */
     const Word *current_word() const {
         return current_;
@@ -67,6 +75,7 @@ private:
     LuaHost &host_;
     PipelineView &view_;
     std::vector<Touch> touches_;
+    std::vector<Streamed> streamed_;
     const Word *current_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 //   lib      folders for require, with colons   facts    l2=2M,... about the target
 //   report   a JSON file to write: what was applied, the loop nest, or the error
 //   steps    true: the report has the loop nest after every word
+//   finish   true: whoever started this runs the finishing step where the report asks for it
 
 #include <fstream>
 #include <iostream>
@@ -26,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kParams = {"facts", "lib", "report", "script", "set", "steps"};
+const std::vector<std::string> kParams = {"facts", "finish", "lib", "report", "script", "set", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -54,7 +55,7 @@ public:
     Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
             const std::map<std::string, std::string> &params)
         : view_(pipeline), report_path_(get(params, "report")), script_path_(get(params, "script")),
-          target_(target.to_string()), want_steps_(get(params, "steps") == "true") {
+          target_(target.to_string()), will_finish_(get(params, "finish") == "true"), want_steps_(get(params, "steps") == "true") {
         try {
             ScriptOptions options;
             check_names(params);
@@ -72,6 +73,7 @@ public:
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
             applied_ = true;
+            add_passes(pipeline, target, target_facts(options.target, options.facts));
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
@@ -134,6 +136,23 @@ private:
                           {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
     }
 
+    // The copy shares its contents with the pipeline that Halide is about to lower.
+    void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
+        std::vector<Streamed> streamed = binding_->streamed();
+        if (streamed.empty() || target.arch != Halide::Target::X86) {
+            return;
+        }
+        if (!will_finish_) {
+            std::cerr << "note: " << script_path_ << ": the word stream has no effect without `halyard build`\n";
+            return;
+        }
+        for (auto &s : streamed) {
+            s.above = s.above < 0 ? facts.l3 / 2 : s.above;
+        }
+        copy.add_custom_lowering_pass(mark_streamed_stores(std::move(streamed)).release());
+        finish_ = true;
+    }
+
     void write_report(const Diagnostic *error) {
         if (report_path_.empty()) {
             return;
@@ -145,7 +164,8 @@ private:
             return;
         }
         written_here_ = true;
-        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_}};
+        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_},
+                  {"finish", finish_}};
         if (script_) {
             const ScriptHeader &h = script_->header();
             r["op"] = h.op;
@@ -174,6 +194,8 @@ private:
     PipelineView view_;
     std::string report_path_, script_path_, target_;
     bool written_here_ = false;
+    bool will_finish_;
+    bool finish_ = false;  // the library needs the finishing step
     bool want_steps_;
     bool applied_ = false;
     std::unique_ptr<Script> script_;

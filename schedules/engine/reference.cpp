@@ -25,6 +25,8 @@ const std::vector<Group> &groups() {
         {"Order and versions", "The order of loops, versions of a stage, reductions.", &kOrderWords},
         {"Place", "Where a Func is computed and stored; this is what fuses.", &kPlaceWords},
         {"Storage", "The memory that the values of a Func lie in.", &kStorageWords},
+        {"Machine code", "What Halide has no word for; the finishing step of `halyard build` sees to it.",
+         &kLoweringWords},
         {"Bounds", "What is computed, and what the schedule promises of it.", &kBoundsWords},
         {"GPU and other devices", "Map loops onto a device.", &kGpuWords},
         {"Buffers", "What the library may rely on in the buffers it is given.", &kBufferWords},

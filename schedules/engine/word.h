@@ -100,7 +100,7 @@ const std::vector<Word> &words();
 
 // The parts of the table, a file each.
 extern const std::vector<Word> kLoopWords, kOrderWords, kPlaceWords, kStorageWords, kBoundsWords, kGpuWords,
-    kTraceWords, kBufferWords, kExprWords;
+    kTraceWords, kBufferWords, kExprWords, kLoweringWords;
 
 /** One legal value of an argument that is a name, for checks and the reference. */
 struct NamedValue {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "failure.h"
+#include "finish.h"
 #include "generator_params.h"
 #include "paths.h"
 #include "process.h"
@@ -126,6 +127,18 @@ void remove_temporary_names(const std::string &directory, const std::string &rep
     }
 }
 
+void remove_files(const std::string &directory, const std::string &extension) {
+    std::vector<fs::path> files;
+    for (const auto &entry : fs::directory_iterator(directory)) {
+        if (entry.path().extension() == extension) {
+            files.push_back(entry.path());
+        }
+    }
+    for (const auto &file : files) {
+        fs::remove(file);
+    }
+}
+
 std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
@@ -178,6 +191,10 @@ std::vector<std::string> emit_of(const Plan &plan) {
     const auto has = [&](const char *name) { return std::find(emit.begin(), emit.end(), name) != emit.end(); };
     if (plan.targets.size() > 1 && !has("static_library") && !has("object")) {
         emit.emplace_back("static_library");
+    }
+    // What the finishing step starts from. Whether it is needed shows when the schedule has run.
+    if (!plan.script.empty() && !has("bitcode") && place_of(plan.targets) == "cpu") {
+        emit.emplace_back("bitcode");
     }
     return emit;
 }
@@ -263,7 +280,8 @@ Generated generate(const Plan &plan, const std::string &directory) {
     }
     if (!plan.script.empty()) {
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
-                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + paths().schedules});
+                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + paths().schedules,
+                                       "autoscheduler.finish=true"});
         if (!plan.set.empty()) {
             command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
         }
@@ -287,11 +305,17 @@ Generated generate(const Plan &plan, const std::string &directory) {
     if (generated.ok) {
         generated.notes = trim(result.err);
         remove_temporary_names(directory, report);
-        const auto keeps_library = [&](const char *e) {
+        if (generated.report.is_object() && generated.report.value(kFinishField, false)) {
+            finish(directory, plan.function);
+        }
+        const auto asked = [&](const char *e) {
             return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
         };
-        if (!keeps_library("static_library")) {
+        if (!asked("static_library")) {
             fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
+        }
+        if (!asked("bitcode")) {
+            remove_files(directory, ".bc");
         }
     } else {
         generated.error = error_text(plan, result, generated.report);

@@ -43,12 +43,12 @@ fs::path find_root() {
     return executable.parent_path().parent_path();
 }
 
-std::string source_of_build_tree(const fs::path &root) {
+// Of the build tree; "" where the root is none.
+std::string cached_setting(const fs::path &root, const std::string &name) {
     std::ifstream cache(root / "CMakeCache.txt");
-    const std::string key = "Halyard_SOURCE_DIR:STATIC=";
     for (std::string line; std::getline(cache, line);) {
-        if (starts_with(line, key)) {
-            return line.substr(key.size());
+        if (starts_with(line, name + "=")) {
+            return line.substr(name.size() + 1);
         }
     }
     return "";
@@ -71,8 +71,9 @@ Paths find_paths() {
     p.generators = (root / "bin/halyard-generators").string();
     p.plugin = (root / "lib/libhalyard.so").string();
     p.runtime = (root / "lib/libhalyard_runtime.a").string();
-    const std::string source = source_of_build_tree(root);
+    const std::string source = cached_setting(root, "Halyard_SOURCE_DIR:STATIC");
     p.build_tree = !source.empty();
+    p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH") : (root / "lib/halyard/libllvmlite.so").string();
     p.schedules = p.build_tree ? source + "/schedules" : (root / "share/halyard/schedules").string();
     p.cache = environment("HALYARD_CACHE");
     if (p.cache.empty()) {

@@ -18,6 +18,7 @@ struct Paths {
     std::string generators;  // the executable that holds every op of the registry
     std::string plugin;      // libhalyard.so
     std::string runtime;     // libhalyard_runtime.a
+    std::string llvm;        // libllvmlite.so
     std::string schedules;   // the folder of cpu/, cuda/ and lib/
     std::string cache;       // where built kernels and measured peaks are kept
     bool build_tree = false;

@@ -110,3 +110,16 @@ TEST_CASE("wrong parameters of the plugin are named", "[plugin]") {
     argv.pop_back();
     CHECK(run_program(argv).err.find("autoscheduler.script=FILE.lua is missing") != std::string::npos);
 }
+
+TEST_CASE("a word that needs halyard build is without effect in a stock build, and a note says so", "[plugin]") {
+    const TempDir dir;
+    const std::string script = dir.write("stream.lua", "return schedule 'blur_histogram' {\n"
+                                                       "  apply = function(k) k.blurred:stream(0) end,\n"
+                                                       "}\n");
+    const Finished f = run_program(build(dir.path(), script), 120);
+    INFO(f.err);
+    CHECK(f.exit_code == 0);
+    CHECK(count(f.err, "the word stream has no effect without `halyard build`") == 1);
+    const Finished symbols = run_program({HALYARD_NM, dir.path() + "/out.a"});
+    CHECK(count(symbols.out, "halyard_") == 0);
+}

@@ -1,0 +1,38 @@
+#ifndef HALYARD_ARCHIVE_H
+#define HALYARD_ARCHIVE_H
+
+/** \file
+ * A static library as Halide writes it (System V format), of which members are replaced.
+ */
+
+#include <string>
+#include <vector>
+
+namespace halyard {
+
+class Archive {
+public:
+    /** Throws std::runtime_error where the bytes are no such archive. */
+    explicit Archive(const std::string &bytes);
+
+    std::vector<std::string> names() const;
+
+    /** Replaces the contents of a member by an object that defines the same symbols. Throws
+     * std::runtime_error where there is no member of the name. */
+    void replace(const std::string &name, std::string contents);
+
+    std::string bytes() const;
+
+private:
+    struct Member {
+        std::string header;  // 60 bytes as they stand in the file, but for the size
+        std::string name;    // "" for the symbol table and the table of long names
+        std::string contents;
+        size_t offset;       // of its header in the file it was read from
+    };
+    std::vector<Member> members_;
+};
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,186 @@
+#include "finish_ir.h"
+
+#include <map>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace halyard {
+
+namespace {
+
+bool starts_with(const std::string &s, const std::string &prefix) {
+    return s.compare(0, prefix.size(), prefix) == 0;
+}
+
+// The number of `!17` at a position; "" where there is none.
+std::string metadata_at(const std::string &line, size_t at) {
+    if (at >= line.size() || line[at] != '!') {
+        return "";
+    }
+    const size_t end = line.find_first_not_of("0123456789", at + 1);
+    return line.substr(at, (end == std::string::npos ? line.size() : end) - at);
+}
+
+// The access tags of streamed buffers. Halide makes a type a buffer, with types below it for
+// constant indices, and a tag of each:
+//   !3 = !{!"y.streamed", !2, i64 0}     !4 = !{!3, !3, i64 0}
+std::set<std::string> streamed_tags(const std::vector<std::string> &lines) {
+    std::set<std::string> types, tags;
+    for (const auto &line : lines) {
+        const std::string id = metadata_at(line, 0), opening = " = !{!\"";
+        if (id.empty() || line.compare(id.size(), opening.size(), opening) != 0) {
+            continue;
+        }
+        const size_t begin = id.size() + opening.size();
+        const std::string name = line.substr(begin, line.find('"', begin) - begin);
+        const size_t at = name.find(kStreamedSuffix);
+        const size_t end = at + std::string(kStreamedSuffix).size();
+        if (at != std::string::npos && (end == name.size() || name[end] == '.')) {
+            types.insert(id);
+        }
+    }
+    for (const auto &line : lines) {
+        const std::string id = metadata_at(line, 0), opening = " = !{";
+        if (!id.empty() && line.compare(id.size(), opening.size(), opening) == 0 &&
+            types.count(metadata_at(line, id.size() + opening.size()))) {
+            tags.insert(id);
+        }
+    }
+    return tags;
+}
+
+struct VectorType {
+    int lanes = 0, bits = 0;
+    std::string element;
+
+    int bytes() const {
+        return lanes * bits / 8;
+    }
+    std::string text() const {
+        return fmt::format("<{} x {}>", lanes, element);
+    }
+    std::string mangled() const {
+        return fmt::format("v{}{}", lanes, element);
+    }
+    bool operator<(const VectorType &other) const {
+        return mangled() < other.mangled();
+    }
+};
+
+// `<16 x float>` at a position; no lanes where it is none of ours.
+VectorType vector_at(const std::string &line, size_t at) {
+    static const std::map<std::string, int> kBits = {
+        {"float", 32}, {"half", 16}, {"bfloat", 16}, {"double", 64}, {"i8", 8}, {"i16", 16}, {"i32", 32}, {"i64", 64}};
+    VectorType t;
+    const size_t x = line.find(" x ", at), close = line.find('>', at);
+    if (line[at] != '<' || x == std::string::npos || close == std::string::npos || x > close) {
+        return t;
+    }
+    t.element = line.substr(x + 3, close - x - 3);
+    const auto bits = kBits.find(t.element);
+    const std::string lanes = line.substr(at + 1, x - at - 1);
+    if (bits == kBits.end() || lanes.find_first_not_of("0123456789") != std::string::npos) {
+        return t;
+    }
+    t.bits = bits->second;
+    t.lanes = std::stoi(lanes);
+    return t;
+}
+
+// `store <16 x float> VALUE, ptr PLACE, align 4, !tbaa !9` to a call of the function below.
+bool stream_store(std::string &line, const std::set<std::string> &tags, std::set<VectorType> &used) {
+    const std::string opening = "store <", tag = "!tbaa ";
+    const size_t store = line.find_first_not_of(' ');
+    const size_t tbaa = line.rfind(tag);
+    if (store == std::string::npos || line.compare(store, opening.size(), opening) != 0 ||
+        tbaa == std::string::npos || !tags.count(metadata_at(line, tbaa + tag.size()))) {
+        return false;
+    }
+    const VectorType type = vector_at(line, store + opening.size() - 1);
+    const size_t place = line.rfind(", ptr "), align = line.find(", align ", place);
+    if (place == std::string::npos || align == std::string::npos ||
+        (type.bytes() != 16 && type.bytes() != 32 && type.bytes() != 64)) {
+        return false;
+    }
+    const size_t value = store + std::string("store ").size();
+    line = fmt::format("{}call void @halyard.stream.{}({})", line.substr(0, store), type.mangled(),
+                       line.substr(value, align - value));
+    used.insert(type);
+    return true;
+}
+
+// Stores the vector past the caches: in one piece where the place is aligned to its size, in pieces
+// of 16 bytes where to that, else as usual.
+std::string stream_function(const VectorType &t) {
+    const int pieces = t.bytes() / 16, lanes = t.lanes / pieces;
+    std::string f = fmt::format(
+        "define internal void @halyard.stream.{0}({1} %value, ptr %place) alwaysinline nounwind {{\n"
+        "  %address = ptrtoint ptr %place to i64\n"
+        "  %low = and i64 %address, {2}\n"
+        "  %aligned = icmp eq i64 %low, 0\n"
+        "  br i1 %aligned, label %whole, label %shifted\n"
+        "whole:\n"
+        "  store {1} %value, ptr %place, align {3}, !nontemporal !{{i32 1}}\n"
+        "  ret void\n"
+        "shifted:\n"
+        "  %low16 = and i64 %address, 15\n"
+        "  %aligned16 = icmp eq i64 %low16, 0\n"
+        "  br i1 %aligned16, label %pieces, label %plain\n"
+        "pieces:\n",
+        t.mangled(), t.text(), t.bytes() - 1, t.bytes());
+    for (int p = 0; p < pieces; p++) {
+        std::string mask;
+        for (int i = 0; i < lanes; i++) {
+            mask += fmt::format("{}i32 {}", i ? ", " : "", p * lanes + i);
+        }
+        f += fmt::format("  %piece{0} = shufflevector {1} %value, {1} poison, <{2} x i32> <{3}>\n"
+                         "  %place{0} = getelementptr inbounds i8, ptr %place, i64 {4}\n"
+                         "  store <{2} x {5}> %piece{0}, ptr %place{0}, align 16, !nontemporal !{{i32 1}}\n",
+                         p, t.text(), lanes, mask, p * 16, t.element);
+    }
+    return f + fmt::format("  ret void\n"
+                           "plain:\n"
+                           "  store {} %value, ptr %place, align {}\n"
+                           "  ret void\n"
+                           "}}\n",
+                           t.text(), t.bits / 8);
+}
+
+std::string fence_function() {
+    return fmt::format("define internal i32 @{}() alwaysinline nounwind {{\n"
+                       "  call void @llvm.x86.sse.sfence()\n"
+                       "  ret i32 0\n"
+                       "}}\n"
+                       "declare void @llvm.x86.sse.sfence()\n",
+                       kStreamFence);
+}
+
+}  // namespace
+
+FinishedIr finish_ir(const std::string &ir) {
+    std::vector<std::string> lines;
+    std::istringstream in(ir);
+    for (std::string line; std::getline(in, line);) {
+        lines.push_back(std::move(line));
+    }
+    const std::set<std::string> tags = streamed_tags(lines);
+    const std::string fence = fmt::format(" @{}(", kStreamFence);
+    std::set<VectorType> used;
+    FinishedIr finished;
+    for (auto &line : lines) {
+        finished.streamed += stream_store(line, tags, used);
+        if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {
+            line = fence_function();
+        }
+        finished.text += line + "\n";
+    }
+    for (const auto &type : used) {
+        finished.text += stream_function(type);
+    }
+    return finished;
+}
+
+}  // namespace halyard

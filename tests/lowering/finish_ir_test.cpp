@@ -1,0 +1,58 @@
+// The edit of textual IR: which stores it takes, and which it leaves.
+
+#include <catch2/catch.hpp>
+
+#include "finish_ir.h"
+
+using halyard::finish_ir;
+
+namespace {
+
+const char *const kMetadata = "!0 = !{!\"Halide buffer\"}\n"
+                              "!1 = !{!\"y.streamed\", !0, i64 0}\n"
+                              "!2 = !{!1, !1, i64 0}\n"
+                              "!3 = !{!\"y.streamed.width16.base0\", !1, i64 0}\n"
+                              "!4 = !{!3, !3, i64 0}\n"
+                              "!5 = !{!\"y\", !0, i64 0}\n"
+                              "!6 = !{!5, !5, i64 0}\n"
+                              "!7 = !{!\"y.streamed_not\", !0, i64 0}\n"
+                              "!8 = !{!7, !7, i64 0}\n";
+
+bool streams(const std::string &store) {
+    const auto finished = finish_ir("  " + store + "\n" + kMetadata);
+    CHECK((finished.streamed == 1) == (finished.text.find("call void @halyard.stream.") != std::string::npos));
+    CHECK((finished.streamed == 1) == (finished.text.find(", !nontemporal ") != std::string::npos));
+    return finished.streamed == 1;
+}
+
+}  // namespace
+
+TEST_CASE("vector stores of a streamed buffer are taken", "[finish_ir]") {
+    CHECK(streams("store <16 x float> %v, ptr %p, align 4, !tbaa !2"));
+    CHECK(streams("store <8 x float> %v, ptr %p, align 4, !tbaa !4"));
+    CHECK(streams("store <16 x half> %v, ptr %p, align 2, !tbaa !2"));
+    CHECK(streams("store <32 x bfloat> %v, ptr %p, align 2, !tbaa !2"));
+    CHECK(streams("store <64 x i8> %v, ptr %p, align 1, !tbaa !2"));
+    CHECK(streams("store <16 x float> zeroinitializer, ptr %p, align 4, !tbaa !2, !noalias !3"));
+    CHECK(finish_ir(std::string("  store <4 x i32> <i32 1, i32 2, i32 3, i32 4>, ptr %p, align 4, !tbaa !2\n") +
+                    kMetadata).text.find("  call void @halyard.stream.v4i32(<4 x i32> <i32 1, i32 2, i32 3, i32 4>, "
+                                         "ptr %p)\n") == 0);
+}
+
+TEST_CASE("other stores are left", "[finish_ir]") {
+    CHECK_FALSE(streams("store <16 x float> %v, ptr %p, align 4, !tbaa !6"));
+    CHECK_FALSE(streams("store <16 x float> %v, ptr %p, align 4, !tbaa !8"));
+    CHECK_FALSE(streams("store <16 x float> %v, ptr %p, align 4"));
+    CHECK_FALSE(streams("store float %v, ptr %p, align 4, !tbaa !2"));
+    CHECK_FALSE(streams("store <2 x float> %v, ptr %p, align 4, !tbaa !2"));
+    CHECK_FALSE(streams("store <32 x float> %v, ptr %p, align 4, !tbaa !2"));
+    CHECK_FALSE(streams("store <8 x i1> %v, ptr %p, align 1, !tbaa !2"));
+    CHECK_FALSE(streams("store <4 x ptr> %v, ptr %p, align 8, !tbaa !2"));
+    CHECK_FALSE(streams("%v = load <16 x float>, ptr %p, align 4, !tbaa !2"));
+}
+
+TEST_CASE("the fence gets its body", "[finish_ir]") {
+    const std::string text = finish_ir("declare i32 @halyard_stream_fence() local_unnamed_addr #5\n").text;
+    CHECK(text.find("define internal i32 @halyard_stream_fence()") == 0);
+    CHECK(finish_ir("declare i32 @halyard_stream_fence_2()\n").text == "declare i32 @halyard_stream_fence_2()\n");
+}
