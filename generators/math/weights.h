@@ -22,9 +22,10 @@ inline std::map<std::string, WeightLayout> weight_layouts() {
 }
 
 /** Rows of b that lie together in a packed panel: 32 bits of them where an instruction multiplies and
- * adds so many at once (bf16: AVX512-BF16 and AMX; 8 bits: VNNI and AMX), else 1. */
-inline int packed_group(const Halide::Type &type) {
-    return type.is_bfloat() ? 2 : type.bits() == 8 ? 4 : 1;
+ * adds so many at once (bf16: AVX512-BF16 and AMX; 8 bits: VNNI and AMX), else 1. `b` is the type of
+ * the weights, and of what they are multiplied with. */
+inline int packed_group(const Halide::Type &b) {
+    return b.is_bfloat() ? 2 : b.bits() == 8 ? 4 : 1;
 }
 
 /** The name of the argument that holds b in a layout: b, b_nk or b_packed. */
@@ -74,8 +75,8 @@ void accumulate(Halide::FuncRef acc, int group, const Halide::Expr &extent, Prod
     const RDom r(0, extent / group * group, "k");
     acc += product(Expr(r));
     if (group > 1) {
-        const RDom rest(0, extent % group, "k_rest");
-        acc += product(extent / group * group + rest);
+        const RDom rest(extent / group * group, extent % group, "k_rest");
+        acc += product(Expr(rest));
     }
 }
 

@@ -1,5 +1,6 @@
 #include "kernel.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
@@ -209,6 +210,11 @@ HostBuffer &KernelArguments::buffer(const std::string &name) {
         throw Failure(fmt::format("the argument \"{}\" has no buffer yet", name));
     }
     return *v.buffer;
+}
+
+bool KernelArguments::has_buffer(const std::string &name) const {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](const Value &v) { return v.argument.name == name && v.buffer; });
 }
 
 void KernelArguments::scalar(const std::string &name, double value) {

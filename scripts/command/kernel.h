@@ -104,6 +104,9 @@ public:
     /** The buffer made before. */
     HostBuffer &buffer(const std::string &name);
 
+    /** Whether that buffer was made. */
+    bool has_buffer(const std::string &name) const;
+
     void scalar(const std::string &name, double value);
 
     /** Addresses in the kernel's order. Throws Failure where one has no value. */

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <cmath>
+
+#include "epilogue.h"
+
+namespace ops_test {
+
+namespace {
+
+class GemmInt8Test : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"a_type", {"uint8", "int8"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"output", {"same", "uint8", "int8"}},
+                {"scaling", {"tensor", "row"}},
+                {"zero_point", {"false", "true"}},
+                {"add_bias", {"false", "true"}},
+                {"activation", {"none", "relu", "gelu_erf"}},
+                {"add_residual", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        const std::vector<int> rows = {1, 2, 3, 4, 5, 7, 8, 9, 11, 16, 17, 33, 6};
+        const std::vector<int> depths = {1, 2, 3, 4, 5, 7, 8, 16, 33, 64, 129, 15, 100};
+        for (size_t n = 0; n < kOddSizes.size(); n++) {
+            cases.push_back({"random", {{"m", cycle(rows, n)}, {"n", kOddSizes[n]}, {"k", cycle(depths, n)}}});
+        }
+        cases.push_back({"several tasks", {{"m", 301}, {"n", 130}, {"k", 11}}});
+        cases.push_back({"no depth", {{"m", 9}, {"n", 65}, {"k", 0}}});
+        cases.push_back({"extreme", {{"m", 9}, {"n", 50}, {"k", 1030}}, extreme});
+        cases.push_back({"special residual", {{"m", 9}, {"n", 50}, {"k", 6}}, special_residual});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return argument == "b_packed";
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        set_sums(arguments, dims);
+        for_argument(arguments, "scale_b", [](HostBuffer &b) { b.fill_random(5, 0.001, 0.02); });
+        for_argument(arguments, "scale_a_row", [](HostBuffer &b) { b.fill_random(6, 0.001, 0.02); });
+        for_argument(arguments, "zero_a_row", [](HostBuffer &b) { b.fill_random(7, -100, 200); });
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int m = p.dim("m"), n = p.dim("n"), k = p.dim("k");
+        const bool quantized = p.is("output", "uint8") || p.is("output", "int8");
+        const std::string activation = activation_of(p);
+        std::vector<Expected> y;
+        for (int row = 0; row < m; row++) {
+            const double zero = p.has("zero_a_row") ? p["zero_a_row"](row) : p.scalar("zero_a", 0);
+            const double scale_a = p.has("scale_a_row") ? p["scale_a_row"](row) : p.scalar("scale_a", 1);
+            for (int col = 0; col < n; col++) {
+                double sum = 0;  // exact
+                for (int i = 0; i < k; i++) {
+                    sum += (p["a"](i, row) - zero) * weight(p, i, col);
+                }
+                const double product = sum * scale_a * p["scale_b"](col);
+                const double bias = p.has("bias") ? p["bias"](col) : 0;
+                const double residual = p.has("residual") ? p["residual"](col, row) : 0;
+                // Rounded to f32, and the scales multiplied.
+                const double error = 5 * kRoundoff * std::fabs(product) + 2 * kRoundoff * std::fabs(bias);
+                Expected e = epilogue(activation, product + bias, error, residual);
+                if (quantized) {
+                    const double scale = p.scalar("scale_y", 1);
+                    e = {e.value / scale, e.error / scale + 3 * kRoundoff * std::fabs(e.value / scale)};
+                    // Infinities saturate, a NaN is the zero point.
+                    e.value = std::isnan(e.value) ? 0 : std::clamp(e.value, -1e6, 1e6);
+                    e.value += p.scalar("zero_y", 0);
+                    e.error = std::isfinite(e.error) ? e.error : 0;
+                }
+                y.push_back(e);
+            }
+        }
+        return y;
+    }
+
+private:
+    static double weight(const Problem &p, int k, int col) {
+        const int panel = p["b_packed"].extents[1];
+        return p["b_packed"](k % 4, col % panel, k / 4, col / panel);
+    }
+
+    template<typename F>
+    static void for_argument(KernelArguments &arguments, const std::string &name, F f) {
+        if (arguments.has_buffer(name)) {
+            f(arguments.buffer(name));
+        }
+    }
+
+    static void set_sums(KernelArguments &arguments, const Dims &dims) {
+        for_argument(arguments, "b_sum", [&](HostBuffer &sums) {
+            HostBuffer &b = arguments.buffer("b_packed");
+            const int panel = b.extents()[1];
+            for (int col = 0; col < dims.at("n"); col++) {
+                double sum = 0;
+                for (int k = 0; k < dims.at("k"); k++) {
+                    sum += b.get({k % 4, col % panel, k / 4, col / panel});
+                }
+                sums.set({col}, sum);
+            }
+        });
+    }
+
+    // Every product as large as it gets: where sums of two are kept in 16 bits, they saturate.
+    static void extreme(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &a = arguments.buffer("a");
+        a.fill(a.type().code == halide_type_uint ? 255 : -128);
+        arguments.buffer("b_packed").fill(-128);
+        set_sums(arguments, dims);
+    }
+
+    static void special_residual(KernelArguments &arguments, const Dims &) {
+        for_argument(arguments, "residual", [](HostBuffer &r) {
+            r.set({0, 0}, kNaN);
+            r.set({49, 3}, kInfinity);
+            r.set({20, 5}, -kInfinity);
+            r.set({48, 8}, 1e30);
+        });
+    }
+};
+
+}  // namespace
+
+const OpTest &gemm_int8_test() {
+    static const GemmInt8Test test;
+    return test;
+}
+
+}  // namespace ops_test
