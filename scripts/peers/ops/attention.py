@@ -1,7 +1,7 @@
 """Attention: bound by arithmetic for many queries, by reading the keys for one."""
 
 from ..entry import nodes, op
-from ..frameworks import F
+from ..frameworks import F, torch
 
 FAMILY = "attention"
 SIZES = ["d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1",
@@ -24,3 +24,50 @@ for label, causal in (("", False), ("causal", True)):
            q, k, v, is_causal=now, scale=scale, enable_gqa=heads != key_heads),
        onnx=lambda scale, now=causal: nodes(
            ("Attention", ["q", "k", "v"], ["result0"], {"scale": scale, "is_causal": int(now)})))
+
+
+WINDOW = 255  # the registry's window_left
+
+
+def banded(d, queries, keys, heads, batch):
+    """Of a causal product with that window."""
+    seen = [min(i + keys - queries, WINDOW) + 1 for i in range(queries)]
+    return 4 * d * sum(seen) * heads * batch
+
+
+def window_mask(v):
+    at = torch.arange(v["queries"])[:, None] + v["keys"] - v["queries"]
+    key = torch.arange(v["keys"])[None, :]
+    return {"seen": (key <= at) & (key >= at - WINDOW)}
+
+
+def slopes_mask(v):
+    """ALiBi's slopes for Halyard, and what they amount to as a bias for torch."""
+    heads = v["heads"]
+    v["slopes"].copy_(2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads))
+    at = torch.arange(v["queries"])[:, None] + v["keys"] - v["queries"]
+    distance = (at - torch.arange(v["keys"])[None, :]).abs()
+    bias = -v["slopes"][:, None, None] * distance
+    return {"alibi_bias": bias.masked_fill(distance < 0, 0)[None].to(v["dtype"])}
+
+
+ONE = SIZES[:1]
+FORMS = dict(family=FAMILY, shapes=ONE, schedules=("", "online"), settings=lambda d: {"head_dim": d})
+
+op("attention", label="causal, window of 256", params={"causal": "true", "windowed": "true"}, flops=banded,
+   prepare=window_mask, **FORMS,
+   torch=lambda q, k, v, scale, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale))
+
+op("attention", label="ALiBi", params={"alibi": "true"}, prepare=slopes_mask, **FORMS,
+   torch=lambda q, k, v, scale, alibi_bias: F.scaled_dot_product_attention(q, k, v, attn_mask=alibi_bias, scale=scale))
+
+op("attention", label="mask", params={"masked": "true"}, **FORMS,
+   torch=lambda q, k, v, scale, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale))
+
+# Every key of the cache counts; torch has no form for lengths, and gets none.
+op("decode_attention", family=FAMILY, params={"padded": "false"},
+   shapes=["d=128,queries=1,keys=8192,heads=32,key_heads=8,batch=1", "d=128,queries=1,keys=512,heads=32,key_heads=8,batch=4"],
+   torch=lambda q, k, v, scale: F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=True),
+   more={"torch, repeated keys": lambda q, k, v, scale, heads, key_heads: F.scaled_dot_product_attention(
+       q, k.repeat_interleave(heads // key_heads, 1), v.repeat_interleave(heads // key_heads, 1), scale=scale)},
+   onnx=lambda scale: nodes(("Attention", ["q", "k", "v"], ["result0"], {"scale": scale})))

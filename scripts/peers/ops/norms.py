@@ -12,6 +12,17 @@ op("rms_norm", family=FAMILY, shapes=SIZES, constants="weight", cold=True,
    onnx=lambda eps: nodes(("SimplifiedLayerNormalization", ["x", "weight"], ["result0"],
                            {"axis": -1, "epsilon": eps})))
 
+
+def residual_rms_norm(x, residual, weight, eps):
+    total = x + residual
+    return F.rms_norm(total, weight.shape, weight, eps), total
+
+
+op("rms_norm", label="residual", family=FAMILY, shapes=SIZES, constants="weight", cold=True,
+   params={"add_residual": "true"}, torch=residual_rms_norm,
+   onnx=lambda eps: nodes(("SkipSimplifiedLayerNormalization", ["x", "residual", "weight"],
+                           ["result0", "", "", "result1"], {"epsilon": eps}, "com.microsoft")))
+
 op("layer_norm", family=FAMILY, shapes=[*SIZES, "rows=1024,cols=384"], constants="weight bias", cold=True,
    torch=lambda x, weight, bias, eps: F.layer_norm(x, weight.shape, weight, bias, eps),
    onednn=onednn.layer_norm)
