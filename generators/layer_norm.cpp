@@ -1,9 +1,13 @@
-// LayerNorm: y = (x - mean) / sqrt(var + eps) * weight + bias, over the columns of each row.
-// Ba, Kiros and Hinton, Layer Normalization, 2016.
+// LayerNorm: y = (h - mean) / sqrt(var + eps) * weight + bias, over the columns of each row; h is x, or
+// x + residual. Ba, Kiros and Hinton, Layer Normalization, 2016.
+//
+// x + residual is rounded to the storage type, as it goes out in residual_out, and the statistics are of
+// what was rounded: what comes of torch's x = x + residual; layer_norm(x).
 
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/quantize.h"
 
 namespace {
 
@@ -21,34 +25,60 @@ public:
     GeneratorParam<Statistics> statistics{
         "statistics", Statistics::kTwoPass, {{"two_pass", Statistics::kTwoPass}, {"one_pass", Statistics::kOnePass}}};
 
-    Input<Buffer<void, 2>> x{"x"};            // [cols, rows]
+    GeneratorParam<bool> add_residual{"add_residual", false};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
+
+    Input<Buffer<void, 2>> x{"x"};  // [cols, rows]
+    Input<Buffer<>> *residual = nullptr;  // [cols, rows]
     Input<Buffer<void, 1>> weight{"weight"};  // [cols]
-    Input<Buffer<void, 1>> bias{"bias"};      // [cols]
+    Input<Buffer<void, 1>> bias{"bias"};  // [cols]
     Input<float> eps{"eps"};
+    Input<float> *y_scale = nullptr;  // of an 8-bit output
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 2>> y{"y"};  // [cols, rows]
+    Output<Buffer<>> *residual_out = nullptr;  // [cols, rows]
 
     void configure() {
         x.set_type(storage_type(type));
         weight.set_type(type);
         bias.set_type(type);
-        y.set_type(type);
+        y.set_type(stored_type(output, type));
+        if (add_residual) {
+            residual = add_input<Buffer<>>("residual", type, 2);
+            residual_out = add_output<Buffer<>>("residual_out", type, 2);
+        }
+        if (output != OutputType::kSame) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
+        }
     }
 
     void generate() {
+        Expr v = load_f32(x(col, row));
+        if (add_residual) {
+            v = load_f32(store_as(type, v + load_f32((*residual)(col, row))));
+        }
+        h(col, row) = v;
+        if (add_residual) {
+            (*residual_out)(col, row) = store_as(type, h(col, row));
+            residual->dim(0).set_bounds(x.dim(0).min(), x.width());
+            residual_out->dim(0).set_bounds(y.dim(0).min(), y.width());
+            residual_out->dim(1).set_bounds(y.dim(1).min(), y.height());
+        }
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
         if (statistics == Statistics::kTwoPass) {
-            sum(row) += load_f32(x(r, row));
+            sum(row) += h(r, row);
             mean(row) = sum(row) / n;
-            const Expr d = load_f32(x(r, row)) - mean(row);
+            const Expr d = h(r, row) - mean(row);
             sum_sq(row) += d * d;
             inv_std(row) = 1.0f / sqrt(sum_sq(row) / n + eps);
         } else {
-            const Expr d = load_f32(x(r, row)) - load_f32(x(0, row));
+            const Expr d = h(r, row) - h(0, row);
             sum(row) += d;
             sum_sq(row) += d * d;
             const Expr shift = sum(row) / n;
-            mean(row) = load_f32(x(0, row)) + shift;
+            mean(row) = h(0, row) + shift;
             const Expr var = sum_sq(row) / n - shift * shift;
             // Rounding may leave it below 0 by as much as it is off anyway. Not max(var, 0): the NaN of a row
             // with an infinity has to stay one. Not a strict_float: one in the pipeline, and LLVM keeps
@@ -56,13 +86,13 @@ public:
             // against 67, 1024 x 384, Zen 4).
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
-        y(col, row) = store_as(type, (load_f32(x(col, row)) - mean(row)) * inv_std(row) * load_f32(weight(col)) +
-                                         load_f32(bias(col)));
+        const Expr normed = (h(col, row) - mean(row)) * inv_std(row) * load_f32(weight(col)) + load_f32(bias(col));
+        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(type, normed);
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"};
+    Func h{"h"}, sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"};
 };
 
 }  // namespace

@@ -1,11 +1,13 @@
 // Softmax over the columns of each row, with scale, additive mask and causal limit fused:
-// y = softmax(scale * x + mask). A row in which everything is masked (-infinity) gives zeros.
+// y = softmax(scale * x + mask), or its logarithm. A row in which everything is masked (-infinity) gives
+// zeros, or -infinity.
 
 #include <Halide.h>
 
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/quantize.h"
 
 namespace {
 
@@ -19,20 +21,28 @@ public:
     GeneratorParam<bool> masked{"masked", false};
     /** Column c of row r counts where c <= r + (cols - rows): the last row sees every column. */
     GeneratorParam<bool> causal{"causal", false};
+    GeneratorParam<bool> log{"log", false};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<void, 2>> x{"x"};  // [cols, rows]
     Input<Buffer<>> *mask = nullptr;  // [cols, rows], added after scaling
     Input<float> *scale = nullptr;
+    Input<float> *y_scale = nullptr;  // of an 8-bit output
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 2>> y{"y"};  // [cols, rows]
 
     void configure() {
         x.set_type(storage_type(type));
-        y.set_type(type);
+        y.set_type(stored_type(output, type));
         if (masked) {
             mask = add_input<Buffer<>>("mask", type, 2);
         }
         if (scaled) {
             scale = add_input<float>("scale");
+        }
+        if (output != OutputType::kSame) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
         }
     }
 
@@ -55,15 +65,26 @@ public:
         row_max(row) = max(row_max(row), logits(r, row));
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
-        weight(col, row) = exp_f32(logits(col, row) - top);
+        const Expr below_top = logits(col, row) - top;
+        weight(col, row) = exp_f32(below_top);
         row_sum(row) += weight(r, row);
-        inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
-        y(col, row) = store_as(type, weight(col, row) * inv_sum(row));
+        Expr result;
+        if (log) {
+            // Halide's logarithm makes a number of NaN.
+            log_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, is_nan_f32(row_sum(row)), row_sum(row),
+                                  Halide::log(row_sum(row)));
+            result = below_top - log_sum(row);
+        } else {
+            inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
+            result = weight(col, row) * inv_sum(row);
+        }
+        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(type, result);
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func logits{"logits"}, row_max{"row_max"}, weight{"weight"}, row_sum{"row_sum"}, inv_sum{"inv_sum"};
+    Func logits{"logits"}, row_max{"row_max"}, weight{"weight"}, row_sum{"row_sum"}, inv_sum{"inv_sum"},
+        log_sum{"log_sum"};
 };
 
 }  // namespace

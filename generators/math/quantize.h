@@ -6,7 +6,6 @@
  */
 
 #include <map>
-#include <sstream>
 #include <string>
 
 #include <Halide.h>
@@ -20,6 +19,22 @@ enum class OutputType { kSame, kU8, kS8 };
 
 inline std::map<std::string, OutputType> output_types() {
     return {{"same", OutputType::kSame}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
+}
+
+/** Whose scale and zero point an 8-bit output has: the whole tensor's, which are given, or a scale for
+ * each row, which is computed. */
+enum class Scaling { kTensor, kRow };
+
+inline std::map<std::string, Scaling> scalings() {
+    return {{"tensor", Scaling::kTensor}, {"row", Scaling::kRow}};
+}
+
+/** Fails where the scale of a row has no meaning. */
+inline Scaling check_scaling(OutputType output, Scaling scaling) {
+    if (scaling == Scaling::kRow && output != OutputType::kS8) {
+        throw Halide::CompileError("scaling=row needs output=int8: it is symmetric");
+    }
+    return scaling;
 }
 
 inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {

@@ -3,6 +3,7 @@
 -- between them, so only the first pass reads memory. Eight rows make a task.
 
 local reduce = require "lib.reduce"
+local rows = require "lib.rows"
 
 return schedule "layer_norm" {
   target = "cpu",
@@ -19,9 +20,7 @@ return schedule "layer_norm" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
 
-    local task, row = k.y:split("row", p.rows, "guard")
-    task:parallel()
-    k.y:vectorize("col", lanes, "guard")
+    local row = rows.tasks(k, k.y, { rows = p.rows, lanes = lanes, over_cols = { "residual_out" } })
 
     k.mean:compute_at(row)
     k.inv_std:compute_at(row)

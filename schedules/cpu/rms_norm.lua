@@ -3,6 +3,7 @@
 -- read hits L1 as long as a row fits there, so no staging is needed.
 
 local reduce = require "lib.reduce"
+local rows = require "lib.rows"
 
 return schedule "rms_norm" {
   target = "cpu",
@@ -15,11 +16,15 @@ return schedule "rms_norm" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
 
-    local task, row = k.y:split("row", p.rows, "guard")
-    task:parallel()
-    k.y:vectorize("col", lanes, "guard")
+    local row = rows.tasks(k, k.y, {
+      rows = p.rows, lanes = lanes, over_cols = { "residual_out" }, over_rows = { "row_scale" },
+    })
 
     k.inv_rms:compute_at(row)
     reduce.in_lanes(k.sum_sq, "col", { at = row, lanes = lanes, accum = p.accum })
+    if k:has "peak" then
+      k.inv_scale:compute_at(row)
+      reduce.in_lanes(k.peak, "col", { at = row, lanes = lanes, accum = p.accum })
+    end
   end,
 }

@@ -9,9 +9,14 @@ return schedule "rms_norm" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
+    if k:has "residual" then
+      rows.materialise({ k.h, k.residual_out }, { row = "row", task = 8, inner = "col", lanes = lanes })
+    end
     rows.materialise({ k.sum_sq, k.inv_rms }, { row = "row", task = 8 })
-    for _, sum in ipairs { k.sum_sq } do
-      sum:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
+    k.sum_sq:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
+    if k:has "peak" then
+      rows.materialise({ k.peak, k.inv_scale, k.row_scale }, { row = "row", task = 8 })
+      k.peak:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
     end
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
   end,

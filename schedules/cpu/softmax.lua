@@ -21,10 +21,14 @@ return schedule "softmax" {
     task:parallel()
     k.y:vectorize("col", lanes, "guard")
 
-    k.inv_sum:compute_at(row)
-    k.weight:compute_at(row):vectorize("col", lanes, "guard")
+    if k:has "log_sum" then -- the exponentials are only summed
+      k.log_sum:compute_at(row)
+    else
+      k.inv_sum:compute_at(row)
+      k.weight:compute_at(row):vectorize("col", 2 * lanes, "guard") -- two chains of exp in flight
+    end
     for _, reduction in ipairs { k.row_max, k.row_sum } do
-      reduce.in_partials(reduction, "col", { at = row, lanes = lanes, accum = p.accum })
+      reduce.in_lanes(reduction, "col", { at = row, lanes = lanes, accum = p.accum })
     end
   end,
 }

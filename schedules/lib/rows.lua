@@ -20,4 +20,42 @@ function rows.materialise(funcs, o)
   end
 end
 
+-- Cuts the rows of an output into parallel tasks, and has the other outputs of a row in the same loop, so
+-- that what they share is computed once.
+--
+--   for row: for col: y; for row: for col: residual_out; for row: row_scale
+--     ->
+--   parallel task
+--     for row_in_task
+--       for col: vectorized y
+--       for col: vectorized residual_out
+--       row_scale
+--
+-- y        the output that leads          rows     a task takes          lanes   SIMD lanes of the columns
+-- over_cols, over_rows    names of other outputs, [cols, rows] and [rows], where the algorithm has them
+--
+-- Returns the loop over the rows of a task, for compute_at.
+function rows.tasks(k, y, o)
+  local function split(stage)
+    local task, row = stage:split("row", o.rows, "guard", "task", "row_in_task")
+    task:parallel()
+    return row
+  end
+  local row = split(y)
+  y:vectorize("col", o.lanes, "guard")
+  for _, name in ipairs(o.over_cols or {}) do
+    if k:has(name) then
+      split(k[name])
+      k[name]:vectorize("col", o.lanes, "guard"):compute_with(row)
+    end
+  end
+  for _, name in ipairs(o.over_rows or {}) do
+    if k:has(name) then
+      split(k[name])
+      k[name]:compute_with(row)
+    end
+  end
+  return row
+end
+
 return rows

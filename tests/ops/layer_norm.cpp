@@ -31,12 +31,14 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
+                {"add_residual", {"false", "true"}},
+                {"output", {"same", "int8", "uint8"}},
                 {"set.statistics", {"two_pass", "one_pass"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "unfused") {  // it tunes nothing; there the generator has the choice
+        if (build["schedule"] == "unfused" && build.count("set.statistics")) {  // it tunes nothing; there the generator has the choice
             build["statistics"] = build["set.statistics"];
             build.erase("set.statistics");
         }
@@ -70,20 +72,34 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("y", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         const int cols = p.dim("cols"), rows = p.dim("rows");
         const Tolerance tolerance(cols);
         const bool one_pass = p.is("statistics", "one_pass");
         std::vector<Expected> y;
         for (int r = 0; r < rows; r++) {
+            std::vector<double> h;
+            for (int c = 0; c < cols; c++) {
+                h.push_back(p.has("residual") ? stored(p, p["x"](c, r) + p["residual"](c, r)) : p["x"](c, r));
+                if (output == "residual_out") {
+                    y.push_back({h[c], 0});
+                }
+            }
+            if (output == "residual_out") {
+                continue;
+            }
             double sum = 0, summed = 0, sum_sq = 0, distance_sq = 0;
             for (int c = 0; c < cols; c++) {
-                sum += p["x"](c, r);
-                summed += one_pass ? std::fabs(p["x"](c, r) - p["x"](0, r)) + std::fabs(p["x"](0, r))
-                                   : std::fabs(p["x"](c, r));
+                sum += h[c];
+                summed += one_pass ? std::fabs(h[c] - h[0]) + std::fabs(h[0])
+                                   : std::fabs(h[c]);
             }
             const double mean = sum / cols;
             for (int c = 0; c < cols; c++) {
-                const double d = p["x"](c, r) - mean, from_first = p["x"](c, r) - p["x"](0, r);
+                const double d = h[c] - mean, from_first = h[c] - h[0];
                 sum_sq += d * d;
                 distance_sq += from_first * from_first;
             }
@@ -93,10 +109,10 @@ public:
             const double inv_error = tolerance.inv(one_pass ? distance_sq / cols : mean_error * mean_error, var);
             for (int c = 0; c < cols; c++) {
                 const double w = p["weight"](c), b = p["bias"](c);
-                const double scaled = (p["x"](c, r) - mean) * inv * w;
+                const double scaled = (h[c] - mean) * inv * w;
                 const double error = mean_error * inv * std::fabs(w) + inv_error * std::fabs(scaled) +
                                      8 * kRoundoff * (std::fabs(scaled) + std::fabs(b));
-                y.push_back({scaled + b, error});
+                y.push_back(stored_y(p, {scaled + b, error}));
             }
         }
         return y;

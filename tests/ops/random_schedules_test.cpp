@@ -75,6 +75,7 @@ void check_random(const OpTest &test, const std::string &op) {
             for (const auto &s : set) {
                 choices["set." + s.first] = s.second;
             }
+            test.settle(choices);
             CHECK(check_build(test, op, choices, n) == "");
         }
     }

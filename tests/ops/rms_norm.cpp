@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "rows.h"
@@ -24,7 +25,16 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
+                {"add_residual", {"false", "true"}},
+                {"output", {"same", "int8", "uint8"}},
+                {"scaling", {"tensor", "row"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["output"] != "int8") {
+            build.erase("scaling");
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -36,21 +46,38 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("y", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         const int cols = p.dim("cols"), rows = p.dim("rows");
         const Tolerance tolerance(cols);
-        std::vector<Expected> y;
+        std::vector<Expected> result;
         for (int r = 0; r < rows; r++) {
-            double sum = 0;
+            double sum = 0, peak = 0;
+            std::vector<double> h;
             for (int c = 0; c < cols; c++) {
-                sum += p["x"](c, r) * p["x"](c, r);
+                h.push_back(p.has("residual") ? stored(p, p["x"](c, r) + p["residual"](c, r)) : p["x"](c, r));
+                sum += h[c] * h[c];
+                peak = std::max(peak, std::fabs(h[c] * p["weight"](c)));  // a NaN comes in with the sum
             }
-            const double inv = 1 / std::sqrt(sum / cols + p.scalar("eps", 0));
+            const double inv = 1 / std::sqrt(sum / cols + p.scalar("eps", 0)), scale = peak * inv / 127;
+            if (output == "row_scale") {
+                result.push_back({scale, tolerance(scale)});
+                continue;
+            }
             for (int c = 0; c < cols; c++) {
-                const double value = p["x"](c, r) * inv * p["weight"](c);
-                y.push_back({value, tolerance(value)});
+                const double value = h[c] * inv * p["weight"](c);
+                if (output == "residual_out") {
+                    result.push_back({h[c], 0});
+                } else if (p.is("scaling", "row")) {  // the sum's error is in the scale as well
+                    result.push_back(quantized(p, {value, 2 * tolerance(value)}, scale, 0));
+                } else {
+                    result.push_back(stored_y(p, {value, tolerance(value)}));
+                }
             }
         }
-        return y;
+        return result;
     }
 };
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "element.h"
 #include "op_test.h"
 #include "sizes.h"
 
@@ -54,6 +55,39 @@ inline std::vector<Case> row_cases(const Assignments &build) {
         cases.push_back({"special rows", {{"cols", cols}, {"rows", 15}}, special});
     }
     return cases;
+}
+
+/** As the storage type of the problem holds it. */
+inline double stored(const Problem &p, double value) {
+    const halide_type_t type = p.is("type", "float16")    ? halide_type_t(halide_type_float, 16)
+                               : p.is("type", "bfloat16") ? halide_type_t(halide_type_bfloat, 16)
+                                                          : halide_type_t(halide_type_float, 32);
+    uint64_t bits = 0;
+    halyard::store_element(type, &bits, double(float(value)));
+    return halyard::load_element(type, &bits);
+}
+
+inline bool is_8_bit(const Problem &p) {
+    return p.is("output", "int8") || p.is("output", "uint8");
+}
+
+/** What an 8-bit output holds for a value: `scale` and `zero_point` of math/quantize.h, which are in
+ * f32, with an error of 3 roundings. */
+inline Expected quantized(const Problem &p, const Expected &e, double scale, double zero_point) {
+    if (std::isnan(e.value) || std::isnan(scale) || (e.value == 0 && scale == 0)) {
+        return {zero_point, 0};
+    }
+    const double low = p.is("output", "uint8") ? 0 : -128;
+    const double q = e.value / scale;
+    if (std::isinf(q) || std::fabs(q) > 1e6) {
+        return {q < 0 ? low : low + 255, 0};
+    }
+    return {q + zero_point, e.error / scale + 3 * kRoundoff * std::fabs(q)};
+}
+
+/** By y_scale and y_zero_point where the output has 8 bits. */
+inline Expected stored_y(const Problem &p, const Expected &e) {
+    return is_8_bit(p) ? quantized(p, e, p.scalar("y_scale", 0), p.scalar("y_zero_point", 0)) : e;
 }
 
 }  // namespace ops_test

@@ -19,6 +19,10 @@ struct Tolerance {
         const double below = 4 + 3 * size + cols / 8.0 + 2;
         return (exponential + below + 4) * kRoundoff * value + 2e-38;  // e^x is 0 where f32 is denormal
     }
+    // The logarithm has the relative error of the sum, and a rounding of each of its parts.
+    double log(double logit, double value) const {
+        return (3 * size + 4 + 3 * size + cols / 8.0 + 8 + 4 * std::fabs(logit - top) + 4 * std::fabs(value)) * kRoundoff;
+    }
 };
 
 class SoftmaxTest : public OpTest {
@@ -26,7 +30,8 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},   {"type", {"float32", "float16", "bfloat16"}},
                 {"scaled", {"false", "true"}},   {"masked", {"false", "true"}},
-                {"causal", {"false", "true"}},   {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"causal", {"false", "true"}},   {"log", {"false", "true"}},
+                {"output", {"same", "int8", "uint8"}},   {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -92,8 +97,12 @@ public:
                 sum += none ? 0 : std::exp(logit - top);
             }
             for (double logit : logits) {
-                const double value = none ? 0 : std::exp(logit - top) / sum;
-                y.push_back({value, logit == -kInfinity ? 0 : tolerance(logit, value)});
+                double value = none ? 0 : std::exp(logit - top) / sum, error = tolerance(logit, value);
+                if (p.is("log", "true")) {
+                    value = none ? -kInfinity : logit - top - std::log(sum);
+                    error = tolerance.log(logit, value);
+                }
+                y.push_back(stored_y(p, {value, logit == -kInfinity ? 0 : error}));
             }
         }
         return y;
