@@ -291,6 +291,20 @@ void Binding::stream(const Halide::Internal::Function &output, int64_t above) {
     streamed_.push_back({output, above});
 }
 
+void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) {
+    Diagnostic d;
+    host_.where(d.file, d.line);
+    d.word = "mma";
+    tile_products_.push_back({f, stage, [this, d](const std::string &message) {
+                                  Diagnostic here = d;
+                                  here.message = message;
+                                  if (on_late_error) {
+                                      on_late_error(here);
+                                  }
+                                  throw Halide::CompileError("\n" + here.text());
+                              }});
+}
+
 int Binding::describe(lua_State *L) {
     const Handle *h = handle_at(L, 1);
     std::string s = std::string(kind_name(h->kind)) + " " + h->func_name;

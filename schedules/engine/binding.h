@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "mma.h"
 #include "stream.h"
 #include "word.h"
 
@@ -44,6 +45,9 @@ public:
     /** Called after every word that was applied. */
     std::function<void(const Touch &)> on_word;
 
+    /** Called for an error that a pass finds when the script has ended. */
+    std::function<void(const Diagnostic &)> on_late_error;
+
     const std::vector<Touch> &touches() const {
         return touches_;
     }
@@ -53,6 +57,13 @@ public:
 
     const std::vector<Streamed> &streamed() const {
         return streamed_;
+    }
+
+    /** Has an update done by tile instructions; the line of the script that says so answers for it. */
+    void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
+
+    const std::vector<TileProduct> &tile_products() const {
+        return tile_products_;
     }
 
     /** The word being applied now, for errors that Halide raises in it; else nullptr. */
@@ -76,6 +87,7 @@ private:
     PipelineView &view_;
     std::vector<Touch> touches_;
     std::vector<Streamed> streamed_;
+    std::vector<TileProduct> tile_products_;
     const Word *current_ = nullptr;
 };
 

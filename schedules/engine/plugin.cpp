@@ -68,6 +68,7 @@ public:
             options.target = target.to_string();
             script_ = std::make_unique<Script>(get(params, "script"), options);
             binding_ = std::make_unique<Binding>(script_->host(), view_);
+            binding_->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
             }
@@ -139,11 +140,23 @@ private:
     // The copy shares its contents with the pipeline that Halide is about to lower.
     void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
         std::vector<Streamed> streamed = binding_->streamed();
-        if (streamed.empty() || target.arch != Halide::Target::X86) {
+        const std::vector<TileProduct> &products = binding_->tile_products();
+        if ((streamed.empty() && products.empty()) || target.arch != Halide::Target::X86) {
             return;
         }
         if (!will_finish_) {
-            std::cerr << "note: " << script_path_ << ": the word stream has no effect without `halyard build`\n";
+            for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma"}) {
+                if (*word) {
+                    std::cerr << "note: " << script_path_ << ": the word " << word
+                              << " has no effect without `halyard build`\n";
+                }
+            }
+            return;
+        }
+        if (!products.empty()) {
+            copy.add_custom_lowering_pass(multiply_in_tiles(products).release());
+        }
+        if (streamed.empty()) {
             return;
         }
         for (auto &s : streamed) {

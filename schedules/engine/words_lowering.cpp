@@ -28,6 +28,13 @@ void stream(Call &c) {
     c.binding.stream(f, c.args[0].present ? c.args[0].integer : -1);
 }
 
+void mma(Call &c) {
+    if (c.self.stage_index == 0) {
+        c.fail("is for an update that adds up products", "write k." + c.self.func_name + ":update(0):mma()");
+    }
+    c.binding.multiply_in_tiles(c.func().function(), c.self.stage_index);
+}
+
 }  // namespace
 
 const std::vector<Word> kLoweringWords = {
@@ -40,6 +47,14 @@ const std::vector<Word> kLoweringWords = {
      "for row: y[row][col] = ...", "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
                                   "  for row: y[row][col] = ...",
      stream},
+    {"mma", Handle::kStage, "", "self",
+     "Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay "
+     "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "
+     "weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor "
+     "without AMX plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
+     "Without `halyard build` the loops stay, and a note says so.",
+     "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
+     "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
 };
 
 }  // namespace halyard

@@ -342,6 +342,17 @@ function Stage:unscheduled() end
 ---@return self
 function Stage:always_partition_all() end
 
+--- Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so.
+---
+---```text
+---for group: for row: for col: for member
+---  acc[row][col] += a[row][group][member] * b[group][col][member]
+---  ->
+---halyard_mma_bf16(acc, a, b, rows, cols, groups)
+---```
+---@return self
+function Stage:mma() end
+
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---
 ---```text

@@ -16,7 +16,7 @@ double product_error(int depth, double sum_abs) {
 class GemmTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "kn", "nk"}},
+        return {{"schedule", {"", "unfused", "kn", "nk", "mma"}},
                 {"set.panel", {"32", "48", "64"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"scaling", {"none", "scalar", "column"}},
@@ -27,7 +27,10 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
+        if (build["schedule"] == "mma") {
+            build["type"] = "bfloat16";
+            build["set.panel"] = build["set.panel"] == "48" ? "96" : build["set.panel"];
+        } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
         } else if (build["set.panel"] == "64") {
             build["set.rows"] = "6";  // 8 rows of 4 vectors of AVX-512 leave no register

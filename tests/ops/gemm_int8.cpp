@@ -10,7 +10,7 @@ namespace {
 class GemmInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
+        return {{"schedule", {"", "unfused", "mma"}},
                 {"a_type", {"uint8", "int8"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"output", {"same", "uint8", "int8"}},

@@ -1,0 +1,203 @@
+#ifndef HALYARD_MMA_H
+#define HALYARD_MMA_H
+
+/** \file
+ * Matrix products in tiles, as the word mma calls them:
+ *
+ *   c[row][col] += sum over group, member of a[row][group][member] * b[group][col][member]
+ *
+ * A group is the 32 bits that one step of a tile instruction multiplies and adds up: 2 of bf16, 4 of
+ * 8 bits. b is so in packed weights (generators/math/weights.h), a is so by itself.
+ *
+ * Tiles are eight registers of up to 16 rows of 64 bytes. The loop over them is written over a class
+ * of tile instructions, so that tests run it on processors without any.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+namespace halyard_mma {
+
+constexpr int kTileRows = 16, kTileGroups = 16;  // 16 groups of 32 bits, or results of 32 bits, a row
+
+/** What ldtilecfg reads. */
+struct TileConfig {
+    uint8_t palette = 1, start_row = 0, reserved[14] = {};
+    uint16_t row_bytes[16] = {};
+    uint8_t rows[16] = {};
+};
+static_assert(sizeof(TileConfig) == 64, "the processor reads 64 bytes");
+
+/** A matrix of 32-bit units: groups of a or b, elements of c. */
+template<typename T>
+struct Matrix {
+    T *data;
+    ptrdiff_t stride;  // bytes between rows
+
+    T *at(int row, int unit) const {
+        using Byte = typename Bytes<T>::type;
+        return reinterpret_cast<T *>(reinterpret_cast<Byte *>(data) + row * stride + 4 * ptrdiff_t(unit));
+    }
+
+private:
+    template<typename U>
+    struct Bytes {
+        using type = char;
+    };
+    template<typename U>
+    struct Bytes<const U> {
+        using type = const char;
+    };
+};
+
+struct Product {
+    Matrix<void> c;
+    Matrix<const void> a, b;
+    int rows, cols, groups;
+};
+
+inline int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+/** Tile registers: results in 0 to 3, rows of a in 4 and 5, columns of b in 6 and 7. */
+constexpr int kA = 4, kB = 6;
+
+/** A block of Rows x Cols result tiles (2 x 1, 2 x 2, or 1 x 1 to 1 x 4), of which the last row and
+ * column may be partly filled. */
+template<typename Tiles, int Rows, int Cols>
+class Block {
+public:
+    Block(const Product &p, int row, int col, int rows, int cols)
+        : p_(p), row_(row), col_(col), rows_(rows), cols_(cols) {
+    }
+
+    void run() {
+        configure();
+        each_result<0>([&](auto t) { Tiles::template load<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
+        int group = 0;
+        for (; group + kTileGroups <= p_.groups; group += kTileGroups) {
+            step({p_.a.at(row_, group), p_.a.stride}, {p_.b.at(group, col_), p_.b.stride});
+        }
+        if (group < p_.groups) {
+            rest(group, p_.groups - group);
+        }
+        each_result<0>([&](auto t) { Tiles::template store<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
+        Tiles::release();
+    }
+
+private:
+    template<int I>
+    struct Index {
+        static constexpr int value = I;
+    };
+
+    template<int I, typename F>
+    static void each_result(F f) {
+        if constexpr (I < Rows * Cols) {
+            f(Index<I>());
+            each_result<I + 1>(f);
+        }
+    }
+
+    template<typename I>
+    int row_of(I) const {
+        return row_ + I::value / Cols * kTileRows;
+    }
+    template<typename I>
+    int col_of(I) const {
+        return col_ + I::value % Cols * kTileGroups;
+    }
+
+    void configure() {
+        TileConfig config;
+        for (int i = 0; i < Rows; i++) {
+            const int rows = least(kTileRows, rows_ - i * kTileRows);
+            set(config, kA + i, rows, kTileGroups);
+            for (int j = 0; j < Cols; j++) {
+                set(config, i * Cols + j, rows, least(kTileGroups, cols_ - j * kTileGroups));
+            }
+        }
+        set(config, kB, kTileGroups, kTileGroups);
+        set(config, kB + 1, kTileGroups, cols_ - (Cols - 1) * kTileGroups);
+        Tiles::configure(config);
+    }
+
+    static void set(TileConfig &config, int tile, int rows, int units) {
+        config.rows[tile] = uint8_t(rows);
+        config.row_bytes[tile] = uint16_t(4 * units);
+    }
+
+    // The last column may be partly filled, so it has a register of its own.
+    static constexpr int b_tile(int j) {
+        return j + 1 == Cols ? kB + 1 : kB;
+    }
+
+    template<int J>
+    void columns(const Matrix<const void> &b) {
+        if constexpr (J < Cols) {
+            constexpr int tile = b_tile(J);
+            Tiles::template load<tile>(b.at(0, J * kTileGroups), b.stride);
+            Tiles::template multiply<J, kA, tile>();
+            if constexpr (Rows == 2) {
+                Tiles::template multiply<Cols + J, kA + 1, tile>();
+            }
+            columns<J + 1>(b);
+        }
+    }
+
+    void step(const Matrix<const void> &a, const Matrix<const void> &b) {
+        Tiles::template load<kA>(a.at(0, 0), a.stride);
+        if constexpr (Rows == 2) {
+            Tiles::template load<kA + 1>(a.at(kTileRows, 0), a.stride);
+        }
+        columns<0>(b);
+    }
+
+    // The groups that do not fill a tile, with zeros behind them.
+    void rest(int group, int groups) {
+        alignas(64) uint32_t a[Rows * kTileRows][kTileGroups] = {};
+        alignas(64) uint32_t b[kTileGroups][Cols * kTileGroups] = {};
+        for (int r = 0; r < rows_; r++) {
+            memcpy(a[r], p_.a.at(row_ + r, group), 4 * size_t(groups));
+        }
+        for (int g = 0; g < groups; g++) {
+            memcpy(b[g], p_.b.at(group + g, col_), 4 * size_t(cols_));
+        }
+        step({a, sizeof(a[0])}, {b, sizeof(b[0])});
+    }
+
+    const Product &p_;
+    int row_, col_, rows_, cols_;
+};
+
+/** The whole product in blocks. */
+template<typename Tiles>
+void multiply(const Product &p) {
+    for (int row = 0; row < p.rows; row += 2 * kTileRows) {
+        const int rows = least(2 * kTileRows, p.rows - row);
+        const int wide = rows > kTileRows ? 2 : 4;  // tiles of columns
+        for (int col = 0; col < p.cols; col += wide * kTileGroups) {
+            const int cols = least(wide * kTileGroups, p.cols - col);
+            const int tiles = (cols + kTileGroups - 1) / kTileGroups;
+            if (wide == 2 && tiles == 2) {
+                Block<Tiles, 2, 2>(p, row, col, rows, cols).run();
+            } else if (wide == 2) {
+                Block<Tiles, 2, 1>(p, row, col, rows, cols).run();
+            } else if (tiles == 4) {
+                Block<Tiles, 1, 4>(p, row, col, rows, cols).run();
+            } else if (tiles == 3) {
+                Block<Tiles, 1, 3>(p, row, col, rows, cols).run();
+            } else if (tiles == 2) {
+                Block<Tiles, 1, 2>(p, row, col, rows, cols).run();
+            } else {
+                Block<Tiles, 1, 1>(p, row, col, rows, cols).run();
+            }
+        }
+    }
+}
+
+}  // namespace halyard_mma
+
+#endif

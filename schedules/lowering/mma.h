@@ -1,0 +1,37 @@
+#ifndef HALYARD_LOWERING_MMA_H
+#define HALYARD_LOWERING_MMA_H
+
+/** \file
+ * Turns the loops of a matrix product into a call of the runtime's tile loop (runtime/mma.h).
+ *
+ *   for groups: for row: for col: for member:
+ *     acc[row, col] += f32(a[row, groups, member]) * f32(b[groups, col, member])
+ *     ->
+ *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups)
+ *
+ * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group.
+ */
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+namespace halyard {
+
+/** An update that is to be a product of tiles, and how to tell the user that it is none: `fail`
+ * throws, with the line of the script in its message. */
+struct TileProduct {
+    Halide::Internal::Function func;
+    int stage = 1;
+    std::function<void(const std::string &)> fail;
+};
+
+/** A pass for Pipeline::add_custom_lowering_pass. */
+std::unique_ptr<Halide::Internal::IRMutator> multiply_in_tiles(std::vector<TileProduct> products);
+
+}  // namespace halyard
+
+#endif

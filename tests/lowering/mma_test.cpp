@@ -1,0 +1,116 @@
+// The loops over tiles, on emulated ones: every shape of block, and nothing touched beside it.
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <vector>
+
+#include "emulated_tiles.h"
+#include "support.h"
+
+using halyard_mma::Product;
+
+namespace {
+
+struct Bf16 {
+    uint16_t bits;
+
+    Bf16(float f = 0) {  // exact for the small integers of the test
+        uint32_t u;
+        memcpy(&u, &f, 4);
+        bits = uint16_t(u >> 16);
+    }
+    explicit operator float() const {
+        const uint32_t u = uint32_t(bits) << 16;
+        float f;
+        memcpy(&f, &u, 4);
+        return f;
+    }
+};
+
+// Small integers, so that every order of summation gives the same.
+template<typename C, typename A, typename B>
+void check(int rows, int cols, int groups) {
+    constexpr int kGroup = 4 / int(sizeof(A));
+    INFO(rows << " x " << cols << " x " << groups << " groups of " << kGroup);
+    const int lda = groups * kGroup + 3, ldb = (cols + 5) * kGroup, ldc = cols + 2;
+    std::vector<A> a(size_t(rows * lda), A(99));
+    std::vector<B> b(size_t(groups * ldb), B(99));
+    std::vector<C> c(size_t(rows * ldc), C(7)), expected = c;
+    uint32_t state = 1;
+    const auto next = [&] {
+        state = state * 1664525u + 1013904223u;
+        return int(state >> 24) % 7;
+    };
+    for (int r = 0; r < rows; r++) {
+        for (int k = 0; k < groups * kGroup; k++) {
+            a[size_t(r * lda + k)] = A(next());
+        }
+    }
+    for (int g = 0; g < groups; g++) {
+        for (int k = 0; k < cols * kGroup; k++) {
+            b[size_t(g * ldb + k)] = B(next() - 3);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        for (int j = 0; j < cols; j++) {
+            for (int k = 0; k < groups * kGroup; k++) {
+                expected[size_t(r * ldc + j)] += C(a[size_t(r * lda + k)]) *
+                                                 C(b[size_t(k / kGroup * ldb + j * kGroup + k % kGroup)]);
+            }
+        }
+    }
+    halyard_mma::multiply<emulated::Tiles<C, A, B>>(
+        Product{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))},
+                rows, cols, groups});
+    CHECK(c == expected);
+    CHECK_FALSE(emulated::configured);
+}
+
+}  // namespace
+
+TEST_CASE("products in tiles, for every shape of block", "[mma]") {
+    for (const int rows : {1, 15, 16, 17, 31, 32, 33, 50}) {
+        for (const int cols : {1, 16, 17, 31, 32, 33, 48, 63, 64, 65, 80}) {
+            for (const int groups : {1, 15, 16, 17, 40}) {
+                check<float, Bf16, Bf16>(rows, cols, groups);
+                check<int32_t, uint8_t, int8_t>(rows, cols, groups);
+            }
+        }
+    }
+    check<int32_t, int8_t, int8_t>(33, 33, 33);
+    check<float, Bf16, Bf16>(3, 4, 0);
+}
+
+TEST_CASE("a block of four tiles takes four products a step", "[mma]") {
+    emulated::configurations = emulated::multiplications = 0;
+    check<float, Bf16, Bf16>(32, 32, 64);
+    CHECK(emulated::configurations == 1);
+    CHECK(emulated::multiplications == 16);
+}
+
+TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]") {
+    const TempDir dir;
+    const struct {
+        const char *schedule, *message;
+    } cases[] = {
+        {"k.acc:compute_root() k.acc:update(0):mma()", "neighbouring columns of packed b"},
+        {"k.acc:compute_root() k.acc:update(0):vectorize('col', 8):mma()", "the product is vectorized"},
+        {"k.acc:compute_root() k.acc:update(0):parallel('row'):mma()", "is not serial"},
+        {"k.a_f:compute_root() k.acc:compute_root() k.acc:update(0):mma()", "there is no tile instruction that multiplies"},
+        {"k.acc:compute_root() k.acc:update(0):split('row', 7, 'guard') k.acc:update(0):mma()", "the loop acc.s1.row.row_inner is none of a product of tiles"},
+    };
+    for (const auto &c : cases) {
+        const std::string script = dir.write("wrong.lua", "return schedule 'gemm' {\n"
+                                                          "  generator = { type = 'bfloat16', weights = 'packed' },\n"
+                                                          "  apply = function(k)\n"
+                                                          "    " + std::string(c.schedule) + "\n"
+                                                          "  end }\n");
+        const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "--target", "avx2", "--schedule",
+                                        script, "-o", dir.path() + "/out"});
+        INFO(c.schedule << "\n" << f.err);
+        CHECK(f.exit_code == 1);
+        CHECK(f.err.find(script + ":4: error: mma: ") == 0);
+        CHECK(f.err.find(c.message) != std::string::npos);
+    }
+}
