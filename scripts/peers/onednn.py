@@ -192,6 +192,24 @@ def linear(a, w, bias=None, post=(), out=None):
     return p.bind(memories, (keep, y, a, bias, post)), y
 
 
+def quantised_linear(a, w, scale_a, scale_b, zero_a, bias, post=()):
+    """post(scale_a scale_b (a - zero_a) w^T + bias) in f32 of u8 a [m, k] and s8 w [n, k]."""
+    (m, k), n = a.shape, w.shape[0]
+    y = torch.empty(m, n)
+    one = torch.tensor([scale_a], dtype=torch.float32)
+    zero = torch.tensor([zero_a], dtype=torch.int32)
+    scales, bias_md = scale_b.float(), of(bias, [1, n])
+    described, others = post_operations(post)
+    p = Primitive("matmul", engine()[0], of(a), description([k, n], w.dtype, ANY), bias_md, of(y),
+                  attributes(described, [(SRC, 0), (WEIGHTS, 2)], [(SRC, 0)]))
+    weights, keep = packed(p.wanted(QUERY_WEIGHTS), w, [k, n], [1, k])
+    memories = {SRC: memory(of(a), a.data_ptr()), WEIGHTS: weights, DST: memory(of(y), y.data_ptr()),
+                BIAS: memory(bias_md, bias.data_ptr()), ATTR_SCALES | SRC: memory(of(one), one.data_ptr()),
+                ATTR_SCALES | WEIGHTS: memory(of(scales), scales.data_ptr()),
+                ATTR_ZERO_POINTS | SRC: memory(of(zero), zero.data_ptr()), **others}
+    return p.bind(memories, (keep, y, a, one, zero, scales, bias, post)), y
+
+
 def chain(*steps):
     """Several calls as one, with the last result."""
     calls = [s[0] for s in steps]
