@@ -30,3 +30,33 @@ op("layer_norm", family=FAMILY, shapes=[*SIZES, "rows=1024,cols=384"], constants
 op("layer_norm", label="one pass", family=FAMILY, shapes=SIZES, constants="weight bias", cold=True,
    settings={"statistics": "one_pass"},
    torch=lambda x, weight, bias, eps: F.layer_norm(x, weight.shape, weight, bias, eps))
+
+
+op("layer_norm", label="residual", family=FAMILY, shapes=SIZES, constants="weight bias", cold=True,
+   params={"add_residual": "true"},
+   torch=lambda x, residual, weight, bias, eps: residual_layer_norm(x, residual, weight, bias, eps),
+   onnx=lambda eps: nodes(("SkipLayerNormalization", ["x", "residual", "weight", "bias"],
+                           ["result0", "", "", "result1"], {"epsilon": eps}, "com.microsoft")))
+
+
+def residual_layer_norm(x, residual, weight, bias, eps):
+    total = x + residual
+    return F.layer_norm(total, weight.shape, weight, bias, eps), total
+
+
+def positive_variance(v):
+    v["variance"].abs_().add_(0.1)
+    return {}
+
+
+IMAGES = ["w=56,h=56,c=64,n=1", "w=56,h=56,c=256,n=8"]
+
+op("batch_norm", label="ReLU", family=FAMILY, shapes=IMAGES, constants="mean variance weight bias", cold=True,
+   params={"activation": "relu"}, prepare=positive_variance,
+   torch=lambda x, mean, variance, weight, bias, eps: F.relu(
+       F.batch_norm(x, mean, variance, weight, bias, False, 0.0, eps)),
+   onednn=lambda x, mean, variance, weight, bias, eps: onednn.batch_norm(x, mean, variance, weight, bias, eps, True))
+
+op("group_norm", family=FAMILY, shapes=["w=64,h=64,c=320,g=32,n=1", "w=64,h=64,c=320,g=32,n=8"],
+   constants="weight bias", cold=True,
+   torch=lambda x, weight, bias, g, eps: F.group_norm(x, g, weight, bias, eps))

@@ -2,7 +2,7 @@
 
 from .. import onednn
 from ..entry import nodes, op
-from ..frameworks import torch
+from ..frameworks import F, torch
 
 FAMILY = "softmax and losses"
 SIZES = ["rows=64,cols=4096", "rows=16384,cols=4096"]
@@ -15,3 +15,11 @@ op("softmax", family=FAMILY, shapes=SIZES, cold=True,
 op("softmax", label="scaled, masked", family=FAMILY, shapes=SIZES, cold=True,
    params={"scaled": "true", "masked": "true"},
    torch=lambda x, mask, scale: torch.softmax(x * scale + mask, -1))
+
+op("softmax", label="log", family=FAMILY, shapes=SIZES, cold=True, params={"log": "true"},
+   torch=lambda x: torch.log_softmax(x, -1),
+   onnx=lambda: nodes(("LogSoftmax", ["x"], ["result0"], {"axis": -1})),
+   onednn=lambda x: onednn.softmax(x, log=True))
+
+op("cross_entropy", family=FAMILY, shapes=["rows=64,cols=32000", ("rows=512,cols=128256", "f32 bf16")], cold=True,
+   torch=lambda logits, labels: F.cross_entropy(logits.float(), labels.long(), reduction="none"))
