@@ -246,7 +246,7 @@ def makers(case, wanted):
         all_.append((name, lambda name=name, function=function: from_module(case, name, function)))
     if entry.openblas and case.type == "f32":
         all_.append(("OpenBLAS", lambda: from_module(case, "OpenBLAS", entry.openblas)))
-    return [(n, f) for n, f in all_ if not wanted or any(n.startswith(w) for w in wanted)]
+    return [(n, f) for n, f in all_ if not wanted or any(n == w or n.startswith((w + " ", w + ",")) for w in wanted)]
 
 
 TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 3e-2, "int8": 2e-2}
