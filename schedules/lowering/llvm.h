@@ -27,7 +27,7 @@ public:
         bool object = true, assembly = false, bitcode = false, ir = false;
     };
 
-    /** Verifies a module, inlines and simplifies it, and makes machine code by the settings that
+    /** Verifies a module, inlines what the edit calls, and makes machine code by the settings that
      * Halide left in the module. */
     Code compile(const std::string &ir, const Outputs &outputs) const;
 
