@@ -2,6 +2,46 @@
 
 local gemm = {}
 
+-- Keeps the sums of a product in registers, a tile at a time.
+--
+--   for k: acc(col, row) += a * b
+--     ->
+--   for tile: acc in registers = 0
+--     for k: acc += a * b        -- a tile of independent sums
+--
+-- acc        a Func that sums over "k"     out, loop    where a tile of it is needed
+-- columns    of the tile                   lanes        SIMD lanes
+-- col, row   its names for columns and rows, if not "col" and "row"
+-- k          the loop of the sum, if not "k"
+-- group      rows of packed weights that lie together, 1 if nothing is said
+-- dot        the target multiplies and adds a group in one instruction
+function gemm.in_registers(acc, out, loop, o)
+  local col, row, k = o.col or "col", o.row or "row", o.k or "k"
+  local function tile(stage)
+    stage:vectorize(col, o.lanes):unroll(col):unroll(row)
+  end
+
+  acc:compute_at(out, loop):store_in "stack"
+  acc:bound_extent(col, o.columns)
+  tile(acc)
+  local step = acc:update(0)
+  if (o.group or 1) == 1 then
+    step:reorder(col, row, k)
+  else
+    local groups, member = step:split(k, o.group, "guard", "groups", "member")
+    if o.dot then
+      step:reorder(member, col, row, groups)
+      step:atomic():vectorize(member)
+    else
+      step:reorder(col, row, member, groups):unroll(member)
+    end
+    local rest = acc:update(1)
+    rest:reorder(col, row, k .. "_rest")
+    tile(rest)
+  end
+  tile(step)
+end
+
 -- Computes a Func in tiles of registers, with the product that it reads accumulated in them.
 --
 --   for row: for col: out = f(sum over k of a * b)
@@ -13,22 +53,23 @@ local gemm = {}
 --       out tile = f(acc)
 --
 -- out      the Func to tile; loops "col", "row"
--- acc      the Func that sums over "k"
+-- acc      the Func that sums over "k", or several, which take their turns in the registers
 -- m        the number of rows, an expression
 -- lanes    SIMD lanes        panel    columns of a panel of the weights
 -- columns  of the tile: divides panel        rows     of the tile
 -- task     tiles of rows that a task takes in turn, while the panel stays in L2
--- group    rows of packed weights that lie together, 1 if nothing is said
--- dot      the target multiplies and adds a group in one instruction
+-- group, dot   as above
 -- stage_a  a Func of the rows of a as f32, for storage types that would be converted for each panel
 --          column again; a tile of its rows is converted into L1 or L2 before the tile is computed
+-- shared   other products read stage_a too: each gets a copy of its own
 -- stage_b  the same for the weights: a panel is converted into L2 once a task
 --
 -- Fewer rows than a tile has are done in smaller tiles; where the last tile sticks out,
 -- it is moved up and some rows are computed twice.
 function gemm.register_tiles(out, acc, o)
+  local name = o.col or "col"
   local function tile(stage, rows)
-    local panel, column = stage:split("col", o.panel, "guard", "panel", "column")
+    local panel, column = stage:split(name, o.panel, "guard", "panel", "column")
     local tiles, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "tile", "row_in_tile")
     local part, col = stage:split(column, o.columns, "guard", "part", "col_in_part")
     local task, step = stage:split(tiles, o.task, "guard", "task", "step")
@@ -41,31 +82,96 @@ function gemm.register_tiles(out, acc, o)
   if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
   tile(out, 1)
 
-  acc:compute_at(out, "part"):store_in "stack"
-  acc:bound_extent("col", o.columns)
-  acc:vectorize("col", o.lanes):unroll("col"):unroll("row")
-  local step = acc:update(0)
-  if (o.group or 1) == 1 then
-    step:reorder("col", "row", "k")
-  else
-    local groups, member = step:split("k", o.group, "guard", "groups", "member")
-    if o.dot then
-      step:reorder(member, "col", "row", groups)
-      step:atomic():vectorize(member)
-    else
-      step:reorder("col", "row", member, groups):unroll(member)
-    end
-    local rest = acc:update(1)
-    rest:reorder("col", "row", "k_rest")
-    rest:vectorize("col", o.lanes):unroll("col"):unroll("row")
+  for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
+    gemm.in_registers(sum, out, "part", o)
   end
-  step:vectorize("col", o.lanes):unroll("col"):unroll("row")
 
+  if o.stage_a then
+    local staged = o.shared and o.stage_a:in_(acc) or o.stage_a
+    staged:compute_at(out, "step"):vectorize("k", o.lanes, "guard")
+  end
+  if o.stage_b then
+    o.stage_b:compute_at(out, "job"):bound_extent(name, o.panel):vectorize(name, o.lanes)
+  end
+end
+
+-- Computes a Func over the panels of a product, as a reduction of their columns, with the panel
+-- accumulated in registers. The product exists for a tile of rows of one panel.
+--
+--   for row: for p: out = reduction over j of f(sum over k of a * b)
+--     ->
+--   parallel job (a panel p, some tiles of rows)
+--     for tile of rows
+--       acc in registers = 0
+--       for k: acc += a * b
+--       for row of the tile: out = reduction over j of f(acc)
+--
+-- out      the Func to tile; loops "p", "row"
+-- acc      the Func that sums over "k"; dimensions "j", "row", "p"
+-- serial   within a task already
+-- the rest as above; the loop over the rows of a tile is called "row_in_tile"
+function gemm.reduced_tiles(out, acc, o)
+  local function tile(stage, rows)
+    local tiles, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "tile", "row_in_tile")
+    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    stage:reorder(row, step, task, "p")
+    if not o.serial then stage:fuse(task, "p", "job"):parallel() end
+  end
+
+  tile(out:specialize(o.m:at_least(o.rows)), o.rows)
+  if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
+  tile(out, 1)
+
+  gemm.in_registers(acc, out, "step",
+    { columns = o.panel, lanes = o.lanes, col = "j", group = o.group, dot = o.dot })
   if o.stage_a then
     o.stage_a:compute_at(out, "step"):vectorize("k", o.lanes, "guard")
   end
-  if o.stage_b then
-    o.stage_b:compute_at(out, "job"):bound_extent("col", o.panel):vectorize("col", o.lanes)
+end
+
+-- Computes a Func of a few rows from products with transposed weights: dot products along k in
+-- the SIMD lanes.
+--
+--   for row: for col: out = f(sum over k of a * b)
+--     ->
+--   parallel task (some tiles of columns)
+--     for strip of rows: for tile of columns
+--       lane in registers = 0
+--       for k in steps of a vector: lane += a * b   -- rows x columns independent vectors
+--       out tile = f(sum of lanes)
+--
+-- out      the Func to tile; loops "row" and "col", or as o.col says
+-- accs     the Funcs that sum over "k"
+-- m        the number of rows, an expression
+-- lanes    SIMD lanes        columns, rows   of a tile
+-- task     tiles of columns a task
+function gemm.dot_products(out, accs, o)
+  local name = o.col or "col"
+  local function tile(stage, rows)
+    local tiles, column = stage:split(name, o.columns, "guard", "tile", "column")
+    local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "strip", "row_in_strip")
+    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    stage:reorder(column, row, strip, step, task)
+    task:parallel()
+    stage:vectorize(column):unroll(row)
+  end
+
+  if o.rows > 1 then tile(out:specialize(o.m:at_least(o.rows)), o.rows) end
+  tile(out, 1)
+
+  for _, acc in ipairs(accs) do
+    local sum = acc:update(0)
+    local step, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
+    local partial = sum:rfactor(lane, { "lane" })
+    for _, dots in ipairs { acc, partial } do
+      dots:compute_at(out, "strip"):store_in "stack":bound_extent(name, o.columns)
+      for _, stage in ipairs { dots, dots:update(0) } do
+        stage:unroll(name):unroll "row"
+      end
+    end
+    sum:atomic():vectorize(lane)
+    partial:reorder_storage("lane", name, "row"):vectorize "lane"
+    partial:update(0):reorder("lane", name, "row", "step"):vectorize "lane"
   end
 end
 
@@ -78,6 +184,24 @@ end
 -- Rows of packed weights of a type that lie together (generators/math/weights.h).
 function gemm.group(type)
   return type == "bf16" and 2 or (type == "u8" or type == "i8") and 4 or 1
+end
+
+-- The tiles that suit packed weights on a target: what gemm.register_tiles wants, filled up.
+--
+-- x, x_f   the buffer of the rows, and the Func of them as f32
+-- o        panel; rows (8) and task (16), as far as a schedule says so
+--          whole: a tile has all columns of a panel, and fewer rows where registers are few
+function gemm.packed(target, x, x_f, o)
+  local type = x:type()
+  local dot = gemm.has_dot(target, type)
+  local wide = target.vector_registers >= 32
+  o.lanes = target:lanes "f32"
+  o.columns = (wide or o.whole) and o.panel or o.panel // 2
+  o.rows = wide and (o.rows or 8) or o.whole and 2 or 4
+  o.task = o.task or 16
+  o.group, o.dot = gemm.group(type), dot
+  o.stage_a = type ~= "f32" and not dot and x_f
+  return o
 end
 
 return gemm

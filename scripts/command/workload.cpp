@@ -61,7 +61,7 @@ void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, con
 
 void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
     const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
-    const auto keys = dims.find("keys");
+    const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
     if (argument.name == "lengths" && keys != dims.end()) {
         buffer.fill(double(keys->second));  // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values

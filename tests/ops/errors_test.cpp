@@ -42,7 +42,9 @@ public:
                 layout.extents.push_back(int(evaluate(extent, dims).value()));
             }
             buffers_.emplace_back(a.type, layout);
-            if (a.kind == halide_argument_kind_input_buffer && is_integer(a.type)) {
+            if (a.kind == halide_argument_kind_input_scalar) {
+                buffers_.back().fill(evaluate(op.argument(a.name)->value, dims).value_or(1));
+            } else if (a.kind == halide_argument_kind_input_buffer && is_integer(a.type)) {
                 buffers_.back().fill(0);  // an index in range
             }
         }
@@ -110,17 +112,16 @@ private:
         }
         for (size_t i = 0; i < raw_.size(); i++) {
             raw_[i].dim = dims_[i].data();
-            addresses_.push_back(is_buffer(int(i)) ? static_cast<void *>(&raw_[i]) : &scalar_);
+            addresses_.push_back(is_buffer(int(i)) ? static_cast<void *>(&raw_[i]) : raw_[i].host);
         }
     }
 
     int (*function_)(void **);
     const halide_filter_metadata_t &metadata_;
-    std::vector<HostBuffer> buffers_;  // unused for scalars
+    std::vector<HostBuffer> buffers_;  // of no dimensions for scalars
     std::vector<halide_buffer_t> raw_;
     std::vector<std::vector<halide_dimension_t>> dims_;
     std::vector<void *> addresses_;
-    float scalar_ = 1;
 };
 
 void check_errors(Call call) {

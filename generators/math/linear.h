@@ -1,0 +1,69 @@
+#ifndef HALYARD_MATH_LINEAR_H
+#define HALYARD_MATH_LINEAR_H
+
+/** \file
+ * The weights of a linear layer as an input of a generator, transposed or packed.
+ */
+
+#include <Halide.h>
+
+#include "math/elements.h"
+#include "math/weights.h"
+
+namespace halyard {
+
+inline std::map<std::string, WeightLayout> linear_layouts() {
+    return {{"nk", WeightLayout::kNK}, {"packed", WeightLayout::kPacked}};
+}
+
+class Linear {
+public:
+    /** Adds the input `name` in its layout. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, WeightLayout layout, int panel,
+                const Halide::Type &type) {
+        layout_ = layout;
+        panel_ = panel;
+        weights_ = generator.add_input<Halide::Buffer<>>(weights_name(name, layout), type, weights_rank(layout));
+    }
+
+    /** acc(col, row, ...) += sum over k of x(k) * weight(k, col), and what the weights must be for that. */
+    template<typename X>
+    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col,
+                  const Halide::Expr &columns, const X &x) {
+        using namespace Halide;
+        accumulate(acc, group(), depth, [&](const Expr &k) {
+            return x(k) * load_f32(weight_at(*weights_, layout_, panel_, k, col, columns));
+        });
+        constrain_weights(*weights_, layout_, panel_, depth);
+    }
+
+    /** The same for column j of panel p. Panels beyond the last are read as the last. */
+    template<typename X>
+    void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j,
+                        const Halide::Expr &p, const Halide::Expr &columns, const X &x) {
+        using namespace Halide;
+        if (layout_ != WeightLayout::kPacked) {
+            multiply(acc, depth, p * panel_ + j, columns, x);
+            return;
+        }
+        const Expr panel = min(p, (columns - 1) / panel_);
+        accumulate(acc, group(), depth, [&](const Expr &k) {
+            const Expr w = group() == 1 ? (*weights_)(0, j, k, panel) : (*weights_)(k % group(), j, k / group(), panel);
+            return x(k) * load_f32(w);
+        });
+        constrain_weights(*weights_, layout_, panel_, depth);
+    }
+
+private:
+    int group() const {
+        return layout_ == WeightLayout::kPacked ? packed_group(weights_->type()) : 1;
+    }
+
+    WeightLayout layout_ = WeightLayout::kPacked;
+    int panel_ = 0;
+    Halide::GeneratorInput<Halide::Buffer<>> *weights_ = nullptr;
+};
+
+}  // namespace halyard
+
+#endif

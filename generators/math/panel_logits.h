@@ -1,0 +1,64 @@
+#ifndef HALYARD_MATH_PANEL_LOGITS_H
+#define HALYARD_MATH_PANEL_LOGITS_H
+
+/** \file
+ * Logits x w + bias whose columns are cut into panels, for reductions over very many columns: where
+ * the logits exist, all of them or one panel of a few rows, is then a schedule's decision.
+ */
+
+#include <Halide.h>
+
+#include "math/elements.h"
+#include "math/linear.h"
+
+namespace halyard {
+
+class PanelLogits {
+public:
+    /** Adds w, bias [n] where wanted, and `columns`: n, which the padding of packed weights hides. */
+    void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const Halide::Type &type,
+                bool add_bias) {
+        panel_ = panel;
+        weights_.add_to(generator, "w", layout, panel, type);
+        columns_ = generator.add_input<int>("columns");
+        if (add_bias) {
+            bias_ = generator.add_input<Halide::Buffer<>>("bias", type, 1);
+        }
+    }
+
+    /** x [k, m]. Column j of panel p is column p * panel + j. */
+    void define(const Halide::GeneratorInput<Halide::Buffer<void, 2>> &x) {
+        using namespace Halide;
+        const Expr depth = x.dim(0).extent();
+        columns = *columns_;
+        panels = (columns + (panel_ - 1)) / panel_;
+        x_f(d, row) = load_f32(x(d, row));
+        weights_.multiply_panel(acc(j, row, p), depth, j, p, columns, [&](const Expr &k) { return x_f(k, row); });
+        Expr v = acc(j, row, p);
+        if (bias_) {
+            v = v + load_f32((*bias_)(min(column(j, p), columns - 1)));
+        }
+        logits(j, row, p) = v;
+    }
+
+    Halide::Expr column(const Halide::Expr &column_in_panel, const Halide::Expr &panel) const {
+        return panel * panel_ + column_in_panel;
+    }
+    Halide::Expr exists(const Halide::Expr &column_in_panel, const Halide::Expr &panel) const {
+        return column(column_in_panel, panel) < columns;
+    }
+
+    Halide::Var j{"j"}, row{"row"}, p{"p"}, d{"k"};
+    Halide::Func x_f{"x_f"}, acc{"acc"}, logits{"logits"};
+    Halide::Expr columns, panels;
+
+private:
+    int panel_ = 0;
+    Linear weights_;
+    Halide::GeneratorInput<int> *columns_ = nullptr;
+    Halide::GeneratorInput<Halide::Buffer<>> *bias_ = nullptr;
+};
+
+}  // namespace halyard
+
+#endif

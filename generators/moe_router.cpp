@@ -1,0 +1,99 @@
+// The router of a mixture of experts: for each token the top_k experts of largest logit, the largest
+// first (of equal ones the lower expert), and their weights. Logits are given, or x w.
+
+#include <limits>
+
+#include <Halide.h>
+
+#include "math/elements.h"
+#include "math/exp.h"
+#include "math/order.h"
+#include "math/linear.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+/** given: logits [experts, tokens]. Otherwise they are x w, with w as WeightLayout has it. */
+enum class Logits { kGiven, kNK, kPacked };
+
+class MoeRouter : public Generator<MoeRouter> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // of logits, x and w: float32, float16 or bfloat16
+    GeneratorParam<Logits> weights{
+        "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
+    GeneratorParam<int> panel{"panel", 32};
+    GeneratorParam<int> top_k{"top_k", 2, 1, 64};
+    /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
+    GeneratorParam<bool> softmax_first{"softmax_first", true};
+    /** The weights of the chosen are scaled to a sum of 1. After a softmax over all experts that is the
+     * softmax over the chosen, and computed as such. */
+    GeneratorParam<bool> renormalise{"renormalise", true};
+
+    Input<Buffer<>> *logits_in = nullptr;  // logits [experts, m]
+    Input<Buffer<>> *x = nullptr;          // [k, m]
+    Linear w;
+    Input<int32_t> experts{"experts"};
+    Output<Buffer<float, 2>> scores{"scores"};      // [top_k, m]; 0 where there are fewer experts
+    Output<Buffer<int32_t, 2>> indices{"indices"};  // [top_k, m]; -1 there
+
+    void configure() {
+        storage_type(type);
+        if (weights == Logits::kGiven) {
+            logits_in = add_input<Buffer<>>("logits", type, 2);
+            return;
+        }
+        x = add_input<Buffer<>>("x", type, 2);
+        const WeightLayout layout = weights == Logits::kNK ? WeightLayout::kNK : WeightLayout::kPacked;
+        w.add_to(*this, "w", layout, panel, type);
+    }
+
+    void generate() {
+        const Expr count = experts;
+        if (weights == Logits::kGiven) {
+            order(e, row) = order_key(load_f32((*logits_in)(e, row)));
+        } else {
+            x_f(k, row) = load_f32((*x)(k, row));
+            w.multiply(acc(e, row), x->dim(0).extent(), e, count, [&](const Expr &d) { return x_f(d, row); });
+            order(e, row) = order_key(acc(e, row));
+        }
+
+        const int best = top_k;
+        top(i, row) = no_rank();
+        RDom r({{0, best}, {0, count}}, "r");
+        const Expr place = best - 1 - r.x, key = rank_key(order(r.y, row), r.y);
+        r.where(key > top(best - 1, row));  // otherwise it has no place
+        top(place, row) = ranked_in(place, key, top(place, row), top(max(place - 1, 0), row));
+
+        // Relative to the largest, which is finite unless all is lost.
+        const Expr largest = clamp(rank_value(top(0, row)), std::numeric_limits<float>::lowest(),
+                                   std::numeric_limits<float>::max());
+        weight(i, row) = exp_f32(rank_value(top(i, row)) - largest);
+        if (softmax_first && !renormalise) {
+            RDom all(0, count, "e");
+            sum(row) += exp_f32(from_order_key(order(all, row)) - largest);
+        } else {
+            RDom ri(0, best, "i");
+            sum(row) += weight(ri, row);
+        }
+        chosen(i, row) = Tuple(select(is_none(i), 0.0f, weight(i, row) / sum(row)), rank_index(top(i, row)));
+        scores(i, row) = chosen(i, row)[0];
+        indices(i, row) = chosen(i, row)[1];
+        scores.dim(0).set_bounds(0, best);
+        indices.dim(0).set_bounds(0, best);
+        indices.dim(1).set_bounds(scores.dim(1).min(), scores.dim(1).extent());
+    }
+
+private:
+    Expr is_none(const Expr &place) {
+        return top(place, row) == no_rank();
+    }
+
+    Var e{"e"}, i{"i"}, row{"row"}, k{"k"};
+    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, weight{"weight"}, sum{"sum"}, chosen{"chosen"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(MoeRouter, moe_router)

@@ -1,0 +1,74 @@
+// The feed-forward block of a transformer of today: RMSNorm, SwiGLU, the product back, and the residual:
+// h = activation(x' w_gate) * (x' w_up), y = h w_down + residual, where x' = x / rms(x) * weight.
+// The factor 1 / rms is applied to the sums, as in rms_norm_gemm.cpp.
+
+#include <Halide.h>
+
+#include "math/activation.h"
+#include "math/elements.h"
+#include "math/linear.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+class SwigluMlp : public Generator<SwigluMlp> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16, of h too
+    GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
+    GeneratorParam<int> panel{"panel", 48};
+    GeneratorParam<bool> folded{"folded", true};  // the norm's weight is in w_gate and w_up
+    GeneratorParam<bool> add_residual{"add_residual", true};
+    GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
+
+    Input<Buffer<void, 2>> x{"x"};           // [k, m]
+    Input<Buffer<>> *norm_weight = nullptr;  // weight [k]
+    Linear w_gate, w_up;                     // k x hidden
+    Linear w_down;                           // hidden x n
+    Input<Buffer<>> *residual = nullptr;     // [n, m]
+    Input<float> eps{"eps"};
+    Input<int32_t> hidden{"hidden"};  // which the padding of packed weights hides
+    Output<Buffer<void, 2>> y{"y"};   // [n, m]
+
+    void configure() {
+        x.set_type(storage_type(type));
+        y.set_type(type);
+        if (!folded) {
+            norm_weight = add_input<Buffer<>>("weight", type, 1);
+        }
+        w_gate.add_to(*this, "w_gate", weights, panel, type);
+        w_up.add_to(*this, "w_up", weights, panel, type);
+        w_down.add_to(*this, "w_down", weights, panel, type);
+        if (add_residual) {
+            residual = add_input<Buffer<>>("residual", type, 2);
+        }
+    }
+
+    void generate() {
+        RDom r(0, x.width(), "k");
+        sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
+        inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
+        const Expr v = load_f32(x(k, row));
+        weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
+        const auto x_at = [&](const Expr &d) { return weighted(d, row); };
+        w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
+        w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
+        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row));
+        h(col, row) = store_as(type, activated(col, row) * (up(col, row) * inv_rms(row)));
+
+        h_f(k, row) = load_f32(h(k, row));
+        w_down.multiply(acc(col, row), hidden, col, y.dim(0).max() + 1, [&](const Expr &d) { return h_f(d, row); });
+        const Expr sum = acc(col, row);
+        y(col, row) = store_as(type, add_residual ? sum + load_f32((*residual)(col, row)) : sum);
+    }
+
+private:
+    Var col{"col"}, row{"row"}, k{"k"};
+    Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, gate{"gate"}, up{"up"}, activated{"activated"},
+        h{"h"}, h_f{"h_f"}, acc{"acc"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(SwigluMlp, swiglu_mlp)

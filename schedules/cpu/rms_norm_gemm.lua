@@ -1,0 +1,37 @@
+-- RMSNorm and the product after it for AVX2 and AVX-512, weights packed into panels, as gemm.lua: 1 / rms is a
+-- factor of the sums in registers, like bias and activation. x is read once more for it, before; no
+-- normalised x is written. A weight that is not folded is multiplied in a tile of rows at a time.
+
+local gemm = require "lib.gemm"
+local norm = require "lib.norm"
+
+return schedule "rms_norm_gemm" {
+  target = "cpu",
+
+  generator = {
+    weights = "packed",
+    panel = tune { 32, 48, 64, default = 48 },
+  },
+
+  params = {
+    rows = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
+  },
+
+  where = function(p, target)
+    local lanes = target:lanes "f32"
+    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
+  end,
+
+  apply = function(k, p, target)
+    local tiles = gemm.packed(target, k.x, k.weighted, {
+      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
+    })
+    if k:has "weight" then
+      tiles.dot, tiles.stage_a = false, k.weighted
+    end
+    k.y:dim(0):set_min(0)
+    norm.statistics(k, tiles.lanes)
+    gemm.register_tiles(k.y, k.acc, tiles)
+  end,
+}

@@ -1,0 +1,32 @@
+-- RMSNorm and product for a few rows, weights transposed as torch.nn.Linear stores them: dot products in
+-- the SIMD lanes, scaled by 1 / rms as they are stored. Weights are read once and never packed.
+
+local gemm = require "lib.gemm"
+local norm = require "lib.norm"
+
+return schedule "rms_norm_gemm" {
+  target = "cpu",
+
+  generator = { weights = "nk" },
+
+  params = {
+    columns = tune { 2, 4, 8, default = 4 },  -- of a tile of dot products
+    rows    = tune { 1, 2, 4, default = 4 },  -- of a tile, with 32 registers; otherwise at most 2
+    task    = tune { 1, 4, 16, default = 4 }, -- tiles of columns a task
+  },
+
+  where = function(p, target)
+    return p.columns * p.rows <= 16
+  end,
+
+  apply = function(k, p, target)
+    norm.statistics(k, target:lanes "f32")
+    gemm.dot_products(k.y, { k.acc }, {
+      m = k.y:dim(1):extent(),
+      lanes = target:lanes "f32",
+      columns = p.columns,
+      rows = target.vector_registers >= 32 and p.rows or math.min(p.rows, 2),
+      task = p.task,
+    })
+  end,
+}

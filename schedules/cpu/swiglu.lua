@@ -1,0 +1,32 @@
+-- SwiGLU for AVX2 and AVX-512, weights packed into panels. A task takes a panel of gate and the same
+-- panel of up, and for each tile of rows both products one after the other in registers, then the
+-- activation and the product of the two: neither goes to memory, and the rows of x that the second
+-- reads are in cache. Few rows run at the speed at which the weights come from memory.
+
+local gemm = require "lib.gemm"
+
+return schedule "swiglu" {
+  target = "cpu",
+
+  generator = {
+    weights = "packed",
+    panel = tune { 32, 48, 64, default = 48 },
+  },
+
+  params = {
+    rows = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
+  },
+
+  where = function(p, target)
+    local lanes = target:lanes "f32"
+    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
+  end,
+
+  apply = function(k, p, target)
+    k.y:dim(0):set_min(0)
+    gemm.register_tiles(k.y, { k.gate, k.up }, gemm.packed(target, k.x, k.x_f, {
+      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
+    }))
+  end,
+}

@@ -1,0 +1,39 @@
+-- The feed-forward block for AVX2 and AVX-512, weights packed into panels. h is made in registers from both
+-- products and written once, in the storage type; the product back reads it, adds the residual in
+-- registers and writes y. Nothing else goes to memory. Few rows run at the speed at which the weights
+-- come from memory, and h stays in cache; of many rows h is a small part of the traffic of the weights.
+
+local gemm = require "lib.gemm"
+local norm = require "lib.norm"
+
+return schedule "swiglu_mlp" {
+  target = "cpu",
+
+  generator = {
+    weights = "packed",
+    panel = tune { 32, 48, 64, default = 48 },
+  },
+
+  params = {
+    rows = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
+  },
+
+  where = function(p, target)
+    local lanes = target:lanes "f32"
+    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
+  end,
+
+  apply = function(k, p, target)
+    local m = k.y:dim(1):extent()
+    local up = gemm.packed(target, k.x, k.weighted, { m = m, panel = p.panel, rows = p.rows, task = p.task })
+    local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel, rows = p.rows, task = p.task })
+    if k:has "weight" then
+      up.dot, up.stage_a = false, k.weighted
+    end
+    k.y:dim(0):set_min(0)
+    norm.statistics(k, up.lanes)
+    gemm.register_tiles(k.h:compute_root(), { k.gate, k.up }, up)
+    gemm.register_tiles(k.y, k.acc, down)
+  end,
+}

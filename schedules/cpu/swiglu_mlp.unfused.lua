@@ -1,0 +1,29 @@
+-- The feed-forward block without fusion: x times the norm's weight, both products, the activation, h, and
+-- the product back go to memory, each its own pass over all rows.
+
+local gemm = require "lib.gemm"
+local norm = require "lib.norm"
+local rows = require "lib.rows"
+
+return schedule "swiglu_mlp" {
+  target = "cpu",
+
+  generator = { weights = "packed", panel = 48 },
+
+  apply = function(k, p, target)
+    local lanes = target:lanes "f32"
+    local m = k.y:dim(1):extent()
+    local up = gemm.packed(target, k.x, false, { m = m, panel = p.panel })
+    local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel })
+    up.dot = false
+    k.y:dim(0):set_min(0)
+    norm.statistics(k, lanes)
+    rows.materialise({ k.weighted }, { row = "row", inner = "k", lanes = lanes, task = 8 })
+    for _, acc in ipairs { k.gate, k.up } do
+      gemm.register_tiles(acc:in_():compute_root(), acc, up)
+    end
+    rows.materialise({ k.activated, k.h }, { row = "row", inner = "col", lanes = lanes, task = 8 })
+    gemm.register_tiles(k.acc:in_():compute_root(), k.acc, down)
+    k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
+  end,
+}

@@ -1,0 +1,64 @@
+#include "logits.h"
+
+namespace ops_test {
+
+namespace {
+
+class GemmReduceTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"reduction", {"max", "sum", "logsumexp"}},
+                {"add_bias", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        return logits_cases();
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const std::string reduction = param(p, "reduction", "logsumexp");
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            const std::vector<Inexact> logits = logits_of(p, row);
+            Inexact result = {reduction == "max" ? -kInfinity : 0, 0};
+            double sum_abs = 0;
+            for (const Inexact &l : logits) {
+                if (reduction == "max") {
+                    result.value = std::isnan(l.value) || std::isnan(result.value) ? kNaN : std::max(result.value, l.value);
+                    result.error = std::isfinite(l.value) ? std::max(result.error, l.error) : result.error;
+                } else {
+                    result.value += l.value;
+                    result.error += l.error;
+                    sum_abs += std::fabs(l.value);
+                }
+            }
+            result.error += double(logits.size()) * kRoundoff * sum_abs;
+            y.push_back(expect(reduction == "logsumexp" ? logsumexp_of(logits) : result));
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &gemm_reduce_test() {
+    static const GemmReduceTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,88 @@
+#include <numeric>
+
+#include "logits.h"
+
+namespace ops_test {
+
+namespace {
+
+// On small integers, whose products and sums are exact: the indices have to be right, and there are
+// many ties.
+class GemmTopKTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"set.top_k", {"1", "3", "8"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"add_bias", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        for (const Dims &dims : product_sizes("m", "n", "k")) {
+            cases.push_back({"random", dims});
+        }
+        const auto special = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            x.set({2, 0}, kNaN);
+            for (int k = 0; k < 5; k++) {
+                x.set({k, 1}, 0);
+                x.set({k, 2}, 1);
+                set_weight(arguments, "w", k, 5, k == 1 ? kInfinity : 1);
+                set_weight(arguments, "w", k, 40, -1);
+            }
+        };
+        cases.push_back({"special", {{"m", 4}, {"n", 50}, {"k", 5}}, special});
+        cases.push_back({"several chunks", {{"m", 3}, {"n", 3500}, {"k", 2}}});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        for (const char *name : {"x", "w_packed", "w_nk", "bias"}) {
+            make_integers(find_buffer(arguments, name), 3, 1);
+        }
+        spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("values", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        const int best = std::stoi(param(p, "top_k", "8"));
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            const std::vector<Inexact> logits = logits_of(p, row);
+            std::vector<int> order(logits.size());
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+                const double x = logits[size_t(a)].value, y = logits[size_t(b)].value;
+                return std::isnan(x) ? !std::isnan(y) : x > y;  // a NaN is the largest
+            });
+            for (int i = 0; i < best; i++) {
+                const bool there = i < int(order.size());
+                const double value = there ? logits[size_t(order[size_t(i)])].value : -kInfinity;
+                y.push_back({output == "values" ? value : there ? order[size_t(i)] : -1, 0});
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &gemm_top_k_test() {
+    static const GemmTopKTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,66 @@
+#ifndef HALYARD_TESTS_OPS_LOGITS_H
+#define HALYARD_TESTS_OPS_LOGITS_H
+
+/** \file
+ * The logits of a row and the logarithm of the sum of their exponentials.
+ */
+
+#include "linear.h"
+
+namespace ops_test {
+
+inline std::vector<Inexact> logits_of(const Problem &p, int row) {
+    std::vector<Inexact> logits;
+    for (int col = 0; col < p.dim("n"); col++) {
+        logits.push_back(linear(p, "x", row, "w", col, p.dim("k"), "bias"));
+    }
+    return logits;
+}
+
+/** The error of a logit is one of the result at most. Each e^x is off by 4 + 2 |x| roundings, twice, as a
+ * panel's sum is scaled by another; the sum by as many as it has terms; the logarithm by 2 of its own. */
+inline Inexact logsumexp_of(const std::vector<Inexact> &logits) {
+    double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
+    for (const Inexact &l : logits) {
+        if (std::isnan(l.value)) {
+            return {kNaN, 0};
+        }
+        top = std::max(top, l.value);
+        if (std::isfinite(l.value)) {
+            worst = std::max(worst, l.error);
+            bottom = std::min(bottom, l.value);
+        }
+    }
+    if (!std::isfinite(top)) {
+        return {top, 0};  // no logit that is larger than -infinity, or one that is infinity
+    }
+    for (const Inexact &l : logits) {
+        sum += std::exp(l.value - top);
+    }
+    const double value = top + std::log(sum);
+    const double relative = double(logits.size()) + 12 + 4 * std::min(top - bottom, 90.0);
+    return {value, worst + kRoundoff * (relative + 4 * std::fabs(top) + 4 * std::fabs(value) + 8)};
+}
+
+inline std::vector<Case> logits_cases() {
+    std::vector<Case> cases;
+    for (const Dims &dims : product_sizes("m", "n", "k")) {
+        cases.push_back({"random", dims});
+    }
+    cases.push_back({"special rows", {{"m", 11}, {"n", 49}, {"k", 5}}, special_rows});
+    // A column of -infinity, and of what exponentials cannot hold.
+    const auto columns = [](KernelArguments &arguments, const Dims &) {
+        for (int k = 0; k < 5; k++) {
+            arguments.buffer("x").set({k, 0}, 1 + k);
+            set_weight(arguments, "w", k, 3, -kInfinity);
+            set_weight(arguments, "w", k, 60, 60);
+            set_weight(arguments, "w", k, 61, -60);
+        }
+    };
+    cases.push_back({"special columns", {{"m", 2}, {"n", 62}, {"k", 5}}, columns});
+    return cases;
+}
+
+}  // namespace ops_test
+
+#endif

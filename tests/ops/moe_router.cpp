@@ -1,0 +1,86 @@
+#include <numeric>
+
+#include "linear.h"
+
+namespace ops_test {
+
+namespace {
+
+// On multiples of 1/4, whose products and sums are exact: the experts have to be right, and there
+// are many ties. A weight is e^x, off by 4 + 2 |x| roundings, over a sum of such.
+class MoeRouterTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "nk", "given", "unfused"}},
+                {"set.top_k", {"1", "2", "6"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"softmax_first", {"true", "false"}},
+                {"renormalise", {"true", "false"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        for (const Dims &dims : product_sizes("m", "n", "k")) {
+            cases.push_back({"random", dims});
+        }
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        make_integers(find_buffer(arguments, "x"), 2, 1);
+        for (const char *name : {"w_packed", "w_nk", "logits"}) {
+            make_integers(find_buffer(arguments, name), 3, 0.25);
+        }
+        spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("scores", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        const int best = std::stoi(param(p, "top_k", "2")), n = p.dim("n");
+        const bool all = param(p, "softmax_first", "true") == "true" && param(p, "renormalise", "true") == "false";
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            std::vector<double> logits;
+            for (int e = 0; e < n; e++) {
+                logits.push_back(p.has("logits") ? p["logits"](e, row) : linear(p, "x", row, "w", e, p.dim("k"), "").value);
+            }
+            std::vector<int> order(logits.size());
+            std::iota(order.begin(), order.end(), 0);
+            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[size_t(a)] > logits[size_t(b)]; });
+            double sum = 0;
+            for (int i = 0; i < (all ? n : std::min(best, n)); i++) {
+                sum += std::exp(logits[size_t(order[size_t(i)])] - logits[size_t(order[0])]);
+            }
+            for (int i = 0; i < best; i++) {
+                const bool there = i < n;
+                const double x = there ? logits[size_t(order[size_t(i)])] - logits[size_t(order[0])] : -kInfinity;
+                const double spread = n > 0 ? logits[size_t(order[0])] - logits[size_t(order[size_t(n) - 1])] : 0;
+                const double error = (12 + 4 * std::min(spread, 90.0) + n) * kRoundoff * std::exp(x) / sum + 1e-37;
+                y.push_back(output == "scores" ? Expected{there ? std::exp(x) / sum : 0, there ? error : 0}
+                                               : Expected{there ? double(order[size_t(i)]) : -1, 0});
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &moe_router_test() {
+    static const MoeRouterTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,65 @@
+#include "linear.h"
+
+namespace ops_test {
+
+namespace {
+
+class QkvProjectionTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused", "nk"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"add_bias", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        const std::vector<int> narrow = {1, 48, 5, 33, 97, 16};
+        size_t n = 0;
+        for (Dims dims : product_sizes("m", "n_q", "depth")) {
+            dims["n_kv"] = n % 3 == 0 ? dims["n_q"] : cycle(narrow, n);
+            cases.push_back({"random", dims});
+            n++;
+        }
+        cases.push_back({"special rows", {{"m", 11}, {"n_q", 49}, {"n_kv", 17}, {"depth", 5}}, special_rows});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        spoil_padding(arguments, "w_q", dims.at("depth"), dims.at("n_q"));
+        spoil_padding(arguments, "w_k", dims.at("depth"), dims.at("n_kv"));
+        spoil_padding(arguments, "w_v", dims.at("depth"), dims.at("n_kv"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("q", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            for (int col = 0; col < p.dim(output == "q" ? "n_q" : "n_kv"); col++) {
+                y.push_back(expect(linear(p, "x", row, "w_" + output, col, p.dim("depth"), "bias_" + output)));
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &qkv_projection_test() {
+    static const QkvProjectionTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,87 @@
+#include "linear.h"
+
+namespace ops_test {
+
+namespace {
+
+class SpladeTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"add_bias", {"true", "false"}},
+                {"masked", {"true", "false"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        size_t n = 0;
+        for (Dims dims : product_sizes("positions", "vocab", "k")) {
+            dims["batch"] = cycle({1, 2, 3}, n++);
+            cases.push_back({"random", dims});
+        }
+        const auto special = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            x.set({2, 3, 0}, kNaN);
+            x.set({1, 16, 1}, kInfinity);
+            x.set({0, 1, 2}, -kInfinity);
+            for (int k = 0; k < 5; k++) {
+                for (int i = 0; i < 17; i++) {
+                    x.set({k, i, 3}, 1e-5);
+                }
+            }
+        };
+        cases.push_back({"special", {{"positions", 17}, {"vocab", 49}, {"k", 5}, {"batch", 4}}, special});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"batch"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    // All of a sequence, some of it, more than there is, nothing.
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        spoil_padding(arguments, "w", dims.at("k"), dims.at("vocab"));
+        if (HostBuffer *lengths = find_buffer(arguments, "lengths")) {
+            const int64_t all = dims.at("positions");
+            for (int n = 0; n < lengths->extents()[0]; n++) {
+                lengths->set({n}, double(n % 4 == 0 ? all : n % 4 == 1 ? (all + 1) / 2 : n % 4 == 2 ? all + 3 : 0));
+            }
+        }
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        std::vector<Expected> y;
+        for (int n = 0; n < p.dim("batch"); n++) {
+            const int length = p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
+            for (int col = 0; col < p.dim("vocab"); col++) {
+                double top = 0, error = 0;  // relu
+                for (int i = 0; i < length; i++) {
+                    Inexact logit = sum_of_products(
+                        p.dim("k"), [&](int k) { return p["x"](k, i, n); },
+                        [&](int k) { return weight(p, "w", k, col); });
+                    logit = plus(logit, p.has("bias") ? p["bias"](col) : 0);
+                    top = std::isnan(top) || std::isnan(logit.value) ? kNaN : std::max(top, logit.value);
+                    error = std::isfinite(logit.value) ? std::max(error, logit.error) : error;
+                }
+                const double value = std::log1p(top);
+                y.push_back(expect({value, error + 6 * kRoundoff * value}));
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &splade_test() {
+    static const SpladeTest test;
+    return test;
+}
+
+}  // namespace ops_test

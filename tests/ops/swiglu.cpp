@@ -1,0 +1,59 @@
+#include "linear.h"
+
+namespace ops_test {
+
+namespace {
+
+class SwigluTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "partly", "unfused", "nk"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"add_bias", {"false", "true"}},
+                {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        for (const Dims &dims : product_sizes("m", "n", "k")) {
+            cases.push_back({"random", dims});
+        }
+        cases.push_back({"special rows", {{"m", 11}, {"n", 49}, {"k", 5}}, special_rows});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        spoil_padding(arguments, "w_gate", dims.at("k"), dims.at("n"));
+        spoil_padding(arguments, "w_up", dims.at("k"), dims.at("n"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            for (int col = 0; col < p.dim("n"); col++) {
+                const Inexact gate = linear(p, "x", row, "w_gate", col, p.dim("k"), "bias_gate");
+                const Inexact up = linear(p, "x", row, "w_up", col, p.dim("k"), "bias_up");
+                y.push_back(expect(times(activated(param(p, "activation", "silu"), gate), up)));
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &swiglu_test() {
+    static const SwigluTest test;
+    return test;
+}
+
+}  // namespace ops_test

@@ -1,0 +1,89 @@
+#include "linear.h"
+
+namespace ops_test {
+
+namespace {
+
+class SwigluMlpTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "partly", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"folded", {"true", "false"}},
+                {"add_residual", {"true", "false"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments & /*build*/) const override {
+        std::vector<Case> cases;
+        const std::vector<int> columns = {33, 1, 48, 16, 97};
+        size_t n = 0;
+        for (Dims dims : product_sizes("m", "hidden", "k")) {
+            dims["n"] = cycle(columns, n++);
+            if (dims.at("k") > 0) {  // the mean of nothing
+                cases.push_back({"random", dims});
+            }
+        }
+        const auto nan = [](KernelArguments &arguments, const Dims &) {
+            arguments.buffer("x").set({2, 3}, kNaN);
+        };
+        cases.push_back({"NaN in a row", {{"m", 11}, {"n", 49}, {"k", 5}, {"hidden", 20}}, nan});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"m"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return is_packed(argument);
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        spoil_padding(arguments, "w_gate", dims.at("k"), dims.at("hidden"));
+        spoil_padding(arguments, "w_up", dims.at("k"), dims.at("hidden"));
+        spoil_padding(arguments, "w_down", dims.at("hidden"), dims.at("n"));
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int depth = p.dim("k"), hidden = p.dim("hidden");
+        const std::string type = param(p, "type", "float32");
+        // h is rounded to the storage type: by a half of the last place, f16 below 6e-5 by a fixed amount.
+        const double rounding = type == "bfloat16" ? 0x1p-8 : type == "float16" ? 0x1p-11 : 0;
+        std::vector<Expected> y;
+        for (int row = 0; row < p.dim("m"); row++) {
+            const Inexact inv = inverse_rms(p, "x", row, depth);
+            const auto projected = [&](const char *w, int col) {
+                Inexact sum = sum_of_products(
+                    depth, [&](int k) { return p["x"](k, row) * (p.has("weight") ? p["weight"](k) : 1); },
+                    [&](int k) { return weight(p, w, k, col); });
+                sum.error *= (depth + 3.0) / (depth + 1);
+                return times(sum, inv);
+            };
+            std::vector<Inexact> h;
+            for (int col = 0; col < hidden; col++) {
+                Inexact v = times(activated("silu", projected("w_gate", col)), projected("w_up", col));
+                v.error += rounding * (std::fabs(v.value) + v.error) + (rounding > 0 ? 0x1p-25 : 0);
+                h.push_back(v);
+            }
+            for (int col = 0; col < p.dim("n"); col++) {
+                const auto w = [&](int k) { return weight(p, "w_down", k, col); };
+                Inexact sum = sum_of_products(hidden, [&](int k) { return h[size_t(k)].value; }, w);
+                for (int k = 0; k < hidden; k++) {
+                    sum.error += h[size_t(k)].error * std::fabs(w(k));
+                }
+                y.push_back(expect(plus(sum, p.has("residual") ? p["residual"](col, row) : 0)));
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &swiglu_mlp_test() {
+    static const SwigluMlpTest test;
+    return test;
+}
+
+}  // namespace ops_test
