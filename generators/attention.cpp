@@ -1,8 +1,14 @@
-// Scaled dot-product attention: out = softmax(scale * q k^T + mask) v, for each head.
+// Scaled dot-product attention: out = softmax(scale * q k^T + bias) v, for each head.
 // Vaswani et al. 2017; grouped queries: Ainslie et al. 2023. A query that may see no key gives zeros.
+//
+// Queries are aligned to the last key (bottom right): query i stands at key i + keys - queries.
 //
 // Keys are cut into blocks of `key_block` (index kb), so that a schedule decides by compute_at
 // whether scores exist for all keys, for a strip of queries, or for one block (Dao et al. 2022).
+// Queries are cut into blocks of `query_block` (index ib), a strip each: a block of keys that no
+// query of the strip may see is not computed. What padded keys and values hold never counts. A
+// value that a query does not see for another reason counts with weight 0: it may be anything finite,
+// and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
 
 #include <Halide.h>
 
@@ -16,29 +22,36 @@ using namespace Halide;
 using namespace halyard;
 
 enum class SoftmaxForm { kTwoPass, kOnline };
-enum class Mask { kNone, kAdditive, kPadding };
 
 class Attention : public Generator<Attention> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    GeneratorParam<int> key_block{"key_block", 64};
+    GeneratorParam<int> key_block{"key_block", 16};
+    GeneratorParam<int> query_block{"query_block", 16};
     /** two_pass: the maximum over all keys first. online: running maximum and rescaled accumulator,
      * so that a block of scores is needed only once (Milakov and Gimelshein 2018). */
     GeneratorParam<SoftmaxForm> softmax{
         "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"online", SoftmaxForm::kOnline}}};
-    /** additive: mask [keys, queries], added to the scaled scores of every head. padding: lengths
-     * [batch], keys from there on do not count. */
-    GeneratorParam<Mask> masking{
-        "masking", Mask::kNone, {{"none", Mask::kNone}, {"additive", Mask::kAdditive}, {"padding", Mask::kPadding}}};
-    /** Key j counts for query i where j <= i + (keys - queries). */
+    /** lengths [batch]: keys from there on do not count. */
+    GeneratorParam<bool> padded{"padded", false};
+    /** A query sees the keys up to the one it stands at. */
     GeneratorParam<bool> causal{"causal", false};
+    /** A query that stands at key j sees j - window_left to j + window_right; a negative size is no
+     * limit (Beltagy et al. 2020; window_size of FlashAttention). With causal, window_right counts as 0. */
+    GeneratorParam<bool> windowed{"windowed", false};
+    /** mask [keys, queries], added to the scaled scores of every head. */
+    GeneratorParam<bool> masked{"masked", false};
+    /** bias [keys, queries, heads, batch], added likewise; a stride of 0 broadcasts. */
+    GeneratorParam<bool> add_bias{"add_bias", false};
+    /** Adds -slopes[head] * |distance of query and key| (Press et al. 2021). */
+    GeneratorParam<bool> alibi{"alibi", false};
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
     Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
     Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
     Input<float> scale{"scale"};
-    Input<Buffer<>> *mask = nullptr;
-    Input<Buffer<>> *lengths = nullptr;
+    Input<Buffer<>> *mask = nullptr, *bias = nullptr, *slopes = nullptr, *lengths = nullptr;
+    Input<int> *window_left = nullptr, *window_right = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
     void configure() {
@@ -46,86 +59,114 @@ public:
         k.set_type(type);
         v.set_type(type);
         out.set_type(type);
-        if (masking == Mask::kAdditive) {
+        if (masked) {
             mask = add_input<Buffer<>>("mask", type, 2);
-        } else if (masking == Mask::kPadding) {
+        }
+        if (add_bias) {
+            bias = add_input<Buffer<>>("bias", type, 4);
+        }
+        if (alibi) {
+            slopes = add_input<Buffer<>>("slopes", Float(32), 1);
+        }
+        if (padded) {
             lengths = add_input<Buffer<>>("lengths", Int(32), 1);
+        }
+        if (windowed) {
+            window_left = add_input<int>("window_left");
+            window_right = add_input<int>("window_right");
         }
     }
 
     void generate() {
-        const int block = key_block;
+        const int block = key_block, strip = query_block;
         const Expr keys = k.dim(1).extent(), blocks = (keys + (block - 1)) / block;
         const Expr ninf = Float(32).min();
         const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
-        const Expr key = kb * block + j;
-        const Expr query = i - q.dim(1).min(), nearest = clamp(i, out.dim(1).min(), out.dim(1).max());
+        const Expr key = kb * block + j, real_key = min(key, keys - 1);
+        const Expr first_query = out.dim(1).min();
+        const Expr nearest = min(first_query + ib * strip + i, out.dim(1).max());
+        const Visible all = visible(first_query + ib * strip, first_query + ib * strip + (strip - 1));
+        const Visible own = visible(first_query + ib * strip + i, first_query + ib * strip + i);
 
-        Expr keys_of_batch = keys;
-        if (masking == Mask::kPadding) {
-            keys_of_batch = min(keys, (*lengths)(n));
-        }
-
-        // The operands in f32. Reads are clamped, so that a schedule may round blocks of keys and
-        // strips of queries up; v is zero there and in the padding, since its rows are summed with
-        // weights of zero, which a NaN there would survive.
-        k_f(d, j, kb, hk, n) = load_f32(k(d, min(key, keys - 1), hk, n));
-        v_f(d, j, kb, hk, n) = select(key < keys_of_batch, load_f32(v(d, min(key, keys - 1), hk, n)), 0.0f);
-        q_f(d, i, h, n) = load_f32(q(d, nearest, h, n)) * scale;
+        // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
+        // padding, since its rows are summed with weights of zero, which a NaN there would survive.
+        k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
+        v_f(d, j, kb, hk, n) = select(key < real_keys(), load_f32(v(d, real_key, hk, n)), 0.0f);
+        q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * scale;
 
         RDom r(0, q.dim(0).extent(), "depth");
-        scores(j, i, kb, h, n) += q_f(r, i, h, n) * k_f(r, j, kb, h / group, n);
+        scores(j, i, kb, ib, h, n) += q_f(r, i, ib, h, n) * k_f(r, j, kb, h / group, n);
 
-        Expr limit = keys_of_batch;
-        if (causal) {
-            limit = min(limit, query + (keys - q.dim(1).extent()) + 1);
+        Expr s = scores(j, i, kb, ib, h, n);
+        if (masked) {
+            s = s + load_f32((*mask)(real_key, nearest));
         }
-        Expr s = scores(j, i, kb, h, n);
-        if (masking == Mask::kAdditive) {
-            s = s + load_f32((*mask)(min(key, keys - 1), nearest));
+        if (add_bias) {
+            s = s + load_f32((*bias)(real_key, nearest, h, n));
         }
-        logits(j, i, kb, h, n) = select(key < limit, s, ninf);
+        if (alibi) {
+            s = s - (*slopes)(h) * cast<float>(abs(position(nearest) - key));
+        }
+        Expr counts = key <= own.last;
+        if (windowed) {
+            counts = counts && key >= own.first;
+        }
+        if (padded) {
+            counts = counts && key < real_keys();
+        }
+        logits(j, i, kb, ib, h, n) = select(counts, s, ninf);
 
-        // Reductions go over all blocks of keys, causal or not: a condition such as
-        // rm.where(rm.y * block <= query + keys - queries) puts a mask on every lane of queries, which
-        // takes more than it saves (38 ms against 27, 1024 x 1024, 8 heads of 64, Zen 4), and raises
-        // the first query that is needed at all, so that a strip is no longer computed whole.
+        // Loops over the blocks that a strip sees, one at least. The condition speaks of the strip, not of
+        // a query: one on the lanes of queries would be a mask in every step, which took more time
+        // than it saved (38 ms against 27, 1024 x 1024, 8 heads of 64, Zen 4).
+        // Halide 21 fails on a window and lengths in one such condition ("Cannot replace variable").
+        const Expr last_key = padded && !windowed ? min(all.last, real_keys() - 1) : all.last;
+        const Expr last_block = clamp(last_key / block, 0, blocks - 1);
+        const Expr first_block = windowed ? clamp(all.first / block, 0, last_block) : Expr(0);
+        const auto seen = [&](RDom &domain, const RVar &number) {
+            domain.where(number <= last_block);
+            if (windowed) {
+                domain.where(number >= first_block);
+            }
+        };
         const auto finite = [&](const Expr &m) { return select(is_minus_infinity_f32(m), 0.0f, m); };
 
         if (softmax == SoftmaxForm::kTwoPass) {
             RDom rm({{0, block}, {0, blocks}}, "key");
-            row_max(i, h, n) = ninf;
-            row_max(i, h, n) = max(row_max(i, h, n), logits(rm.x, i, rm.y, h, n));
-            p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, h, n)));
-            RDom rs({{0, block}, {0, blocks}}, "key");
-            row_sum(i, h, n) += p(rs.x, i, rs.y, h, n);
-            RDom rv({{0, block}, {0, blocks}}, "key");
-            acc(d, i, h, n) += p(rv.x, i, rv.y, h, n) * v_f(d, rv.x, rv.y, h / group, n);
+            seen(rm, rm.y);
+            row_max(i, ib, h, n) = ninf;
+            row_max(i, ib, h, n) = max(row_max(i, ib, h, n), logits(rm.x, i, rm.y, ib, h, n));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - finite(row_max(i, ib, h, n)));
+            row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
+            acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
         } else {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
             // so that it is rescaled with the others, in the same loop.
             const Expr depth = v.dim(0).extent();
             v_1(d, j, kb, hk, n) = select(d < depth, v_f(min(likely(d), depth - 1), j, kb, hk, n), 1.0f);
             RDom rj(0, block, "key");
-            block_max(i, kb, h, n) = ninf;
-            block_max(i, kb, h, n) = max(block_max(i, kb, h, n), logits(rj, i, kb, h, n));
+            block_max(i, kb, ib, h, n) = ninf;
+            block_max(i, kb, ib, h, n) = max(block_max(i, kb, ib, h, n), logits(rj, i, kb, ib, h, n));
             // The maximum before block kb from the history of them all, which grows by one in each step
             // (a sliding window); a maximum that reads its own last value would not slide.
             RDom rp(0, blocks, "block");
+            seen(rp, rp);
             rp.where(rp < kb);
-            last_max(i, kb, h, n) = ninf;
-            last_max(i, kb, h, n) = max(last_max(i, kb, h, n), block_max(i, rp, h, n));
-            row_max(i, kb, h, n) = max(last_max(i, kb, h, n), block_max(i, kb, h, n));
-            p(j, i, kb, h, n) = exp_f32(logits(j, i, kb, h, n) - finite(row_max(i, kb, h, n)));
-            alpha(i, kb, h, n) = exp_f32(last_max(i, kb, h, n) - finite(row_max(i, kb, h, n)));
-            pv(d, i, kb, h, n) += p(rj, i, kb, h, n) * v_1(d, rj, kb, h / group, n);
+            last_max(i, kb, ib, h, n) = ninf;
+            last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
+            row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - finite(row_max(i, kb, ib, h, n)));
+            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - finite(row_max(i, kb, ib, h, n)));
+            pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
-            acc(d, i, h, n) = 0.0f;
-            acc(d, i, h, n) = acc(d, i, h, n) * alpha(i, rb, h, n) + pv(d, i, rb, h, n);
-            row_sum(i, h, n) = acc(depth, i, h, n);
+            seen(rb, rb);
+            acc(d, i, ib, h, n) = 0.0f;
+            acc(d, i, ib, h, n) = acc(d, i, ib, h, n) * alpha(i, rb, ib, h, n) + pv(d, i, rb, ib, h, n);
+            row_sum(i, ib, h, n) = acc(depth, i, ib, h, n);
         }
-        inv_sum(i, h, n) = reciprocal(row_sum(i, h, n));
-        out(d, i, h, n) = store_as(type, acc(d, i, h, n) * inv_sum(i, h, n));
+        inv_sum(i, ib, h, n) = reciprocal(row_sum(i, ib, h, n));
+        const Expr row = (query - first_query) % strip, at = (query - first_query) / strip;
+        out(d, query, h, n) = store_as(type, acc(d, row, at, h, n) * inv_sum(row, at, h, n));
 
         k.dim(0).set_extent(q.dim(0).extent());
         v.dim(1).set_extent(k.dim(1).extent());
@@ -134,11 +175,42 @@ public:
     }
 
 private:
+    /** The keys that count, both included. */
+    struct Visible {
+        Expr first, last;
+    };
+
+    /** The key that a query stands at. */
+    Expr position(const Expr &number) {
+        return number - q.dim(1).min() + (k.dim(1).extent() - q.dim(1).extent());
+    }
+
+    Expr real_keys() {
+        const Expr keys = k.dim(1).extent();
+        return padded ? min(keys, (*lengths)(n)) : keys;
+    }
+
+    /** What some query from `lowest` to `highest` sees, of a sequence without padding. */
+    Visible visible(const Expr &lowest, const Expr &highest) {
+        const Expr everything = k.dim(1).extent() + q.dim(1).extent();
+        const auto size = [&](const Expr &given) { return select(given < 0, everything, min(given, everything)); };
+        Visible keys{0, k.dim(1).extent() - 1};
+        if (windowed) {
+            keys.first = position(lowest) - size(*window_left);
+        }
+        if (causal) {
+            keys.last = min(keys.last, position(highest));
+        } else if (windowed) {
+            keys.last = min(keys.last, position(highest) + size(*window_right));
+        }
+        return keys;
+    }
+
     static Expr reciprocal(const Expr &sum) {
         return select(is_zero_f32(sum), 0.0f, 1.0f / sum);
     }
 
-    Var d{"d"}, i{"i"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Var d{"d"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};

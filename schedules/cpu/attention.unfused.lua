@@ -7,7 +7,7 @@ local attention = require "lib.attention"
 return schedule "attention" {
   target = "cpu",
 
-  generator = { softmax = "two_pass", key_block = 16 },
+  generator = { softmax = "two_pass", key_block = 16, query_block = 16 },
 
   params = {
     head_dim = tune { 0, 32, 64, 96, 128, default = 0 }, -- a constant, if not 0
@@ -22,37 +22,35 @@ return schedule "attention" {
     for _, copy in ipairs { k.k_f, k.v_f, k.q_f } do
       copy:compute_root():parallel(copy == k.q_f and "h" or "hk"):vectorize("d", lanes, "guard")
     end
-    k.q_f:reorder_storage("i", "d", "h", "n"):align_bounds("i", lanes)
+    k.q_f:reorder_storage("i", "d", "ib", "h", "n"):bound("i", 0, 16)
 
     -- Scores: a tile of lanes queries x 16 keys in registers, stored for every head.
     local scores = k.scores:in_():compute_root()
-      :reorder_storage("i", "j", "kb", "h", "n"):align_bounds("i", lanes)
-    local strip, row = scores:split("i", lanes, "round_up", "strip", "row")
-    scores:reorder(row, "j", "kb", strip, "h", "n"):parallel "h"
-    scores:vectorize(row):unroll "j"
-    k.scores:compute_at(scores, "kb"):store_in "stack":reorder_storage("i", "j", "kb", "h", "n")
+      :reorder_storage("i", "j", "kb", "ib", "h", "n"):bound("i", 0, 16)
+    scores:reorder("i", "j", "kb", "ib", "h", "n"):parallel "h"
+    scores:vectorize("i", lanes):unroll "j"
+    k.scores:compute_at(scores, "kb"):store_in "stack":reorder_storage("i", "j", "kb", "ib", "h", "n")
       :reorder("i", "j"):vectorize("i", lanes):unroll "j"
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll("i"):unroll "j"
 
     for _, stage in ipairs { k.logits, k.p } do
-      stage:compute_root():reorder_storage("i", "j", "kb", "h", "n"):align_bounds("i", lanes)
-        :reorder("i", "j", "kb", "h", "n"):vectorize("i", lanes):parallel "h"
+      stage:compute_root():reorder_storage("i", "j", "kb", "ib", "h", "n"):bound("i", 0, 16)
+        :reorder("i", "j", "kb", "ib", "h", "n"):vectorize("i", lanes):parallel "h"
     end
     for _, reduction in ipairs { k.row_max, k.row_sum } do
-      reduction:compute_root():align_bounds("i", lanes):vectorize("i", lanes)
-      reduction:update(0):reorder("i", "key_x", "key_y", "h", "n"):vectorize("i", lanes):parallel "h"
+      reduction:compute_root():bound("i", 0, 16):vectorize("i", lanes)
+      reduction:update(0):reorder("i", "key_x", "key_y", "ib", "h", "n"):vectorize("i", lanes):parallel "h"
     end
-    k.inv_sum:compute_root():vectorize("i", lanes, "guard")
+    k.inv_sum:compute_root():bound("i", 0, 16):vectorize("i", lanes)
 
     -- p v: a tile of lanes queries x 16 columns in registers.
-    local product = k.acc:in_():compute_root():reorder_storage("i", "d", "h", "n"):align_bounds("i", lanes)
+    local product = k.acc:in_():compute_root():reorder_storage("i", "d", "ib", "h", "n"):bound("i", 0, 16)
     local tile, col = product:split("d", depth, "guard", "tile", "col")
-    local block, lane = product:split("i", lanes, "round_up", "block", "lane")
-    product:reorder(lane, col, tile, block, "h", "n"):parallel "h":vectorize(lane)
-    k.acc:compute_at(product, "tile"):store_in "stack":reorder_storage("i", "d", "h", "n")
+    product:reorder("i", col, tile, "ib", "h", "n"):parallel "h":vectorize("i", lanes)
+    k.acc:compute_at(product, "tile"):store_in "stack":reorder_storage("i", "d", "ib", "h", "n")
       :bound_extent("d", depth):reorder("i", "d"):vectorize("i", lanes):unroll "d"
     k.acc:update(0):reorder("i", "d", "key_x", "key_y"):vectorize("i", lanes):unroll("i"):unroll "d"
 
-    k.out:reorder("d", "i", "h", "n"):parallel "h":vectorize("d", lanes, "guard")
+    k.out:reorder("d", "query", "h", "n"):parallel "h":vectorize("d", lanes, "guard")
   end,
 }
