@@ -1,0 +1,119 @@
+// Attention of a few queries over a long cache of keys and values: a step of decoding, or the
+// check of some guessed tokens (speculative decoding; Leviathan et al. 2022).
+//
+// The queries of all heads that share keys are the rows of one small product, so a key is read once
+// for them. Keys are cut into splits of `split_keys` (index sp), each with its own maximum, sum and
+// product; a last step weighs the splits (flash-decoding, Dao et al. 2023). Whether splits run side by
+// side or one after the other is the schedule's choice.
+//
+// Only the first lengths[n] keys of an entry of the batch count, whatever stands behind them. The
+// queries stand at the last of them (bottom right): with `causal`, query i sees keys up to
+// lengths[n] - queries + i. Values that only some of the queries see have to be finite. A query that
+// may see no key gives zeros.
+
+#include <Halide.h>
+
+#include "math/compare.h"
+#include "math/elements.h"
+#include "math/exp.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+class DecodeAttention : public Generator<DecodeAttention> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block
+    GeneratorParam<int> key_block{"key_block", 16};
+    GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
+    /** lengths [batch]; without it all keys count. */
+    GeneratorParam<bool> padded{"padded", true};
+    /** Of several queries, each sees the keys up to the one it stands at. */
+    GeneratorParam<bool> causal{"causal", false};
+
+    Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
+    Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
+    Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
+    Input<float> scale{"scale"};
+    Input<Buffer<>> *lengths = nullptr;
+    Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
+
+    void configure() {
+        q.set_type(storage_type(type));
+        k.set_type(type);
+        v.set_type(type);
+        out.set_type(type);
+        if (padded) {
+            lengths = add_input<Buffer<>>("lengths", Int(32), 1);
+        }
+    }
+
+    void generate() {
+        const int block = key_block, rows = row_block, of_split = split_keys, blocks = of_split / block;
+        const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
+        const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
+        const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
+        const Expr ninf = Float(32).min();
+        const Expr key = (sp * blocks + kb) * block + j;
+        const Expr length = padded ? clamp((*lengths)(n), 0, keys) : keys;
+
+        // Row: the queries of a head, then those of the next head of the group.
+        const Expr row = min(rb * rows + r, group * queries - 1);
+        const Expr of_row = row % max(queries, 1);
+        q_f(d, r, rb, hk, n) =
+            load_f32(q(d, of_row + out.dim(1).min(), hk * group + row / max(queries, 1), n)) * scale;
+
+        // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
+        const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
+        k_f(d, j, kb, sp, hk, n) = load_f32(k(d, real_key, hk, n));
+        v_f(d, j, kb, sp, hk, n) = select(likely(key < length), load_f32(v(real_d, real_key, hk, n)), 0.0f);
+
+        RDom rd(0, q.dim(0).extent(), "depth");
+        scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
+        const Expr limit = causal ? length - (queries - 1 - of_row) : length;
+        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), ninf);
+
+        // One split: the blocks that begin before the length, one at least.
+        RDom rk({{0, block}, {0, blocks}}, "key");
+        rk.where(rk.y <= max((length - 1) / block - sp * blocks, 0));
+        const auto finite = [&](const Expr &m) { return select(is_minus_infinity_f32(m), 0.0f, m); };
+        row_max(r, sp, rb, hk, n) = ninf;
+        row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
+        p(j, r, kb, sp, rb, hk, n) =
+            exp_f32(logits(j, r, kb, sp, rb, hk, n) - finite(row_max(r, sp, rb, hk, n)));
+        row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
+        acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
+        split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
+
+        // All splits.
+        RDom rs(0, splits, "split");
+        top(r, rb, hk, n) = ninf;
+        top(r, rb, hk, n) = max(top(r, rb, hk, n), split(0, r, rs, rb, hk, n)[1]);
+        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - finite(top(r, rb, hk, n)));
+        total(r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(0, r, rs, rb, hk, n)[2];
+        sum(d, r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(d, r, rs, rb, hk, n)[0];
+        const Expr divisor = total(r, rb, hk, n);
+        mean(d, r, rb, hk, n) = sum(d, r, rb, hk, n) * select(is_zero_f32(divisor), 0.0f, 1.0f / divisor);
+
+        const Expr number = (h % group) * queries + (query - out.dim(1).min());
+        out(d, query, h, n) = store_as(type, mean(d, number % rows, number / rows, h / group, n));
+
+        q.dim(1).set_extent(out.dim(1).extent());
+        k.dim(0).set_extent(q.dim(0).extent());
+        v.dim(1).set_extent(k.dim(1).extent());
+        v.dim(2).set_extent(k.dim(2).extent());
+        out.dim(0).set_extent(v.dim(0).extent());
+    }
+
+private:
+    Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Func q_f{"q_f"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
+        row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+    Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(DecodeAttention, decode_attention)

@@ -1,0 +1,86 @@
+-- What the schedules of decode_attention share.
+
+local attention = require "lib.attention"
+
+local decode = { fix_head_dim = attention.fix_head_dim }
+
+-- Computes one split of the keys where `at` is: scores, maximum, exponentials, sum, and p v.
+--
+--   at
+--     for rb                        -- some rows
+--       for kb                      -- some keys
+--         partial in registers: rows x keys vectors, along the depth
+--         scores = sums of their lanes
+--       row_max, p, row_sum
+--       for tile of d
+--         acc in registers: rows x columns, over the keys of the split
+--
+-- p   row_block, keys, depth: of the schedule        at   a loop of k.split, or { Func, its name }
+function decode.one_split(k, p, target, at)
+  local lanes = target:lanes "f32"
+  local function here(func)
+    if type(at) == "table" then return func:compute_at(at[1], at[2]) end
+    return func:compute_at(at)
+  end
+
+  local tile, col = k.split:split("d", p.depth, "guard", "tile", "col")
+  k.split:reorder(col, "r", tile, "rb"):vectorize(col, lanes, "guard")
+
+  here(k.q_f):bound("r", 0, p.row_block):vectorize("d", lanes, "guard")
+  for _, stage in ipairs { k.logits, k.p } do
+    stage:compute_at(k.split, "rb"):bound("r", 0, p.row_block):reorder_storage("j", "kb", "r", "sp", "rb", "hk", "n")
+  end
+  k.logits:reorder("j", "r", "kb"):vectorize("j", lanes):unroll "r"
+  k.p:reorder("j", "kb", "r"):vectorize("j", lanes)
+
+  decode.dot_products(k, p, lanes)
+  for _, reduction in ipairs { k.row_max, k.row_sum } do
+    reduction:compute_at(k.split, "rb"):bound("r", 0, p.row_block)
+    decode.reduce_keys(reduction, lanes, { k.split, "rb" })
+  end
+  decode.weigh_values(k, p, lanes)
+end
+
+-- The scores of a block of keys, in registers at kb of the logits: lanes along the depth, then the sums of
+-- the lanes of some keys at once, which takes half as many steps as one after the other.
+function decode.dot_products(k, p, lanes)
+  k.scores:compute_at(k.logits, "kb"):store_in "stack":bound("j", 0, 16):bound("r", 0, p.row_block)
+    :vectorize("j", lanes):unroll "r"
+  local update = k.scores:update(0)
+  local _, lane = update:split("depth", lanes, "guard", "step", "lane")
+  local partial = update:rfactor(lane, { "v" })
+  local keys, key = update:split("j", p.keys, "auto", "keys", "key")
+  update:reorder(lane, key, "r", keys):atomic():vectorize(lane):vectorize(key):unroll "r"
+  partial:compute_at(k.scores, "keys"):store_in "stack":reorder_storage("v", "j", "r", "kb", "sp", "rb", "hk", "n")
+    :bound_extent("j", p.keys):bound("r", 0, p.row_block):vectorize "v":unroll "j":unroll "r"
+  partial:update(0):reorder("v", "j", "r", "step"):vectorize "v":unroll "j":unroll "r"
+end
+
+-- A maximum or a sum over the keys of a split, in the lanes of a block of keys; at the root where `at` is nil.
+function decode.reduce_keys(reduction, lanes, at)
+  local steps = reduction:update(0)
+  local lane_sums = steps:rfactor("key_x", { "v" })
+  steps:atomic():vectorize "key"
+  if at then lane_sums:compute_at(at[1], at[2]) else lane_sums:compute_root() end
+  lane_sums:reorder_storage("v", "r", "sp", "rb", "hk", "n"):vectorize "v"
+  lane_sums:update(0):reorder("v", "key", "r"):vectorize "v"
+end
+
+-- p v of a split, in registers at a tile of columns of k.split.
+function decode.weigh_values(k, p, lanes)
+  k.acc:compute_at(k.split, "tile"):store_in "stack":bound_extent("d", p.depth):bound("r", 0, p.row_block)
+    :vectorize("d", lanes):unroll "d":unroll "r"
+  k.acc:update(0):reorder("d", "r", "key_x", "key_y"):vectorize("d", lanes):unroll "d":unroll "r"
+end
+
+-- Weighs the splits, in the loop `at` of k.mean, and writes out.
+function decode.all_splits(k, target, at)
+  local lanes = target:lanes "f32"
+  k.mean:vectorize("d", lanes, "guard")
+  for _, stage in ipairs { k.top, k.weight, k.total, k.sum } do stage:compute_at(at) end
+  k.sum:vectorize("d", lanes, "guard")
+  k.sum:update(0):reorder("d", "split"):vectorize("d", lanes, "guard")
+  k.out:vectorize("d", lanes, "guard")
+end
+
+return decode

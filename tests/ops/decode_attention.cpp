@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+class DecodeAttentionTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "fused", "unfused"}},
+                {"set.head_dim", {"0", "64"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"padded", {"true", "false"}},
+                {"causal", {"false", "true"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        const auto fixed = build.find("set.head_dim");
+        const std::vector<int> depths = fixed != build.end() && fixed->second != "0"
+                                            ? std::vector<int>{std::stoi(fixed->second)}
+                                            : std::vector<int>{1, 7, 64, 80, 16, 17};
+        // Over one split and several, whatever their size.
+        const std::vector<int> keys = {1, 17, 300, 64, 1100, 2};
+        const std::vector<std::array<int64_t, 4>> heads = {
+            {1, 1, 1, 1}, {4, 1, 1, 2}, {6, 2, 3, 1}, {3, 3, 1, 1}, {2, 1, 8, 1}, {5, 1, 1, 3}};  // with queries, batch
+        std::vector<Case> cases;
+        for (size_t c = 0; c < 6; c++) {
+            const auto &h = heads[c % heads.size()];
+            cases.push_back({"random", {{"d", cycle(depths, c)}, {"queries", h[2]}, {"keys", cycle(keys, c)},
+                                        {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[3]}}});
+        }
+        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 3}, {"keys", 150},
+                           {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
+        cases.push_back({"large scores", some, large_scores});
+        cases.push_back({"special values", some, special_values});
+        if (build.at("padded") == "true") {
+            cases.push_back({"NaN behind the length", some, nan_behind_length});
+        }
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"batch"};
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        try {
+            HostBuffer &lengths = arguments.buffer("lengths");
+            const std::vector<int64_t> some = {dims.at("keys") * 2 / 3, dims.at("keys"), 0};
+            for (int n = 0; n < lengths.extents()[0]; n++) {
+                lengths.set({n}, double(some[size_t(n) % 3]));
+            }
+        } catch (const std::exception &) {
+            return;  // the build has no lengths
+        }
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        std::vector<Expected> out;
+        for (int n = 0; n < p.dim("batch"); n++) {
+            for (int h = 0; h < p.dim("heads"); h++) {
+                for (int i = 0; i < p.dim("queries"); i++) {
+                    expect_query(p, i, h, n, out);
+                }
+            }
+        }
+        return out;
+    }
+
+private:
+    // As for attention: a logit is off by a rounding for each element of a head, of the size of the
+    // sum of |scale q k|. The weights of keys and of splits are two exponentials.
+    static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
+        const int d = p.dim("d"), hk = h / (p.dim("heads") / p.dim("key_heads"));
+        const int length = p.has("lengths") ? int(p["lengths"](n)) : p.dim("keys");
+        const int seen = p.is("causal", "true") ? length - (p.dim("queries") - 1 - i) : length;
+        const double scale = p.scalar("scale", 1);
+        std::vector<double> logits;
+        double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
+        for (int key = 0; key < seen; key++) {
+            double score = 0, sum_abs = 0;
+            for (int c = 0; c < d; c++) {
+                const double product = scale * p["q"](c, i, h, n) * p["k"](c, key, hk, n);
+                score += product;
+                sum_abs += std::fabs(product);
+            }
+            logits.push_back(score);
+            top = std::max(top, score);
+            bottom = std::min(bottom, score);
+            worst = std::max(worst, (d + 5) * sum_abs);
+        }
+        for (double &logit : logits) {
+            sum += logit = std::exp(logit - top);
+        }
+        for (int c = 0; c < d; c++) {
+            double value = 0, mean_abs = 0;
+            for (int key = 0; key < seen; key++) {
+                const double product = logits[size_t(key)] / sum * p["v"](c, key, hk, n);
+                value += product;
+                mean_abs += std::fabs(product);
+            }
+            const double weight = worst + 8 + (seen > 0 ? 2 * std::min(top - bottom, 90.0) : 0);
+            out.push_back({value, (2 * weight + 2 * std::max(seen, 0) + 8) * kRoundoff * mean_abs + 1e-37});
+        }
+    }
+
+    static void large_scores(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &q = arguments.buffer("q");
+        for (int i = 0; i < dims.at("queries"); i++) {
+            for (int c = 0; c < dims.at("d"); c++) {
+                q.set({c, i, 0, 0}, c % 2 ? 300 : -200);
+            }
+        }
+    }
+
+    // A value that every query sees stays in its column; a query or a key with a NaN has it all over.
+    static void special_values(KernelArguments &arguments, const Dims &) {
+        arguments.buffer("q").set({1, 2, 1, 1}, kNaN);
+        arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
+        arguments.buffer("v").set({5, 1, 0, 1}, kInfinity);
+    }
+
+    static void nan_behind_length(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &lengths = arguments.buffer("lengths");
+        for (int n = 0; n < dims.at("batch"); n++) {
+            const int length = n == 0 ? 11 : 128;
+            lengths.set({n}, length);
+            for (const char *name : {"k", "v"}) {
+                for (int key = length; key < dims.at("keys"); key++) {
+                    for (int c = 0; c < dims.at("d"); c++) {
+                        arguments.buffer(name).set({c, key, 0, n}, kNaN);
+                    }
+                }
+            }
+        }
+    }
+};
+
+}  // namespace
+
+const OpTest &decode_attention_test() {
+    static const DecodeAttentionTest test;
+    return test;
+}
+
+}  // namespace ops_test
