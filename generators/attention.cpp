@@ -10,6 +10,8 @@
 // value that a query does not see for another reason counts with weight 0: it may be anything finite,
 // and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
 
+#include <limits>
+
 #include <Halide.h>
 
 #include "math/compare.h"
@@ -129,14 +131,17 @@ public:
                 domain.where(number >= first_block);
             }
         };
-        const auto finite = [&](const Expr &m) { return select(is_minus_infinity_f32(m), 0.0f, m); };
+
+        // Maxima start from the lowest number: what is -infinity then still gives 0, also where a query
+        // sees nothing, and LLVM, which is told that there are no infinities, finds none in an exponent.
+        const Expr lowest = -std::numeric_limits<float>::max();
 
         if (softmax == SoftmaxForm::kTwoPass) {
             RDom rm({{0, block}, {0, blocks}}, "key");
             seen(rm, rm.y);
-            row_max(i, ib, h, n) = ninf;
+            row_max(i, ib, h, n) = lowest;
             row_max(i, ib, h, n) = max(row_max(i, ib, h, n), logits(rm.x, i, rm.y, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - finite(row_max(i, ib, h, n)));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, ib, h, n));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
             acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
         } else {
@@ -145,18 +150,18 @@ public:
             const Expr depth = v.dim(0).extent();
             v_1(d, j, kb, hk, n) = select(d < depth, v_f(min(likely(d), depth - 1), j, kb, hk, n), 1.0f);
             RDom rj(0, block, "key");
-            block_max(i, kb, ib, h, n) = ninf;
+            block_max(i, kb, ib, h, n) = lowest;
             block_max(i, kb, ib, h, n) = max(block_max(i, kb, ib, h, n), logits(rj, i, kb, ib, h, n));
             // The maximum before block kb from the history of them all, which grows by one in each step
             // (a sliding window); a maximum that reads its own last value would not slide.
             RDom rp(0, blocks, "block");
             seen(rp, rp);
             rp.where(rp < kb);
-            last_max(i, kb, ib, h, n) = ninf;
+            last_max(i, kb, ib, h, n) = lowest;
             last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
             row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - finite(row_max(i, kb, ib, h, n)));
-            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - finite(row_max(i, kb, ib, h, n)));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, kb, ib, h, n));
+            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n));
             pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             seen(rb, rb);

@@ -11,6 +11,8 @@
 // lengths[n] - queries + i. Values that only some of the queries see have to be finite. A query that
 // may see no key gives zeros.
 
+#include <limits>
+
 #include <Halide.h>
 
 #include "math/compare.h"
@@ -78,20 +80,20 @@ public:
         // One split: the blocks that begin before the length, one at least.
         RDom rk({{0, block}, {0, blocks}}, "key");
         rk.where(rk.y <= max((length - 1) / block - sp * blocks, 0));
-        const auto finite = [&](const Expr &m) { return select(is_minus_infinity_f32(m), 0.0f, m); };
-        row_max(r, sp, rb, hk, n) = ninf;
+        const Expr lowest = -std::numeric_limits<float>::max();  // as in attention.cpp
+        row_max(r, sp, rb, hk, n) = lowest;
         row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
         p(j, r, kb, sp, rb, hk, n) =
-            exp_f32(logits(j, r, kb, sp, rb, hk, n) - finite(row_max(r, sp, rb, hk, n)));
+            exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n));
         row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
         acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
         split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
 
         // All splits.
         RDom rs(0, splits, "split");
-        top(r, rb, hk, n) = ninf;
+        top(r, rb, hk, n) = lowest;
         top(r, rb, hk, n) = max(top(r, rb, hk, n), split(0, r, rs, rb, hk, n)[1]);
-        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - finite(top(r, rb, hk, n)));
+        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n));
         total(r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(0, r, rs, rb, hk, n)[2];
         sum(d, r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(d, r, rs, rb, hk, n)[0];
         const Expr divisor = total(r, rb, hk, n);

@@ -12,7 +12,7 @@ return schedule "attention" {
   generator = {
     softmax = "two_pass",
     key_block = tune { 8, 16, 32, default = 16 },    -- keys of a register tile
-    query_block = tune { 16, 32, 48, default = 16 }, -- queries a strip
+    query_block = tune { 16, 32, default = 16 }, -- queries a strip
   },
 
   params = {
@@ -46,7 +46,7 @@ return schedule "attention" {
     k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
       :reorder("i", "d"):vectorize("i", lanes)
     k.logits:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :reorder("i", "j", "kb"):vectorize("i", lanes):unroll("j")
+      :reorder("i", "j", "kb"):vectorize("i", lanes):unroll("j"):never_partition "kb"
     k.scores:compute_at(k.logits, "kb"):store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n")
       :bound("j", 0, p.key_block):reorder("i", "j"):vectorize("i", lanes):unroll("i"):unroll("j")
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll("i"):unroll("j")

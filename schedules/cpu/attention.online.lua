@@ -11,7 +11,7 @@ return schedule "attention" {
   generator = {
     softmax = "online",
     key_block = tune { 16, 32, 64, 128, default = 64 },
-    query_block = tune { 16, 32, 48, default = 16 }, -- queries a strip
+    query_block = tune { 16, 32, default = 16 }, -- queries a strip
   },
 
   params = {
@@ -50,7 +50,7 @@ return schedule "attention" {
     k.acc:compute_at(step):reorder_storage("i", "d", "ib", "h", "n"):bound("i", 0, p.query_block)
       :reorder("i", "d"):vectorize("i", lanes)
     local tile, col = k.acc:update(0):split("d", p.depth, "guard", "tile", "col")
-    k.acc:update(0):reorder("i", col, tile, "block"):vectorize("i", lanes)
+    k.acc:update(0):reorder("i", col, tile, "block"):vectorize("i", lanes):never_partition "block"
 
     -- Once a block. The maxima of the blocks before stay, one vector each.
     for _, stage in ipairs { k.logits, k.block_max, k.last_max, k.row_max, k.p, k.alpha } do
@@ -58,14 +58,14 @@ return schedule "attention" {
     end
     k.block_max:store_at(step)
     k.block_max:update(0):reorder("i", "key"):vectorize("i", lanes)
-    k.last_max:update(0):reorder("i", "block"):vectorize("i", lanes)
+    k.last_max:update(0):reorder("i", "block"):vectorize("i", lanes):never_partition "block"
     for _, stage in ipairs { k.logits, k.p } do
       stage:reorder_storage("i", "j", "kb", "ib", "h", "n"):reorder("i", "j")
     end
 
     -- Both products in registers: scores for some keys at a time, p v for some columns.
     local keys, key = k.logits:split("j", p.keys, "auto", "keys", "key")
-    k.logits:reorder("i", key, keys, "kb"):unroll(key)
+    k.logits:reorder("i", key, keys, "kb"):unroll(key):never_partition_all()
     k.scores:compute_at(k.logits, "keys"):store_in "stack":reorder_storage("i", "j", "kb", "ib", "h", "n")
       :bound_extent("j", p.keys):reorder("i", "j"):vectorize("i", lanes):unroll "i":unroll "j"
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll "i":unroll "j"

@@ -10,7 +10,7 @@ return schedule "attention" {
   generator = { softmax = "two_pass", key_block = 16, query_block = 16 },
 
   params = {
-    head_dim = tune { 0, 32, 64, 96, 128, default = 0 }, -- a constant, if not 0
+    head_dim = tune { 0, 32, 64, default = 0 }, -- a constant, if not 0
   },
 
   apply = function(k, p, target)
@@ -35,7 +35,7 @@ return schedule "attention" {
 
     for _, stage in ipairs { k.logits, k.p } do
       stage:compute_root():reorder_storage("i", "j", "kb", "ib", "h", "n"):bound("i", 0, 16)
-        :reorder("i", "j", "kb", "ib", "h", "n"):vectorize("i", lanes):parallel "h"
+        :reorder("i", "j", "kb", "ib", "h", "n"):vectorize("i", lanes):parallel "h":never_partition_all()
     end
     for _, reduction in ipairs { k.row_max, k.row_sum } do
       reduction:compute_root():bound("i", 0, 16):vectorize("i", lanes)
