@@ -45,6 +45,11 @@ class Entry:
     def name(self):
         return f"{self.op} {self.label}".strip()
 
+    @property
+    def sizes(self):
+        """The shapes without their types."""
+        return [s if isinstance(s, str) else s[0] for s in self.shapes]
+
 
 ENTRIES = []
 
@@ -93,8 +98,7 @@ def check(registry):
              if not any(e.op == o["op"] for e in ENTRIES)]
     dims = {o["op"]: set(o["dims"]) for o in registry}
     for e in ENTRIES:
-        for shape in e.shapes:
-            text = shape if isinstance(shape, str) else shape[0]
+        for text in e.sizes:
             if e.op in dims and set(dims_of(text)) != dims[e.op]:
                 wrong.append(f"{e.name}: the shape {text} does not name the dimensions {', '.join(sorted(dims[e.op]))}")
     return wrong

@@ -5,6 +5,7 @@ Writes a line of JSON for each row begun and each record made.
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import types
 
 from . import application, contest, library
-from .entry import rows
+from .entry import ENTRIES, dims_of, rows
 from .frameworks import torch
 
 
@@ -113,18 +114,15 @@ def selected(task):
 
 
 def task_entries(task):
-    import dataclasses
-    from .entry import ENTRIES, dims_of
-    chosen = []
-    for e in ENTRIES:
-        if (not task["ops"] or e.op in task["ops"]) and (not task["families"] or e.family in task["families"]) and (
-                not task["label"] or task["label"] in e.label):
-            # A size that the table does not have takes every type of the entry.
-            own = [s if isinstance(s, str) else s[0] for s in e.shapes]
-            more = [s for s in task["shape"] if s not in own and e.op in task["ops"]
-                    and set(dims_of(s)) == set(dims_of(own[0]))]
-            chosen.append(dataclasses.replace(e, shapes=[*e.shapes, *more]))
-    return chosen
+    """Of the ops, families and label that the options ask for. A size that the table does not have goes to every
+    variant of the ops that were named."""
+    chosen = [e for e in ENTRIES if (not task["ops"] or e.op in task["ops"])
+              and (not task["families"] or e.family in task["families"])
+              and (not task["label"] or task["label"] in e.label)]
+    known = {text for e in chosen for text in e.sizes}
+    more = [s for s in task["shape"] if s not in known and task["ops"]]
+    return [dataclasses.replace(e, shapes=[*e.shapes, *(s for s in more if set(dims_of(s)) == set(dims_of(e.sizes[0])))])
+            for e in chosen]
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class Run(unittest.TestCase):
         self.assertGreater(row["seconds"], 1e-8)
         self.assertLessEqual(row["seconds"], row["seconds_median"])
         self.assertIsNone(row["peer"])
-        self.assertIn("rms_norm  8x64", r.stdout)
+        self.assertRegex(r.stdout, r"rms_norm +8x64 +f32")
 
         # The roof that is on file decides: one that is out of reach makes the row fall behind, one
         # that is easily reached does not.
