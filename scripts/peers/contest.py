@@ -56,12 +56,13 @@ class Contest:
         self.dims, self.notes, self.wrong = dims_of(shape), [], []
 
     def kernels(self):
-        params = dict(value(self.entry.params, {**self.dims, "type": self.kind}))
+        known = {**self.dims, "type": self.kind, "amx": "amx_bf16" in self.machine.about["flags"]}
+        params = dict(value(self.entry.params, known))
         if self.kind in TYPES:
             params.setdefault("type", TYPES[self.kind])
-        settings = value(self.entry.settings, self.dims)
+        settings = value(self.entry.settings, known)
         made = []
-        for schedule in self.o.schedule or self.entry.schedules:
+        for schedule in self.o.schedule or value(self.entry.schedules, known):
             try:
                 made.append(library.Kernel(self.entry.op, schedule, params, settings))
             except library.Failure as failure:

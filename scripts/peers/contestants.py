@@ -72,8 +72,10 @@ class Case:
         self.constants = set(entry.constants.split())
 
     def _values(self, arguments):
-        values = {**self.dims, "type": self.type, "dtype": DTYPES.get(self.type), **arguments.kernel.params}
+        values = dict(arguments.kernel.params)
         values.update({i["name"]: tensor(i) if i["buffer"] else i["value"] for i in arguments.items})
+        # Last: a scalar argument that repeats a dimension is a float.
+        values.update({**self.dims, "type": self.type, "dtype": DTYPES.get(self.type)})
         if self.entry.prepare:
             values.update(self.entry.prepare(values))
         return values

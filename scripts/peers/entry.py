@@ -24,8 +24,9 @@ class Entry:
     label: str = ""                    # of the variant, for tables
     types: str = "f32 f16 bf16"
     params: dict = dataclasses.field(default_factory=dict)    # of the generator
-    settings: dict = dataclasses.field(default_factory=dict)  # of the schedule; both may be functions of the dims
-    schedules: tuple = ("",)           # the fastest counts
+    settings: dict = dataclasses.field(default_factory=dict)  # of the schedule
+    schedules: tuple = ("",)           # the fastest counts; this, params and settings may be functions of the
+                                       # dimensions, `type` and `amx` (whether the processor has it)
     constants: str = ""                # arguments that a peer may pack or fold ahead of the calls
     cold: bool = False                 # also with rotating buffers; for ops that only stream
     flops: typing.Callable = None      # of the dims, where the registry's formula is not this variant's

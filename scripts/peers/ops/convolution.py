@@ -16,7 +16,7 @@ def image(x):
 
 
 def prepare(v):
-    return {"image": image(v["x"]), "w": convolution(v, v["k"], v["c"], int(v["kernel"]), v["groups"]),
+    return {"image": image(v["x"]), "w": convolution(v, v["o"], v["c"], int(v["kernel"]), v["groups"]),
             "shift": v["bias"].flatten() if "bias" in v else None}
 
 
@@ -29,8 +29,8 @@ def torch_convolution(image, w, shift, kernel, groups):
     return F.relu(F.conv2d(image, w, shift, padding=int(kernel) // 2, groups=groups))
 
 
-SIZES = ["c=64,k=64,w=56,h=56,groups=1,n=1", "c=128,k=128,w=28,h=28,groups=1,n=1", "c=512,k=512,w=7,h=7,groups=1,n=1"]
-GROUPED = ["c=4,k=4,w=56,h=56,groups=32,n=1"]
+SIZES = ["c=64,o=64,w=56,h=56,groups=1,n=1", "c=128,o=128,w=28,h=28,groups=1,n=1", "c=512,o=512,w=7,h=7,groups=1,n=1"]
+GROUPED = ["c=4,o=4,w=56,h=56,groups=32,n=1"]
 
 for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES + GROUPED), ("1x1 bias ReLU", 1, SIZES[:2])):
     op("conv2d", label=label, family=FAMILY, constants="w shift", shapes=shapes,

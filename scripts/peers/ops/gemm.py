@@ -3,15 +3,15 @@
 from .. import onednn, openblas
 from ..entry import nodes, op
 from ..frameworks import F, torch
-from .weights import linear
+from .weights import linear, schedules
 
 FAMILY = "GEMM"
-CUBES = ["m=1024,n=1024,k=1024", ("m=4096,n=4096,k=4096", "f32 bf16")]
+CUBES = [("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32 bf16")]
 FEW_ROWS = [("m=1,n=4096,k=4096", "f32 bf16"), ("m=8,n=4096,k=4096", "f32 bf16"), "m=16,n=1152,k=384"]
-COMMON = dict(family=FAMILY, constants="w bias", prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
+COMMON = dict(family=FAMILY, schedules=schedules, constants="w bias", prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
 GELU = [("eltwise", onednn.GELU_ERF)]
 
-op("gemm", label="plain", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32 bf16")],
+op("gemm", label="plain", shapes=CUBES,
    torch=lambda a, w: F.linear(a, w),
    onnx=lambda w: nodes(("MatMul", ["a", "w_kn"], ["result0"], {}), w_kn=w.T),
    onednn=lambda a, w: onednn.linear(a, w), **COMMON)
@@ -27,7 +27,7 @@ op("gemm", label="bias GELU", shapes=[("m=1024,n=1024,k=1024", "f32 f16 bf16"), 
    torch=lambda a, w, bias: F.gelu(F.linear(a, w, bias)),
    onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)
 
-op("gemm", label="bias GELU, few rows", shapes=FEW_ROWS, schedules=("", "nk"),
+op("gemm", label="bias GELU, few rows", shapes=FEW_ROWS,
    params={"add_bias": "true", "activation": "gelu_erf"},
    torch=lambda a, w, bias: F.gelu(F.linear(a, w, bias)),
    onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)
@@ -69,7 +69,7 @@ def heads(y, n_q, n_kv):
     return y.split([n_q, n_kv, n_kv], 1)
 
 
-op("qkv_projection", family=FAMILY, constants="w w_q w_k w_v",
+op("qkv_projection", family=FAMILY, schedules=lambda m: ("", "nk") if m <= 16 else ("",), constants="w w_q w_k w_v",
    shapes=[("m=1,n_q=4096,n_kv=1024,depth=4096", "f32 bf16"), "m=256,n_q=1024,n_kv=256,depth=1024"],
    prepare=lambda v: {"w": torch.cat([linear(v, "w_q", v["n_q"], v["depth"]), linear(v, "w_k", v["n_kv"], v["depth"]),
                                       linear(v, "w_v", v["n_kv"], v["depth"])])},

@@ -44,7 +44,7 @@ def by_onnxruntime(a_scale, a_zero, zeros, w_kn, scale_b):
                   "com.microsoft"))
 
 
-COMMON = dict(family=FAMILY, types="int8", shapes=SIZES, prepare=prepare,
+COMMON = dict(family=FAMILY, types="int8", schedules=lambda amx: ("", "mma") if amx else ("",), shapes=SIZES, prepare=prepare,
               constants="w w_kn a_scale a_zero zeros scale_b bias")
 
 op("gemm_int8", label="bias", params={"add_bias": "true", "zero_point": "true"}, onnx=by_onnxruntime,

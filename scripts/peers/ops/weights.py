@@ -6,6 +6,11 @@ import zlib
 from ..frameworks import F, torch
 
 
+def schedules(type, amx, m=64):
+    """Those of a product that may be the fastest: dot products for few rows, AMX tiles for many."""
+    return ("", "nk") if m <= 16 else ("", "mma") if amx and type in ("bf16", "int8") else ("",)
+
+
 def random(name, *shape, dtype, scale=1.0):
     """Uniform in +-scale, the same for a name."""
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
