@@ -27,12 +27,14 @@ return schedule "attention" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
+    local wide = target.vector_registers >= 32
+    local keys_of_tile, depth = wide and p.key_block or 4, wide and p.depth or 4
 
     attention.fix_head_dim(k, p.head_dim)
 
     local strip, row = k.out:split("query", p.query_block, "guard", "strip", "row")
     local group, step = k.out:split(strip, p.strips, "guard", "group", "step")
-    local tile, col = k.out:split("d", p.depth, "guard", "tile", "col")
+    local tile, col = k.out:split("d", depth, "guard", "tile", "col")
     k.out:reorder(col, row, tile, step, group, "h", "n"):never_partition(step)
     local task = k.out:fuse(group, "h", "task"):fuse("n", "task_of_all"):parallel()
     k.out:vectorize(col, lanes, "guard")
@@ -46,9 +48,10 @@ return schedule "attention" {
     k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
       :reorder("i", "d"):vectorize("i", lanes)
     k.logits:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :reorder("i", "j", "kb"):vectorize("i", lanes):unroll("j"):never_partition "kb"
-    k.scores:compute_at(k.logits, "kb"):store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :bound("j", 0, p.key_block):reorder("i", "j"):vectorize("i", lanes):unroll("i"):unroll("j")
+    local keys, key = k.logits:split("j", keys_of_tile, "auto", "keys", "key")
+    k.logits:reorder("i", key, keys, "kb"):vectorize("i", lanes):unroll(key):never_partition "kb"
+    k.scores:compute_at(k.logits, "keys"):store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n")
+      :bound_extent("j", keys_of_tile):reorder("i", "j"):vectorize("i", lanes):unroll("i"):unroll("j")
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll("i"):unroll("j")
     for _, sum in ipairs { k.row_max, k.row_sum } do
       sum:compute_at(step):vectorize("i", lanes)
@@ -60,7 +63,7 @@ return schedule "attention" {
 
     -- p v in registers, a tile of columns at a time.
     k.acc:compute_at(tile):store_in("stack"):reorder_storage("i", "d", "ib", "h", "n")
-      :bound_extent("i", p.query_block):bound_extent("d", p.depth)
+      :bound_extent("i", p.query_block):bound_extent("d", depth)
       :reorder("i", "d"):vectorize("i", lanes):unroll("i"):unroll("d")
     k.acc:update(0):reorder("i", "d", "key_x", "key_y"):vectorize("i", lanes):unroll("i"):unroll("d")
   end,

@@ -29,6 +29,8 @@ return schedule "attention" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
+    local wide = target.vector_registers >= 32
+    local keys_of_tile, depth = wide and p.keys or 4, wide and p.depth or 4
 
     attention.fix_head_dim(k, p.head_dim)
 
@@ -49,7 +51,7 @@ return schedule "attention" {
     k.inv_sum:compute_at(step):vectorize("i", lanes)
     k.acc:compute_at(step):reorder_storage("i", "d", "ib", "h", "n"):bound("i", 0, p.query_block)
       :reorder("i", "d"):vectorize("i", lanes)
-    local tile, col = k.acc:update(0):split("d", p.depth, "guard", "tile", "col")
+    local tile, col = k.acc:update(0):split("d", depth, "guard", "tile", "col")
     k.acc:update(0):reorder("i", col, tile, "block"):vectorize("i", lanes):never_partition "block"
 
     -- Once a block. The maxima of the blocks before stay, one vector each.
@@ -64,13 +66,13 @@ return schedule "attention" {
     end
 
     -- Both products in registers: scores for some keys at a time, p v for some columns.
-    local keys, key = k.logits:split("j", p.keys, "auto", "keys", "key")
+    local keys, key = k.logits:split("j", keys_of_tile, "auto", "keys", "key")
     k.logits:reorder("i", key, keys, "kb"):unroll(key):never_partition_all()
     k.scores:compute_at(k.logits, "keys"):store_in "stack":reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :bound_extent("j", p.keys):reorder("i", "j"):vectorize("i", lanes):unroll "i":unroll "j"
+      :bound_extent("j", keys_of_tile):reorder("i", "j"):vectorize("i", lanes):unroll "i":unroll "j"
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll "i":unroll "j"
     k.pv:compute_at(k.acc, "tile"):store_in "stack":reorder_storage("i", "d", "kb", "ib", "h", "n")
-      :bound("i", 0, p.query_block):bound_extent("d", p.depth):reorder("i", "d"):vectorize("i", lanes):unroll "i":unroll "d"
+      :bound("i", 0, p.query_block):bound_extent("d", depth):reorder("i", "d"):vectorize("i", lanes):unroll "i":unroll "d"
     k.pv:update(0):reorder("i", "d", "key"):vectorize("i", lanes):unroll "i":unroll "d"
   end,
 }

@@ -10,7 +10,7 @@ return schedule "attention" {
   generator = { softmax = "two_pass", key_block = 16, query_block = 16 },
 
   params = {
-    head_dim = tune { 0, 32, 64, default = 0 }, -- a constant, if not 0
+    head_dim = tune { 0, 32, default = 0 }, -- a constant, if not 0
   },
 
   apply = function(k, p, target)

@@ -23,7 +23,7 @@ function decode.one_split(k, p, target, at)
     return func:compute_at(at)
   end
 
-  local tile, col = k.split:split("d", p.depth, "guard", "tile", "col")
+  local tile, col = k.split:split("d", decode.tile(p, target).depth, "guard", "tile", "col")
   k.split:reorder(col, "r", tile, "rb"):vectorize(col, lanes, "guard")
 
   here(k.q_f):bound("r", 0, p.row_block):vectorize("d", lanes, "guard")
@@ -33,12 +33,18 @@ function decode.one_split(k, p, target, at)
   k.logits:reorder("j", "r", "kb"):vectorize("j", lanes):unroll "r"
   k.p:reorder("j", "kb", "r"):vectorize("j", lanes)
 
-  decode.dot_products(k, p, lanes)
+  decode.dot_products(k, decode.tile(p, target), lanes)
   for _, reduction in ipairs { k.row_max, k.row_sum } do
     reduction:compute_at(k.split, "rb"):bound("r", 0, p.row_block)
     decode.reduce_keys(reduction, lanes, { k.split, "rb" })
   end
-  decode.weigh_values(k, p, lanes)
+  decode.weigh_values(k, decode.tile(p, target), lanes)
+end
+
+-- The tiles of registers that a schedule asks for, or what 16 registers hold.
+function decode.tile(p, target)
+  if target.vector_registers >= 32 then return p end
+  return { row_block = p.row_block, keys = 2, depth = 2 * target:lanes "f32" }
 end
 
 -- The scores of a block of keys, in registers at kb of the logits: lanes along the depth, then the sums of

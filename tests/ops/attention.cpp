@@ -49,7 +49,7 @@ public:
         const std::vector<int> keys = {1, 2, 15, 16, 17, 33, 7, 65, 129};
         const std::vector<std::array<int64_t, 3>> heads = {{1, 1, 1}, {2, 2, 1}, {3, 1, 2}, {4, 2, 1}, {1, 1, 3}};
         std::vector<Case> cases;
-        for (size_t n = 0; n < 12; n++) {
+        for (size_t n = 0; n < keys.size(); n++) {
             const auto &h = heads[n % heads.size()];
             cases.push_back({"random", {{"d", cycle(depths, n)}, {"queries", cycle(queries, n)}, {"keys", cycle(keys, n)},
                                         {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[2]}}});
