@@ -8,6 +8,8 @@
 //   report   a JSON file to write: what was applied, the loop nest, or the error
 //   steps    true: the report has the loop nest after every word
 //   finish   true: whoever started this runs the finishing step where the report asks for it
+//   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
+//   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
 
 #include <fstream>
 #include <iostream>
@@ -20,6 +22,7 @@
 #include "binding.h"
 #include "nest.h"
 #include "script.h"
+#include "traffic_report.h"
 
 namespace halyard {
 
@@ -27,7 +30,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kParams = {"facts", "finish", "lib", "report", "script", "set", "steps"};
+const std::vector<std::string> kParams = {"caches", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -72,9 +75,19 @@ public:
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
             }
+            if (!get(params, "sizes").empty()) {
+                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, get(params, "sizes"),
+                                                                  get(params, "caches"));
+            }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
             applied_ = true;
             add_passes(pipeline, target, target_facts(options.target, options.facts));
+            if (traffic_report_) {
+                traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
+                    traffic_ = std::move(t);
+                    write_report(nullptr);
+                });
+            }
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
@@ -201,6 +214,9 @@ private:
         if (want_steps_) {
             r["steps"] = steps_;
         }
+        if (!traffic_.is_null()) {
+            r["traffic"] = traffic_;
+        }
         std::ofstream(report_path_) << r.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
     }
 
@@ -214,6 +230,8 @@ private:
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
     json steps_ = json::array();
+    std::unique_ptr<TrafficReport> traffic_report_;
+    json traffic_;
 };
 
 // Errors that Halide raises after the script has ended become messages about the script.

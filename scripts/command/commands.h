@@ -15,6 +15,7 @@ void add_build(CLI::App &app);
 void add_show(CLI::App &app);
 void add_check(CLI::App &app);
 void add_bench(CLI::App &app);
+void add_explain(CLI::App &app);
 void add_doctor(CLI::App &app);
 void add_version(CLI::App &app);
 

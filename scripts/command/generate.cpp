@@ -230,6 +230,8 @@ Plan make_plan(const GenerateRequest &request) {
     plan.facts = request.facts;
     plan.params = request.params;
     plan.steps = request.steps;
+    plan.sizes = request.sizes;
+    plan.caches = request.caches;
     plan.timeout = request.timeout;
     check_emit(plan.emit);
     check_function(plan.function);
@@ -290,6 +292,9 @@ Generated generate(const Plan &plan, const std::string &directory) {
         }
         if (plan.steps) {
             command.emplace_back("autoscheduler.steps=true");
+        }
+        if (!plan.sizes.empty()) {
+            command.insert(command.end(), {"autoscheduler.sizes=" + plan.sizes, "autoscheduler.caches=" + plan.caches});
         }
     }
     check_assignments(command);

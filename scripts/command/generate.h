@@ -26,6 +26,7 @@ struct GenerateRequest {
     std::string function;  // "" takes the op's name
     std::vector<std::string> emit = {"static_library", "c_header"};
     bool steps = false;
+    std::string sizes, caches;  // for the report's "traffic", as the plugin takes them
     double timeout = 300;
 };
 
@@ -38,6 +39,7 @@ struct Plan {
     std::set<std::string> declared;   // the names of params that the schedule declares
     std::vector<std::string> inputs;  // every file that the outputs depend on
     bool steps = false;
+    std::string sizes, caches;
     double timeout = 0;
 };
 

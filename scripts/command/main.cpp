@@ -127,12 +127,14 @@ int main(int argc, char **argv) {
                "  halyard build rms_norm -o out         out/rms_norm.a and out/rms_norm.h\n"
                "  halyard show rms_norm                 each Lua line beside the loops it made\n"
                "  halyard bench rms_norm --all-schedules\n"
+               "  halyard explain rms_norm              bytes, flops, time: why fusing pays\n"
                "  halyard doctor                        what is installed, what is missing");
     add_list(app);
     add_build(app);
     add_show(app);
     add_check(app);
     add_bench(app);
+    add_explain(app);
     add_doctor(app);
     add_version(app);
     return flushed(run(app, argc, argv));

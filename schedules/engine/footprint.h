@@ -1,0 +1,43 @@
+#ifndef HALYARD_FOOTPRINT_H
+#define HALYARD_FOOTPRINT_H
+
+/** \file
+ * The union of address sets such as base + 4 * i + 4096 * j, counted in cache lines.
+ */
+
+#include <functional>
+
+#include "loop_tree.h"
+
+namespace halyard {
+
+constexpr int64_t kLine = 64;
+
+/** Sets of bytes: whole intervals, and how many disjoint copies of them there are. */
+class Region {
+public:
+    /** The addresses of an access when the loops first <= number < last run and others stand still. */
+    static Region of(const Access &access, int first_loop, int last_loop);
+
+    /** The union, where the sets' steps allow it; else a bound. */
+    void add(Region other);
+
+    /** Bytes in whole lines. */
+    double bytes() const;
+
+private:
+    struct Interval {
+        int64_t begin, end;
+    };
+    void merge();
+    int64_t span_begin() const;
+    int64_t span_end() const;
+
+    std::vector<Interval> intervals_;
+    double copies_ = 1;
+    int64_t begin_ = 0, end_ = 0;  // of all copies
+};
+
+}  // namespace halyard
+
+#endif

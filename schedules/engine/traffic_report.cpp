@@ -1,0 +1,200 @@
+#include "traffic_report.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "lowered_tree.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+using nlohmann::json;
+
+namespace {
+
+CacheSizes parse_caches(const std::string &text) {
+    CacheSizes c;
+    for (const auto &level : parse_sizes(text)) {
+        const double bytes = level.second.empty() ? 0 : double(level.second[0]);
+        if (level.first == "l1") {
+            c.l1 = bytes;
+        } else if (level.first == "l2") {
+            c.l2 = bytes;
+        } else if (level.first == "l3") {
+            c.l3 = bytes;
+        } else {
+            throw std::invalid_argument("there is no cache \"" + level.first + "\"; there are l1, l2 and l3");
+        }
+    }
+    return c;
+}
+
+int vector_bytes(const Target &t) {
+    return t.natural_vector_size<uint8_t>();
+}
+
+int registers(const Target &t) {
+    return t.has_feature(Target::AVX512) || t.arch == Target::ARM ? 32 : 16;
+}
+
+// Runs after Halide's own passes, and changes nothing.
+class Look : public IRMutator {
+public:
+    explicit Look(std::function<void(const Stmt &)> look)
+        : look_(std::move(look)) {
+    }
+    Stmt mutate(const Stmt &s) override {
+        if (!done_) {
+            done_ = true;
+            look_(s);
+        }
+        return s;
+    }
+    using IRMutator::mutate;
+
+private:
+    std::function<void(const Stmt &)> look_;
+    bool done_ = false;
+};
+
+json to_json(const Moved &m) {
+    return {{"read", m.read}, {"written", m.written}};
+}
+
+std::string loop_text(const PipelineView &view, const std::string &halide_loop) {
+    // FUNC.sN.VAR: "FUNC.VAR" in plain names
+    const size_t s = halide_loop.find(".s");
+    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop);
+}
+
+const Touch *placed_by(const std::vector<Touch> &touches, const std::string &func) {
+    for (auto t = touches.rbegin(); t != touches.rend(); ++t) {
+        if (t->func == func && t->word.compare(0, 7, "compute") == 0) {
+            return &*t;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, const std::string &sizes,
+                             const std::string &caches)
+    : target_(target), sizes_(parse_sizes(sizes)), caches_(parse_caches(caches)) {
+    // Every Func stored whole, by a copy of the pipeline: what has to be computed at least.
+    std::vector<Function> outputs;
+    for (const Func &f : Pipeline(pipeline).outputs()) {
+        outputs.push_back(f.function());
+    }
+    auto copies = deep_copy(outputs, build_environment(outputs));
+    for (auto &f : copies.second) {
+        const bool output = std::any_of(copies.first.begin(), copies.first.end(),
+                                        [&](const Function &o) { return o.same_as(f.second); });
+        if (!output) {
+            f.second.schedule().compute_level() = LoopLevel::root();
+            f.second.schedule().store_level() = LoopLevel::root();
+        }
+    }
+    for (auto &f : copies.second) {
+        f.second.lock_loop_levels();
+    }
+    try {
+        const Stmt lowered = lower_main_stmt(copies.first, "unfused", target_);
+        const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), registers(target_));
+        const Traffic t = executions(tree);
+        for (const auto &s : t.stages) {
+            work_[s.name.func] += s.work.instructions;
+            if (s.name.update == 0) {
+                needed_[s.name.func] += s.elements;
+            }
+        }
+        for (const auto &l : t.loaded) {
+            const std::string user = tree.stages[size_t(l.first.first)].func, used = tree.arrays[size_t(l.first.second)].name;
+            if (user != used) {
+                uses_[{user, used}] += l.second;
+            }
+        }
+    } catch (const Halide::Error &) {
+        // No recomputation is reported then.
+    }
+}
+
+void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, const std::vector<Touch> &touches,
+                           std::function<void(json)> done) {
+    const auto report = [=, &view, &touches](const Stmt &lowered) {
+        const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), registers(target_));
+        const Traffic t = traffic(tree, caches_);
+        json stages = json::array(), loops = json::array(), arrays = json::array(), inlined = json::array();
+        std::map<std::string, double> computed, recomputed;
+        for (const auto &s : t.stages) {
+            if (s.name.update == 0) {
+                computed[s.name.func] += s.elements;
+            }
+        }
+        for (const auto &c : computed) {
+            const auto n = needed_.find(c.first);
+            if (n != needed_.end() && n->second > 0) {
+                recomputed[c.first] = c.second / n->second;
+            }
+        }
+        for (const auto &s : t.stages) {
+            const std::string func = view.name_of(s.name.func);
+            json around = json::array();
+            for (const auto &l : s.around) {
+                around.push_back(loop_text(view, l));
+            }
+            json j = {{"func", func}, {"update", s.name.update}, {"around", around},
+                      {"flops", s.work.flops}, {"scalar_flops", s.work.scalar_flops},
+                      {"instructions", s.work.instructions}, {"calls", s.work.calls}, {"elements", s.elements},
+                      {"footprint", s.footprint}, {"streamed", s.streamed}, {"allocated", s.allocated},
+                      {"registers", to_json(s.registers)}, {"l1", to_json(s.l1)},
+                      {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}},
+                      {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)}, {"memory", to_json(s.memory_warm)}}}};
+            if (recomputed.count(s.name.func)) {
+                j["recomputed"] = recomputed[s.name.func];
+            }
+            if (const Touch *touch = placed_by(touches, func)) {
+                j["file"] = touch->file;
+                j["line"] = touch->line;
+            }
+            stages.push_back(std::move(j));
+        }
+        for (const auto &l : t.loops) {
+            loops.push_back({{"halide", l.name}, {"occurrence", l.occurrence}, {"name", loop_text(view, l.name)}, {"stage", l.stage},
+                             {"entries", l.entries}, {"iterations", l.iterations}, {"parallel", l.parallel},
+                             {"innermost", l.innermost}, {"footprint", l.footprint}});
+        }
+        for (size_t i = 0; i < tree.arrays.size(); i++) {
+            const Array &a = tree.arrays[i];
+            arrays.push_back({{"name", view.name_of(a.name)}, {"bytes", double(a.elements) * a.element_bytes},
+                              {"argument", a.argument}, {"registers", a.in_registers}, {"touched", t.touched[i]}});
+        }
+        // A Func that has no stage of its own is computed wherever it is used.
+        const std::function<double(const std::string &)> times = [&](const std::string &func) {
+            const auto known = recomputed.find(func);
+            if (known != recomputed.end()) {
+                return known->second;
+            }
+            const auto n = needed_.find(func);
+            double sum = 0;
+            for (const auto &u : uses_) {
+                sum += u.first.second == func ? u.second * times(u.first.first) : 0;
+            }
+            return recomputed[func] = n != needed_.end() && n->second > 0 ? sum / n->second : 1;
+        };
+        for (const auto &n : needed_) {
+            const auto entry = view.funcs().find(view.name_of(n.first));
+            if (!computed.count(n.first) && (entry == view.funcs().end() || !entry->second.parameter.defined())) {
+                inlined.push_back({{"func", view.name_of(n.first)}, {"recomputed", times(n.first)},
+                                   {"instructions", work_.count(n.first) ? work_.at(n.first) : 0}});
+            }
+        }
+        done({{"stages", stages}, {"loops", loops}, {"arrays", arrays}, {"inlined", inlined},
+              {"footprint", t.footprint}, {"notes", tree.notes}});
+    };
+    Pipeline copy(pipeline);  // shares its contents
+    copy.add_custom_lowering_pass(new Look(report));
+}
+
+}  // namespace halyard

@@ -1,0 +1,115 @@
+// halyard explain: what a schedule moves and computes, where, and why that is fast or slow.
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "explain_html.h"
+#include "explain_run.h"
+#include "explain_table.h"
+#include "failure.h"
+#include "options.h"
+#include "schedules.h"
+#include "targets.h"
+#include "terminal.h"
+#include "text.h"
+#include "workload.h"
+
+namespace halyard {
+
+namespace {
+
+struct ExplainOptions : CommonOptions {
+    std::string op, shape, html;
+    std::vector<std::string> schedules;
+    int threads = 1;
+    double seconds = 0.3;
+    bool json = false, cold = false, again = false, predict_only = false;
+};
+
+// Fused against unfused is what the question is about, where both ship.
+std::vector<std::string> schedules_for(const ExplainOptions &o) {
+    if (!o.schedules.empty()) {
+        return o.schedules;
+    }
+    std::vector<std::string> names = {""};
+    for (const auto &s : schedules_of(o.op)) {
+        if (s.name == o.op + ".unfused" && s.place == "cpu") {
+            names.push_back("unfused");
+        }
+    }
+    return names;
+}
+
+void explain(const ExplainOptions &o) {
+    const Op &op = find_op(o.op);
+    if (o.threads < 1 || o.threads > 1024) {
+        throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
+    }
+    ExplainRequest request;
+    request.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
+    check_shape(op, request.shape);
+    request.threads = o.threads;
+    request.seconds = o.seconds;
+    request.again = o.again;
+    request.measure = !o.predict_only;
+    for (const auto &schedule : schedules_for(o)) {
+        GenerateRequest g = o.request(o.op, schedule);
+        if (split(g.target, ',').size() > 1) {
+            throw UsageError("explain takes one target");
+        }
+        // A value for a parameter that only one of the schedules has goes to that one.
+        if (o.schedules.empty() && schedule == "unfused") {
+            g.set.clear();
+        }
+        request.schedules.push_back(g);
+    }
+    Progress progress;
+    const auto all = explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
+    progress.say("");
+    const Machine machine = measured_machine(o.threads, false);
+    if (!o.html.empty()) {
+        write_file(o.html, explanation_html(all, machine));
+    }
+    if (o.json) {
+        fmt::print("{}\n", explanation_json(all, machine).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else if (o.html.empty()) {
+        print_explanation(all, machine, o.cold);
+    } else {
+        fmt::print("{}\n", o.html);
+    }
+}
+
+}  // namespace
+
+void add_explain(CLI::App &app) {
+    auto o = std::make_shared<ExplainOptions>();
+    CLI::App *cmd = app.add_subcommand("explain", "Where bytes and time go, and why fusing pays or does not");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    add_repeated(*cmd, "--schedule", o->schedules,
+                 "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
+        ->type_name("FILE|NAME");
+    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
+    cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
+    cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")->type_name("SEC")
+        ->check(positive_seconds())->capture_default_str();
+    cmd->add_flag("--cold", o->cold, "The table for data that comes from memory, instead of the cache");
+    cmd->add_flag("--predict", o->predict_only, "Do not run the kernels");
+    cmd->add_flag("--measure-again", o->again, "Measure the machine's bandwidths, also if they are in the cache");
+    cmd->add_flag("--json", o->json, "Everything, on standard output");
+    cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
+    o->add(*cmd, "The instruction set [host]");
+    cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
+                "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
+                "docs/explain.md says how it is computed and where it is off.\n"
+                "\nExamples:\n"
+                "  halyard explain softmax\n"
+                "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
+                "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
+                "  halyard explain layer_norm --html layer_norm.html");
+    cmd->callback([o] { explain(*o); });
+}
+
+}  // namespace halyard

@@ -1,0 +1,253 @@
+#include "explain_run.h"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "assembly.h"
+#include "cpu.h"
+#include "failure.h"
+#include "peak.h"
+#include "process.h"
+#include "sampler.h"
+#include "schedules.h"
+#include "text.h"
+#include "workload.h"
+
+namespace halyard {
+
+namespace {
+
+// "x:4096x64,y:4096x64"
+std::string sizes_of(const CompiledKernel &kernel, KernelArguments &arguments) {
+    std::vector<std::string> items;
+    for (const auto &a : kernel.arguments()) {
+        if (!a.is_buffer) {
+            continue;
+        }
+        const halide_buffer_t *b = arguments.buffer(a.name).raw();
+        std::vector<std::string> extents;
+        for (int d = 0; d < b->dimensions; d++) {
+            extents.push_back(std::to_string(b->dim[d].extent));
+        }
+        items.push_back(a.name + ":" + join(extents, "x"));
+    }
+    return join(items, ",");
+}
+
+std::string caches_of(const Machine &machine, int threads) {
+    std::vector<std::string> items;
+    for (const auto &l : machine.levels) {
+        if (l.bytes > 0) {
+            // Threads have an L1 and an L2 of their own, and share what is beyond.
+            const int64_t bytes = l.name == "L3" ? l.bytes / threads : l.bytes;
+            items.push_back(fmt::format("l{}:{}", l.name[1], bytes));
+        }
+    }
+    for (const char *name : {"l2", "l3"}) {
+        const bool there = std::any_of(items.begin(), items.end(), [&](const std::string &i) { return starts_with(i, name); });
+        if (!there) {
+            items.push_back(std::string(name) + ":0");
+        }
+    }
+    return join(items, ",");
+}
+
+// Together twice the last level of cache.
+std::vector<KernelArguments> make_sets(const Op &op, const CompiledKernel &kernel, const Dims &dims) {
+    std::vector<KernelArguments> sets;
+    sets.push_back(make_arguments(op, kernel, dims, 1));
+    const size_t count = std::min<size_t>(size_t(2 * cpu().last_level()) / std::max<size_t>(sets.front().bytes(), 1) + 1, 4096);
+    while (sets.size() < count) {
+        sets.push_back(make_arguments(op, kernel, dims, sets.size() + 1));
+    }
+    return sets;
+}
+
+// The least time of a call on the processor: where others use it, a long call is never left alone.
+double processor_seconds(const CompiledKernel &kernel, std::vector<KernelArguments> &sets, bool cold, double seconds) {
+    const auto now = [] {
+        timespec t = {};
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+    };
+    std::vector<std::vector<void *>> addresses;
+    for (auto &set : sets) {
+        addresses.push_back(set.addresses());
+    }
+    double best = 1e30;
+    const double begin = now();
+    for (size_t i = 0; i < 3 || (now() - begin < seconds && i < 100000); i++) {
+        check_signals();
+        const double before = now();
+        kernel.call(addresses[cold ? i % addresses.size() : 0].data());
+        // The first calls find pages and threads that are not there yet.
+        best = i < 2 ? best : std::min(best, now() - before);
+    }
+    return best;
+}
+
+// The loops of the assembly that are the loop of the tree; LLVM may have made copies.
+std::vector<size_t> copies_of(const ExplainedLoop &loop, const Assembly &assembly) {
+    std::vector<size_t> copies;
+    for (size_t i = 0; i < assembly.loops.size(); i++) {
+        if (assembly.loops[i].name == loop.halide && assembly.loops[i].occurrence == loop.occurrence) {
+            copies.push_back(i);
+        }
+    }
+    return copies;
+}
+
+void add_cycles(Explained &e, const Assembly &assembly, const Samples &samples) {
+    std::vector<std::vector<std::string>> texts;
+    std::vector<size_t> loops;
+    for (size_t i = 0; i < e.loops.size(); i++) {
+        size_t best = assembly.loops.size();
+        for (const size_t c : copies_of(e.loops[i], assembly)) {
+            const auto weight = [&](size_t k) {
+                return std::make_pair(k < samples.by_loop.size() ? samples.by_loop[k] : 0, assembly.loops[k].instructions.size());
+            };
+            if (best == assembly.loops.size() || weight(c) > weight(best)) {
+                best = c;
+            }
+        }
+        if (best < assembly.loops.size() && !assembly.loops[best].instructions.empty()) {
+            texts.push_back(assembly.loops[best].instructions);
+            loops.push_back(i);
+        }
+    }
+    const McaResult mca = analyse_loops(texts, "native");
+    e.mca_program = mca.program;
+    e.mca_processor = mca.processor;
+    e.mca_error = mca.error;
+    for (size_t k = 0; k < loops.size(); k++) {
+        e.loops[loops[k]].mca = mca.loops[k];
+    }
+}
+
+// Samples go to the stage whose loop they are in.
+void add_samples(Explained &e, const Assembly &assembly, const Samples &samples) {
+    e.samples = samples.total;
+    e.sample_error = samples.error;
+    if (samples.total < 50) {
+        e.sample_error = samples.error.empty() ? "too few samples" : samples.error;
+        return;
+    }
+    std::map<std::string, int> stage_of;
+    for (const auto &l : e.loops) {
+        stage_of.emplace(l.halide, l.stage);
+    }
+    std::vector<double> shares(e.stages.size());
+    for (size_t i = 0; i < assembly.loops.size(); i++) {
+        const double share = double(samples.by_loop[i]) / samples.total;
+        const auto stage = stage_of.find(assembly.loops[i].name);
+        if (stage != stage_of.end() && stage->second >= 0) {
+            shares[size_t(stage->second)] += share;
+        }
+        for (auto &l : e.loops) {
+            if (l.halide == assembly.loops[i].name && l.occurrence == assembly.loops[i].occurrence) {
+                l.share = l.share.value_or(0) + share;
+            }
+        }
+    }
+    for (size_t i = 0; i < e.stages.size(); i++) {
+        const bool has_loop = std::any_of(e.loops.begin(), e.loops.end(), [&](const ExplainedLoop &l) { return l.stage == int(i) && l.share; });
+        if (has_loop && e.warm.measured) {
+            e.stages[i].warm.measured = shares[i] * *e.warm.measured;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request,
+                                         const std::function<void(const std::string &)> &say) {
+    check_shape(op, request.shape);
+    say("measuring the machine");
+    const Machine machine = measured_machine(request.threads, request.again);
+    const Peak peak = machine_peak(request.threads, false);
+    std::vector<Explained> all;
+    std::vector<CompiledKernel> kernels;
+    std::vector<Assembly> assemblies;
+    std::vector<std::vector<KernelArguments>> sets;
+    for (GenerateRequest g : request.schedules) {
+        say("building " + g.op + " " + g.schedule);
+        kernels.push_back(CompiledKernel::build(g));
+        const CompiledKernel &kernel = kernels.back();
+        if (kernel.script().empty()) {
+            throw UsageError("explain needs a schedule: name a Lua file with --schedule");
+        }
+        sets.push_back(make_sets(op, kernel, request.shape));
+
+        g.emit = {"assembly", "c_header"};
+        g.sizes = sizes_of(kernel, sets.back().front());
+        g.caches = caches_of(machine, request.threads);
+        g.target = g.target.empty() ? "host" : g.target;
+        const Plan plan = make_plan(g);
+        const TemporaryDirectory work(temporary_root());
+        const Generated made = generate(plan, work.path());
+        if (!made.ok) {
+            throw Failure(made.error);
+        }
+        if (!made.report.is_object() || !made.report.contains("traffic")) {
+            throw Failure(fmt::format("{}: error: the plugin {} reported no traffic", plan.script, plan.inputs.at(1)));
+        }
+        Explained e;
+        e.op = op.name;
+        e.script = kernel.script();
+        e.schedule = schedule_name(e.script);
+        e.shape = shape_text(op, request.shape);
+        e.type = type_of(kernel);
+        e.target = kernel.target();
+        e.threads = request.threads;
+        e.needed_bytes = double(sets.back().front().bytes());
+        read_report(e, made.report);
+        all.push_back(std::move(e));
+        assemblies.push_back(read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
+    }
+
+    std::vector<Samples> samples(all.size());
+    if (request.measure) {
+        say("measuring");
+        std::vector<Contestant> contestants(all.size());
+        for (size_t i = 0; i < all.size(); i++) {
+            kernels[i].set_threads(request.threads);
+            contestants[i].name = all[i].schedule;
+            contestants[i].kernel = &kernels[i];
+            contestants[i].sets = std::move(sets[i]);
+        }
+        const auto warm = measure(contestants, {false, request.seconds});
+        const auto cold = measure(contestants, {true, request.seconds});
+        for (size_t i = 0; i < all.size(); i++) {
+            all[i].warm_timing = warm[i];
+            all[i].cold_timing = cold[i];
+            // The least of many calls: the bandwidths are those of a quiet machine too.
+            all[i].warm.measured = warm[i].minimum;
+            all[i].cold.measured = cold[i].minimum;
+            if (request.threads == 1) {
+                auto &one = contestants[i].sets;
+                all[i].warm.measured = std::min(warm[i].minimum, processor_seconds(kernels[i], one, false, request.seconds));
+                all[i].cold.measured = std::min(cold[i].minimum, processor_seconds(kernels[i], one, true, request.seconds));
+            }
+            auto addresses = contestants[i].sets.front().addresses();
+            all[i].counters = count_events([&] { kernels[i].call(addresses.data()); });
+            samples[i] = sample_kernel(assemblies[i], op.name, addresses, std::max(request.seconds, 4 * warm[i].median));
+        }
+    }
+    for (size_t i = 0; i < all.size(); i++) {
+        say("llvm-mca on the loops of " + all[i].schedule);
+        add_cycles(all[i], assemblies[i], samples[i]);
+        predict(all[i], machine);
+        if (request.measure) {
+            add_samples(all[i], assemblies[i], samples[i]);
+        }
+        const double flops = flops_of(op, request.shape) / peak.flops;
+        all[i].warm_floor = std::max(all[i].needed_bytes / peak.bandwidth(int64_t(all[i].needed_bytes)), flops);
+        all[i].cold_floor = std::max(all[i].needed_bytes / peak.memory_bandwidth(), flops);
+    }
+    return all;
+}
+
+}  // namespace halyard

@@ -1,0 +1,29 @@
+#ifndef HALYARD_COMMAND_EXPLAIN_RUN_H
+#define HALYARD_COMMAND_EXPLAIN_RUN_H
+
+/** \file
+ * Builds, analyses and measures schedules of one op, so that they can be explained side by side.
+ */
+
+#include "explain.h"
+#include "generate.h"
+#include "registry.h"
+
+namespace halyard {
+
+struct ExplainRequest {
+    std::vector<GenerateRequest> schedules;
+    Dims shape;
+    int threads = 1;
+    double seconds = 0.3;  // of measuring, a schedule
+    bool again = false;    // measure the machine anew
+    bool measure = true;   // false: only what is predicted
+};
+
+/** `say` is told what goes on. Throws Failure, UsageError or ScriptError. */
+std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request,
+                                         const std::function<void(const std::string &)> &say);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,318 @@
+#include "machine.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <sys/mman.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "cpu.h"
+#include "failure.h"
+#include "paths.h"
+#include "peak.h"
+#include "process.h"
+#include "text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+// One pass over n floats, a multiple of 64. The sum keeps the loads alive.
+using Pass = float (*)(float *data, size_t n);
+
+float read_plain(float *data, size_t n) {
+    float sum[16] = {};
+    for (size_t i = 0; i < n; i += 16) {
+        for (size_t j = 0; j < 16; j++) {
+            sum[j] += data[i + j];
+        }
+    }
+    float all = 0;
+    for (float s : sum) {
+        all += s;
+    }
+    return all;
+}
+
+float write_plain(float *data, size_t n) {
+    std::memset(data, 0, n * sizeof(float));
+    return 0;
+}
+
+#if defined(__x86_64__)
+
+__attribute__((target("avx2"))) float read_256(float *data, size_t n) {
+    __m256 sum[8];
+    for (auto &s : sum) {
+        s = _mm256_setzero_ps();
+    }
+    for (size_t i = 0; i < n; i += 64) {
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) {
+            sum[j] = _mm256_add_ps(sum[j], _mm256_load_ps(data + i + 8 * j));
+        }
+    }
+    for (int j = 1; j < 8; j++) {
+        sum[0] = _mm256_add_ps(sum[0], sum[j]);
+    }
+    return _mm256_cvtss_f32(sum[0]);
+}
+
+__attribute__((target("avx2"))) float write_256(float *data, size_t n) {
+    const __m256 zero = _mm256_setzero_ps();
+    for (size_t i = 0; i < n; i += 64) {
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) {
+            _mm256_store_ps(data + i + 8 * j, zero);
+        }
+        asm volatile("" ::: "memory");  // or it becomes a memset
+    }
+    return 0;
+}
+
+__attribute__((target("avx512f"))) float read_512(float *data, size_t n) {
+    __m512 sum[4];
+    for (auto &s : sum) {
+        s = _mm512_setzero_ps();
+    }
+    for (size_t i = 0; i < n; i += 64) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            sum[j] = _mm512_add_ps(sum[j], _mm512_load_ps(data + i + 16 * j));
+        }
+    }
+    for (int j = 1; j < 4; j++) {
+        sum[0] = _mm512_add_ps(sum[0], sum[j]);
+    }
+    return _mm512_cvtss_f32(sum[0]);
+}
+
+__attribute__((target("avx512f"))) float write_512(float *data, size_t n) {
+    const __m512 zero = _mm512_setzero_ps();
+    for (size_t i = 0; i < n; i += 64) {
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            _mm512_store_ps(data + i + 16 * j, zero);
+        }
+        asm volatile("" ::: "memory");
+    }
+    return 0;
+}
+
+#endif
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) float stream_256(float *data, size_t n) {
+    const __m256 zero = _mm256_setzero_ps();
+    for (size_t i = 0; i < n; i += 8) {
+        _mm256_stream_ps(data + i, zero);
+    }
+    _mm_sfence();
+    return 0;
+}
+#endif
+
+std::vector<Pass> passes(bool write) {
+    std::vector<Pass> all = {write ? write_plain : read_plain};
+#if defined(__x86_64__)
+    if (cpu().flags.count("avx2")) {
+        all.push_back(write ? write_256 : read_256);
+    }
+    if (cpu().flags.count("avx512f")) {
+        all.push_back(write ? write_512 : read_512);
+    }
+    if (write) {
+        all.erase(all.begin());  // memset may store past the caches, which a kernel's stores do not
+    }
+#endif
+    return all;
+}
+
+// Short runs, of which the best counts: where others use the machine, some run undisturbed.
+constexpr int kRepeats = 30;
+constexpr int64_t kBytesARun = int64_t(8) << 20;
+
+double bandwidth(const std::vector<Pass> &passes, int64_t bytes_a_thread, int threads) {
+    const size_t n = std::max<size_t>(size_t(bytes_a_thread) / 4 / 64 * 64, 64);
+    std::vector<std::unique_ptr<float, void (*)(void *)>> blocks;
+    for (int t = 0; t < threads; t++) {
+        blocks.emplace_back(static_cast<float *>(std::aligned_alloc(4096, (n * 4 + 4095) / 4096 * 4096)), std::free);
+        std::fill_n(blocks.back().get(), n, 1.0f);
+    }
+    const int64_t rounds = std::max<int64_t>(1, kBytesARun / int64_t(n * 4));
+    double best = 0;
+    for (const Pass pass : passes) {
+        for (int repeat = 0; repeat < kRepeats; repeat++) {
+            check_signals();
+            std::atomic<int> waiting{threads};
+            std::vector<Clock::time_point> begin(threads), end(threads);
+            const auto body = [&](int t) {
+                float sink = pass(blocks[t].get(), n);
+                for (waiting--; waiting > 0;) {
+                }
+                begin[t] = Clock::now();
+                for (int64_t r = 0; r < rounds; r++) {
+                    sink += pass(blocks[t].get(), n);
+                }
+                end[t] = Clock::now();
+                volatile float keep = sink;
+                (void)keep;
+            };
+            std::vector<std::thread> pool;
+            for (int t = 1; t < threads; t++) {
+                pool.emplace_back(body, t);
+            }
+            body(0);
+            for (auto &thread : pool) {
+                thread.join();
+            }
+            const double seconds = std::chrono::duration<double>(*std::max_element(end.begin(), end.end()) -
+                                                                 *std::min_element(begin.begin(), begin.end()))
+                                       .count();
+            best = std::max(best, double(threads) * double(rounds) * double(n) * 4 / seconds);
+        }
+    }
+    return best;
+}
+
+// A chain of integer additions takes a cycle each.
+double measure_hertz() {
+    double best = 0;
+    for (int repeat = 0; repeat < 200; repeat++) {
+        constexpr int64_t kRounds = 20000;
+        uint64_t a = uint64_t(repeat), one = 1;
+        const auto begin = Clock::now();
+        for (int64_t r = 0; r < kRounds; r++) {
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; i++) {
+#if defined(__x86_64__)
+                asm volatile("add %1, %0" : "+r"(a) : "r"(one));
+#else
+                a += one;
+                asm volatile("" : "+r"(a));
+#endif
+            }
+        }
+        best = std::max(best, 16.0 * kRounds / std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    return best;
+}
+
+// What malloc does with a large block: a mapping of its own, whose pages come with their first touch.
+double measure_page() {
+    constexpr size_t kPages = 512, kPage = 4096;
+    double best = 1;
+    for (int repeat = 0; repeat < 20; repeat++) {
+        const auto begin = Clock::now();
+        char *block = static_cast<char *>(mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (block == MAP_FAILED) {
+            return 0;
+        }
+        for (size_t i = 0; i < kPages; i++) {
+            *static_cast<volatile char *>(block + i * kPage) = 1;
+        }
+        munmap(block, kPages * kPage);
+        best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count() / kPages);
+    }
+    return best;
+}
+
+Machine measure(int threads) {
+    const Cpu &c = cpu();
+    Machine m;
+    m.threads = threads;
+    const auto add = [&](const char *name, int64_t bytes, int64_t set) {
+        m.levels.push_back({name, bytes, bandwidth(passes(false), set, threads), bandwidth(passes(true), set, threads)});
+    };
+    add("L1", c.l1 > 0 ? c.l1 : 32 << 10, (c.l1 > 0 ? c.l1 : 32 << 10) / 2);
+    if (c.l2 > 0) {
+        add("L2", c.l2, c.l2 / 2);
+    }
+    if (c.l3 > 0) {
+        add("L3", c.l3, std::max(c.l3 / 2 / threads, 2 * c.l2));
+    }
+    const int64_t large = std::max<int64_t>(4 * c.last_level(), int64_t(64) << 20) / threads;
+    add("DRAM", 0, large);
+    m.streamed = m.levels.back().written;
+#if defined(__x86_64__)
+    if (c.flags.count("avx2")) {
+        m.streamed = bandwidth({stream_256}, large, threads);
+    }
+#endif
+    m.hertz = measure_hertz();
+    m.page_seconds = measure_page();
+    return m;
+}
+
+std::string machine_file() {
+    return (fs::path(paths().cache) / "machine.json").string();
+}
+
+}  // namespace
+
+const MemoryLevel &Machine::level(const std::string &name) const {
+    for (const auto &l : levels) {
+        if (l.name == name) {
+            return l;
+        }
+    }
+    return levels.back();
+}
+
+Machine measured_machine(int threads, bool again) {
+    const Cpu &c = cpu();
+    const std::string key = fmt::format("{}, {} processors, L3 {} KiB, {} threads", c.model, c.processors, c.l3 >> 10,
+                                        threads);
+    std::error_code ignored;
+    json all = fs::exists(machine_file(), ignored) ? json::parse(read_file(machine_file()), nullptr, false) : json();
+    if (!all.is_object()) {
+        all = json::object();
+    }
+    Machine m;
+    if (!again && all.contains(key)) {
+        try {
+            for (const auto &l : all.at(key).at("levels")) {
+                m.levels.push_back({l.at("name"), l.at("bytes"), l.at("read"), l.at("written")});
+            }
+            all.at(key).at("hertz").get_to(m.hertz);
+            all.at(key).at("streamed").get_to(m.streamed);
+            all.at(key).at("page_seconds").get_to(m.page_seconds);
+        } catch (const json::exception &) {
+            m = Machine();  // written by another version
+        }
+    }
+    if (m.levels.empty()) {
+        m = measure(threads);
+        json levels = json::array();
+        for (const auto &l : m.levels) {
+            levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
+        }
+        all[key] = {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds},
+                    {"streamed", m.streamed}};
+        const TemporaryDirectory work(paths().cache);
+        const std::string part = work.path() + "/machine.json";
+        write_file(part, all.dump(1) + "\n");
+        fs::rename(part, machine_file());
+    }
+    m.threads = threads;
+    m.flops = machine_peak(threads, again).flops;
+    return m;
+}
+
+}  // namespace halyard

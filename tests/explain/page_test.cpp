@@ -1,0 +1,74 @@
+// The page of halyard explain in a real browser: headless Chromium, where it is installed.
+
+#include <catch2/catch.hpp>
+
+#include <cstdlib>
+#include <regex>
+
+#include <unistd.h>
+
+#include "support.h"
+
+namespace {
+
+std::string browser() {
+    for (const char *file : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
+        if (access(file, X_OK) == 0) {
+            return file;
+        }
+    }
+    return "";
+}
+
+size_t count(const std::string &text, const std::string &part) {
+    size_t n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
+        n++;
+    }
+    return n;
+}
+
+}  // namespace
+
+TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
+    const Folder folder;
+    const std::string page = folder / "page.html";
+    const ProcessResult made = run({"explain", "softmax", "--shape", "rows=16,cols=1024", "--seconds", "0.05", "--html", page});
+    INFO(made.err);
+    REQUIRE(made.exit_code == 0);
+    CHECK(made.out == page + "\n");
+    const std::string html = read_file(page);
+    CHECK(count(html, "<svg class=\"roofline\"") == 1);
+    CHECK(count(html, "class=\"roof\"") >= 4);
+    CHECK(count(html, "class=\"point predicted") >= 4);
+    CHECK(count(html, "class=\"point measured") >= 4);
+    CHECK(count(html, "<table class=\"nest\">") == 2);
+    CHECK(count(html, "<tr class=\"stage\">") >= 8);
+    CHECK(contains(html, "prefers-color-scheme: dark"));
+    CHECK(contains(html, "role=\"img\""));
+    // Nothing from elsewhere, and nothing that is not text.
+    CHECK_FALSE(std::regex_search(html, std::regex("(src|href)=\"(?!data:)[^#]")));
+    CHECK_FALSE(contains(html, "<script"));
+    CHECK_FALSE(contains(html, "url(http"));
+    CHECK_FALSE(contains(html, "nan"));
+    CHECK_FALSE(contains(html, "\"inf"));
+
+    const std::string chromium = browser();
+    if (chromium.empty()) {
+        WARN("skipped: no Chromium is installed (third_party/debian.txt)");
+        return;
+    }
+    const ProcessResult shown = halyard::run_process(
+        {chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + (folder / "profile"),
+         "--enable-logging=stderr", "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
+        {90, {"HOME=" + folder.path()}});
+    INFO(shown.err);
+    REQUIRE(shown.exit_code == 0);
+    // What the browser made of it, serialised anew: a tag that was not closed would show here.
+    CHECK(count(shown.out, "<svg class=\"roofline\"") == 1);
+    CHECK(count(shown.out, "class=\"point ") == count(html, "class=\"point "));
+    CHECK(count(shown.out, "<tr class=\"stage\">") == count(html, "<tr class=\"stage\">"));
+    CHECK(count(shown.out, "<td>") == count(html, "<td>"));
+    CHECK(contains(shown.out, "produce row_max"));
+    CHECK_FALSE(contains(shown.err, "CONSOLE"));
+}
