@@ -153,7 +153,7 @@ def onnx_from_nodes(case, onnx):
     values = case.sets[0]
     nodes, extra = call_by_name(case.entry.onnx, values)
     kinds = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int32: 6, torch.int64: 7, torch.float16: 10,
-             torch.bfloat16: 16}
+             torch.bfloat16: 16, torch.bool: 9}
     made = {o for n in nodes for o in n[2]}
     used = [i for i in dict.fromkeys(i for n in nodes for i in n[1]) if i and i not in made]
     variable = [n for n in used if n in values and n not in case.constants and n not in extra]
@@ -193,7 +193,7 @@ def onnxruntime(case):
     options.add_session_config_entry("session.force_spinning_stop", "1")
     session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     kinds = {torch.float32: numpy.float32, torch.float16: numpy.float16, torch.int8: numpy.int8,
-             torch.uint8: numpy.uint8, torch.int32: numpy.int32, torch.int64: numpy.int64}
+             torch.uint8: numpy.uint8, torch.int32: numpy.int32, torch.int64: numpy.int64, torch.bool: numpy.bool_}
     calls, results = [], []
     for values in case.sets:
         binding = session.io_binding()
