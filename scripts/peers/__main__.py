@@ -40,6 +40,7 @@ def options():
     p.add_argument("--ratios", default=ratios.FILE, metavar="FILE", help="the recorded ratios [scripts/peers/ratios.json]")
     p.add_argument("--json", metavar="FILE", help="the records")
     p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
+    p.add_argument("--note", default="", help="a sentence for the page, as on what else ran on the machine")
     p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
                    help="records of --json instead of a run, for the page, the pictures and the ratios; may be repeated")
     p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
@@ -247,7 +248,7 @@ def finish(o, run):
     if o.pictures:
         draw(o.pictures, records)
     if o.page:
-        write_page(o.page, records)
+        write_page(o.page, records, o.note)
     bad = [f"{r['key']}: {n}" for r in records for n in r["notes"] if n.startswith("WRONG")]
     bad += [f"{f}" for f in run.failures]
     if o.record:
@@ -281,12 +282,13 @@ def versions():
     return ", ".join(found)
 
 
-def write_page(path, records):
+def write_page(path, records, note):
     folder = os.path.splitext(path)[0]
     drawn = draw(folder, records, ("svg",))
     beside = {family: os.path.relpath(file, os.path.dirname(path)) for family, file in drawn.items()}
+    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     with open(path, "w") as f:
-        f.write(report.page(records, records[0]["machine"], versions(), beside))
+        f.write(report.page(records, records[0]["machine"], versions() + (f". {note}" if note else ""), beside))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ Made by `scripts/bench --page docs/benchmarks.md`. Halyard's libraries and their
 in an order that rotated; a peer counts only if it computed the same numbers.
 
 {machine}
-{versions}.
+{versions}
 
 - **time** is the least of many samples, as others may use the machine; **ratio** the best peer's time over ours,
   with the quartiles that parts of the run gave. Above 1 Halyard is faster.
@@ -80,7 +80,7 @@ def page(records, machine, versions, pictures):
     """docs/benchmarks.md. `pictures`: {family: file}, as the page names it."""
     first, last = min(r["time"] for r in records)[:10], max(r["time"] for r in records)[:10]
     when = first if first == last else f"{first} to {last}"
-    lines = [PAGE.format(machine=f"{machine}. {when}.", versions=versions)]
+    lines = [PAGE.format(machine=f"{machine}. {when}.", versions=versions.rstrip('.') + '.')]
     slower = behind(records)
     if slower:
         lines += ["## Where a peer is faster\n", "| row | ratio | of | roof |", "| --- | --- | --- | --- |"]
