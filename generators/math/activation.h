@@ -9,17 +9,19 @@
 
 #include "math/compare.h"
 #include "math/exp.h"
+#include "math/log.h"
 
 namespace halyard {
 
-enum class Activation { kNone, kRelu, kGeluTanh, kGeluErf, kSilu };
+enum class Activation { kNone, kRelu, kGeluTanh, kGeluErf, kSilu, kLogRelu };
 
 inline std::map<std::string, Activation> activations() {
     return {{"none", Activation::kNone},
             {"relu", Activation::kRelu},
             {"gelu_tanh", Activation::kGeluTanh},
             {"gelu_erf", Activation::kGeluErf},
-            {"silu", Activation::kSilu}};
+            {"silu", Activation::kSilu},
+            {"log_relu", Activation::kLogRelu}};
 }
 
 /** 1 / (1 + e^-x). */
@@ -61,6 +63,8 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x) {
         return select(is_below_f32(x, -5.5f), 0.0f, 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)));
     case Activation::kSilu:
         return max(x, -87.0f) * sigmoid(x);  // as gelu_tanh
+    case Activation::kLogRelu:
+        return log_f32(activate(Activation::kRelu, x));  // -infinity where ReLU gives 0
     default:
         return x;
     }

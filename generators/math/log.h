@@ -28,13 +28,16 @@ inline Halide::Expr exp2_of_integer(const Halide::Expr &n) {
     return Halide::reinterpret<float>(0x3f800000 + (n << 23));
 }
 
-/** For x >= 0 that is not denormal: log(0) = -infinity, and infinity and NaN stay. Relative error below 3
- * epsilon, but near 1, where it is 1 epsilon of the difference. */
+/** For x >= 0: log(0) = -infinity, and infinity and NaN stay. Relative error below 3 epsilon, but near 1, where
+ * it is 1 epsilon of the difference. */
 inline Halide::Expr log_f32(const Halide::Expr &x) {
     using namespace Halide;
-    const Expr n = log_exponent(x);
-    const Expr log_x = log1p_near_0(x * exp2_of_integer(-n) - 1.0f) + cast<float>(n) * 0.69314718f;
-    const Expr bits = reinterpret<int32_t>(x);
+    const Expr bits = reinterpret<int32_t>(x), denormal = bits < 0x00800000;
+    const Expr scaled = select(denormal, x * 8388608.0f, x);
+    const Expr n = log_exponent(scaled) - select(denormal, 23, 0);
+    // The mantissa by its bits: 2^-n is no number for the largest x.
+    const Expr mantissa = ((reinterpret<int32_t>(scaled) - 0x3f3504f3) & 0x7fffff) + 0x3f3504f3;
+    const Expr log_x = log1p_near_0(reinterpret<float>(mantissa) - 1.0f) + cast<float>(n) * 0.69314718f;
     return select(bits == 0, Float(32).min(), bits < 0 || bits >= 0x7f800000, x, log_x);
 }
 

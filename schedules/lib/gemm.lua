@@ -13,10 +13,13 @@ local gemm = {}
 -- columns    of the tile                   lanes        SIMD lanes
 -- col, row   its names for columns and rows, if not "col" and "row"
 -- k          the loop of the sum, if not "k"
+-- around     reduction loops around it, innermost first; rest_around those of what groups leave
 -- group      rows of packed weights that lie together, 1 if nothing is said
 -- dot        the target multiplies and adds a group in one instruction
+-- rest       the loop over what groups leave, if not that of the sum with "_rest" after it
 function gemm.in_registers(acc, out, loop, o)
   local col, row, k = o.col or "col", o.row or "row", o.k or "k"
+  local around, rest_around = o.around or {}, o.rest_around or {}
   local function tile(stage)
     stage:vectorize(col, o.lanes):unroll(col):unroll(row)
   end
@@ -26,17 +29,17 @@ function gemm.in_registers(acc, out, loop, o)
   tile(acc)
   local step = acc:update(0)
   if (o.group or 1) == 1 then
-    step:reorder(col, row, k)
+    step:reorder(col, row, k, table.unpack(around))
   else
     local groups, member = step:split(k, o.group, "guard", "groups", "member")
     if o.dot then
-      step:reorder(member, col, row, groups)
+      step:reorder(member, col, row, groups, table.unpack(around))
       step:atomic():vectorize(member)
     else
-      step:reorder(col, row, member, groups):unroll(member)
+      step:reorder(col, row, member, groups, table.unpack(around)):unroll(member)
     end
     local rest = acc:update(1)
-    rest:reorder(col, row, k .. "_rest")
+    rest:reorder(col, row, o.rest or k .. "_rest", table.unpack(rest_around))
     tile(rest)
   end
   tile(step)

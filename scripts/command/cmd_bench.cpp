@@ -155,7 +155,7 @@ private:
             row.schedule = c.name;
             row.threads = threads;
             row.bytes = double(c.sets.front().bytes());
-            row.flops = flops_of(op, dims);
+            row.flops = flops_of(op, with_params(op, dims, c.kernel->params()));
             row.warm = warm[i];
             row.cold = cold[i];
             const double arithmetic = row.flops / peak.flops;

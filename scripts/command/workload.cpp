@@ -74,7 +74,7 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
 
 }  // namespace
 
-Dims with_params(Dims dims, const Assignments &params) {
+Dims with_params(const Op &op, Dims dims, const Assignments &params) {
     for (const auto &p : params) {
         if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));
@@ -82,6 +82,12 @@ Dims with_params(Dims dims, const Assignments &params) {
     }
     const auto type = params.find("type");
     dims.emplace("group", type != params.end() && type->second == "bfloat16" ? 2 : 1);
+    for (const auto &a : op.arguments) {
+        const auto value = a.is_buffer() ? std::nullopt : evaluate(a.value, dims);
+        if (value && *value == std::floor(*value) && std::fabs(*value) < 1e9) {
+            dims.emplace(a.name, static_cast<int64_t>(*value));
+        }
+    }
     return dims;
 }
 
@@ -102,7 +108,7 @@ void check_shape(const Op &op, const Dims &dims) {
 }
 
 KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed) {
-    const Dims dims = with_params(shape, kernel.params());
+    const Dims dims = with_params(op, shape, kernel.params());
     KernelArguments arguments(kernel);
     std::vector<KernelArgument> unknown;
     for (const auto &a : kernel.arguments()) {

@@ -14,9 +14,9 @@ namespace halyard {
 void check_shape(const Op &op, const Dims &dims);
 
 /** With the numbers among the generator parameters, which are dimensions too, as the panel of a packed
- * matrix is, and with `group`, the rows of packed weights that lie together (generators/math/weights.h).
- * A dimension that is there stays. */
-Dims with_params(Dims dims, const Assignments &params);
+ * matrix is, with `group`, the rows of packed weights that lie together (generators/math/weights.h),
+ * and with the defaults that the registry gives for others. A dimension that is there stays. */
+Dims with_params(const Op &op, Dims dims, const Assignments &params);
 
 /** Buffers of the extents that the registry gives, inputs filled with reproducible random values
  * and outputs poisoned; scalars have the registry's defaults. Throws Failure. */

@@ -34,7 +34,7 @@ public:
         for (const auto &d : op.dims) {
             dims[d] = 5;  // one less is another number of groups of 2 or 4, too
         }
-        dims = with_params(dims, make_plan(request).params);
+        dims = with_params(op, dims, make_plan(request).params);
         for (int i = 0; i < metadata_.num_arguments; i++) {
             const halide_filter_argument_t &a = metadata_.arguments[i];
             Layout layout;

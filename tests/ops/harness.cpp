@@ -152,7 +152,7 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
              uint64_t seed) {
     Call call;
     call.problem.params = kernel.params();
-    call.problem.dims = with_params(c.dims, kernel.params());
+    call.problem.dims = with_params(op, c.dims, kernel.params());
     call.arguments = std::make_unique<KernelArguments>(kernel);
     const Dims &dims = call.problem.dims;
     for (const auto &a : kernel.arguments()) {

@@ -1,0 +1,138 @@
+// Convolution of images with an epilogue: y = activation(scale * (x conv weight) + bias + residual) + residual,
+// one residual at most. Channels innermost (NHWC). The channels of a group are a dimension of their own, so an
+// ordinary convolution has one group, and NHWC memory of a grouped one is seen as [n, h, w, groups, c].
+//
+// Outside of x are zeros. They take the place of what is read, no mask is multiplied with x: an x that is infinite
+// or NaN reaches just the windows that it lies in. A weight that is infinite or NaN gives NaN or
+// counts as nothing where it meets a zero outside of x, as the schedule has it.
+
+#include <Halide.h>
+
+#include "math/activation.h"
+#include "math/elements.h"
+#include "math/weights.h"
+#include "math/window.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+/** How the weights lie in memory. oihw: as torch.nn.Conv2d stores them, columns of the kernel
+ * innermost. packed: panels of `panel` output channels, each read from front to back: kernel x kernel x
+ * ceil(c / group) x panel x group (packed_group), padded with anything at their ends. */
+enum class Layout { kPacked, kOihw };
+
+class Conv2d : public Generator<Conv2d> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
+    GeneratorParam<int> stride{"stride", 1, 1, 64};
+    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
+    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}}};
+    GeneratorParam<int> panel{"panel", 64, 1, 1024};
+    GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
+    GeneratorParam<bool> add_bias{"add_bias", false};
+    GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+    GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
+
+    Input<Buffer<void, 5>> x{"x"};  // [c, groups, w, h, n]
+    Input<Buffer<>> *weight = nullptr;  // weight [kernel, kernel, c, o, groups] or weight_packed [group, panel,
+                                        // ceil(c / group), kernel, kernel, ceil(o / panel), groups]
+    Input<Buffer<>> *scale = nullptr;     // [o, groups]
+    Input<Buffer<>> *bias = nullptr;      // [o, groups]
+    Input<Buffer<>> *residual = nullptr;  // as y
+    Output<Buffer<void, 5>> y{"y"};  // [o, groups, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
+
+    void configure() {
+        x.set_type(storage_type(type));
+        y.set_type(type);
+        weight = weights == Layout::kPacked ? add_input<Buffer<>>("weight_packed", type, 7)
+                                            : add_input<Buffer<>>("weight", type, 5);
+        if (add_scale) {
+            scale = add_input<Buffer<>>("scale", Float(32), 2);
+        }
+        if (add_bias) {
+            bias = add_input<Buffer<>>("bias", type, 2);
+        }
+        if (add_residual != Residual::kNone) {
+            residual = add_input<Buffer<>>("residual", type, 5);
+        }
+    }
+
+    void generate() {
+        // Only what is not x already has a Func, so that a schedule copies nothing else.
+        x_pad(c, g, w, h, n) = window().padded(x, {c, g, w, h, n}, 2, 3);
+        x_f(c, g, w, h, n) = load_f32(padding == 0 ? x(c, g, w, h, n) : x_pad(c, g, w, h, n));
+        weight_f(o, c, s, r, g) = load_f32(stored_weight());
+
+        // Over the channels in whole groups, then over the rest of them.
+        const int group = weights == Layout::kPacked ? packed_group(type) : 1;
+        const Expr channels = x.dim(0).extent(), whole = channels / group * group;
+        acc(o, g, w, h, n) += product({{0, whole}, {0, kernel}, {0, kernel}}, "tap", 0);
+        if (group > 1) {
+            acc(o, g, w, h, n) += product({{0, channels - whole}, {0, kernel}, {0, kernel}}, "rest", whole);
+        }
+
+        Expr v = acc(o, g, w, h, n);
+        if (add_scale || add_bias) {
+            v = v * (add_scale ? Expr((*scale)(o, g)) : 1.0f) + (add_bias ? load_f32((*bias)(o, g)) : 0.0f);
+            linear(o, g, w, h, n) = v;
+            v = linear(o, g, w, h, n);
+        }
+        const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v);
+        v = activated(o, g, w, h, n);
+        y(o, g, w, h, n) = store_as(type, add_residual == Residual::kAfter ? v + skip : v);
+        constrain();
+    }
+
+private:
+    Window window() const {
+        return {kernel, stride, dilation, padding};
+    }
+
+    Expr product(const Region &region, const char *name, const Expr &first) {
+        const RDom tap(region, name);
+        const Expr channel = first + tap.x;
+        const std::vector<Expr> at = {channel, g, window().at(w, tap.y), window().at(h, tap.z), n};
+        const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
+        return image * weight_f(o, channel, tap.y, tap.z, g);
+    }
+
+    // Reads are clamped to the channels of y, so that a schedule may round them up.
+    Expr stored_weight() {
+        const int group = packed_group(type);
+        return weights == Layout::kPacked
+                   ? (*weight)(group == 1 ? 0 : c % group, o % panel, c / group, s, r, o / panel, g)
+                   : (*weight)(s, r, c, min(likely(o), y.dim(0).max()), g);
+    }
+
+    void constrain() {
+        x.dim(0).set_min(0);
+        for (int d : {2, 3}) {
+            x.dim(d).set_min(0);
+            y.dim(d).set_bounds(0, window().windows(x.dim(d).extent()));
+        }
+        const bool packed = weights == Layout::kPacked;
+        const int group = packed ? packed_group(type) : 1;
+        weight->dim(2).set_bounds(0, (x.dim(0).extent() + group - 1) / group);
+        for (int d : packed ? std::vector<int>{3, 4} : std::vector<int>{0, 1}) {
+            weight->dim(d).set_bounds(0, kernel);
+        }
+        if (packed) {
+            weight->dim(0).set_bounds(0, group);
+            weight->dim(1).set_bounds(0, panel).set_stride(group);
+            weight->dim(2).set_stride(group * panel);
+            weight->dim(5).set_min(0);
+        }
+    }
+
+    Var o{"o"}, c{"c"}, s{"s"}, r{"r"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
+    Func x_pad{"x_pad"}, x_f{"x_f"}, weight_f{"weight_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(Conv2d, conv2d)

@@ -1,0 +1,54 @@
+-- Convolutions on the host, channels innermost.
+
+local gemm = require "lib.gemm"
+
+local conv = {}
+
+-- Computes a Func in tiles of registers, some pixels of a row of the image by some channels, with the
+-- sum over the window accumulated in them.
+--
+--   for n, g, h, w, o: out = f(sum over r, s, c of x * weight)
+--     ->
+--   parallel job (a panel of channels, a band of rows)
+--     for row of the band, tile of pixels, part of the panel
+--       acc in registers = 0
+--       for r, s, c: acc += x * weight     -- pixels x columns independent sums
+--       out tile = f(acc)
+--
+-- out      the Func to tile; loops "o", "g", "w", "h", "n"
+-- acc      the Func that sums over "tap_x" (channels), "tap_y" and "tap_z" (the window)
+-- width    the pixels of a row of out, an expression
+-- lanes    SIMD lanes        panel    channels of a panel of the weights
+-- columns  of the tile: divides panel        pixels   of the tile
+-- band     rows that a job takes
+-- group    channels of packed weights that lie together, 1 if nothing is said
+-- dot      the target multiplies and adds a group in one instruction
+--
+-- Rows with fewer pixels than a tile has are done in smaller tiles; where the last tile of a row sticks
+-- out, it is moved back and some pixels are computed twice.
+function conv.register_tiles(out, acc, o)
+  local function tile(stage, pixels)
+    local panel, channel = stage:split("o", o.panel, "guard", "panel", "channel")
+    local part, col = stage:split(channel, o.columns, "guard", "part", "col")
+    local tiles, pixel = stage:split("w", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
+    local band, row = stage:split("h", o.band, "guard", "band", "row")
+    stage:reorder(col, pixel, part, tiles, row, band, "n", panel, "g")
+    local bands = stage:fuse(band, "n", "bands")
+    stage:fuse(stage:fuse(bands, panel, "panels"), "g", "job"):parallel()
+    stage:vectorize(col, o.lanes, "guard"):unroll(col):unroll(pixel)
+  end
+
+  local pixels = o.pixels
+  while pixels > 2 do
+    tile(out:specialize(o.width:at_least(pixels)), pixels)
+    pixels = pixels > 4 and math.max(pixels // 2, 4) or 1
+  end
+  tile(out, 1)
+
+  gemm.in_registers(acc, out, "part", {
+    col = "o", row = "w", columns = o.columns, lanes = o.lanes, group = o.group, dot = o.dot,
+    k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
+  })
+end
+
+return conv

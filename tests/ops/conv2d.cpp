@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+#include "window.h"
+
+namespace ops_test {
+
+namespace {
+
+class Conv2dTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused", "oihw"}},
+                {"set.panel", {"64", "32"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"kernel", {"3", "1", "2"}},
+                {"stride", {"1", "2"}},
+                {"dilation", {"1", "2"}},
+                {"padding", {"1", "0"}},
+                {"add_scale", {"false", "true"}},
+                {"add_bias", {"false", "true"}},
+                {"activation", {"none", "relu"}},
+                {"add_residual", {"none", "before_activation", "after_activation"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["schedule"] != "") {  // the others have just one panel
+            build.erase("set.panel");
+        }
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        const int least = Window(build).smallest();
+        std::vector<Case> cases;
+        const auto fixed = build.find("set.channels");
+        const int channels = fixed == build.end() ? 0 : std::stoi(fixed->second);
+        const std::vector<int> depths = {1, 3, 2, 17, 4, 33};
+        const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31};
+        const std::vector<int> outputs = {1, 15, 33, 64, 70, 130};
+        for (size_t i = 0; i < 6; i++) {
+            const int groups = i % 3 == 2 ? 2 : 1;
+            cases.push_back({"random", dims(channels > 0 ? channels : depths[i], outputs[i], std::max(widths[i], least), least + int(i) % 5, groups, 1 + int(i) % 2)});
+        }
+        cases.push_back({"several bands", dims(channels > 0 ? channels : 5, 20, 9, least + 21, 1, 2)});
+        if (channels > 0 && channels != 3) {
+            return cases;
+        }
+        cases.push_back({"special values", dims(3, 17, least + 7, least + 5, 1, 1), special_values});
+        if (Window(build).padding == 0) {  // times a zero outside of x it may be anything
+            cases.push_back({"infinite weight", dims(3, 17, least + 7, least + 5, 1, 1), infinite_weight});
+        }
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"n", "groups"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return argument == "weight_packed";
+    }
+
+    // What fills packed weights up must not matter: it stays NaN.
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
+        if (!has(arguments, "weight_packed")) {
+            return;
+        }
+        HostBuffer &weight = arguments.buffer("weight_packed");
+        weight.fill_random(seed + 17);
+        const std::vector<int> e = weight.extents();
+        each(e, [&](const std::vector<int> &i) {
+            if (i[1] + i[5] * e[1] >= dims.at("o") || i[0] + i[2] * e[0] >= dims.at("c")) {
+                weight.set(i, kNaN);
+            }
+        });
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const Window window(p.params);
+        const int c = p.dim("c"), k = p.dim("o"), groups = p.dim("groups"), w = p.dim("w"), h = p.dim("h");
+        std::vector<Expected> y;
+        for (int n = 0; n < p.dim("n"); n++) {
+            for (int row = 0; row < window.windows(h); row++) {
+                for (int col = 0; col < window.windows(w); col++) {
+                    for (int g = 0; g < groups; g++) {
+                        for (int out = 0; out < k; out++) {
+                            y.push_back(element(p, window, c, out, g, col, row, n));
+                        }
+                    }
+                }
+            }
+        }
+        return y;
+    }
+
+private:
+    static Dims dims(int c, int k, int w, int h, int groups, int n) {
+        return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
+    }
+
+    static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row, int n) {
+        double sum = 0, sum_abs = 0;
+        for (int r = 0; r < window.kernel; r++) {
+            for (int s = 0; s < window.kernel; s++) {
+                const int at_col = window.at(col, s), at_row = window.at(row, r);
+                const bool inside = at_col >= 0 && at_col < p.dim("w") && at_row >= 0 && at_row < p.dim("h");
+                for (int c = 0; c < channels; c++) {
+                        const double x = inside ? p["x"](c, g, at_col, at_row, n) : 0;
+                    const double product = x * weight(p, k, c, s, r, g);
+                    sum += product;
+                    sum_abs += std::fabs(product);
+                }
+            }
+        }
+        return epilogue(p, sum, sum_abs, channels * window.kernel * window.kernel,
+                        p.has("scale") ? p["scale"](k, g) : 1, p.has("bias") ? p["bias"](k, g) : 0,
+                        p.has("residual") ? p["residual"](k, g, col, row, n) : 0);
+    }
+
+    static double weight(const Problem &p, int k, int c, int s, int r, int g) {
+        if (p.has("weight")) {
+            return p["weight"](s, r, c, k, g);
+        }
+        const int group = p["weight_packed"].extents[0], panel = p["weight_packed"].extents[1];
+        return p["weight_packed"](c % group, k % panel, c / group, s, r, k / panel, g);
+    }
+
+    static bool has(const KernelArguments &arguments, const std::string &name) {
+        try {
+            const_cast<KernelArguments &>(arguments).buffer(name);
+            return true;
+        } catch (const std::exception &) {
+            return false;  // the build has another layout
+        }
+    }
+
+    template<typename Function>
+    static void each(const std::vector<int> &extents, Function function) {
+        size_t size = 1;
+        for (int e : extents) {
+            size *= size_t(e);
+        }
+        for (size_t n = 0; n < size; n++) {
+            std::vector<int> index;
+            size_t rest = n;
+            for (int e : extents) {
+                index.push_back(int(rest % size_t(e)));
+                rest /= size_t(e);
+            }
+            function(index);
+        }
+    }
+
+    static void special_values(KernelArguments &arguments, const Dims &) {
+        HostBuffer &x = arguments.buffer("x");
+        x.set({0, 0, 0, 0, 0}, kInfinity);
+        x.set({1, 0, 3, 1, 0}, -kInfinity);
+        x.set({2, 0, 6, 2, 0}, kNaN);
+        x.set({0, 0, 5, 4, 0}, 60000);
+    }
+
+    static void infinite_weight(KernelArguments &arguments, const Dims &) {
+        const bool packed = has(arguments, "weight_packed");
+        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : "weight");
+        const auto at = [&](int k, int c) {
+            const int group = weight.extents()[0];
+            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} : std::vector<int>{0, 0, c, k, 0};
+        };
+        weight.set(at(1, 0), kInfinity);
+        weight.set(at(16, 2), kNaN);
+    }
+};
+
+}  // namespace
+
+const OpTest &conv2d_test() {
+    static const Conv2dTest test;
+    return test;
+}
+
+}  // namespace ops_test
