@@ -140,7 +140,7 @@ def onnx_model(case):
     import onnx
     if case.entry.onnx is not True:
         return onnx_from_nodes(case, onnx)
-    module, variable = as_module(case, case.entry.torch)
+    module, variable = as_module(case, case.entry.spelled or case.entry.torch)
     out = io.BytesIO()
     # dynamo=False: the exporter that needs no onnxscript
     torch.onnx.export(module, tuple(case.sets[0][n] for n in variable), out, input_names=variable,

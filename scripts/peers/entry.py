@@ -34,6 +34,7 @@ class Entry:
     prepare: typing.Callable = None    # of the dict of values: fills Halyard's buffers; returns what peers take
     results: typing.Callable = None    # Halyard's outputs as the peers return them
     torch: typing.Callable = None      # eager, and the same compiled
+    spelled: typing.Callable = None    # the same in operators that the ONNX exporter knows
     compiled: bool = True
     more: dict = dataclasses.field(default_factory=dict)  # name -> function: further ways through torch
     onnx: typing.Any = True            # True: exported from `torch`; a function gives nodes; None: no such op

@@ -2,7 +2,7 @@
 
 from .. import onednn
 from ..entry import op
-from ..frameworks import F
+from ..frameworks import F, torch
 from .weights import linear
 
 FAMILY = "blocks"
@@ -27,15 +27,21 @@ op("swiglu", family=FAMILY, schedules=few_rows, constants="w_gate w_up",
 op("rms_norm_gemm", family=FAMILY, schedules=few_rows, constants="w",
    shapes=[("m=1,n=4096,k=4096", "f32 bf16"), "m=256,n=1024,k=1024"],
    prepare=lambda v: {"w": linear(v, "w", v["n"], v["k"])},
-   torch=lambda x, w, k, eps: F.linear(F.rms_norm(x, (k,), None, eps), w))
+   torch=lambda x, w, k, eps: F.linear(F.rms_norm(x, (k,), None, eps), w),
+   spelled=lambda x, w, eps: F.linear(rms_norm(x, eps), w))
 
 op("swiglu_mlp", family=FAMILY, constants="w_gate w_up w_down",
    shapes=[("m=1,hidden=11008,k=4096,n=4096", "f32 bf16"), "m=256,hidden=2816,k=1024,n=1024"],
    prepare=lambda v: {"w_gate": linear(v, "w_gate", v["hidden"], v["k"]), "w_up": linear(v, "w_up", v["hidden"], v["k"]),
                       "w_down": linear(v, "w_down", v["n"], v["hidden"])},
-   torch=lambda x, w_gate, w_up, w_down, residual, k, eps: swiglu_mlp(x, w_gate, w_up, w_down, residual, k, eps))
+   torch=lambda x, w_gate, w_up, w_down, residual, k, eps: mlp(
+       F.rms_norm(x, (k,), None, eps), w_gate, w_up, w_down, residual),
+   spelled=lambda x, w_gate, w_up, w_down, residual, eps: mlp(rms_norm(x, eps), w_gate, w_up, w_down, residual))
 
 
-def swiglu_mlp(x, w_gate, w_up, w_down, residual, k, eps):
-    h = F.rms_norm(x, (k,), None, eps)
+def rms_norm(x, eps):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps)
+
+
+def mlp(h, w_gate, w_up, w_down, residual):
     return F.linear(F.silu(F.linear(h, w_gate)) * F.linear(h, w_up), w_down) + residual
