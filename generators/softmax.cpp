@@ -73,7 +73,9 @@ public:
             // Halide's logarithm makes a number of NaN.
             log_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, is_nan_f32(row_sum(row)), row_sum(row),
                                   Halide::log(row_sum(row)));
-            result = below_top - log_sum(row);
+            // It is not above 0: the min keeps fast-math from adding top and log_sum first, where the digits
+            // of log_sum would be lost. A NaN that it drops is in the sum.
+            result = min(below_top, 0.0f) - log_sum(row);
         } else {
             inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
             result = weight(col, row) * inv_sum(row);

@@ -2,6 +2,8 @@
 // an error with a message where a schedule rounds up what is not there. An input that is one
 // smaller than the others say: an error. Never a crash, never a write.
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "harness.h"
@@ -35,6 +37,24 @@ void check_empty(const OpTest &test, const std::string &name) {
     }
 }
 
+// Whether no other buffer has an extent that says how large this one has to be, as of the columns of logits.
+bool stands_alone(const Op &op, const CompiledKernel &kernel, const std::string &argument, int dim) {
+    const std::string &name = op.argument(argument)->extents[size_t(dim)];
+    if (std::find(op.dims.begin(), op.dims.end(), name) == op.dims.end()) {
+        return false;  // a formula
+    }
+    for (const auto &other : kernel.arguments()) {
+        if (other.is_buffer && other.name != argument) {
+            for (const auto &extent : op.argument(other.name)->extents) {
+                if (extent.find(name) != std::string::npos) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
 void check_too_small(const std::string &name) {
     const Op &op = find_op(name);
     Dims dims;
@@ -48,6 +68,9 @@ void check_too_small(const std::string &name) {
         const CompiledKernel kernel = build(name, {{"schedule", schedule.name}});
         for (const auto &a : kernel.arguments()) {
             for (int d = 0; a.is_buffer && !a.is_output && d < a.dimensions; d++) {
+                if (stands_alone(op, kernel, a.name, d)) {
+                    continue;
+                }
                 KernelArguments arguments = make_arguments(op, kernel, dims, 1);
                 arguments.buffer(a.name).raw()->dim[d].extent--;
                 const CallResult result = kernel.call(arguments);

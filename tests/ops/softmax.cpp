@@ -13,6 +13,7 @@ namespace {
 struct Tolerance {
     int cols;
     double size, top;  // |scale * x| + |mask| of the row; its maximum
+    bool scaled_or_masked;
 
     double operator()(double logit, double value) const {
         const double exponential = 4 + 2 * std::min(std::fabs(logit - top), 90.0) + 3 * size;
@@ -21,7 +22,8 @@ struct Tolerance {
     }
     // The logarithm has the relative error of the sum, and a rounding of each of its parts.
     double log(double logit, double value) const {
-        return (3 * size + 4 + 3 * size + cols / 8.0 + 8 + 4 * std::fabs(logit - top) + 4 * std::fabs(value)) * kRoundoff;
+        const double rounded = scaled_or_masked ? 6 * size : 0;
+        return (rounded + 4 + cols / 8.0 + 8 + 4 * std::fabs(logit - top) + 4 * std::fabs(value)) * kRoundoff;
     }
 };
 
@@ -92,7 +94,7 @@ public:
                     size = std::max(size, std::fabs(scale * p["x"](c, r)) + std::fabs(m));
                 }
             }
-            const Tolerance tolerance{cols, size, top};
+            const Tolerance tolerance{cols, size, top, p.has("mask") || p.is("scaled", "true")};
             for (double logit : logits) {
                 sum += none ? 0 : std::exp(logit - top);
             }

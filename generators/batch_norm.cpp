@@ -1,0 +1,57 @@
+// BatchNorm at inference: y = activation((x - mean) / sqrt(variance + eps) * weight + bias), with a mean,
+// a variance, a weight and a bias for each channel. Ioffe and Szegedy, 2015.
+//
+// What belongs to a channel is a scale and a shift of it. Dense images may be given with w the pixels of a
+// plane and h = 1, which suits small planes.
+
+#include <Halide.h>
+
+#include "math/activation.h"
+#include "math/elements.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+enum class Layout { kNchw, kNhwc };
+
+class BatchNorm : public Generator<BatchNorm> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    /** nchw: a plane for each channel, x and y are [w, h, c, n]. nhwc: channels innermost, [c, w, h, n]. */
+    GeneratorParam<Layout> layout{"layout", Layout::kNchw, {{"nchw", Layout::kNchw}, {"nhwc", Layout::kNhwc}}};
+    GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+
+    Input<Buffer<>> *x = nullptr;  // x, or x_nhwc
+    Input<Buffer<>> *weight = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;  // [c], f32
+    Input<float> *eps = nullptr;
+    Output<Buffer<>> *y = nullptr;  // y, or y_nhwc
+
+    void configure() {
+        const bool last = layout == Layout::kNhwc;
+        x = add_input<Buffer<>>(last ? "x_nhwc" : "x", storage_type(type), 4);
+        weight = add_input<Buffer<>>("weight", Float(32), 1);
+        bias = add_input<Buffer<>>("bias", Float(32), 1);
+        mean = add_input<Buffer<>>("mean", Float(32), 1);
+        variance = add_input<Buffer<>>("variance", Float(32), 1);
+        eps = add_input<float>("eps");
+        y = add_output<Buffer<>>(last ? "y_nhwc" : "y", type, 4);
+    }
+
+    void generate() {
+        channel_scale(c) = (*weight)(c) / sqrt((*variance)(c) + *eps);
+        channel_shift(c) = (*bias)(c) - (*mean)(c) * channel_scale(c);
+        const std::vector<Var> at = layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
+        const Expr v = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
+        (*y)(at) = store_as(type, activate(activation, v));
+    }
+
+private:
+    Var w{"w"}, h{"h"}, c{"c"}, n{"n"};
+    Func channel_scale{"channel_scale"}, channel_shift{"channel_shift"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(BatchNorm, batch_norm)

@@ -1,0 +1,60 @@
+// GroupNorm: y = activation((x - mean) / sqrt(var + eps) * weight + bias), with mean and variance over the
+// pixels and channels of a group, weight and bias for each channel. Wu and He, 2018. One channel a group is
+// InstanceNorm; the activation is what diffusion models put behind it (silu).
+
+#include <Halide.h>
+
+#include "math/activation.h"
+#include "math/elements.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+class GroupNorm : public Generator<GroupNorm> {
+public:
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+
+    Input<Buffer<void, 4>> x{"x"};            // [w, h, c, n]
+    Input<Buffer<void, 1>> weight{"weight"};  // [c]
+    Input<Buffer<void, 1>> bias{"bias"};      // [c]
+    Input<int32_t> groups{"groups"};          // divides c
+    Input<float> eps{"eps"};
+    Output<Buffer<void, 4>> y{"y"};  // [w, h, c, n]
+
+    void configure() {
+        x.set_type(storage_type(type));
+        weight.set_type(type);
+        bias.set_type(type);
+        y.set_type(type);
+    }
+
+    void generate() {
+        add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "groups must divide the channels of x");
+        const Expr channels = x.dim(2).extent() / groups;
+        const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
+        RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
+        const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
+        // Two passes, as layer_norm has by default: a large mean costs no digits.
+        sum(g, n) += v;
+        mean(g, n) = sum(g, n) / count;
+        sum_sq(g, n) += (v - mean(g, n)) * (v - mean(g, n));
+        inv_std(g, n) = 1.0f / sqrt(sum_sq(g, n) / count + eps);
+        const Expr group = (c - x.dim(2).min()) / channels;
+        channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
+        channel_shift(c, n) = load_f32(bias(c));
+        y(w, h, c, n) = store_as(type, activate(activation, (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) +
+                                                                channel_shift(c, n)));
+    }
+
+private:
+    Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"};
+    Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, channel_scale{"channel_scale"},
+        channel_shift{"channel_shift"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(GroupNorm, group_norm)

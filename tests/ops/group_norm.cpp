@@ -1,0 +1,89 @@
+#include <cmath>
+
+#include "epilogue.h"
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+class GroupNormTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"activation", {"none", "silu"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    std::vector<Case> cases(const Assignments &) const override {
+        std::vector<Case> cases;
+        for (size_t n = 0; n < kOddSizes.size(); n += 2) {
+            const int groups = cycle({1, 2, 3, 5}, n / 2), channels = groups * cycle({3, 1, 4}, n / 2);
+            cases.push_back({"random", {{"w", kOddSizes[n]}, {"h", cycle({3, 1, 2}, n)}, {"c", channels},
+                                        {"g", groups}, {"n", cycle({1, 2, 3}, n)}}});
+        }
+        const auto special = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            x.set({0, 0, 0, 0}, kNaN);         // group 0
+            x.set({1, 1, 3, 0}, kInfinity);    // group 1
+            x.set({2, 0, 0, 1}, -kInfinity);   // group 0 of the second image
+            for (int w = 0; w < 21; w++) {     // group 2: a variance of 0
+                for (int h = 0; h < 2; h++) {
+                    x.set({w, h, 4, 0}, 3);
+                    x.set({w, h, 5, 0}, 3);
+                    x.set({w, h, 4, 1}, 30 + 0.5 * (w % 2));  // a mean far from 0
+                    x.set({w, h, 5, 1}, 30);
+                }
+            }
+        };
+        cases.push_back({"special groups", {{"w", 21}, {"h", 2}, {"c", 6}, {"g", 3}, {"n", 2}}, special});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"n"};
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int w = p.dim("w"), h = p.dim("h"), c = p.dim("c"), groups = p.dim("g"), n = p.dim("n");
+        const size_t size = size_t(w) * size_t(h) * size_t(c / groups);
+        const Tensor &x = p["x"];
+        std::vector<Expected> y;
+        for (size_t group = 0; group < size_t(groups) * size_t(n); group++) {
+            const double *values = x.values.data() + group * size;
+            double sum = 0, sum_abs = 0, sum_sq = 0;
+            for (size_t i = 0; i < size; i++) {
+                sum += values[i];
+                sum_abs += std::fabs(values[i]);
+            }
+            const double mean = sum / double(size);
+            for (size_t i = 0; i < size; i++) {
+                sum_sq += (values[i] - mean) * (values[i] - mean);
+            }
+            const double var = sum_sq / double(size) + p.scalar("eps", 0), inv = 1 / std::sqrt(var);
+            // As many roundings as there are numbers, of their mean size; the error of the mean also
+            // enters the variance, squared.
+            const double units = (8 + double(size)) * kRoundoff, mean_error = units * sum_abs / double(size);
+            const double inv_error = units * (1 + mean_error * mean_error / var);
+            for (size_t i = 0; i < size; i++) {
+                const int channel = int(group % size_t(groups)) * (c / groups) + int(i / (size_t(w) * size_t(h)));
+                const double weight = p["weight"](channel), bias = p["bias"](channel);
+                const double scaled = (values[i] - mean) * inv * weight;
+                const double error = mean_error * inv * std::fabs(weight) + inv_error * std::fabs(scaled) +
+                                     8 * kRoundoff * (std::fabs(scaled) + std::fabs(bias));
+                y.push_back(epilogue(activation_of(p), scaled + bias, error, 0));
+            }
+        }
+        return y;
+    }
+};
+
+}  // namespace
+
+const OpTest &group_norm_test() {
+    static const GroupNormTest test;
+    return test;
+}
+
+}  // namespace ops_test
