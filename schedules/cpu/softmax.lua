@@ -20,6 +20,7 @@ return schedule "softmax" {
     local task, row = k.y:split("row", p.rows, "guard")
     task:parallel()
     k.y:vectorize("col", lanes, "guard")
+    k.y:stream()
 
     if k:has "log_sum" then -- the exponentials are only summed
       k.log_sum:compute_at(row)

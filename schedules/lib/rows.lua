@@ -27,8 +27,8 @@ end
 --     ->
 --   parallel task
 --     for row_in_task
---       for col: vectorized y
---       for col: vectorized residual_out
+--       for col: vectorized y                    -- past the caches where y is large
+--       for col: vectorized residual_out         -- the same
 --       row_scale
 --
 -- y        the output that leads          rows     a task takes          lanes   SIMD lanes of the columns
@@ -43,10 +43,12 @@ function rows.tasks(k, y, o)
   end
   local row = split(y)
   y:vectorize("col", o.lanes, "guard")
+  y:stream()
   for _, name in ipairs(o.over_cols or {}) do
     if k:has(name) then
       split(k[name])
       k[name]:vectorize("col", o.lanes, "guard"):compute_with(row)
+      k[name]:stream()
     end
   end
   for _, name in ipairs(o.over_rows or {}) do
