@@ -35,6 +35,7 @@ GROUPED = ["c=4,o=4,w=56,h=56,groups=32,n=1"]
 for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES + GROUPED), ("1x1 bias ReLU", 1, SIZES[:2])):
     op("conv2d", label=label, family=FAMILY, constants="w shift", shapes=shapes,
        params={"add_bias": "true", "activation": "relu", "kernel": kernel, "padding": kernel // 2}, prepare=prepare,
+       flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
        results=lambda y: image(y), torch=torch_convolution, onednn=onednn_convolution(False),
        native={"oneDNN blocked": onednn_convolution(True)})
 
@@ -45,7 +46,7 @@ def depthwise(v):
 
 op("depthwise_conv2d", label="3x3 bias ReLU", family=FAMILY, constants="w bias",
    shapes=["c=32,w=112,h=112,n=1", "c=128,w=56,h=56,n=1"], params={"add_bias": "true", "activation": "relu"},
-   prepare=depthwise, results=lambda y: image(y),
+   flops=lambda n, c, h, w: 2 * n * c * 9 * h * w, prepare=depthwise, results=lambda y: image(y),
    torch=lambda image, w, bias, c: F.relu(F.conv2d(image, w, bias, padding=1, groups=c)),
    onednn=lambda image, w, bias, c: onednn.convolution(image, w, bias, padding=1, groups=c, post=RELU),
    native={"oneDNN blocked": lambda image, w, bias, c: onednn.convolution(
