@@ -107,7 +107,8 @@ Value IndexValue::variable(const std::string &name, int lane) {
     }
     const auto it = bindings_.find(name);
     if (it == bindings_.end() || it->second.empty()) {
-        return std::nullopt;
+        const auto scalar = sizes_.find(name);  // an integer argument
+        return scalar != sizes_.end() && scalar->second.size() == 1 ? Value(scalar->second[0]) : std::nullopt;
     }
     if (!it->second.back().value.defined()) {
         return it->second.back().known;

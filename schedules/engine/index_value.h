@@ -16,7 +16,8 @@
 
 namespace halyard {
 
-/** Extents of the arguments by name, innermost first: they are dense and begin at 0. */
+/** Extents of the arguments by name, innermost first: they are dense and begin at 0. An integer
+ * argument stands there by its value. */
 using BufferSizes = std::map<std::string, std::vector<int64_t>>;
 
 /** "x:4096x64,weight:4096". Throws std::invalid_argument. */
