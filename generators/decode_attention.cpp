@@ -57,7 +57,9 @@ public:
         const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
         const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
-        const Expr ninf = Float(32).min();
+        // Finite, as LLVM is told that there are no infinities: far enough below where maxima start that the
+        // exponential of the difference is 0, also where a row sees nothing.
+        const Expr unseen = -std::numeric_limits<float>::max(), lowest = -1e38f;
         const Expr key = (sp * blocks + kb) * block + j;
         const Expr length = padded ? clamp((*lengths)(n), 0, keys) : keys;
 
@@ -75,12 +77,11 @@ public:
         RDom rd(0, q.dim(0).extent(), "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
         const Expr limit = causal ? length - (queries - 1 - of_row) : length;
-        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), ninf);
+        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), unseen);
 
         // One split: the blocks that begin before the length, one at least.
         RDom rk({{0, block}, {0, blocks}}, "key");
         rk.where(rk.y <= max((length - 1) / block - sp * blocks, 0));
-        const Expr lowest = -std::numeric_limits<float>::max();  // as in attention.cpp
         row_max(r, sp, rb, hk, n) = lowest;
         row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
         p(j, r, kb, sp, rb, hk, n) =
