@@ -150,8 +150,25 @@ private:
                           {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
     }
 
+    // Halide converts by integer arithmetic what the target has an instruction for.
+    bool converts_to_bf16(const Halide::Target &target) const {
+        if (!target.has_feature(Halide::Target::AVX512_Zen4) &&
+            !target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
+            return false;
+        }
+        for (const auto &f : view_.funcs()) {
+            for (const auto &type : f.second.function.output_types()) {
+                if (type.is_bfloat() && !f.second.parameter.defined()) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
     // The copy shares its contents with the pipeline that Halide is about to lower.
     void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
+        finish_ = will_finish_ && converts_to_bf16(target);
         std::vector<Streamed> streamed = binding_->streamed();
         const std::vector<TileProduct> &products = binding_->tile_products();
         if ((streamed.empty() && products.empty()) || target.arch != Halide::Target::X86) {

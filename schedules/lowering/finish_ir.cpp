@@ -149,6 +149,111 @@ std::string stream_function(const VectorType &t) {
                            t.text(), t.bits / 8);
 }
 
+// What defines the names of a function, by name: `add <16 x i32> %1, %2`.
+using Definitions = std::map<std::string, std::string>;
+
+Definitions definitions(const std::vector<std::string> &lines, size_t begin, size_t end) {
+    Definitions d;
+    for (size_t i = begin; i < end; i++) {
+        const size_t name = lines[i].find_first_not_of(' '), equals = lines[i].find(" = ");
+        if (name != std::string::npos && equals != std::string::npos && lines[i][name] == '%') {
+            d[lines[i].substr(name, equals - name)] = lines[i].substr(equals + 3);
+        }
+    }
+    return d;
+}
+
+// The two operands of `OPERATION ... TYPE a, b`; empty where `name` is defined by anything else.
+std::vector<std::string> operands(const Definitions &d, const std::string &name, const std::string &operation,
+                                  const std::string &type) {
+    const auto found = d.find(name);
+    if (found == d.end() || !starts_with(found->second, operation + " ")) {
+        return {};
+    }
+    const std::string &text = found->second, opening = " " + type + " ";
+    const size_t at = text.find(opening), comma = text.find(", ", at);
+    if (at == std::string::npos || comma == std::string::npos) {
+        return {};
+    }
+    const size_t begin = at + opening.size(), end = text.find(", !", comma + 2);
+    return {text.substr(begin, comma - begin), text.substr(comma + 2, end == std::string::npos ? end : end - comma - 2)};
+}
+
+bool shifts_right_by_16(const Definitions &d, const std::string &name, const std::string &type, std::string &of) {
+    const auto o = operands(d, name, "lshr", type);
+    of = o.empty() ? "" : o[0];
+    return o.size() == 2 && o[1] == "splat (i32 16)";
+}
+
+// The leaves of a sum of three.
+std::vector<std::string> summands(const Definitions &d, const std::string &name, const std::string &type) {
+    std::vector<std::string> leaves = operands(d, name, "add", type);
+    for (size_t i = 0; i < leaves.size(); i++) {
+        const auto inner = operands(d, leaves[i], "add", type);
+        if (inner.size() == 2) {
+            return {inner[0], inner[1], leaves[1 - i]};
+        }
+    }
+    return {};
+}
+
+// Halide rounds f32 to bf16 by integers, x being the bits of the float:
+//   trunc((x + ((x >> 16) & 1) + 0x7fff) >> 16)
+// LLVM's own conversion becomes one instruction where there is one. It makes zeros of denormals, as the
+// instructions do that multiply bf16, and keeps every NaN one.
+bool convert_to_bf16(std::string &line, const Definitions &d) {
+    const size_t begin = line.find_first_not_of(' '), equals = line.find(" = trunc ");
+    const size_t from = line.find(" <", equals), to = line.find(" to <", equals);
+    if (equals == std::string::npos || from == std::string::npos || to == std::string::npos) {
+        return false;
+    }
+    const VectorType wide = vector_at(line, from + 1), narrow = vector_at(line, to + 4);
+    const std::string type = wide.text();
+    if (wide.element != "i32" || narrow.element != "i16" || wide.lanes != narrow.lanes) {
+        return false;
+    }
+    const size_t value = from + 1 + type.size() + 1;
+    std::string sum, bits, shifted;
+    if (!shifts_right_by_16(d, line.substr(value, to - value), type, sum)) {
+        return false;
+    }
+    const auto leaves = summands(d, sum, type);
+    bool half = false;
+    for (const auto &leaf : leaves) {
+        const auto odd = operands(d, leaf, "and", type);
+        if (leaf == "splat (i32 32767)") {
+            half = true;
+        } else if (odd.size() == 2 && odd[1] == "splat (i32 1)") {
+            shifted = odd[0];
+        } else {
+            bits = leaf;
+        }
+    }
+    std::string same;
+    if (!half || shifted.empty() || !shifts_right_by_16(d, shifted, type, same) || same != bits) {
+        return false;
+    }
+    const auto cast = d.find(bits);
+    const std::string opening = fmt::format("bitcast <{} x float> ", wide.lanes);
+    if (cast == d.end() || !starts_with(cast->second, opening)) {
+        return false;
+    }
+    const std::string f = cast->second.substr(opening.size(), cast->second.find(" to ") - opening.size());
+    const std::string name = line.substr(begin, equals - begin);
+    const bool quoted = name[1] == '"';
+    const std::string converted = (quoted ? "%\"bf16." : "%bf16.") + name.substr(quoted ? 2 : 1);
+    line = fmt::format("{0}{1} = fptrunc <{2} x float> {3} to <{2} x bfloat>\n"
+                       "{0}{4} = bitcast <{2} x bfloat> {1} to <{2} x i16>",
+                       line.substr(0, begin), converted, wide.lanes, f, name);
+    return true;
+}
+
+// As Halide names the features of the target in the module.
+bool has_bf16_conversion(const std::string &ir) {
+    const size_t at = ir.find("!\"halide_mattrs\"");
+    return at != std::string::npos && ir.substr(at, ir.find('\n', at) - at).find("+avx512bf16") != std::string::npos;
+}
+
 std::string fence_function() {
     return fmt::format("define internal i32 @{}() alwaysinline nounwind {{\n"
                        "  call void @llvm.x86.sse.sfence()\n"
@@ -170,6 +275,21 @@ FinishedIr finish_ir(const std::string &ir) {
     const std::string fence = fmt::format(" @{}(", kStreamFence);
     std::set<VectorType> used;
     FinishedIr finished;
+    if (has_bf16_conversion(ir)) {
+        for (size_t i = 0; i < lines.size(); i++) {
+            if (!starts_with(lines[i], "define ")) {
+                continue;
+            }
+            size_t end = i;
+            while (end < lines.size() && lines[end] != "}") {
+                end++;
+            }
+            const Definitions d = definitions(lines, i, end);
+            for (; i < end; i++) {
+                finished.converted += convert_to_bf16(lines[i], d);
+            }
+        }
+    }
     for (auto &line : lines) {
         finished.streamed += stream_store(line, tags, used);
         if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {

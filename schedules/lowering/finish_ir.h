@@ -17,7 +17,8 @@ inline const char *const kStreamFence = "halyard_stream_fence";
 
 struct FinishedIr {
     std::string text;
-    int streamed = 0;  // stores that became non-temporal
+    int streamed = 0;   // stores that became non-temporal
+    int converted = 0;  // conversions to bf16 that became LLVM's own
 };
 
 /** Textual IR in, textual IR out. Calls of helpers in it want to be inlined. */

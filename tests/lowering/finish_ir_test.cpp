@@ -56,3 +56,24 @@ TEST_CASE("the fence gets its body", "[finish_ir]") {
     CHECK(text.find("define internal i32 @halyard_stream_fence()") == 0);
     CHECK(finish_ir("declare i32 @halyard_stream_fence_2()\n").text == "declare i32 @halyard_stream_fence_2()\n");
 }
+
+TEST_CASE("Halide's conversion to bf16 becomes LLVM's where the target has an instruction", "[finish_ir]") {
+    const auto module = [](const std::string &half, const std::string &features) {
+        return "define i32 @f() {\n"
+               "  %1 = bitcast <16 x float> %0 to <16 x i32>\n"
+               "  %2 = lshr <16 x i32> %1, splat (i32 16)\n"
+               "  %3 = and <16 x i32> %2, splat (i32 1)\n"
+               "  %4 = add <16 x i32> %1, splat (i32 " + half + ")\n"
+               "  %5 = add <16 x i32> %4, %3\n"
+               "  %6 = lshr <16 x i32> %5, splat (i32 16)\n"
+               "  %7 = trunc nuw <16 x i32> %6 to <16 x i16>\n"
+               "}\n"
+               "!7 = !{i32 2, !\"halide_mattrs\", !\"" + features + "\"}\n";
+    };
+    const auto finished = finish_ir(module("32767", "+fma,+avx512bf16,+avx512vnni"));
+    CHECK(finished.converted == 1);
+    CHECK(finished.text.find("  %bf16.7 = fptrunc <16 x float> %0 to <16 x bfloat>\n"
+                             "  %7 = bitcast <16 x bfloat> %bf16.7 to <16 x i16>\n") != std::string::npos);
+    CHECK(finish_ir(module("32767", "+fma,+avx512f")).converted == 0);
+    CHECK(finish_ir(module("32768", "+avx512bf16")).converted == 0);
+}
