@@ -5,6 +5,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/quantize.h"
 #include "math/weights.h"
 
 namespace {
@@ -24,6 +25,7 @@ public:
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<bool> add_residual{"add_residual", false};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<void, 2>> a{"a"};  // [k, m]
     Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
@@ -31,11 +33,13 @@ public:
     Input<float> *scale = nullptr;
     Input<Buffer<>> *bias = nullptr;      // bias [n]
     Input<Buffer<>> *residual = nullptr;    // residual [n, m]
+    Input<float> *y_scale = nullptr;         // of an 8-bit output
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 2>> y{"y"};  // [n, m]
 
     void configure() {
         a.set_type(storage_type(type));
-        y.set_type(type);
+        y.set_type(stored_type(output, type));
         b = add_input<Buffer<>>(weights_name("b", weights), type, weights_rank(weights));
         if (scaling == Scale::kColumn) {
             scale_column = add_input<Buffer<>>("scale_column", Float(32), 1);
@@ -47,6 +51,10 @@ public:
         }
         if (add_residual) {
             residual = add_input<Buffer<>>("residual", type, 2);
+        }
+        if (is_quantized(output)) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
         }
     }
 
@@ -71,7 +79,8 @@ public:
         if (add_residual) {
             v = v + load_f32((*residual)(col, row));
         }
-        y(col, row) = store_as(type, v);
+        y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
+                              : store_as(stored_type(output, type), v);
         constrain_weights(*b, weights, panel, a.width());
     }
 

@@ -1,9 +1,9 @@
 // GEMM in 8 bits with its epilogue, as quantised networks run it:
 //
-//   acc[row, col] = sum over k of (a[row, k] - zero_a) * b[k, col]              exact, in 32 bits
-//   y = activation(acc * scale_a * scale_b[col] + bias[col]) + residual[row, col]
+//   acc[row, col] = sum over k of (a[row, k] - a_zero_point) * b[k, col]              exact, in 32 bits
+//   y = activation(acc * a_scale * b_scale[col] + bias[col]) + residual[row, col]
 //
-// and, for an 8-bit output, y_q = saturate(round(y / scale_y) + zero_y). a is asymmetric with one zero
+// and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). a is asymmetric with one zero
 // point for all or for each row; b is symmetric (Jacob et al., Quantization and Training of Neural
 // Networks, 2018, equation 7, with Z2 = 0).
 // Row-major: a is m x k, b is k x n in packed panels, y is m x n, the last index innermost.
@@ -20,15 +20,12 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-/** One value for all of a, or one a row: dynamic quantisation of tokens. */
-enum class Granularity { kTensor, kRow };
-
 class GemmInt8 : public Generator<GemmInt8> {
 public:
     GeneratorParam<Type> a_type{"a_type", UInt(8)};  // uint8 or int8
     GeneratorParam<int> panel{"panel", 48};
-    GeneratorParam<Granularity> scaling{
-        "scaling", Granularity::kTensor, {{"tensor", Granularity::kTensor}, {"row", Granularity::kRow}}};
+    /** Of a: one scale and zero point for all, or for each row, as dynamic quantisation has them. */
+    GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
     /** Without one, a is symmetric. */
     GeneratorParam<bool> zero_point{"zero_point", false};
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -39,16 +36,16 @@ public:
 
     Input<Buffer<void, 2>> a{"a"};                  // [k, m]
     Input<Buffer<int8_t, 4>> b_packed{"b_packed"};  // [4, panel, ceil(k / 4), ceil(n / panel)]
-    Input<Buffer<float, 1>> scale_b{"scale_b"};     // [n]
+    Input<Buffer<float, 1>> b_scale{"b_scale"};     // [n]
     Input<Buffer<int32_t, 1>> *b_sum = nullptr;     // [n]: the sum of each column of b
-    Input<float> *scale_a = nullptr;
-    Input<int32_t> *zero_a = nullptr;
-    Input<Buffer<float, 1>> *scale_a_row = nullptr;    // [m]
-    Input<Buffer<int32_t, 1>> *zero_a_row = nullptr;   // [m]
+    Input<float> *a_scale = nullptr;
+    Input<int32_t> *a_zero_point = nullptr;
+    Input<Buffer<float, 1>> *a_scale_row = nullptr;    // [m]
+    Input<Buffer<int32_t, 1>> *a_zero_point_row = nullptr;   // [m]
     Input<Buffer<float, 1>> *bias = nullptr;           // [n]
     Input<Buffer<>> *residual = nullptr;               // [n, m]
-    Input<float> *scale_y = nullptr;
-    Input<int32_t> *zero_y = nullptr;
+    Input<float> *y_scale = nullptr;
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 2>> y{"y"};                    // [n, m]
 
     void configure() {
@@ -57,15 +54,15 @@ public:
         }
         a.set_type(a_type);
         y.set_type(stored_type(output, storage_type(type)));
-        if (scaling == Granularity::kRow) {
-            scale_a_row = add_input<Buffer<float, 1>>("scale_a_row");
+        if (scaling == Scaling::kRow) {
+            a_scale_row = add_input<Buffer<float, 1>>("a_scale_row");
         } else {
-            scale_a = add_input<float>("scale_a");
+            a_scale = add_input<float>("a_scale");
         }
-        if (zero_point && scaling == Granularity::kRow) {
-            zero_a_row = add_input<Buffer<int32_t, 1>>("zero_a_row");
+        if (zero_point && scaling == Scaling::kRow) {
+            a_zero_point_row = add_input<Buffer<int32_t, 1>>("a_zero_point_row");
         } else if (zero_point) {
-            zero_a = add_input<int32_t>("zero_a");
+            a_zero_point = add_input<int32_t>("a_zero_point");
         }
         if (needs_b_sum()) {
             b_sum = add_input<Buffer<int32_t, 1>>("b_sum");
@@ -76,9 +73,9 @@ public:
         if (add_residual) {
             residual = add_input<Buffer<>>("residual", type, 2);
         }
-        if (output != OutputType::kSame) {
-            scale_y = add_input<float>("scale_y");
-            zero_y = add_input<int32_t>("zero_y");
+        if (is_quantized(output)) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
         }
     }
 
@@ -92,11 +89,11 @@ public:
         });
         Expr sum = acc(col, row);
         if (needs_b_sum()) {
-            const Expr zero = !zero_point ? 0 : scaling == Granularity::kRow ? (*zero_a_row)(row) : *zero_a;
+            const Expr zero = !zero_point ? 0 : scaling == Scaling::kRow ? (*a_zero_point_row)(row) : *a_zero_point;
             sum -= (zero + offset) * (*b_sum)(col);
         }
-        const Expr scale = scaling == Granularity::kRow ? (*scale_a_row)(row) : *scale_a;
-        Expr v = cast<float>(sum) * (scale * scale_b(col));
+        const Expr scale = scaling == Scaling::kRow ? (*a_scale_row)(row) : *a_scale;
+        Expr v = cast<float>(sum) * (scale * b_scale(col));
         if (add_bias) {
             v += (*bias)(col);
         }
@@ -106,8 +103,8 @@ public:
         if (add_residual) {
             v += load_f32((*residual)(col, row));
         }
-        y(col, row) = output == OutputType::kSame ? store_as(type, v)
-                                                  : quantize(output, v, 1.0f / *scale_y, *zero_y);
+        y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
+                              : store_as(stored_type(output, type), v);
         constrain_weights(b_packed, WeightLayout::kPacked, panel, a.width());
     }
 

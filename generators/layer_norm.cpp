@@ -47,7 +47,7 @@ public:
             residual = add_input<Buffer<>>("residual", type, 2);
             residual_out = add_output<Buffer<>>("residual_out", type, 2);
         }
-        if (output != OutputType::kSame) {
+        if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
             y_zero_point = add_input<int32_t>("y_zero_point");
         }
@@ -87,7 +87,7 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const Expr normed = (h(col, row) - mean(row)) * inv_std(row) * load_f32(weight(col)) + load_f32(bias(col));
-        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(type, normed);
+        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), normed);
     }
 
 private:

@@ -43,7 +43,7 @@ public:
         }
         if (check_scaling(output, scaling) == Scaling::kRow) {
             row_scale = add_output<Buffer<>>("row_scale", Float(32), 1);
-        } else if (output != OutputType::kSame) {
+        } else if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
             y_zero_point = add_input<int32_t>("y_zero_point");
         }
@@ -75,7 +75,7 @@ public:
         } else if (y_scale) {
             y(col, row) = quantize(output, normed, 1.0f / *y_scale, *y_zero_point);
         } else {
-            y(col, row) = store_as(type, normed);
+            y(col, row) = store_as(stored_type(output, type), normed);
         }
     }
 

@@ -40,7 +40,7 @@ public:
         if (scaled) {
             scale = add_input<float>("scale");
         }
-        if (output != OutputType::kSame) {
+        if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
             y_zero_point = add_input<int32_t>("y_zero_point");
         }
@@ -80,7 +80,7 @@ public:
             inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
             result = weight(col, row) * inv_sum(row);
         }
-        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(type, result);
+        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), result);
     }
 
 private:

@@ -2,7 +2,7 @@
 #define MINILM_ALIGNED_H
 
 /** \file
- * A grow-only, 64-byte aligned block of floats for weights and scratch.
+ * A grow-only, 64-byte aligned block of memory for weights and scratch.
  */
 
 #include <sys/mman.h>
@@ -14,40 +14,39 @@
 
 namespace minilm {
 
-class AlignedFloats {
+class AlignedBlock {
 public:
-    AlignedFloats() = default;
-    explicit AlignedFloats(size_t count) {
-        reserve(count);
+    AlignedBlock() = default;
+    explicit AlignedBlock(size_t bytes) {
+        reserve(bytes);
     }
 
-    /** Make room for count floats. The contents are lost when the block grows. */
-    void reserve(size_t count) {
-        if (count <= capacity_) {
+    /** Make room for so many bytes. The contents are lost when the block grows. */
+    void reserve(size_t wanted) {
+        if (wanted <= capacity_) {
             return;
         }
         // Blocks over 2 MiB start on a huge page, so that streaming over
         // weights does not miss the TLB on every panel.
         constexpr size_t cache_line = 64, huge_page = size_t(2) << 20;
-        const size_t wanted = count * sizeof(float);
         const size_t alignment = wanted >= huge_page ? huge_page : cache_line;
         const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
         block_.reset();
         capacity_ = 0;
-        block_.reset(static_cast<float *>(std::aligned_alloc(alignment, bytes)));
+        block_.reset(static_cast<char *>(std::aligned_alloc(alignment, bytes)));
         if (!block_) {
             throw std::bad_alloc();
         }
         if (alignment == huge_page) {
             (void)madvise(block_.get(), bytes, MADV_HUGEPAGE);  // Advice only.
         }
-        capacity_ = bytes / sizeof(float);
+        capacity_ = bytes;
     }
 
-    float *data() {
+    char *data() {
         return block_.get();
     }
-    const float *data() const {
+    const char *data() const {
         return block_.get();
     }
     size_t capacity() const {
@@ -56,11 +55,11 @@ public:
 
 private:
     struct Free {
-        void operator()(float *p) const {
+        void operator()(char *p) const {
             std::free(p);
         }
     };
-    std::unique_ptr<float, Free> block_;
+    std::unique_ptr<char, Free> block_;
     size_t capacity_ = 0;
 };
 

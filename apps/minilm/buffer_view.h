@@ -9,6 +9,8 @@
 
 #include <HalideRuntime.h>
 
+#include "precision.h"
+
 namespace minilm {
 
 template<int Dimensions>
@@ -16,12 +18,12 @@ class BufferView {
 public:
     /** Dimensions from the innermost outwards: {min, extent, stride}. */
     template<typename... Dims>
-    explicit BufferView(const float *host, Dims... dims)
+    BufferView(Precision precision, const void *host, Dims... dims)
         : dims_{dims...}, buffer_{} {
         static_assert(sizeof...(Dims) == Dimensions, "one {min, extent, stride} a dimension");
         // Halide's C interface has no const; kernels write their output only.
-        buffer_.host = reinterpret_cast<uint8_t *>(const_cast<float *>(host));
-        buffer_.type = halide_type_t(halide_type_float, 32);
+        buffer_.host = static_cast<uint8_t *>(const_cast<void *>(host));
+        buffer_.type = type_of(precision);
         buffer_.dimensions = Dimensions;
         buffer_.dim = dims_;
     }
@@ -41,26 +43,36 @@ inline halide_dimension_t dense(int extent, int stride) {
     return halide_dimension_t(0, extent, stride);
 }
 
-/** Dense rows of `columns` floats. */
+/** Dense rows of `columns` elements. */
 class MatrixView : public BufferView<2> {
 public:
-    MatrixView(const float *host, int columns, int rows)
-        : BufferView<2>(host, dense(columns, 1), dense(rows, columns)) {
+    MatrixView(Precision precision, const void *host, int columns, int rows)
+        : BufferView<2>(precision, host, dense(columns, 1), dense(rows, columns)) {
     }
 };
 
 class VectorView : public BufferView<1> {
 public:
-    VectorView(const float *host, int count)
-        : BufferView<1>(host, dense(count, 1)) {
+    VectorView(Precision precision, const void *host, int count)
+        : BufferView<1>(precision, host, dense(count, 1)) {
     }
 };
 
-/** Panels of a packed weight: row in its group (of one, in f32), column in the panel, k, panel. */
+/** Panels of a packed weight: row in its group, column in the panel, group, panel. */
 class PanelView : public BufferView<4> {
 public:
-    PanelView(const float *host, int panel, int k, int panels)
-        : BufferView<4>(host, dense(1, 1), dense(panel, 1), dense(k, panel), dense(panels, panel * k)) {
+    PanelView(Precision precision, const void *host, int panel, int k, int panels)
+        : PanelView(precision, host, group_of(precision), panel, groups(k, group_of(precision)), panels) {
+    }
+
+private:
+    PanelView(Precision precision, const void *host, int group, int panel, int groups, int panels)
+        : BufferView<4>(precision, host, dense(group, 1), dense(panel, group), dense(groups, group * panel),
+                        dense(panels, group * panel * groups)) {
+    }
+
+    static int groups(int k, int group) {
+        return (k + group - 1) / group;
     }
 };
 

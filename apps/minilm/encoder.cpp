@@ -22,7 +22,11 @@ void check(int code, const char *kernel) {
 }  // namespace
 
 Encoder::Encoder(const Model &model, const Kernels &kernels, int block_rows)
-    : model_(model), kernels_(kernels), block_rows_(std::max(block_rows, 1)) {
+    : model_(model), kernels_(kernels), precision_(model.precision()),
+      block_rows_(std::max(block_rows, 1)) {
+    if (kernels.precision != model.precision()) {
+        throw std::logic_error("minilm: the kernels are of another type than the weights");
+    }
 }
 
 void Encoder::reserve(int tokens) {
@@ -34,16 +38,17 @@ void Encoder::reserve(int tokens) {
         throw std::runtime_error(fmt::format(
             "a batch of {} tokens is too large: use a smaller --batch", tokens));
     }
-    x_.reserve(rows * hidden);
-    qkv_.reserve(rows * 3 * hidden);
-    context_.reserve(rows * hidden);
-    sum_.reserve(rows * hidden);
-    inner_.reserve(block * size_t(model_.config().intermediate));
+    const size_t bytes = bytes_of(precision_);
+    x_.reserve(rows * hidden * bytes);
+    qkv_.reserve(rows * 3 * hidden * bytes);
+    context_.reserve(rows * hidden * bytes);
+    sum_.reserve(rows * hidden * sizeof(float));
+    inner_.reserve(block * size_t(model_.config().intermediate) * bytes);
 }
 
 void Encoder::embed(const TokenBatch &batch) {
     const int hidden = model_.config().hidden;
-    float *row = sum_.data();
+    float *row = sums();
     int begin = 0;
     for (const int end : batch.ends) {
         for (int t = begin; t < end; t++, row += hidden) {
@@ -55,7 +60,7 @@ void Encoder::embed(const TokenBatch &batch) {
         }
         begin = end;
     }
-    layer_norm(sum_.data(), model_.embedding_norm(), batch.tokens(), x_.data());
+    layer_norm(sums(), model_.embedding_norm(), batch.tokens(), x_.data());
 }
 
 void Encoder::attend(const TokenBatch &batch) {
@@ -72,24 +77,25 @@ void Encoder::attend(const TokenBatch &batch) {
         while (next < batch.sentences() && batch.length(next) == length) {
             next++;
         }
-        const auto view_of = [&](const float *rows, int row_stride) {
-            return BufferView<4>(rows + size_t(batch.begin(s)) * size_t(row_stride), dense(size, 1),
+        const auto view_of = [&](const void *rows, int column, int row_stride) {
+            const size_t first = size_t(batch.begin(s)) * size_t(row_stride) + size_t(column);
+            return BufferView<4>(precision_, element(precision_, rows, first), dense(size, 1),
                                  dense(length, row_stride), dense(config.heads, size),
                                  dense(next - s, length * row_stride));
         };
-        auto q = view_of(qkv_.data(), 3 * hidden);
-        auto k = view_of(qkv_.data() + hidden, 3 * hidden);
-        auto v = view_of(qkv_.data() + 2 * hidden, 3 * hidden);
-        auto out = view_of(context_.data(), hidden);
+        auto q = view_of(qkv_.data(), 0, 3 * hidden);
+        auto k = view_of(qkv_.data(), hidden, 3 * hidden);
+        auto v = view_of(qkv_.data(), 2 * hidden, 3 * hidden);
+        auto out = view_of(context_.data(), 0, hidden);
         check(kernels_.attention(q, k, v, scale, out), "minilm_attention");
     }
 }
 
 void Encoder::finish_layer(const Layer &layer, int first, int rows) {
     const size_t at = size_t(first) * size_t(model_.config().hidden);
-    float *x = x_.data() + at;
-    float *sum = sum_.data() + at;
-    linear_residual(context_.data() + at, layer.attention_output, x, rows, sum);
+    void *x = element(precision_, x_.data(), at);
+    float *sum = sums() + at;
+    linear_residual(element(precision_, context_.data(), at), layer.attention_output, x, rows, sum);
     layer_norm(sum, layer.attention_norm, rows, x);
     linear(kernels_.gelu, "minilm_gelu", x, layer.up, rows, inner_.data());
     linear_residual(inner_.data(), layer.down, x, rows, sum);
@@ -125,35 +131,38 @@ void Encoder::encode(const TokenBatch &batch, float *result) {
             finish_layer(layer, first, std::min(block_rows_, tokens - first));
         }
     }
-    mean_pool_and_normalize(batch, x_.data(), config.hidden, result);
+    // The sums have done their work: what is pooled can lie there as f32.
+    load(precision_, x_.data(), size_t(tokens) * size_t(config.hidden), sums());
+    mean_pool_and_normalize(batch, sums(), config.hidden, result);
 }
 
-void Encoder::linear(Kernels::Linear kernel, const char *what, const float *a,
-                     const Linear &weights, int rows, float *y) {
-    MatrixView a_view(a, weights.k, rows);
-    PanelView b_view(weights.packed, weights.panel, weights.k,
+void Encoder::linear(Kernels::Linear kernel, const char *what, const void *a,
+                     const Linear &weights, int rows, void *y) {
+    MatrixView a_view(precision_, a, weights.k, rows);
+    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
                      panel_count(weights.n, weights.panel));
-    VectorView bias_view(weights.bias, weights.n);
-    MatrixView y_view(y, weights.n, rows);
+    VectorView bias_view(precision_, weights.bias, weights.n);
+    MatrixView y_view(precision_, y, weights.n, rows);
     check(kernel(a_view, b_view, bias_view, y_view), what);
 }
 
-void Encoder::linear_residual(const float *a, const Linear &weights, const float *residual,
+void Encoder::linear_residual(const void *a, const Linear &weights, const void *residual,
                               int rows, float *y) {
-    MatrixView a_view(a, weights.k, rows);
-    PanelView b_view(weights.packed, weights.panel, weights.k,
+    MatrixView a_view(precision_, a, weights.k, rows);
+    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
                      panel_count(weights.n, weights.panel));
-    VectorView bias_view(weights.bias, weights.n);
-    MatrixView residual_view(residual, weights.n, rows);
-    MatrixView y_view(y, weights.n, rows);
+    VectorView bias_view(precision_, weights.bias, weights.n);
+    MatrixView residual_view(precision_, residual, weights.n, rows);
+    MatrixView y_view(Precision::F32, y, weights.n, rows);
     check(kernels_.residual(a_view, b_view, bias_view, residual_view, y_view), "minilm_residual");
 }
 
-void Encoder::layer_norm(const float *x, const Norm &norm, int rows, float *y) {
+void Encoder::layer_norm(const float *x, const Norm &norm, int rows, void *y) {
     const int hidden = model_.config().hidden;
-    MatrixView x_view(x, hidden, rows);
-    VectorView weight_view(norm.weight, hidden), bias_view(norm.bias, hidden);
-    MatrixView y_view(y, hidden, rows);
+    MatrixView x_view(Precision::F32, x, hidden, rows);
+    VectorView weight_view(Precision::F32, norm.weight, hidden);
+    VectorView bias_view(Precision::F32, norm.bias, hidden);
+    MatrixView y_view(precision_, y, hidden, rows);
     check(kernels_.layer_norm(x_view, weight_view, bias_view, model_.config().layer_norm_eps,
                               y_view),
           "minilm_layer_norm");

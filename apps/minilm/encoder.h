@@ -15,11 +15,11 @@ namespace minilm {
 class Encoder {
 public:
     /** What lies behind the attention is computed block_rows tokens at a time, so
-     * that the feed-forward rows (1536 floats a token) are still in cache when
+     * that the feed-forward rows (1536 numbers a token) are still in cache when
      * they are read, and the scratch memory for them is bounded. */
     static constexpr int default_block_rows = 1024;
 
-    /** The model and the kernels have to outlive the encoder. */
+    /** The model and the kernels are of one precision and have to outlive the encoder. */
     Encoder(const Model &model, const Kernels &kernels, int block_rows = default_block_rows);
 
     /** Write result[sentences][hidden]. Allocates nothing once a batch of as many
@@ -32,19 +32,24 @@ private:
     void attend(const TokenBatch &batch);
     void finish_layer(const Layer &layer, int first, int rows);
 
-    void linear(Kernels::Linear kernel, const char *what, const float *a, const Linear &weights,
-                int rows, float *y);
-    void linear_residual(const float *a, const Linear &weights, const float *residual, int rows,
+    void linear(Kernels::Linear kernel, const char *what, const void *a, const Linear &weights,
+                int rows, void *y);
+    void linear_residual(const void *a, const Linear &weights, const void *residual, int rows,
                          float *y);
-    void layer_norm(const float *x, const Norm &norm, int rows, float *y);
+    void layer_norm(const float *x, const Norm &norm, int rows, void *y);
+    float *sums() {
+        return reinterpret_cast<float *>(sum_.data());
+    }
 
     const Model &model_;
     const Kernels &kernels_;
+    Precision precision_;
     int block_rows_;
 
     // Rows of tokens: the residual stream, query | key | value, attention's
     // result, sums that wait for their LayerNorm, the feed-forward's inside.
-    AlignedFloats x_, qkv_, context_, sum_, inner_;
+    // The sums are f32.
+    AlignedBlock x_, qkv_, context_, sum_, inner_;
 };
 
 }  // namespace minilm

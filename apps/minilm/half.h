@@ -18,6 +18,14 @@ inline float float_from_bfloat(uint16_t bits) {
     return value;
 }
 
+/** Round to nearest, ties to even; a NaN stays one. */
+inline uint16_t bfloat_from_float(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return uint16_t((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
+}
+
 inline float float_from_half(uint16_t bits) {
     const int exponent = (bits >> 10) & 31;
     const int mantissa = bits & 1023;

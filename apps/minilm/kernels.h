@@ -9,22 +9,26 @@
 
 #include <string>
 
+#include "precision.h"
+
 namespace minilm {
 
-/** All buffers are f32, dimensions from the innermost outwards. They return 0. */
+/** Buffers with dimensions from the innermost outwards, of one type but for the sums that wait for
+ * their LayerNorm and the weights of that, which are f32. They return 0. */
 struct Kernels {
     using Linear = int (*)(halide_buffer_t *a /* k, m */,
-                           halide_buffer_t *b_packed /* 1, panel, k, n / panel */,
+                           halide_buffer_t *b_packed /* group, panel, k / group, n / panel */,
                            halide_buffer_t *bias /* n */, halide_buffer_t *y /* n, m */);
     using LinearResidual = int (*)(halide_buffer_t *a, halide_buffer_t *b_packed,
                                    halide_buffer_t *bias, halide_buffer_t *residual /* n, m */,
-                                   halide_buffer_t *y);
+                                   halide_buffer_t *y /* f32 */);
     using Attention = int (*)(halide_buffer_t *q /* d, s, h, b */, halide_buffer_t *k,
                               halide_buffer_t *v, float scale, halide_buffer_t *out);
-    using LayerNorm = int (*)(halide_buffer_t *x /* columns, rows */, halide_buffer_t *weight,
+    using LayerNorm = int (*)(halide_buffer_t *x /* columns, rows; f32 */, halide_buffer_t *weight,
                               halide_buffer_t *bias, float eps, halide_buffer_t *y);
 
     const char *name;
+    Precision precision;
     Linear qkv;
     Linear gelu;
     LinearResidual residual;
@@ -32,8 +36,8 @@ struct Kernels {
     LayerNorm layer_norm;
 };
 
-/** "fused" or "unfused"; throws for another name. */
-const Kernels &find_kernels(const std::string &name);
+/** "fused" or "unfused", which there is in f32 only; throws std::invalid_argument. */
+const Kernels &find_kernels(const std::string &name, Precision precision = Precision::F32);
 
 /** Kernels report to standard error and return a code, instead of aborting. */
 void report_kernel_errors();

@@ -25,7 +25,7 @@ using namespace minilm;
 constexpr int exit_failure = 1, exit_usage = 2;
 
 struct Options {
-    std::string model, input = "-", check, sentences, kernels = "fused", format_name = "text";
+    std::string model, input = "-", check, sentences, kernels = "fused", type = "f32", format_name = "text";
     Format format = Format::Text;
     int threads = 0, batch = 32;
     bool similarity = false, serve_bench = false, verbose = false;
@@ -45,6 +45,9 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--kernels", o->kernels, "Schedules of the kernels")
         ->check(CLI::IsMember({"fused", "unfused"}))
         ->capture_default_str();
+    app->add_option("--type", o->type, "Of weights and activations; sums are f32 in both")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->capture_default_str();
     auto *format = app->add_option("--format", o->format_name, "f32 is raw little-endian numbers")
                        ->check(CLI::IsMember({"text", "json", "f32"}))
                        ->capture_default_str();
@@ -53,7 +56,7 @@ void declare(CLI::App *app, Options *o) {
                                      "for up to 16 sentences, tab-separated for more");
     auto *check = app->add_option("--check", o->check,
                                   "Compare with stored embeddings (raw f32, one a line of input); "
-                                  "exit 1 if a cosine is not over 0.99999")
+                                  "exit 1 if a cosine is not over 0.99999, in bf16 0.9999")
                       ->type_name("FILE.f32")
                       ->excludes(similarity);
     auto *serve = app->add_flag("--serve-bench", o->serve_bench,
@@ -78,7 +81,7 @@ void flush_output() {
 
 std::unique_ptr<Sink> make_sink(const Options &o, int width) {
     if (!o.check.empty()) {
-        return make_check_sink(o.check, width, o.format);
+        return make_check_sink(o.check, width, o.format, precision_of(o.type));
     }
     return o.similarity ? make_similarity_sink(o.format, width) :
                           make_embedding_sink(o.format, width);
@@ -87,7 +90,8 @@ std::unique_ptr<Sink> make_sink(const Options &o, int width) {
 int run(const Options &o) {
     const Config config = read_config(o.model);
     Tokenizer tokenizer(o.model + "/vocab.txt", config.max_tokens);
-    const Kernels &kernels = find_kernels(o.kernels);
+    const Precision precision = precision_of(o.type);
+    const Kernels &kernels = find_kernels(o.kernels, precision);
     report_kernel_errors();
     if (o.threads > 0) {
         set_kernel_threads(o.threads);
@@ -100,7 +104,7 @@ int run(const Options &o) {
         lines = std::make_unique<LineReader>(o.input);
         sink = make_sink(o, config.hidden);
     }
-    const Model model(o.model, config);
+    const Model model(o.model, config, default_panel, precision);
     if (tokenizer.vocabulary_size() > config.vocabulary) {
         throw std::runtime_error(fmt::format(
             "{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model",

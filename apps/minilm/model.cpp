@@ -9,29 +9,31 @@ namespace minilm {
 
 namespace {
 
-/** Floats, rounded up so that whatever follows starts a cache line. */
-size_t aligned(size_t count) {
-    constexpr size_t line = 64 / sizeof(float);
-    return (count + line - 1) / line * line;
+/** Rounded up so that whatever follows starts a cache line. */
+size_t aligned(size_t bytes) {
+    constexpr size_t line = 64;
+    return (bytes + line - 1) / line * line;
 }
 
-size_t arena_size(const Config &c, int panel) {
+size_t arena_size(const Config &c, int panel, Precision precision) {
+    const size_t bytes = bytes_of(precision);
     const auto linear = [&](int n, int k) {
-        return aligned(packed_size(n, k, panel)) + aligned(size_t(n));
+        return aligned(packed_size(precision, n, k, panel) * bytes) + aligned(size_t(n) * bytes);
     };
-    const size_t norm = 2 * aligned(size_t(c.hidden));
+    const size_t norm = 2 * aligned(size_t(c.hidden) * sizeof(float));
     const size_t layer = linear(3 * c.hidden, c.hidden) + linear(c.hidden, c.hidden) +
                          linear(c.intermediate, c.hidden) + linear(c.hidden, c.intermediate) +
                          2 * norm;
     return size_t(c.layers) * layer + norm +
-           aligned(size_t(c.max_positions) * size_t(c.hidden));
+           aligned(size_t(c.max_positions) * size_t(c.hidden) * sizeof(float));
 }
 
 }  // namespace
 
-Model::Model(const std::string &model_directory, const Config &config, int panel)
-    : config_(config), file_(model_directory + "/model.safetensors"),
-      arena_(arena_size(config, panel)) {
+Model::Model(const std::string &model_directory, const Config &config, int panel,
+             Precision precision)
+    : config_(config), precision_(precision), file_(model_directory + "/model.safetensors"),
+      arena_(arena_size(config, panel, precision)) {
     const int hidden = config.hidden;
     word_embeddings_ =
         file_.floats("embeddings.word_embeddings.weight", {config.vocabulary, hidden});
@@ -40,7 +42,8 @@ Model::Model(const std::string &model_directory, const Config &config, int panel
         file_.floats("embeddings.position_embeddings.weight", {config.max_positions, hidden});
     const FloatTensor types =
         file_.floats("embeddings.token_type_embeddings.weight", {config.token_types, hidden});
-    float *sums = take(size_t(config.max_positions) * size_t(hidden));
+    auto *sums = reinterpret_cast<float *>(
+        take(size_t(config.max_positions) * size_t(hidden) * sizeof(float)));
     for (int p = 0; p < config.max_positions; p++) {
         for (int i = 0; i < hidden; i++) {
             const size_t at = size_t(p) * size_t(hidden) + size_t(i);
@@ -64,9 +67,9 @@ Model::Model(const std::string &model_directory, const Config &config, int panel
     }
 }
 
-float *Model::take(size_t count) {
+char *Model::take(size_t bytes) {
     const size_t at = arena_used_;
-    arena_used_ += aligned(count);
+    arena_used_ += aligned(bytes);
     if (arena_used_ > arena_.capacity()) {
         throw std::logic_error("minilm: the weights' arena is too small");
     }
@@ -75,7 +78,7 @@ float *Model::take(size_t count) {
 
 const float *Model::vector_of(const std::string &name, int n) {
     const FloatTensor values = file_.floats(name, {n});
-    float *copy = take(size_t(n));
+    auto *copy = reinterpret_cast<float *>(take(size_t(n) * sizeof(float)));
     std::copy_n(values.data, n, copy);
     return copy;
 }
@@ -92,16 +95,16 @@ Linear Model::read_linear(const std::vector<std::string> &prefixes, int n_each, 
     linear.n = n_each * int(prefixes.size());
     linear.k = k;
     linear.panel = panel;
-    const size_t size = packed_size(linear.n, k, panel);
-    float *packed = take(size);
-    float *bias = take(size_t(linear.n));
-    std::fill_n(packed, size, 0.0f);
+    const size_t size = packed_size(precision_, linear.n, k, panel) * bytes_of(precision_);
+    char *packed = take(size);
+    void *bias = take(size_t(linear.n) * bytes_of(precision_));
+    std::fill_n(packed, size, char(0));
     int first = 0;
     for (const std::string &prefix : prefixes) {
         const FloatTensor weight = file_.floats(prefix + ".weight", {n_each, k});
-        pack_rows(weight.data, n_each, k, first, panel, packed);
+        pack_rows(precision_, weight.data, n_each, k, first, panel, packed);
         const FloatTensor values = file_.floats(prefix + ".bias", {n_each});
-        std::copy_n(values.data, n_each, bias + first);
+        store(precision_, values.data, size_t(n_each), element(precision_, bias, size_t(first)));
         first += n_each;
     }
     linear.packed = packed;

@@ -18,10 +18,11 @@ namespace minilm {
 /** A packed matrix of k rows and n columns, and the bias of its n outputs. */
 struct Linear {
     int n = 0, k = 0, panel = 0;
-    const float *packed = nullptr;
-    const float *bias = nullptr;
+    const void *packed = nullptr;
+    const void *bias = nullptr;
 };
 
+/** In f32 always. */
 struct Norm {
     const float *weight = nullptr;
     const float *bias = nullptr;
@@ -38,10 +39,15 @@ struct Layer {
 class Model {
 public:
     /** Reads model.safetensors of a model directory. Throws std::runtime_error. */
-    Model(const std::string &model_directory, const Config &config, int panel = default_panel);
+    Model(const std::string &model_directory, const Config &config, int panel = default_panel,
+          Precision precision = Precision::F32);
 
     const Config &config() const {
         return config_;
+    }
+    /** Of the matrices, their biases, and what they are multiplied with. */
+    Precision precision() const {
+        return precision_;
     }
     const std::vector<Layer> &layers() const {
         return layers_;
@@ -60,16 +66,17 @@ public:
     }
 
 private:
-    float *take(size_t count);
+    char *take(size_t bytes);
     const float *vector_of(const std::string &name, int n);
     Norm read_norm(const std::string &prefix);
     Linear read_linear(const std::vector<std::string> &prefixes, int n_each, int k, int panel);
 
     Config config_;
+    Precision precision_;
     SafeTensors file_;
     FloatTensor word_embeddings_;
 
-    AlignedFloats arena_;
+    AlignedBlock arena_;
     size_t arena_used_ = 0;
     const float *positions_ = nullptr;
     Norm embedding_norm_;

@@ -2,13 +2,17 @@
 
 namespace minilm {
 
-void pack_rows(const float *weight, int rows, int k, int first, int panel, float *packed) {
+void pack_rows(Precision precision, const float *weight, int rows, int k, int first, int panel,
+               void *packed) {
+    const int group = group_of(precision);
+    const size_t panel_size = packed_size(precision, panel, k, panel);
     for (int row = 0; row < rows; row++) {
         const int column = first + row;
-        float *to = packed + (size_t(column / panel) * size_t(k) * size_t(panel)) + column % panel;
+        const size_t start = size_t(column / panel) * panel_size + size_t(column % panel * group);
         const float *from = weight + size_t(row) * size_t(k);
         for (int i = 0; i < k; i++) {
-            to[size_t(i) * size_t(panel)] = from[i];
+            const size_t at = start + size_t(i / group) * size_t(panel * group) + size_t(i % group);
+            store(precision, from + i, 1, element(precision, packed, at));
         }
     }
 }

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "precision.h"
+
 namespace minilm {
 
 /** Columns of a panel. The kernels' schedules fix it: three vectors of AVX-512. */
@@ -20,14 +22,18 @@ inline int panel_count(int n, int panel) {
     return (n + panel - 1) / panel;
 }
 
-inline size_t packed_size(int n, int k, int panel) {
-    return size_t(panel_count(n, panel)) * size_t(k) * size_t(panel);
+/** Elements of packed panels: k is rounded up to whole groups. */
+inline size_t packed_size(Precision precision, int n, int k, int panel) {
+    const int group = group_of(precision);
+    return size_t(panel_count(n, panel)) * size_t((k + group - 1) / group * group) * size_t(panel);
 }
 
 /** Put a torch Linear weight of `rows` rows [rows][k] at column `first` of packed
- * panels: element (column, k) goes to packed[column / panel][k][column % panel].
+ * panels: element (column, k) goes to
+ * packed[column / panel][k / group][column % panel][k % group], rounded to the precision.
  * Several calls with rising `first` concatenate weights horizontally. */
-void pack_rows(const float *weight, int rows, int k, int first, int panel, float *packed);
+void pack_rows(Precision precision, const float *weight, int rows, int k, int first, int panel,
+               void *packed);
 
 }  // namespace minilm
 

@@ -195,8 +195,8 @@ FloatTensor SafeTensors::floats(const std::string &name, const std::vector<int64
     if (count == 0) {
         return result;
     }
-    result.copy.reserve(count);
-    float *to = result.copy.data();
+    result.copy.reserve(count * sizeof(float));
+    auto *to = reinterpret_cast<float *>(result.copy.data());
     if (entry.dtype == "F32") {
         std::memcpy(to, bytes, count * sizeof(float));
     } else {

@@ -20,7 +20,7 @@ namespace minilm {
 struct FloatTensor {
     const float *data = nullptr;
     std::vector<int64_t> shape;
-    AlignedFloats copy;
+    AlignedBlock copy;
 };
 
 class SafeTensors {

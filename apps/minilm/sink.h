@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "precision.h"
+
 namespace minilm {
 
 class Sink {
@@ -35,8 +37,8 @@ std::unique_ptr<Sink> make_embedding_sink(Format format, int width);
 /** The cosines of all pairs, once all sentences are there. */
 std::unique_ptr<Sink> make_similarity_sink(Format format, int width);
 
-/** Comparison with a file of raw f32 embeddings. */
-std::unique_ptr<Sink> make_check_sink(const std::string &path, int width, Format format);
+/** Comparison with a file of raw f32 embeddings, as close as the precision of the encoder lets expect. */
+std::unique_ptr<Sink> make_check_sink(const std::string &path, int width, Format format, Precision precision);
 
 }  // namespace minilm
 

@@ -14,11 +14,16 @@
 
 namespace halyard {
 
-/** What an op stores: its storage type, or 8 bits. */
-enum class OutputType { kSame, kU8, kS8 };
+/** What an op stores: its storage type, another one, or 8 bits. */
+enum class OutputType { kSame, kF32, kF16, kBF16, kU8, kS8 };
+
+inline bool is_quantized(OutputType output) {
+    return output == OutputType::kU8 || output == OutputType::kS8;
+}
 
 inline std::map<std::string, OutputType> output_types() {
-    return {{"same", OutputType::kSame}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
+    return {{"same", OutputType::kSame},     {"float32", OutputType::kF32}, {"float16", OutputType::kF16},
+            {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8},    {"int8", OutputType::kS8}};
 }
 
 /** Whose scale and zero point an 8-bit output has: the whole tensor's, which are given, or a scale for
@@ -39,6 +44,9 @@ inline Scaling check_scaling(OutputType output, Scaling scaling) {
 
 inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
     switch (output) {
+    case OutputType::kF32: return Halide::Float(32);
+    case OutputType::kF16: return Halide::Float(16);
+    case OutputType::kBF16: return Halide::BFloat(16);
     case OutputType::kU8: return Halide::UInt(8);
     case OutputType::kS8: return Halide::Int(8);
     default: return type;

@@ -41,6 +41,7 @@ TokenBatch alone(const TokenBatch &batch, int sentence) {
 /** Kernels that compute nothing, to look at what the encoder does around them. */
 Kernels idle_kernels() {
     Kernels kernels;
+    kernels.precision = Precision::F32;
     kernels.name = "idle";
     kernels.qkv = kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *,
                                     halide_buffer_t *) { return 0; };

@@ -1,34 +1,52 @@
 #include "pack.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <vector>
 
 using namespace minilm;
 
-TEST_CASE("packing puts column n of row k at [n / panel][k][n % panel], zero padded") {
+TEST_CASE("packing puts column n of row k into its panel and group, zero padded") {
     const int k = 5;
-    for (int panel : {1, 4, 48}) {
-        const int sizes[] = {7, 1, 6};
-        const int n = 14;
-        CAPTURE(panel);
-        std::vector<float> packed(packed_size(n, k, panel), 0.0f);
-        REQUIRE(packed.size() == size_t(panel_count(n, panel) * panel * k));
-        int first = 0;
-        for (int rows : sizes) {
-            std::vector<float> weight;
-            for (int r = 0; r < rows; r++) {
-                for (int i = 0; i < k; i++) {
-                    weight.push_back(float(100 * (first + r) + i + 1));
-                }
-            }
-            pack_rows(weight.data(), rows, k, first, panel, packed.data());
-            first += rows;
-        }
-        for (int column = 0; column < panel_count(n, panel) * panel; column++) {
+    const int panel = GENERATE(1, 4, 48);
+    const Precision precision = GENERATE(Precision::F32, Precision::BF16);
+    const int group = group_of(precision), groups = (k + group - 1) / group;
+    const int sizes[] = {7, 1, 6};
+    const int n = 14;
+    CAPTURE(panel, group);
+    const size_t size = packed_size(precision, n, k, panel);
+    REQUIRE(size == size_t(panel_count(n, panel) * panel * groups * group));
+    std::vector<char> packed(size * bytes_of(precision), 0);
+    int first = 0;
+    for (int rows : sizes) {
+        std::vector<float> weight;  // small integers, which bf16 holds
+        for (int r = 0; r < rows; r++) {
             for (int i = 0; i < k; i++) {
-                const int at = ((column / panel) * k + i) * panel + column % panel;
-                REQUIRE(packed[size_t(at)] == (column < n ? float(100 * column + i + 1) : 0.0f));
+                weight.push_back(float(10 * (first + r) + i + 1));
             }
         }
+        pack_rows(precision, weight.data(), rows, k, first, panel, packed.data());
+        first += rows;
+    }
+    for (int column = 0; column < panel_count(n, panel) * panel; column++) {
+        for (int i = 0; i < groups * group; i++) {
+            const int at = (((column / panel) * groups + i / group) * panel + column % panel) * group + i % group;
+            float value = -1;
+            load(precision, element(precision, packed.data(), size_t(at)), 1, &value);
+            REQUIRE(value == (column < n && i < k ? float(10 * column + i + 1) : 0.0f));
+        }
+    }
+}
+
+TEST_CASE("bf16 rounds to the nearest, ties to even") {
+    const float from[] = {1.0f, 1.00390625f, 1.01171875f, -3.0e38f, 3.4e38f, 1e-40f, NAN, -INFINITY};
+    const float expected[] = {1.0f, 1.0f, 1.015625f, -3.004055e38f, INFINITY, 9.183550e-41f, NAN, -INFINITY};
+    for (size_t i = 0; i < 8; i++) {
+        uint16_t stored;
+        float value;
+        store(Precision::BF16, from + i, 1, &stored);
+        load(Precision::BF16, &stored, 1, &value);
+        CAPTURE(from[i], value);
+        CHECK((std::isnan(expected[i]) ? std::isnan(value) : value == Approx(expected[i]).epsilon(1e-5)));
     }
 }

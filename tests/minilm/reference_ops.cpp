@@ -131,7 +131,7 @@ int reference_layer_norm(halide_buffer_t *x, halide_buffer_t *weight, halide_buf
 }  // namespace
 
 const minilm::Kernels &reference_kernels() {
-    static constexpr minilm::Kernels kernels = {"reference", reference_qkv, reference_gelu,
+    static constexpr minilm::Kernels kernels = {"reference", minilm::Precision::F32, reference_qkv, reference_gelu,
                                                 reference_residual, reference_attention,
                                                 reference_layer_norm};
     return kernels;

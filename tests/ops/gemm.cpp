@@ -23,6 +23,7 @@ public:
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu"}},
                 {"add_residual", {"false", "true"}},
+                {"output", {"same", "float32", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -97,7 +98,7 @@ public:
                 const double linear = scale * sum + bias;
                 const double error = product_error(k, sum_abs) * std::fabs(scale) +
                                      2 * kRoundoff * (std::fabs(scale * sum) + std::fabs(bias));
-                y.push_back(epilogue(activation, linear, error, residual));
+                y.push_back(stored_y(p, epilogue(activation, linear, error, residual)));
             }
         }
         return y;

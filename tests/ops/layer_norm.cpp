@@ -32,7 +32,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_residual", {"false", "true"}},
-                {"output", {"same", "int8", "uint8"}},
+                {"output", {"same", "bfloat16", "int8", "uint8"}},
                 {"set.statistics", {"two_pass", "one_pass"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

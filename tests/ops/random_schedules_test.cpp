@@ -66,16 +66,18 @@ void check_random(const OpTest &test, const std::string &op) {
                 continue;
             }
             seen.push_back(set);
+            const Assignments fixed = read_header(schedule.path, options_for(target, {})).generator;
             Assignments choices = {{"schedule", schedule.name}, {"target", target}};
             for (const auto &choice : test.choices()) {  // of the generator
-                if (choice.name.find('.') == std::string::npos && choices.count(choice.name) == 0) {
+                const bool of_schedule = choice.name.find('.') != std::string::npos || fixed.count(choice.name) > 0;
+                if (!of_schedule && choices.count(choice.name) == 0) {
                     choices[choice.name] = choice.values[random() % choice.values.size()];
                 }
             }
+            test.settle(choices);
             for (const auto &s : set) {
                 choices["set." + s.first] = s.second;
             }
-            test.settle(choices);
             CHECK(check_build(test, op, choices, n) == "");
         }
     }
