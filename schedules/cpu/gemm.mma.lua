@@ -1,8 +1,9 @@
--- GEMM of bf16 by AMX, weights packed into panels.
+-- GEMM of bf16 by AMX, weights packed into panels; where there is none, by vectors as in gemm.lua, so that
+-- one library serves both: --target avx512_sapphirerapids,avx512_zen4,avx512,avx2.
 -- A block of 32 rows x panel is a row of two-by-two result tiles. One call runs over all of k
 -- for it, while the panel of weights stays in L2; the epilogue reads the block from L1.
--- Where the processor has no AMX this is slow: take the schedule gemm.
 
+local gemm = require "lib.gemm"
 local mma = require "lib.mma"
 
 return schedule "gemm" {
@@ -15,17 +16,27 @@ return schedule "gemm" {
   },
 
   params = {
-    task = tune { 2, 4, 8, 16, default = 4 }, -- blocks a task
+    task  = tune { 2, 4, 8, 16, default = 4 }, -- blocks of 32 rows a task
+    -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
+    tiles = tune { "amx", "always", default = "amx" },
   },
 
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
-    mma.blocks(k.y, k.acc, {
-      lanes = target:lanes "f32",
-      panel = p.panel,
-      rows = 32,
-      task = p.task,
-      group = 2,
-    })
+    if mma.has_tiles(target) or p.tiles == "always" then
+      mma.blocks(k.y, k.acc, {
+        lanes = target:lanes "f32",
+        panel = p.panel,
+        rows = 32,
+        task = p.task,
+        group = 2,
+      })
+    else
+      local tile = mma.vectors(target, p.panel)
+      local o = gemm.packed(target, k.a, k.a_f, { m = k.y:dim(1):extent(), panel = p.panel, task = 4 * p.task })
+      o.columns, o.rows = tile.columns, tile.rows
+      o.stage_b = o.stage_a and target.vector_registers < 32 and k.b_f
+      gemm.register_tiles(k.y, k.acc, o)
+    end
   end,
 }

@@ -1,6 +1,7 @@
--- GEMM of 8-bit integers by AMX, weights packed into panels: see gemm.mma.
--- Rows of a block are copied to where the tile instructions read them, signed ones as unsigned.
+-- GEMM of 8-bit integers by AMX, weights packed into panels; where there is none, by vectors as in
+-- gemm_int8.lua: see gemm.mma. Rows of a block of signed numbers are copied, as unsigned ones.
 
+local gemm = require "lib.gemm"
 local mma = require "lib.mma"
 
 return schedule "gemm_int8" {
@@ -9,18 +10,36 @@ return schedule "gemm_int8" {
   generator = { panel = tune { 32, 64, 96, default = 64 } },
 
   params = {
-    task = tune { 2, 4, 8, 16, default = 4 }, -- blocks a task
+    task  = tune { 2, 4, 8, 16, default = 4 }, -- blocks of 32 rows a task
+    -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
+    tiles = tune { "amx", "always", default = "amx" },
   },
 
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
-    mma.blocks(k.y, k.acc, {
-      lanes = target:lanes "f32",
-      panel = p.panel,
-      rows = 32,
-      task = p.task,
-      group = 4,
-      stage_a = k.a:type() == "i8" and k.a_u,
-    })
+    local stage_a = k.a:type() == "i8" and k.a_u
+    if mma.has_tiles(target) or p.tiles == "always" then
+      mma.blocks(k.y, k.acc, {
+        lanes = target:lanes "f32",
+        panel = p.panel,
+        rows = 32,
+        task = p.task,
+        group = 4,
+        stage_a = stage_a,
+      })
+    else
+      local tile = mma.vectors(target, p.panel)
+      gemm.register_tiles(k.y, k.acc, {
+        m = k.y:dim(1):extent(),
+        lanes = target:lanes "i32",
+        panel = p.panel,
+        columns = tile.columns,
+        rows = tile.rows,
+        task = 4 * p.task,
+        group = 4,
+        dot = gemm.has_dot(target, "u8"),
+        stage_a = stage_a,
+      })
+    end
   end,
 }

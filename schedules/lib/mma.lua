@@ -39,4 +39,17 @@ function mma.blocks(out, acc, o)
   acc:update(1):reorder("col", "row", "k_rest"):vectorize("col", o.lanes)
 end
 
+-- Whether the target has tiles.
+function mma.has_tiles(target)
+  return target:has "avx512_sapphirerapids"
+end
+
+-- The register tiles that a target without AMX takes for panels that suit AMX, for gemm.register_tiles.
+function mma.vectors(target, panel)
+  if target.vector_registers >= 32 then
+    return { columns = panel == 96 and 48 or panel, rows = ({ [32] = 12, [64] = 6, [96] = 8 })[panel] }
+  end
+  return { columns = panel == 96 and 24 or 16, rows = panel == 96 and 4 or 6 }
+end
+
 return mma

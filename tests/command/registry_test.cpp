@@ -4,13 +4,14 @@
 
 #include "failure.h"
 #include "registry.h"
+#include "workload.h"
 
 using namespace halyard;
 
 TEST_CASE("An op of the registry", "[registry]") {
     const Op &op = find_op("rms_norm");
     CHECK(op.dims == std::vector<std::string>{"rows", "cols"});
-    REQUIRE(op.arguments.size() == 4);
+    REQUIRE(op.arguments.size() == 9);
     CHECK(op.argument("x")->extents == std::vector<std::string>{"cols", "rows"});
     CHECK(op.argument("x")->is_buffer());
     CHECK_FALSE(op.argument("x")->output);
@@ -25,7 +26,7 @@ TEST_CASE("Arguments that only some variants have, and extents with commas and b
     const Op &op = find_op("gemm");
     REQUIRE(op.argument("b_packed"));
     CHECK(op.argument("b_packed")->optional);
-    CHECK(op.argument("b_packed")->extents == std::vector<std::string>{"panel", "k", "(n+panel-1)//panel"});
+    CHECK(op.argument("b_packed")->extents == std::vector<std::string>{"group", "panel", "(k+group-1)//group", "(n+panel-1)//panel"});
     CHECK(op.argument("scale")->optional);
     CHECK(op.argument("scale")->value == "0.5");
     CHECK_FALSE(op.argument("a")->optional);
@@ -38,8 +39,10 @@ TEST_CASE("Every line of the registry is complete", "[registry]") {
         INFO(op.name);
         CHECK(&find_op(op.name) == &op);
         CHECK(op.arguments.back().output);
-        for (const auto &shape : op.shapes) {
+        for (Dims shape : op.shapes) {
             CHECK(shape.size() == op.dims.size());
+            // With the parameters of the generator that are extents.
+            shape = with_params(op, shape, {{"top_k", "2"}, {"panel", "48"}});
             CHECK(evaluate(op.flops, shape).value_or(0) > 0);
             for (const auto &a : op.arguments) {
                 for (const auto &extent : a.extents) {

@@ -64,8 +64,8 @@ TEST_CASE("The text has the lines of the report", "[show]") {
 }
 
 TEST_CASE("--set is seen in the loops", "[show]") {
-    CHECK(contains(run({"show", "rms_norm", "--set", "rows=16"}).out, "row_inner in [0, 15]"));
-    CHECK(contains(run({"show", "rms_norm", "--set", "rows=4,accum=2"}).out, "row_inner in [0, 3]"));
+    CHECK(contains(run({"show", "rms_norm", "--set", "rows=16"}).out, "row_in_task in [0, 15]"));
+    CHECK(contains(run({"show", "rms_norm", "--set", "rows=4,accum=2"}).out, "row_in_task in [0, 3]"));
 }
 
 TEST_CASE("Word by word", "[show]") {

@@ -81,6 +81,8 @@ class Torch:
         import bert
         self.model_path = args.model
         self.model = bert.Bert(bert.load_weights(args.model)).eval()
+        if args.type == "bf16":
+            self.model = self.model.to(torch.bfloat16)
 
     def about(self):
         t = self.torch
@@ -92,7 +94,7 @@ class Torch:
 
         def run():
             with torch.no_grad():
-                return model(*inputs).numpy()
+                return model(*inputs).float().numpy()
         return run
 
     def prepare(self, case):
@@ -163,7 +165,7 @@ class Openvino:
         for name in ("plain", "sdpa"):
             model = self.core.read_model(os.path.join(self.args.onnx, f"{case}-{name}.onnx"))
             compiled = self.core.compile_model(model, "CPU", {
-                "INFERENCE_PRECISION_HINT": "f32",  # else it may choose bf16 where the CPU has it
+                "INFERENCE_PRECISION_HINT": self.args.type,  # else it may choose bf16 where the CPU has it
                 "PERFORMANCE_HINT": "LATENCY",
                 "INFERENCE_NUM_THREADS": self.args.threads,
                 "NUM_STREAMS": 1,
@@ -285,11 +287,11 @@ def note(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def print_table(table, own, peers, threads):
+def print_table(table, own, peers, threads, kind):
     """Rows of cases, columns of contestants: the least time of each in ms, and how ours compares."""
     threads = "1 thread" if threads == 1 else f"{threads} threads"
     columns = own + peers + (["unfused/fused"] if len(own) == 2 else []) + (["best peer/fused"] if own and peers else [])
-    print(f"sentence encoder, f32, {threads}, least ms of each (batch x tokens)")
+    print(f"sentence encoder, {kind}, {threads}, least ms of each (batch x tokens)")
     print(f"{'':<12}" + "".join(f"{c:>17}" for c in columns))
     for case, least in table:
         row = [f"{1e3 * least[c]:.2f}" for c in own + peers]
@@ -304,7 +306,7 @@ def print_table(table, own, peers, threads):
 
 def contest(args):
     cases = args.cases.split(",")
-    peers = [p for p in args.peers.split(",") if p]
+    peers = [p for p in args.peers.split(",") if p and (p != "onnxruntime" or args.type == "f32")]
     unknown = set(peers) - set(PEERS)
     if unknown:
         sys.exit(f"no such peer: {', '.join(unknown)}")
@@ -312,7 +314,7 @@ def contest(args):
         if not args.onnx:
             args.onnx = folder
         common = [sys.executable, os.path.abspath(__file__), "--model", args.model, "--threads", str(args.threads),
-                  "--onnx", args.onnx]
+                  "--onnx", args.onnx, "--type", args.type]
         if {"onnxruntime", "openvino"} & set(peers):
             missing = [c for c in cases if not os.path.exists(os.path.join(args.onnx, f"{c}-fused.onnx"))]
             if missing:
@@ -348,14 +350,14 @@ def contest(args):
             samples = {n: all_[-1]["sample"] for n, all_ in answers.items() if "sample" in all_[-1]}
             for n, s in samples.items():
                 off = max(abs(a - b) for a, b in zip(s, next(iter(samples.values()))))
-                if not off < 1e-4:
+                if not off < (1e-4 if args.type == "f32" else 1e-2):
                     wrong = True
                     note(f"WRONG: {n} differs from {next(iter(samples))} by {off:g} in {case}")
             # Without our own program: the peers alone, and no ratio. A ratio above 1: we are faster.
             for name, schedule in own or [(None, None)]:
                 for p in peers:
                     records.append({
-                        "op": "minilm", "shape": case, "type": "f32", "target": "host", "schedule": schedule,
+                        "op": "minilm", "shape": case, "type": args.type, "target": "host", "schedule": schedule,
                         "threads": args.threads, "seconds": least.get(name), "seconds_median": median.get(name),
                         "peer": p, "peer_variant": answers[p][0].get("variant"),
                         "peer_seconds": least[p], "peer_seconds_median": median[p],
@@ -364,7 +366,7 @@ def contest(args):
                         "ratio": least[p] / least[name] if name else None})
         for c in contestants:
             c.stop()
-    print_table(table, [name for name, _ in own], peers, args.threads)
+    print_table(table, [name for name, _ in own], peers, args.threads, args.type)
     if args.json:
         with open(args.json, "w") as f:
             json.dump(records, f, indent=1)
@@ -376,6 +378,8 @@ def main():
     args = argparse.ArgumentParser()
     args.add_argument("--model", required=True, help="a folder that holds model.safetensors, at any depth")
     args.add_argument("--threads", type=int, default=1)
+    args.add_argument("--type", choices=("f32", "bf16"), default="f32",
+                      help="of weights and activations; onnxruntime has f32 only")
     args.add_argument("--cases", default="1x16,1x64,1x256,32x64,32x128,32xnatural")
     args.add_argument("--peers", default=",".join(PEERS))
     args.add_argument("--halyard", help="our program's command, which answers the same lines")
