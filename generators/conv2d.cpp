@@ -9,9 +9,8 @@
 #include <Halide.h>
 
 #include "math/activation.h"
+#include "math/convolution.h"
 #include "math/elements.h"
-#include "math/weights.h"
-#include "math/window.h"
 
 namespace {
 
@@ -19,8 +18,7 @@ using namespace Halide;
 using namespace halyard;
 
 /** How the weights lie in memory. oihw: as torch.nn.Conv2d stores them, columns of the kernel
- * innermost. packed: panels of `panel` output channels, each read from front to back: kernel x kernel x
- * ceil(c / group) x panel x group (packed_group), padded with anything at their ends. */
+ * innermost. packed: as math/convolution.h says. */
 enum class Layout { kPacked, kOihw };
 
 class Conv2d : public Generator<Conv2d> {
@@ -67,13 +65,12 @@ public:
         x_f(c, g, w, h, n) = load_f32(padding == 0 ? x(c, g, w, h, n) : x_pad(c, g, w, h, n));
         weight_f(o, c, s, r, g) = load_f32(stored_weight());
 
-        // Over the channels in whole groups, then over the rest of them.
-        const int group = weights == Layout::kPacked ? packed_group(type) : 1;
-        const Expr channels = x.dim(0).extent(), whole = channels / group * group;
-        acc(o, g, w, h, n) += product({{0, whole}, {0, kernel}, {0, kernel}}, "tap", 0);
-        if (group > 1) {
-            acc(o, g, w, h, n) += product({{0, channels - whole}, {0, kernel}, {0, kernel}}, "rest", whole);
-        }
+        accumulate_window(acc(o, g, w, h, n), group(), x.dim(0).extent(), kernel,
+                          [&](const Expr &channel, const Expr &column, const Expr &row) {
+                              const std::vector<Expr> at = {channel, g, window().at(w, column), window().at(h, row), n};
+                              const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
+                              return image * weight_f(o, channel, column, row, g);
+                          });
 
         Expr v = acc(o, g, w, h, n);
         if (add_scale || add_bias) {
@@ -93,40 +90,25 @@ private:
         return {kernel, stride, dilation, padding};
     }
 
-    Expr product(const Region &region, const char *name, const Expr &first) {
-        const RDom tap(region, name);
-        const Expr channel = first + tap.x;
-        const std::vector<Expr> at = {channel, g, window().at(w, tap.y), window().at(h, tap.z), n};
-        const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
-        return image * weight_f(o, channel, tap.y, tap.z, g);
+    int group() const {
+        return weights == Layout::kPacked ? packed_group(type) : 1;
     }
 
     // Reads are clamped to the channels of y, so that a schedule may round them up.
     Expr stored_weight() {
-        const int group = packed_group(type);
-        return weights == Layout::kPacked
-                   ? (*weight)(group == 1 ? 0 : c % group, o % panel, c / group, s, r, o / panel, g)
-                   : (*weight)(s, r, c, min(likely(o), y.dim(0).max()), g);
+        return weights == Layout::kPacked ? packed_filter_at(*weight, panel, o, c, s, r, g)
+                                          : (*weight)(s, r, c, min(likely(o), y.dim(0).max()), g);
     }
 
     void constrain() {
-        x.dim(0).set_min(0);
-        for (int d : {2, 3}) {
-            x.dim(d).set_min(0);
-            y.dim(d).set_bounds(0, window().windows(x.dim(d).extent()));
+        constrain_images(x, y, window());
+        if (weights == Layout::kPacked) {
+            constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());
+            return;
         }
-        const bool packed = weights == Layout::kPacked;
-        const int group = packed ? packed_group(type) : 1;
-        weight->dim(2).set_bounds(0, (x.dim(0).extent() + group - 1) / group);
-        for (int d : packed ? std::vector<int>{3, 4} : std::vector<int>{0, 1}) {
-            weight->dim(d).set_bounds(0, kernel);
-        }
-        if (packed) {
-            weight->dim(0).set_bounds(0, group);
-            weight->dim(1).set_bounds(0, panel).set_stride(group);
-            weight->dim(2).set_stride(group * panel);
-            weight->dim(5).set_min(0);
-        }
+        weight->dim(0).set_bounds(0, kernel);
+        weight->dim(1).set_bounds(0, kernel);
+        weight->dim(2).set_bounds(0, x.dim(0).extent());
     }
 
     Var o{"o"}, c{"c"}, s{"s"}, r{"r"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};

@@ -23,9 +23,10 @@ struct Window {
         return number * stride + tap * dilation;
     }
 
-    /** The image with zeros around it. `column` and `row` are positions in `where`. */
+    /** The image with zeros around it, or another value. `column` and `row` are positions in `where`. */
     template<typename Image>
-    Halide::Expr padded(Image &x, std::vector<Halide::Expr> where, int column, int row) const {
+    Halide::Expr padded(Image &x, std::vector<Halide::Expr> where, int column, int row,
+                        const Halide::Expr &outside = 0) const {
         using namespace Halide;
         if (padding == 0) {
             return x(where);
@@ -36,7 +37,7 @@ struct Window {
             inside = inside && at >= 0 && at <= last;
             where[size_t(d)] = clamp(likely(at), 0, last);
         }
-        return select(likely(inside), x(where), cast(x.type(), 0));
+        return select(likely(inside), x(where), cast(x.type(), outside));
     }
 };
 

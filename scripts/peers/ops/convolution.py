@@ -3,8 +3,8 @@ best, without the time to get there and back."""
 
 from .. import onednn
 from ..entry import op
-from ..frameworks import F
-from .weights import convolution
+from ..frameworks import F, torch
+from .weights import convolution, pack_filter_into
 
 FAMILY = "convolution"
 RELU = [("eltwise", onednn.RELU)]
@@ -38,6 +38,44 @@ for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES + GROUPED), ("1x1 bias 
        flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
        results=lambda y: image(y), torch=torch_convolution, onednn=onednn_convolution(False),
        native={"oneDNN blocked": onednn_convolution(True)})
+
+
+def prepare_int8(v):
+    generator = torch.Generator().manual_seed(7)
+    kernel = int(v["kernel"])
+    w = torch.randint(-100, 100, (v["o"], v["c"], kernel, kernel), generator=generator).to(torch.int8)
+    pack_filter_into(v["weight_packed"], w)
+    v["weight_sum"].copy_(w.sum((1, 2, 3), dtype=torch.int32).view(1, -1))
+    v["weight_scale"].copy_((torch.rand(v["o"], generator=generator) + 1).view(1, -1) * 1e-2 / (v["c"] * kernel))
+    x, scales, size = image(v["x"]), v["weight_scale"].flatten(), [kernel // 2] * 2
+    try:
+        packed = torch.ops.onednn.qconv_prepack(w, scales, v["x_scale"], int(v["x_zero_point"]), [1, 1], size, [1, 1], 1,
+                                                list(x.shape))
+    except Exception:  # this build of torch has no oneDNN; its call will say so
+        packed = None
+    return {"image": x, "w": w, "scales": scales, "shift": v["bias"].flatten(), "packed": packed, "around": size,
+            "zeros": torch.zeros(v["o"], dtype=torch.int8)}
+
+
+def torch_int8(image, packed, shift, scales, zeros, x_scale, x_zero_point, y_scale, y_zero_point, around):
+    return torch.ops.onednn.qconv2d_pointwise(
+        image, x_scale, int(x_zero_point), packed, scales, zeros, shift, [1, 1], around, [1, 1], 1, y_scale,
+        int(y_zero_point), torch.uint8, "relu", [], "")
+
+
+def onednn_int8(image, w, shift, scales, x_scale, x_zero_point, y_scale, y_zero_point, kernel):
+    return onednn.quantised_convolution(image, w, x_scale, int(x_zero_point), scales, y_scale, int(y_zero_point),
+                                        shift, padding=int(kernel) // 2, post=RELU)
+
+
+WIDENING = ["c=64,o=256,w=56,h=56,groups=1,n=1", SIZES[1]]
+
+for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES), ("1x1 bias ReLU", 1, WIDENING)):
+    op("conv2d_int8", label=label, family=FAMILY, types="int8", constants="w shift scales", shapes=shapes,
+       params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8", "kernel": kernel,
+               "padding": kernel // 2}, prepare=prepare_int8,
+       flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
+       results=lambda y: image(y), onnx=None, onednn=onednn_int8, more={"torch qconv": torch_int8})
 
 
 def depthwise(v):

@@ -45,9 +45,14 @@ def convolution(values, k, c, kernel, groups=1):
     if "weight" in values:
         values["weight"].copy_(w.view(values["weight"].shape))
     if "weight_packed" in values:
-        to = values["weight_packed"]  # [groups, panels, kernel, kernel, c / group, panel, group]
-        panel, group = to.shape[5], to.shape[6]
-        padded = F.pad(w.view(groups, k, c, kernel, kernel), (0, 0, 0, 0, 0, -c % group, 0, -k % panel))
-        split = padded.view(groups, -1, panel, padded.shape[2] // group, group, kernel, kernel)
-        to.copy_(split.permute(0, 1, 5, 6, 3, 2, 4))
+        pack_filter_into(values["weight_packed"], w, groups)
     return w
+
+
+def pack_filter_into(packed, w, groups=1):
+    """w [groups * k, c, kernel, kernel] into panels [groups, panels, kernel, kernel, c / group, panel, group]."""
+    panel, group = packed.shape[5], packed.shape[6]
+    w = w.view(groups, -1, *w.shape[1:])
+    padded = F.pad(w, (0, 0, 0, 0, 0, -w.shape[2] % group, 0, -w.shape[1] % panel))
+    split = padded.view(groups, -1, panel, padded.shape[2] // group, group, *w.shape[3:])
+    packed.copy_(split.permute(0, 1, 5, 6, 3, 2, 4))

@@ -1,0 +1,124 @@
+// Convolution of images in 8 bits with its epilogue, as quantised networks run it:
+//
+//   acc = (x - x_zero_point) conv weight                                        exact, in 32 bits
+//   y = activation(acc * x_scale * weight_scale[o] + bias[o] + residual) + residual    one residual at most
+//
+// and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). x is asymmetric, weights are
+// symmetric, as in gemm_int8. Outside of x lies its zero point, which stands for 0: so the sum of all of a
+// channel's weights takes the zero point out of every window, at the border too.
+// Channels innermost, and groups a dimension of their own, as in conv2d.
+
+#include <Halide.h>
+
+#include "math/activation.h"
+#include "math/convolution.h"
+#include "math/elements.h"
+#include "math/quantize.h"
+
+namespace {
+
+using namespace Halide;
+using namespace halyard;
+
+class Conv2dInt8 : public Generator<Conv2dInt8> {
+public:
+    GeneratorParam<Type> x_type{"x_type", UInt(8)};  // uint8 or int8
+    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
+    GeneratorParam<int> stride{"stride", 1, 1, 64};
+    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
+    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    GeneratorParam<int> panel{"panel", 32, 1, 1024};
+    /** Without one, x is symmetric. */
+    GeneratorParam<bool> zero_point{"zero_point", false};
+    GeneratorParam<bool> add_bias{"add_bias", false};
+    GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+    GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
+    GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
+
+    Input<Buffer<void, 5>> x{"x"};                            // [c, groups, w, h, n]
+    Input<Buffer<int8_t, 7>> weight_packed{"weight_packed"};  // [4, panel, ceil(c / 4), kernel, kernel,
+                                                              // ceil(o / panel), groups]
+    Input<Buffer<float, 2>> weight_scale{"weight_scale"};     // [o, groups]
+    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;          // [o, groups]: over all channels and the kernel
+    Input<float> x_scale{"x_scale"};
+    Input<int32_t> *x_zero_point = nullptr;  // a value that x can have
+    Input<Buffer<float, 2>> *bias = nullptr;  // [o, groups]
+    Input<Buffer<>> *residual = nullptr;      // as y
+    Input<float> *y_scale = nullptr;
+    Input<int32_t> *y_zero_point = nullptr;
+    Output<Buffer<void, 5>> y{"y"};  // [o, groups, windows in w, windows in h, n]
+
+    void configure() {
+        if (x_type != UInt(8) && x_type != Int(8)) {
+            throw CompileError("x_type is uint8 or int8");
+        }
+        x.set_type(x_type);
+        y.set_type(stored_type(output, storage_type(type)));
+        if (zero_point) {
+            x_zero_point = add_input<int32_t>("x_zero_point");
+        }
+        if (needs_weight_sum()) {
+            weight_sum = add_input<Buffer<int32_t, 2>>("weight_sum");
+        }
+        if (add_bias) {
+            bias = add_input<Buffer<float, 2>>("bias");
+        }
+        if (add_residual != Residual::kNone) {
+            residual = add_input<Buffer<>>("residual", type, 5);
+        }
+        if (output != OutputType::kSame) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
+        }
+    }
+
+    void generate() {
+        const Window window{kernel, stride, dilation, padding};
+        const Expr zero = zero_point ? Expr(*x_zero_point) : Expr(0);
+        // The instructions multiply unsigned with signed: a signed x is taken 128 higher.
+        const int offset = x_type == Int(8) ? 128 : 0;
+        const Expr image = window.padded(x, {c, g, w, h, n}, 2, 3, zero);
+        x_u(c, g, w, h, n) = offset == 0 ? image : cast<uint8_t>(image) ^ cast<uint8_t>(offset);
+        const bool as_it_is = offset == 0 && padding == 0;  // then it has no Func, so that a schedule copies nothing
+        accumulate_window(acc(o, g, w, h, n), packed_group(Int(8)), x.dim(0).extent(), kernel,
+                          [&](const Expr &channel, const Expr &column, const Expr &row) {
+                              const std::vector<Expr> at = {channel, g, window.at(w, column), window.at(h, row), n};
+                              return cast<int32_t>(as_it_is ? x(at) : x_u(at)) *
+                                     cast<int32_t>(packed_filter_at(weight_packed, panel, o, channel, column, row, g));
+                          });
+
+        Expr sum = acc(o, g, w, h, n);
+        if (needs_weight_sum()) {
+            sum -= (zero + offset) * (*weight_sum)(o, g);
+        }
+        Expr v = cast<float>(sum) * (x_scale * weight_scale(o, g));
+        if (add_bias) {
+            v += (*bias)(o, g);
+        }
+        linear(o, g, w, h, n) = v;
+        v = linear(o, g, w, h, n);
+        const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v);
+        v = activated(o, g, w, h, n);
+        if (add_residual == Residual::kAfter) {
+            v += skip;
+        }
+        y(o, g, w, h, n) = output == OutputType::kSame ? store_as(type, v)
+                                                       : quantize(output, v, 1.0f / *y_scale, *y_zero_point);
+        constrain_images(x, y, window);
+        constrain_packed_filter(weight_packed, kernel, panel, x.dim(0).extent());
+    }
+
+private:
+    bool needs_weight_sum() const {
+        return zero_point || x_type == Int(8);
+    }
+
+    Var o{"o"}, c{"c"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
+    Func x_u{"x_u"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+};
+
+}  // namespace
+
+HALIDE_REGISTER_GENERATOR(Conv2dInt8, conv2d_int8)

@@ -1,0 +1,66 @@
+#ifndef HALYARD_MATH_CONVOLUTION_H
+#define HALYARD_MATH_CONVOLUTION_H
+
+/** \file
+ * What convolutions that sum over channels share: packed weights, the sum itself, and the sizes that fit.
+ * Packed: panels of `panel` output channels, each read from front to back: kernel x kernel x
+ * ceil(c / group) x panel x group (packed_group), padded with anything at their ends; innermost first
+ * [group, panel, ceil(c / group), kernel, kernel, ceil(o / panel), groups].
+ */
+
+#include <Halide.h>
+
+#include "math/weights.h"
+#include "math/window.h"
+
+namespace halyard {
+
+/** The packed weight from channel c to channel o of group g, in column s and row r of the kernel. Nothing is
+ * asked of o, so that a schedule may round it up. */
+template<typename Buffer>
+Halide::Expr packed_filter_at(Buffer &weight, int panel, const Halide::Expr &o, const Halide::Expr &c,
+                              const Halide::Expr &s, const Halide::Expr &r, const Halide::Expr &g) {
+    const int group = packed_group(weight.type());
+    return weight(group == 1 ? 0 : c % group, o % panel, c / group, s, r, o / panel, g);
+}
+
+/** What a call checks: packed weights for so many channels are dense. */
+template<typename Buffer>
+void constrain_packed_filter(Buffer &weight, int kernel, int panel, const Halide::Expr &channels) {
+    const int group = packed_group(weight.type());
+    weight.dim(0).set_bounds(0, group);
+    weight.dim(1).set_bounds(0, panel).set_stride(group);
+    weight.dim(2).set_bounds(0, (channels + group - 1) / group).set_stride(group * panel);
+    weight.dim(3).set_bounds(0, kernel);
+    weight.dim(4).set_bounds(0, kernel);
+    weight.dim(5).set_min(0);
+}
+
+/** y [o, groups, w, h, n] has a pixel for each window in x [c, groups, w, h, n]. */
+template<typename X, typename Y>
+void constrain_images(X &x, Y &y, const Window &window) {
+    x.dim(0).set_min(0);
+    for (int d : {2, 3}) {
+        x.dim(d).set_min(0);
+        y.dim(d).set_bounds(0, window.windows(x.dim(d).extent()));
+    }
+}
+
+/** acc += product(channel, column, row) over the channels and the kernel: over the channels in whole
+ * groups, then, where group is not 1, over the rest of them in a second update with the loops "rest". */
+template<typename Product>
+void accumulate_window(Halide::FuncRef acc, int group, const Halide::Expr &channels, int kernel, Product product) {
+    using namespace Halide;
+    const Expr whole = channels / group * group;
+    const RDom tap({{0, whole}, {0, kernel}, {0, kernel}}, "tap");
+    acc += product(Expr(tap.x), Expr(tap.y), Expr(tap.z));
+    if (group > 1) {
+        // Its channels count on: from 0, the last group's bounds would be those of a group that may not be there.
+        const RDom rest({{whole, channels % group}, {0, kernel}, {0, kernel}}, "rest");
+        acc += product(Expr(rest.x), Expr(rest.y), Expr(rest.z));
+    }
+}
+
+}  // namespace halyard
+
+#endif

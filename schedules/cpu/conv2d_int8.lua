@@ -1,0 +1,44 @@
+-- Convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of conv2d.lua
+-- with sums of 32 bits. Four products and their sum are one instruction where the target has VNNI: a 3x3 over 64
+-- channels takes 0.27 times as long as in f32, and a 1x1 from 64 to 256, half of which is the epilogue, 0.42
+-- times (Zen 4, one thread). Elsewhere bytes are widened and multiplied one by one. Each job first copies its
+-- band of x with the zero point around it, and signed bytes as unsigned; without either, x is read as it is.
+
+local conv = require "lib.conv"
+local gemm = require "lib.gemm"
+
+return schedule "conv2d_int8" {
+  target = "cpu",
+
+  generator = {
+    panel = tune { 32, 48, default = 32 }, -- Halide 21 gathers the fourth vector of 64
+  },
+
+  params = {
+    pixels = tune { 4, 6, 7, 8, 14, default = 14 }, -- of the register tile, with 32 registers
+    band   = tune { 2, 4, 8, 16, default = 8 },     -- rows of the image a job
+    copy   = tune { 8, 16, 32, 64, default = 16 },  -- channels copied at once
+  },
+
+  where = function(p, target)
+    local lanes = target:lanes "i32"
+    return target.vector_registers < 32 or p.pixels * p.panel // lanes < 30
+  end,
+
+  apply = function(k, p, target)
+    local wide = target.vector_registers >= 32
+    local lanes = target:lanes "i32"
+    k.y:dim(0):set_min(0)
+    conv.register_tiles(k.y, k.acc, {
+      width = k.y:dim(2):extent(),
+      lanes = lanes,
+      panel = p.panel,
+      columns = wide and p.panel or 2 * lanes,
+      pixels = wide and p.pixels or 6,
+      band = p.band,
+      group = 4,
+      dot = gemm.has_dot(target, "u8"),
+    })
+    if k:has "x_u" then k.x_u:compute_at(k.y, "job"):vectorize("c", p.copy, "guard") end
+  end,
+}

@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+#include "window.h"
+
+namespace ops_test {
+
+namespace {
+
+class Conv2dInt8Test : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {{"schedule", {"", "unfused"}},
+                {"x_type", {"uint8", "int8"}},
+                {"kernel", {"3", "1", "2"}},
+                {"stride", {"1", "2"}},
+                {"dilation", {"1", "2"}},
+                {"padding", {"1", "0"}},
+                {"zero_point", {"true", "false"}},
+                {"type", {"float32", "bfloat16"}},
+                {"output", {"same", "uint8", "int8"}},
+                {"add_bias", {"false", "true"}},
+                {"activation", {"none", "relu"}},
+                {"add_residual", {"none", "before_activation", "after_activation"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    // Fewer pixels, fewer sizes of tiles: most compile in a third of the time.
+    void settle(Assignments &build) const override {
+        if (build["schedule"] == "" && (build["output"] != "same" || build["kernel"] != "3")) {
+            build["set.pixels"] = build["kernel"] == "1" ? "7" : "4";
+        }
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
+        const int least = Window(build).smallest();
+        std::vector<Case> cases;
+        const std::vector<int> depths = {1, 3, 8, 17, 4, 34};
+        const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31};
+        const std::vector<int> outputs = {1, 15, 33, 64, 70, 20};
+        for (size_t i = 0; i < depths.size(); i++) {
+            const int groups = i % 3 == 2 ? 2 : 1;
+            const int width = std::max(widths[i], least), height = least + int(i) % 5;
+            cases.push_back({"random", dims(depths[i], outputs[i], width, height, groups, 1 + int(i) % 2)});
+        }
+        cases.push_back({"several bands", dims(5, 20, 9, least + 21, 1, 1)});
+        cases.push_back({"extreme", dims(66, 33, least + 15, least + 2, 1, 1), extreme});
+        cases.push_back({"special residual", dims(6, 33, least + 15, least + 2, 1, 1), special_residual});
+        return cases;
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"n", "groups"};
+    }
+
+    bool needs_dense(const std::string &argument) const override {
+        return argument == "weight_packed";
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+        set_sums(arguments, dims);
+        arguments.buffer("weight_scale").fill_random(5, 0.0001, 0.004);
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const Window window(p.params);
+        std::vector<Expected> y;
+        for (int n = 0; n < p.dim("n"); n++) {
+            for (int row = 0; row < window.windows(p.dim("h")); row++) {
+                for (int col = 0; col < window.windows(p.dim("w")); col++) {
+                    for (int g = 0; g < p.dim("groups"); g++) {
+                        for (int o = 0; o < p.dim("o"); o++) {
+                            y.push_back(element(p, window, o, g, col, row, n));
+                        }
+                    }
+                }
+            }
+        }
+        return y;
+    }
+
+private:
+    static Dims dims(int c, int o, int w, int h, int groups, int n) {
+        return {{"c", c}, {"o", o}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
+    }
+
+    static Expected element(const Problem &p, const Window &window, int o, int g, int col, int row, int n) {
+        const Tensor &x = p["x"], &weight = p["weight_packed"];
+        const int panel = weight.extents[1], channels = p.dim("c");
+        const double zero = p.scalar("x_zero_point", 0);
+        double sum = 0;  // exact
+        for (int r = 0; r < window.kernel; r++) {
+            for (int s = 0; s < window.kernel; s++) {
+                const int at_col = window.at(col, s), at_row = window.at(row, r);
+                if (at_col < 0 || at_col >= p.dim("w") || at_row < 0 || at_row >= p.dim("h")) {
+                    continue;
+                }
+                for (int c = 0; c < channels; c++) {
+                    sum += (x(c, g, at_col, at_row, n) - zero) * weight(c % 4, o % panel, c / 4, s, r, o / panel, g);
+                }
+            }
+        }
+        // Rounded to f32, and the scales multiplied: 4 roundings, of which the sum's is one of `terms`.
+        const double product = sum * p.scalar("x_scale", 1);
+        Expected e = epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g),
+                              p.has("bias") ? p["bias"](o, g) : 0,
+                              p.has("residual") ? p["residual"](o, g, col, row, n) : 0);
+        return p.is("output", "uint8") || p.is("output", "int8") ? quantised(p, e) : e;
+    }
+
+    static Expected quantised(const Problem &p, const Expected &e) {
+        const double scale = p.scalar("y_scale", 1), value = e.value / scale;
+        const double error = e.error / scale + 3 * kRoundoff * std::fabs(value);
+        // Infinities saturate, a NaN is the zero point.
+        return {(std::isnan(value) ? 0 : std::clamp(value, -1e6, 1e6)) + p.scalar("y_zero_point", 0),
+                std::isfinite(error) ? error : 0};
+    }
+
+    static void set_sums(KernelArguments &arguments, const Dims &dims) {
+        if (!arguments.has_buffer("weight_sum")) {
+            return;
+        }
+        HostBuffer &weight = arguments.buffer("weight_packed"), &sums = arguments.buffer("weight_sum");
+        const int panel = weight.extents()[1], kernel = weight.extents()[3];
+        for (int g = 0; g < dims.at("groups"); g++) {
+            for (int o = 0; o < dims.at("o"); o++) {
+                double sum = 0;
+                for (int i = 0; i < dims.at("c") * kernel * kernel; i++) {
+                    const int c = i / kernel / kernel;
+                    sum += weight.get({c % 4, o % panel, c / 4, i % kernel, i / kernel % kernel, o / panel, g});
+                }
+                sums.set({o, g}, sum);
+            }
+        }
+    }
+
+    // Every product as large as it gets: where sums of two are kept in 16 bits, they saturate.
+    static void extreme(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &x = arguments.buffer("x");
+        x.fill(x.type().code == halide_type_uint ? 255 : -128);
+        arguments.buffer("weight_packed").fill(-128);
+        set_sums(arguments, dims);
+    }
+
+    static void special_residual(KernelArguments &arguments, const Dims &) {
+        if (arguments.has_buffer("residual")) {
+            HostBuffer &residual = arguments.buffer("residual");
+            residual.set({0, 0, 0, 0, 0}, kNaN);
+            residual.set({32, 0, 3, 0, 0}, kInfinity);
+            residual.set({20, 0, 5, 0, 0}, -kInfinity);
+            residual.set({31, 0, 6, 0, 0}, 1e30);
+        }
+    }
+};
+
+}  // namespace
+
+const OpTest &conv2d_int8_test() {
+    static const Conv2dInt8Test test;
+    return test;
+}
+
+}  // namespace ops_test
