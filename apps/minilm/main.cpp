@@ -104,7 +104,7 @@ int run(const Options &o) {
         lines = std::make_unique<LineReader>(o.input);
         sink = make_sink(o, config.hidden);
     }
-    const Model model(o.model, config, panel_of(precision), precision);
+    const Model model(o.model, config, default_panel, precision);
     if (tokenizer.vocabulary_size() > config.vocabulary) {
         throw std::runtime_error(fmt::format(
             "{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model",

@@ -18,11 +18,6 @@ constexpr int default_panel = MINILM_PANEL;
 constexpr int default_panel = 48;
 #endif
 
-/** The same by precision: AMX wants whole pairs of its tiles in bf16, which is twice three vectors. */
-inline int panel_of(Precision precision) {
-    return precision == Precision::F32 ? default_panel : 96;
-}
-
 inline int panel_count(int n, int panel) {
     return (n + panel - 1) / panel;
 }

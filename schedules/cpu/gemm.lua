@@ -28,7 +28,7 @@ return schedule "gemm" {
   apply = function(k, p, target)
     local wide = target.vector_registers >= 32
     local type = k.a:type()
-    local dot = gemm.has_dot(target, type)
+    local dot = gemm.has_dot(target, type, wide and p.panel or p.panel // 2)
     local convert = type ~= "f32" and not dot
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, {

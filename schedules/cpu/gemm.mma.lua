@@ -1,6 +1,7 @@
 -- GEMM of bf16 by AMX, weights packed into panels; where there is none, by vectors as in gemm.lua, so that
 -- one library serves both: --target avx512_sapphirerapids,avx512_zen4,avx512,avx2.
--- A block of 32 rows x panel is a row of two-by-two result tiles. One call runs over all of k
+-- A block of 32 rows x panel is a row of two-by-two result tiles, and of 48 columns a half one: a panel of 64
+-- is a little quicker in tiles, but more than three vectors of pairs are slow without (lib/gemm.lua). One call runs over all of k
 -- for it, while the panel of weights stays in L2; the epilogue reads the block from L1.
 
 local gemm = require "lib.gemm"
@@ -12,7 +13,7 @@ return schedule "gemm" {
   generator = {
     type = "bfloat16",
     weights = "packed",
-    panel = tune { 32, 64, 96, default = 64 },
+    panel = tune { 32, 48, 64, default = 48 },
   },
 
   params = {
@@ -33,7 +34,9 @@ return schedule "gemm" {
       })
     else
       local tile = mma.vectors(target, p.panel)
-      local o = gemm.packed(target, k.a, k.a_f, { m = k.y:dim(1):extent(), panel = p.panel, task = 4 * p.task })
+      local o = gemm.packed(target, k.a, k.a_f, {
+        m = k.y:dim(1):extent(), panel = p.panel, rows = tile.rows, task = 4 * p.task,
+      })
       o.columns, o.rows = tile.columns, tile.rows
       o.stage_b = o.stage_a and target.vector_registers < 32 and k.b_f
       gemm.register_tiles(k.y, k.acc, o)

@@ -7,7 +7,7 @@ local mma = require "lib.mma"
 return schedule "gemm_int8" {
   target = "cpu",
 
-  generator = { panel = tune { 32, 64, 96, default = 64 } },
+  generator = { panel = tune { 32, 48, 64, default = 48 } },
 
   params = {
     task  = tune { 2, 4, 8, 16, default = 4 }, -- blocks of 32 rows a task
@@ -37,7 +37,7 @@ return schedule "gemm_int8" {
         rows = tile.rows,
         task = 4 * p.task,
         group = 4,
-        dot = gemm.has_dot(target, "u8"),
+        dot = gemm.has_dot(target, "u8", tile.columns),
         stage_a = stage_a,
       })
     end

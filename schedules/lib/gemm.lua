@@ -180,7 +180,10 @@ end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.
 -- Intel's vdpbf16ps has less than half the rate of f32 (88 against 203 GFLOP/s, Sapphire Rapids and after it).
-function gemm.has_dot(target, type)
+-- columns: of the register tile. Of groups in more than three vectors Halide gathers the fourth, element by
+-- element (10 GFLOP/s); such tiles are better off in f32.
+function gemm.has_dot(target, type, columns)
+  if columns and columns > 48 then return false end
   local zen4, intel = target:has "avx512_zen4", target:has "avx512_sapphirerapids"
   return type == "bf16" and zen4 and not intel or (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
 end
@@ -197,10 +200,10 @@ end
 --          whole: a tile has all columns of a panel, and fewer rows where registers are few
 function gemm.packed(target, x, x_f, o)
   local type = x:type()
-  local dot = gemm.has_dot(target, type)
   local wide = target.vector_registers >= 32
   o.lanes = target:lanes "f32"
   o.columns = (wide or o.whole) and o.panel or o.panel // 2
+  local dot = gemm.has_dot(target, type, o.columns)
   o.rows = wide and (o.rows or 8) or o.whole and 2 or 4
   o.task = o.task or 16
   o.group, o.dot = gemm.group(type), dot

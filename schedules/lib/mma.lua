@@ -47,9 +47,9 @@ end
 -- The register tiles that a target without AMX takes for panels that suit AMX, for gemm.register_tiles.
 function mma.vectors(target, panel)
   if target.vector_registers >= 32 then
-    return { columns = panel == 96 and 48 or panel, rows = ({ [32] = 12, [64] = 6, [96] = 8 })[panel] }
+    return { columns = panel, rows = ({ [32] = 12, [48] = 8, [64] = 6 })[panel] }
   end
-  return { columns = panel == 96 and 24 or 16, rows = panel == 96 and 4 or 6 }
+  return { columns = panel == 48 and 24 or 16, rows = panel == 48 and 4 or 6 }
 end
 
 return mma

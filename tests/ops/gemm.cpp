@@ -31,7 +31,6 @@ public:
         if (build["schedule"] == "mma") {
             build["type"] = "bfloat16";
             build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
-            build["set.panel"] = build["set.panel"] == "48" ? "96" : build["set.panel"];
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
         } else if (build["set.panel"] == "64") {
