@@ -56,15 +56,15 @@ inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
 /** v as int32 in [low, high] after adding zero_point: v is rounded to nearest, ties to even, and what
  * lies outside is clamped, infinities too. A NaN gives zero_point, which stands for 0.
  *
- * |v| is clamped to 2^21 first, so that adding 1.5 * 2^23 rounds to an integer that stands in the last
- * bits. It is taken from there as an integer, so nothing is left that fast-math could simplify, and
- * no strict_float is needed. zero_point is of the size of 8 bits. */
+ * v is clamped first, to what gives low and high, so that adding 1.5 * 2^23 rounds to an integer that stands in
+ * the last bits, and nothing is left to clamp. It is taken from there as an integer, so nothing is left either
+ * that fast-math could simplify, and no strict_float is needed. zero_point is of the size of 8 bits. */
 inline Halide::Expr round_clamped(const Halide::Expr &v, const Halide::Expr &zero_point, int low, int high) {
     using namespace Halide;
     const float kShift = 12582912.0f;
-    const Expr bounded = clamp(select(is_nan_f32(v), 0.0f, v), -2097152.0f, 2097152.0f);
-    const Expr rounded = f32_bits(bounded + kShift) - f32_bits(kShift);
-    return clamp(rounded + zero_point, low, high);
+    const Expr bounded = clamp(select(is_nan_f32(v), 0.0f, v), cast<float>(low - zero_point),
+                               cast<float>(high - zero_point));
+    return f32_bits(bounded + kShift) + (zero_point - f32_bits(kShift));
 }
 
 /** `inv_scale` is 1 / scale; `zero_point` an int32. */

@@ -1,6 +1,6 @@
 -- Convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of conv2d.lua
 -- with sums of 32 bits. Four products and their sum are one instruction where the target has VNNI: a 3x3 over 64
--- channels takes 0.27 times as long as in f32, and a 1x1 from 64 to 256, half of which is the epilogue, 0.42
+-- channels takes 0.27 times as long as in f32, and a 1x1 from 64 to 256, half of which is the epilogue, 0.40
 -- times (Zen 4, one thread). Elsewhere bytes are widened and multiplied one by one. Each job first copies its
 -- band of x with the zero point around it, and signed bytes as unsigned; without either, x is read as it is.
 
