@@ -141,7 +141,7 @@ public:
             seen(rm, rm.y);
             row_max(i, ib, h, n) = lowest;
             row_max(i, ib, h, n) = max(row_max(i, ib, h, n), logits(rm.x, i, rm.y, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, ib, h, n));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, ib, h, n), get_target());
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
             acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
         } else {
@@ -160,8 +160,8 @@ public:
             last_max(i, kb, ib, h, n) = lowest;
             last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
             row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, kb, ib, h, n));
-            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n));
+            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
+            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
             pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             seen(rb, rb);

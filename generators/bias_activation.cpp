@@ -48,9 +48,9 @@ public:
             v = step(biased, v + load_f32((*bias)(col)));
         }
         if (activation == Activation::kLogRelu) {
-            v = step(logarithm, log_f32(step(activated, activate(Activation::kRelu, v))));
+            v = step(logarithm, log_f32(step(activated, activate(Activation::kRelu, v, get_target()))));
         } else if (activation != Activation::kNone) {
-            v = step(activated, activate(activation, v));
+            v = step(activated, activate(activation, v, get_target()));
         }
         if (add_residual) {
             v = v + load_f32((*residual)(col, row));

@@ -99,7 +99,7 @@ public:
         linear(o, g, w, h, n) = v;
         v = linear(o, g, w, h, n);
         const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
-        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v);
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
         v = activated(o, g, w, h, n);
         if (add_residual == Residual::kAfter) {
             v += skip;

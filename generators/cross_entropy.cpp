@@ -38,7 +38,7 @@ public:
         row_max(row) = Float(32).min();
         row_max(row) = max(row_max(row), x(r, row));
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
-        row_sum(row) += exp_f32(x(r, row) - top);
+        row_sum(row) += exp_f32(x(r, row) - top, get_target());
         // Halide's logarithm makes a number of NaN. Where all is -infinity, no column has a probability.
         log_sum(row) = select(is_zero_f32(row_sum(row)) || is_nan_f32(row_sum(row)), nan(), Halide::log(row_sum(row)));
         const Expr label = labels(row);

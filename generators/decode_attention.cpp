@@ -85,7 +85,7 @@ public:
         row_max(r, sp, rb, hk, n) = lowest;
         row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
         p(j, r, kb, sp, rb, hk, n) =
-            exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n));
+            exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
         row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
         acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
         split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
@@ -94,7 +94,7 @@ public:
         RDom rs(0, splits, "split");
         top(r, rb, hk, n) = lowest;
         top(r, rb, hk, n) = max(top(r, rb, hk, n), split(0, r, rs, rb, hk, n)[1]);
-        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n));
+        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n), get_target());
         total(r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(0, r, rs, rb, hk, n)[2];
         sum(d, r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(d, r, rs, rb, hk, n)[0];
         const Expr divisor = total(r, rb, hk, n);

@@ -61,7 +61,7 @@ public:
             v = linear(c, w, h, n);
         }
         const Expr skip = residual ? load_f32((*residual)(c, w, h, n)) : Expr();
-        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v);
+        activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
         v = activated(c, w, h, n);
         y(c, w, h, n) = store_as(type, add_residual == Residual::kAfter ? v + skip : v);
 

@@ -98,7 +98,7 @@ public:
             v += (*bias)(col);
         }
         linear(col, row) = v;
-        activated(col, row) = activate(activation, linear(col, row));
+        activated(col, row) = activate(activation, linear(col, row), get_target());
         v = activated(col, row);
         if (add_residual) {
             v += load_f32((*residual)(col, row));

@@ -61,11 +61,11 @@ public:
             panel_max(p, row) = least_largest();
             panel_max(p, row) = max(panel_max(p, row), seen);
             const Expr top = finite_largest(panel_max(p, row));
-            panel_sum(p, row) += exp_f32(seen - top);
+            panel_sum(p, row) += exp_f32(seen - top, get_target());
             part(p, row) = Tuple(top, panel_sum(p, row));
             row_max(row) = least_largest();
             row_max(row) = max(row_max(row), part(rp, row)[0]);
-            row_sum(row) += rescaled(part(rp, row)[1], part(rp, row)[0], row_max(row));
+            row_sum(row) += rescaled(part(rp, row)[1], part(rp, row)[0], row_max(row), get_target());
             y(row) = logsumexp(row_max(row), row_sum(row));
         }
         }

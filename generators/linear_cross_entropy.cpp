@@ -40,14 +40,14 @@ public:
         panel_max(p, row) = least_largest();
         panel_max(p, row) = max(panel_max(p, row), seen);
         const Expr top = finite_largest(panel_max(p, row));
-        panel_sum(p, row) += exp_f32(seen - top);
+        panel_sum(p, row) += exp_f32(seen - top, get_target());
         const Expr place = labels(row) - p * panel;  // of the label's column in the panel
         const Expr labelled = product.logits(clamp(place, 0, panel - 1), row, p);
         part(p, row) = Tuple(top, panel_sum(p, row), select(place >= 0 && place < panel, labelled, 0.0f));
 
         row_max(row) = least_largest();
         row_max(row) = max(row_max(row), part(rp, row)[0]);
-        row_sum(row) += rescaled(part(rp, row)[1], part(rp, row)[0], row_max(row));
+        row_sum(row) += rescaled(part(rp, row)[1], part(rp, row)[0], row_max(row), get_target());
         label_logit(row) += part(rp, row)[2];
         row_lse(row) = logsumexp(row_max(row), row_sum(row));
         lse(row) = row_lse(row);

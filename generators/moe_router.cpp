@@ -69,10 +69,10 @@ public:
         // Relative to the largest, which is finite unless all is lost.
         const Expr largest = clamp(rank_value(top(0, row)), std::numeric_limits<float>::lowest(),
                                    std::numeric_limits<float>::max());
-        weight(i, row) = exp_f32(rank_value(top(i, row)) - largest);
+        weight(i, row) = exp_f32(rank_value(top(i, row)) - largest, get_target());
         if (softmax_first && !renormalise) {
             RDom all(0, count, "e");
-            sum(row) += exp_f32(from_order_key(order(all, row)) - largest);
+            sum(row) += exp_f32(from_order_key(order(all, row)) - largest, get_target());
         } else {
             RDom ri(0, best, "i");
             sum(row) += weight(ri, row);

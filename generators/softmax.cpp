@@ -66,7 +66,7 @@ public:
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
         const Expr below_top = logits(col, row) - top;
-        weight(col, row) = exp_f32(below_top);
+        weight(col, row) = exp_f32(below_top, get_target());
         row_sum(row) += weight(r, row);
         Expr result;
         if (log) {

@@ -54,7 +54,7 @@ public:
         const auto x_at = [&](const Expr &d) { return weighted(d, row); };
         w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
         w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
-        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row));
+        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target());
         h(col, row) = store_as(type, activated(col, row) * (up(col, row) * inv_rms(row)));
 
         h_f(k, row) = load_f32(h(k, row));

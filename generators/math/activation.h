@@ -25,8 +25,8 @@ inline std::map<std::string, Activation> activations() {
 }
 
 /** 1 / (1 + e^-x). */
-inline Halide::Expr sigmoid(const Halide::Expr &x) {
-    return 1.0f / (1.0f + exp_f32(-x));
+inline Halide::Expr sigmoid(const Halide::Expr &x, const Halide::Target &target = {}) {
+    return 1.0f / (1.0f + exp_f32(-x, target));
 }
 
 /** erf for |x| <= 3.92, where 1 - erf(x) drops below half an epsilon. A rational minimax fit in
@@ -46,7 +46,7 @@ inline Halide::Expr erf_f32(const Halide::Expr &x) {
     return z * p / q;
 }
 
-inline Halide::Expr activate(Activation a, const Halide::Expr &x) {
+inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::Target &target = {}) {
     using namespace Halide;
     switch (a) {
     case Activation::kRelu:
@@ -56,13 +56,13 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x) {
         // 0.5 x (1 + tanh u) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3); Hendrycks and Gimpel 2016.
         const Expr u2 = 1.5957691216f * (x + 0.044715f * x * x * x);
         // Clamped below, as -infinity * 0 would be NaN; a NaN comes back in with the sigmoid.
-        return max(x, -10.0f) * sigmoid(u2);
+        return max(x, -10.0f) * sigmoid(u2, target);
     }
     case Activation::kGeluErf:
         // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x.
         return select(is_below_f32(x, -5.5f), 0.0f, 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)));
     case Activation::kSilu:
-        return max(x, -87.0f) * sigmoid(x);  // as gelu_tanh
+        return max(x, -87.0f) * sigmoid(x, target);  // as gelu_tanh
     case Activation::kLogRelu:
         return log_f32(activate(Activation::kRelu, x));  // -infinity where ReLU gives 0
     default:

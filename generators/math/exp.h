@@ -22,9 +22,14 @@ namespace halyard {
  * usual magic constant (t + 1.5 * 2^23 - 1.5 * 2^23) rounds too, but only under strict_float, and one
  * strict_float keeps all sums of the pipeline in order; LLVM does not see through the conversions
  * here. The ends are clamped as integers, which is defined for NaN; the factor becomes 0 or infinity
- * by itself there. */
-inline Halide::Expr exp_f32(const Halide::Expr &x) {
+ * by itself there.
+ *
+ * A GPU has an instruction for it: there it is the device's expf, within 2 epsilon. */
+inline Halide::Expr exp_f32(const Halide::Expr &x, const Halide::Target &target = {}) {
     using namespace Halide;
+    if (target.has_gpu_feature()) {
+        return exp(x);
+    }
     const float kLowest = -87.5f, kHighest = 89.2f;  // factors 0 and infinity
     const int kBias = 126;                           // of the exponent, less one
     // Unsigned, numbers with a minus are the largest; signed, those without.

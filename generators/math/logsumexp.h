@@ -24,8 +24,9 @@ inline Halide::Expr finite_largest(const Halide::Expr &largest) {
 }
 
 /** The part's sum, as a share of all. */
-inline Halide::Expr rescaled(const Halide::Expr &sum, const Halide::Expr &largest_of_part, const Halide::Expr &largest) {
-    return sum * exp_f32(largest_of_part - largest);
+inline Halide::Expr rescaled(const Halide::Expr &sum, const Halide::Expr &largest_of_part, const Halide::Expr &largest,
+                             const Halide::Target &target = {}) {
+    return sum * exp_f32(largest_of_part - largest, target);
 }
 
 inline Halide::Expr logsumexp(const Halide::Expr &largest, const Halide::Expr &sum) {
