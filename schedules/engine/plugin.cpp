@@ -10,6 +10,7 @@
 //   finish   true: whoever started this runs the finishing step where the report asks for it
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
+//   devices  of CUDA kernels: sm_80,sm_90a and others, or emulator   cuda   a file for their printed source
 
 #include <fstream>
 #include <iostream>
@@ -20,7 +21,9 @@
 #include <nlohmann/json.hpp>
 
 #include "binding.h"
+#include "compile.h"
 #include "nest.h"
+#include "offload.h"
 #include "script.h"
 #include "traffic_report.h"
 
@@ -30,7 +33,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kParams = {"caches", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
+const std::vector<std::string> kParams = {"caches", "cuda", "devices", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -82,6 +85,7 @@ public:
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
             applied_ = true;
             add_passes(pipeline, target, target_facts(options.target, options.facts));
+            add_cuda_pass(pipeline, target, params);
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
                     traffic_ = std::move(t);
@@ -171,7 +175,8 @@ private:
         finish_ = will_finish_ && converts_to_bf16(target);
         std::vector<Streamed> streamed = binding_->streamed();
         const std::vector<TileProduct> &products = binding_->tile_products();
-        if ((streamed.empty() && products.empty()) || target.arch != Halide::Target::X86) {
+        if ((streamed.empty() && products.empty()) || target.arch != Halide::Target::X86 ||
+            target.has_feature(Halide::Target::CUDA)) {
             return;
         }
         if (!will_finish_) {
@@ -194,6 +199,42 @@ private:
         }
         copy.add_custom_lowering_pass(mark_streamed_stores(std::move(streamed)).release());
         finish_ = true;
+    }
+
+    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {
+        if (!target.has_feature(Halide::Target::CUDA)) {
+            return;
+        }
+        CudaOptions o;
+        o.name = script_->header().op;
+        std::istringstream devices(get(params, "devices"));
+        for (std::string d; std::getline(devices, d, ',');) {
+            o.architectures.push_back(d);
+        }
+        o.emulated = o.architectures == std::vector<std::string>{"emulator"};
+        if (o.architectures.empty()) {
+            o.architectures = default_architectures();
+        }
+        o.source_file = get(params, "cuda");
+        for (const auto &s : binding_->streamed()) {
+            for (size_t i = 0; i < s.func.output_types().size(); i++) {
+                o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
+            }
+        }
+        o.note = [this](const std::string &func) { return note(func); };
+        o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
+        copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+    }
+
+    // The line of the script that last said where a Func is computed.
+    std::string note(const std::string &func) const {
+        std::string text;
+        for (const auto &t : binding_->touches()) {
+            if (t.func == func && !t.file.empty()) {
+                text = func + ": " + t.file.substr(t.file.rfind('/') + 1) + ":" + std::to_string(t.line);
+            }
+        }
+        return text;
     }
 
     void write_report(const Diagnostic *error) {

@@ -30,7 +30,7 @@ std::string place_of(const std::vector<std::string> &targets) {
 // Halide's emit options, for a message with the nearest; GenGen would drown it in its usage text.
 const std::vector<std::string> kEmits = {
     "assembly", "bitcode", "c_header", "c_source", "compiler_log", "conceptual_stmt", "conceptual_stmt_html",
-    "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object", "python_extension",
+    "cuda", "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object", "python_extension",
     "pytorch_wrapper", "registration", "schedule", "static_library", "stmt", "stmt_html"};
 
 void check_emit(const std::vector<std::string> &emit) {
@@ -185,10 +185,17 @@ nlohmann::json read_report(const std::string &path) {
     return nlohmann::json::parse(read_file(path), nullptr, false);
 }
 
+// Ours, written by the plugin.
+const std::string kCudaSource = "cuda";
+
 // Several targets can be built only into a library (or an object), so one is made on the side.
 std::vector<std::string> emit_of(const Plan &plan) {
     std::vector<std::string> emit = plan.emit;
+    emit.erase(std::remove(emit.begin(), emit.end(), kCudaSource), emit.end());
     const auto has = [&](const char *name) { return std::find(emit.begin(), emit.end(), name) != emit.end(); };
+    if (emit.empty()) {
+        emit.emplace_back("c_header");
+    }
     if (plan.targets.size() > 1 && !has("static_library") && !has("object")) {
         emit.emplace_back("static_library");
     }
@@ -235,8 +242,16 @@ Plan make_plan(const GenerateRequest &request) {
     plan.timeout = request.timeout;
     check_emit(plan.emit);
     check_function(plan.function);
+    plan.devices = request.devices;
     plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
 
+    const bool cuda = place_of(plan.targets) == "cuda";
+    if (!cuda && !plan.devices.empty()) {
+        throw UsageError("--devices is for CUDA; add --target cuda");
+    }
+    if (!cuda && std::find(plan.emit.begin(), plan.emit.end(), kCudaSource) != plan.emit.end()) {
+        throw UsageError("--emit cuda is for CUDA; add --target cuda");
+    }
     if (request.generator.empty()) {
         find_op(request.op);
         plan.executable = require_piece(paths().generators, "the generator of every op");
@@ -297,6 +312,17 @@ Generated generate(const Plan &plan, const std::string &directory) {
             command.insert(command.end(), {"autoscheduler.sizes=" + plan.sizes, "autoscheduler.caches=" + plan.caches});
         }
     }
+    const auto asked = [&](const std::string &e) {
+        return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
+    };
+    if (!plan.script.empty() && place_of(plan.targets) == "cuda") {
+        if (!plan.devices.empty()) {
+            command.push_back("autoscheduler.devices=" + plan.devices);
+        }
+        if (asked(kCudaSource)) {
+            command.push_back("autoscheduler.cuda=" + (fs::path(directory) / (plan.function + ".cu")).string());
+        }
+    }
     check_assignments(command);
     ProcessOptions options;
     options.timeout = plan.timeout;
@@ -313,14 +339,14 @@ Generated generate(const Plan &plan, const std::string &directory) {
         if (generated.report.is_object() && generated.report.value(kFinishField, false)) {
             finish(directory, plan.function);
         }
-        const auto asked = [&](const char *e) {
-            return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
-        };
         if (!asked("static_library")) {
             fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
         }
         if (!asked("bitcode")) {
             remove_files(directory, ".bc");
+        }
+        if (!asked("c_header")) {
+            fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
         }
     } else {
         generated.error = error_text(plan, result, generated.report);

@@ -22,6 +22,7 @@ struct GenerateRequest {
     std::string generator;  // a stock generator executable; "" takes the registry's
     std::string schedule;   // a file or a name; "" takes the shipped one
     std::string target;     // aliases or Halide's strings, with commas
+    std::string devices;    // of CUDA kernels, with commas; "" for all that are usual
     Assignments set, facts, params;
     std::string function;  // "" takes the op's name
     std::vector<std::string> emit = {"static_library", "c_header"};
@@ -34,6 +35,7 @@ struct GenerateRequest {
 struct Plan {
     std::string op, executable, script, function;
     std::vector<std::string> targets;
+    std::string devices;
     Assignments set, facts, params;  // params has those that the schedule declares
     std::vector<std::string> emit;
     std::set<std::string> declared;   // the names of params that the schedule declares

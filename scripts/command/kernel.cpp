@@ -50,7 +50,7 @@ std::string stamp(const std::string &path) {
 
 std::string cache_key(const Plan &plan) {
     Hash hash;
-    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.script);
+    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(plan.script);
     hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
     hash.add(stamp(paths().runtime)).add(system_compiler()).add(stamp(paths().llvm)).add(std::to_string(kFinishVersion));
     for (const auto &input : plan.inputs) {
@@ -130,6 +130,8 @@ CompiledKernel CompiledKernel::load(const std::string &path, const std::string &
     k.library_ = std::shared_ptr<void>(library, close_library);
     k.function_ = symbol<int (*)(void **)>(library, function + "_argv");
     k.set_num_threads_ = symbol<int (*)(int)>(library, "halide_set_num_threads");
+    k.copy_to_host_ = symbol<int (*)(void *, halide_buffer_t *)>(library, "halide_copy_to_host");
+    k.device_free_ = symbol<int (*)(void *, halide_buffer_t *)>(library, "halide_device_free");
     const auto metadata = symbol<const halide_filter_metadata_t *(*)()>(library, function + "_metadata");
     using Handler = void (*)(void *, const char *);
     const auto set_error_handler = symbol<Handler (*)(Handler)>(library, "halide_set_error_handler");
@@ -158,7 +160,27 @@ const KernelArgument *CompiledKernel::argument(const std::string &name) const {
 
 CallResult CompiledKernel::call(KernelArguments &arguments) const {
     auto addresses = arguments.addresses();
-    return call(addresses.data());
+    const bool on_device = target_.find("cuda") != std::string::npos;
+    if (!on_device) {
+        return call(addresses.data());
+    }
+    // What is written goes to the device too: the parts of an output that the kernel leaves alone have to stay.
+    const auto buffers = arguments.buffers();
+    for (const auto &b : buffers) {
+        b.buffer->set_host_dirty();
+    }
+    CallResult result = call(addresses.data());
+    for (const auto &b : buffers) {
+        if (result.ok() && b.is_output) {
+            result.code = copy_to_host_(nullptr, b.buffer);
+        }
+        device_free_(nullptr, b.buffer);
+        b.buffer->flags = 0;
+    }
+    if (result.message.empty() && !result.ok()) {
+        result.message = take_error();
+    }
+    return result;
 }
 
 CallResult CompiledKernel::call(void **argv) const {
@@ -233,6 +255,16 @@ std::vector<void *> KernelArguments::addresses() {
             throw Failure(fmt::format("the argument \"{}\" has no value", v.argument.name));
         }
         result.push_back(v.buffer ? static_cast<void *>(v.buffer->raw()) : &v.scalar);
+    }
+    return result;
+}
+
+std::vector<KernelArguments::BufferArgument> KernelArguments::buffers() {
+    std::vector<BufferArgument> result;
+    for (auto &v : values_) {
+        if (v.buffer) {
+            result.push_back({v.buffer->raw(), v.argument.is_output});
+        }
     }
     return result;
 }

@@ -74,6 +74,7 @@ public:
         return script_;
     }
 
+    /** A kernel for CUDA finds the arguments on the device, and leaves its results on the host. */
     CallResult call(KernelArguments &arguments) const;
 
     /** With the addresses of buffers and scalars in the order of arguments(). */
@@ -88,6 +89,8 @@ private:
     std::shared_ptr<void> library_;
     int (*function_)(void **) = nullptr;
     int (*set_num_threads_)(int) = nullptr;
+    int (*copy_to_host_)(void *, halide_buffer_t *) = nullptr;
+    int (*device_free_)(void *, halide_buffer_t *) = nullptr;
     std::vector<KernelArgument> arguments_;
     std::string target_, script_;
     Assignments params_;
@@ -111,6 +114,12 @@ public:
 
     /** Addresses in the kernel's order. Throws Failure where one has no value. */
     std::vector<void *> addresses();
+
+    struct BufferArgument {
+        halide_buffer_t *buffer;
+        bool is_output;
+    };
+    std::vector<BufferArgument> buffers();
 
     /** Bytes of all buffers. */
     size_t bytes() const;

@@ -36,6 +36,8 @@ CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<s
 
 void CommonOptions::add(CLI::App &app, const std::string &target_help) {
     app.add_option("--target", target, target_help)->type_name("TARGETS");
+    app.add_option("--devices", devices, "With --target cuda: architectures, with commas, as sm_90a; or emulator, to run on the host "
+                                         "[sm_80,sm_90a,sm_100,sm_120]")->type_name("LIST");
     add_repeated(app, "--set", set, "A value for a tune{} parameter of the schedule")->type_name("NAME=VALUE");
     add_repeated(app, "--param", params, "A generator parameter, as type=float16")->type_name("NAME=VALUE");
     add_repeated(app, "--fact", facts, "A fact about the target, as l2=2M or processors=8")->type_name("NAME=VALUE");
@@ -51,6 +53,7 @@ GenerateRequest CommonOptions::request(const std::string &op, const std::string 
     r.schedule = schedule;
     r.generator = generator;
     r.target = target;
+    r.devices = devices;
     r.set = parse_options(separate(set), "--set");
     r.facts = parse_options(separate(facts), "--fact");
     r.params = parse_options(params, "--param");

@@ -15,11 +15,11 @@
 namespace halyard {
 
 struct CommonOptions {
-    std::string generator, target;
+    std::string generator, target, devices;
     std::vector<std::string> set, facts, params;
     double timeout = 300;
 
-    /** Adds --target, --set, --fact, --param, --generator and --timeout. */
+    /** Adds --target, --devices, --set, --fact, --param, --generator and --timeout. */
     void add(CLI::App &app, const std::string &target_help);
 
     /** A request with these options; throws UsageError. */

@@ -38,9 +38,16 @@ const Level kLevels[] = {
      ZEN4_FLAGS " avx_vnni amx_tile amx_int8 amx_bf16 avx512_fp16"},
 };
 
+// What a kernel is compiled for is not said here (--devices); this is the host's part, which only calls it, and the
+// least that Halide's lowering has to assume of a GPU.
+const char *const kCuda = "x86-64-linux-sse41-cuda-cuda_capability_80";
+
 std::string expand(const std::string &text) {
     std::string head = text.substr(0, text.find('-'));
     const std::string tail = text.substr(head.size());
+    if (text == "cuda") {
+        return kCuda;
+    }
     if (head == "host") {
         head = cpu().level;
         if (head.empty()) {
@@ -56,7 +63,7 @@ std::string expand(const std::string &text) {
         return text;  // a Halide target string; Halide checks it
     }
     std::vector<std::string> names = level_names();
-    names.push_back("host");
+    names.insert(names.end(), {"host", "cuda"});
     const std::string hint = did_you_mean(head, names);
     throw UsageError(fmt::format("there is no target \"{}\"; there are {}, and Halide's own strings "
                                  "such as x86-64-linux-avx2{}",

@@ -1,0 +1,182 @@
+#include "alignment.h"
+
+#include <algorithm>
+#include <map>
+
+#include "linear.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int kWidestAccess = 16;  // bytes
+
+// Whether an expression has nothing in it but arguments of the kernel, so that the host can compute it.
+class OnlyArguments : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Variable *op) override {
+        yes = yes && arguments.count(op->name) > 0;
+    }
+    void visit(const Load *) override {
+        yes = false;
+    }
+
+    const std::set<std::string> &arguments;
+
+public:
+    explicit OnlyArguments(const std::set<std::string> &arguments)
+        : arguments(arguments) {
+    }
+    bool yes = true;
+};
+
+class MarkVectors : public IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Load *op) override {
+        const Expr e = IRMutator::visit(op);
+        const auto *load = e.as<Load>();
+        const int n = wanted(load->name, load->type, load->index);
+        return n == 0 ? e : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate, ModulusRemainder(n, 0));
+    }
+
+    Stmt visit(const Store *op) override {
+        const Stmt s = IRMutator::visit(op);
+        const auto *store = s.as<Store>();
+        const int n = wanted(store->name, store->value.type(), store->index);
+        return n == 0 ? s : Store::make(store->name, store->value, store->index, store->param, store->predicate, ModulusRemainder(n, 0));
+    }
+
+    Stmt visit(const LetStmt *op) override {
+        ScopedBinding<Expr> bind(lets, op->name, op->value);
+        return IRMutator::visit(op);
+    }
+
+    Expr visit(const Let *op) override {
+        const Expr value = mutate(op->value);
+        ScopedBinding<Expr> bind(lets, op->name, op->value);
+        return Let::make(op->name, value, mutate(op->body));
+    }
+
+    Stmt visit(const Allocate *op) override {
+        ScopedBinding<> bind(local, op->name);
+        return IRMutator::visit(op);
+    }
+
+    bool known_to_host(const Expr &e) const {
+        OnlyArguments only(arguments);
+        e.accept(&only);
+        return only.yes;
+    }
+
+    // A factor of a product that the host knows, with which the whole product is a multiple of n.
+    Expr host_factor(const Expr &e) const {
+        if (const auto *mul = e.as<Mul>()) {
+            for (const auto &factor : {mul->a, mul->b}) {
+                if (known_to_host(factor)) {
+                    return factor;
+                }
+                if (const Expr inner = host_factor(factor); inner.defined()) {
+                    return inner;
+                }
+            }
+        }
+        return Expr();
+    }
+
+    // The elements that a vector access may move at once, and what is to hold for it is asked for. 0 where
+    // nothing the host could ask makes it aligned.
+    int wanted(const std::string &name, const Type &type, const Expr &index) {
+        const auto *ramp = index.as<Ramp>();
+        const int n = vector_elements(type);
+        if (!ramp || !is_const_one(ramp->stride) || n < 2) {
+            return 0;
+        }
+        const Linear at = linear(expand(ramp->base, lets));
+        std::vector<Expr> to_hold;
+        Expr host = make_const(Int(32), at.constant);
+        for (const auto &t : at.terms) {
+            if (t.factor % n == 0 || modulus_remainder(t.atom).modulus % n == 0) {
+                continue;
+            }
+            if (known_to_host(t.atom)) {
+                host += t.atom * make_const(Int(32), t.factor);
+                continue;
+            }
+            const Expr factor = host_factor(t.atom);
+            if (!factor.defined()) {
+                return 0;
+            }
+            to_hold.push_back(factor);
+        }
+        host = simplify(host);
+        if (const auto c = as_const_int(host)) {
+            if (*c % n != 0) {
+                return 0;
+            }
+        } else {
+            to_hold.push_back(host);
+        }
+        for (const auto &e : to_hold) {
+            ask(e % n == 0);
+        }
+        if (!local.contains(name)) {
+            const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), name + ".buffer");
+            const Expr address = Call::make(UInt(64), Call::buffer_get_device, {buffer}, Call::Extern);
+            ask(address % make_const(UInt(64), n * type.bytes()) == make_zero(UInt(64)));
+        }
+        return n;
+    }
+
+    void ask(const Expr &e) {
+        for (const auto &c : conditions) {
+            if (equal(c, e)) {
+                return;
+            }
+        }
+        conditions.push_back(e);
+    }
+
+    const std::set<std::string> &arguments;
+    Lets lets;
+    Scope<> local;
+
+public:
+    explicit MarkVectors(const std::set<std::string> &arguments)
+        : arguments(arguments) {
+    }
+    std::vector<Expr> conditions;
+};
+
+}  // namespace
+
+int vector_elements(const Type &vector) {
+    const int widest = std::max(kWidestAccess / vector.element_of().bytes(), 1);
+    int n = 1;
+    while (n < widest && vector.lanes() % (2 * n) == 0) {
+        n *= 2;
+    }
+    return n;
+}
+
+Expr mark_aligned_vectors(Kernel &kernel) {
+    std::set<std::string> arguments;
+    for (const auto &a : kernel.arguments) {
+        if (!a.is_buffer) {
+            arguments.insert(a.name);
+        }
+    }
+    MarkVectors mark(arguments);
+    kernel.body = mark.mutate(kernel.body);
+    Expr all;
+    for (const auto &c : mark.conditions) {
+        all = all.defined() ? all && c : c;
+    }
+    return all;
+}
+
+}  // namespace halyard

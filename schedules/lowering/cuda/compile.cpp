@@ -1,0 +1,100 @@
+#include "compile.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "nvidia.h"
+#include "texts.h"
+
+extern char **environ;
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+public:
+    TemporaryFolder() {
+        std::string name = (fs::temp_directory_path() / "halyard-XXXXXX").string();
+        if (!mkdtemp(&name[0])) {
+            throw std::runtime_error("no temporary folder could be made in " + fs::temp_directory_path().string());
+        }
+        path = name;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    fs::path path;
+};
+
+std::string read(const fs::path &file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+
+int run(const std::vector<std::string> &command, const fs::path &log) {
+    std::vector<char *> argv;
+    for (const auto &c : command) {
+        argv.push_back(const_cast<char *>(c.c_str()));
+    }
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pid_t child = 0;
+    const int failed = posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    int status = 0;
+    if (failed != 0 || waitpid(child, &status, 0) < 0) {
+        return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+const std::vector<std::string> &default_architectures() {
+    // Machine code runs on its own major version alone, from its minor version on; 90a on 9.0 alone.
+    static const std::vector<std::string> all = {"sm_80", "sm_90a", "sm_100", "sm_120"};
+    return all;
+}
+
+std::string compile_to_fatbin(const std::string &source, const std::vector<std::string> &architectures) {
+    std::vector<Piece> pieces;
+    for (const auto &a : architectures) {
+        const MachineCode code = compile_with_nvrtc(kDeviceHeader + source, a);
+        pieces.push_back({a, code.cubin, a == architectures.back() ? code.ptx : ""});
+    }
+    return pack_fatbin(pieces);
+}
+
+std::string compile_for_emulator(const std::string &source) {
+    const TemporaryFolder folder;
+    std::ofstream(folder.path / "emulator.h") << kEmulatorHeader;
+    std::ofstream(folder.path / "device.h") << kDeviceHeader;
+    std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << source;
+    const char *cxx = std::getenv("CXX");
+    const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
+    const int code = run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o",
+                          object.string(), (folder.path / "kernels.cpp").string()},
+                         log);
+    if (code != 0) {
+        throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(log));
+    }
+    return read(object);
+}
+
+}  // namespace halyard

@@ -1,0 +1,78 @@
+#include "kernel.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+const std::array<const char *, 3> kThreadNames = {"thread_x", "thread_y", "thread_z"};
+
+namespace {
+
+const char *const kBlockNames[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
+
+// Halide rounds shared arrays up one by one; 16 bytes is what the widest access wants.
+constexpr int kSharedAlignment = 16;
+
+// Loops of the launch become definitions, and what they say about it goes into the kernel.
+class TakeLaunchLoops : public IRMutator {
+    using IRMutator::visit;
+
+    Stmt visit(const For *op) override {
+        if (op->for_type == ForType::GPUBlock) {
+            const int d = gpu_dimension(op->name);
+            kernel.blocks[d] = op->extent;
+            return LetStmt::make(op->name, Variable::make(Int(32), kBlockNames[d]), mutate(op->body));
+        }
+        if (op->for_type == ForType::GPUThread) {
+            const int d = gpu_dimension(op->name);
+            kernel.threads[d] = op->extent;
+            return substitute(op->name, Variable::make(Int(32), kThreadNames[d]), mutate(op->body));
+        }
+        return IRMutator::visit(op);
+    }
+
+    Stmt visit(const Allocate *op) override {
+        if (op->memory_type == MemoryType::GPUShared) {
+            Expr elements = 1;
+            for (const auto &e : op->extents) {
+                elements *= e;
+            }
+            const Expr bytes = elements * op->type.bytes();
+            kernel.shared_bytes = simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
+        }
+        return IRMutator::visit(op);
+    }
+
+public:
+    Kernel kernel;
+};
+
+}  // namespace
+
+int gpu_dimension(const std::string &loop) {
+    const std::string end = loop.substr(loop.size() - 2);
+    return end == "_x" ? 0 : end == "_y" ? 1 : 2;
+}
+
+int Kernel::constant_threads(int dimension) const {
+    const auto n = as_const_int(threads[dimension]);
+    return n ? int(*n) : 0;
+}
+
+Kernel extract_kernel(const For *loop) {
+    TakeLaunchLoops take;
+    take.kernel.blocks = take.kernel.threads = {1, 1, 1};
+    take.kernel.shared_bytes = 0;
+    take.kernel.body = take.mutate(Stmt(loop));
+    Kernel kernel = take.kernel;
+
+    HostClosure closure;
+    closure.include(Stmt(loop));
+    for (const auto &a : closure.arguments()) {
+        kernel.arguments.push_back({a.name, a.is_buffer, a.write, a.type});
+    }
+    return kernel;
+}
+
+}  // namespace halyard

@@ -1,0 +1,46 @@
+#ifndef HALYARD_LOWERING_CUDA_KERNEL_H
+#define HALYARD_LOWERING_CUDA_KERNEL_H
+
+/** \file
+ * A kernel: what was a nest of GPU block loops in Halide's lowered IR.
+ */
+
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+namespace halyard {
+
+/** The thread coordinates in the body of a kernel, as variables of Int(32). */
+extern const std::array<const char *, 3> kThreadNames;
+
+struct KernelArgument {
+    std::string name;
+    bool is_buffer = false;
+    bool is_written = false;
+    Halide::Type type;  // of an element, or the scalar
+};
+
+struct Kernel {
+    std::string name;
+    std::vector<KernelArgument> arguments;
+    std::array<Halide::Expr, 3> blocks, threads;  // extents, in terms of the host's variables
+    Halide::Expr shared_bytes;                    // the same
+    Halide::Internal::Stmt body;                  // the block coordinates are defined in it
+
+    /** The threads of a block along a dimension; 0 where that is not a constant. */
+    int constant_threads(int dimension) const;
+};
+
+/** Of a loop whose place is a coordinate of the launch: 0 to 2 for x to z. */
+int gpu_dimension(const std::string &loop);
+
+/** Takes the kernel out of its block loops. The name is left to the caller. */
+Kernel extract_kernel(const Halide::Internal::For *outermost_block_loop);
+
+}  // namespace halyard
+
+#endif

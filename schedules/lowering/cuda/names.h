@@ -1,0 +1,42 @@
+#ifndef HALYARD_LOWERING_CUDA_NAMES_H
+#define HALYARD_LOWERING_CUDA_NAMES_H
+
+/** \file
+ * C identifiers for the names of Halide's IR: `y.s0.col.step` becomes `step`, `x.stride.1` becomes `x_stride_1`.
+ */
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace halyard {
+
+class Names {
+public:
+    Names();
+
+    /** The identifier of a name, the same each time. */
+    const std::string &of(const std::string &halide_name);
+
+    /** Of what ends with its scope, such as a loop: gives the identifier free again at the scope's end. */
+    class Scoped {
+    public:
+        Scoped(Names &names, const std::string &halide_name);
+        ~Scoped();
+        Scoped(const Scoped &) = delete;
+        Scoped &operator=(const Scoped &) = delete;
+        const std::string &text() const;
+
+    private:
+        Names &names_;
+        std::string halide_name_;
+    };
+
+private:
+    std::map<std::string, std::string> given_;
+    std::set<std::string> taken_;
+};
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,34 @@
+#ifndef HALYARD_LOWERING_CUDA_OFFLOAD_H
+#define HALYARD_LOWERING_CUDA_OFFLOAD_H
+
+/** \file
+ * The CUDA backend: takes the kernels out of Halide's lowered IR before Halide makes PTX of them.
+ */
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+namespace halyard {
+
+struct CudaOptions {
+    std::string name;                        // kernels are called NAME_FUNC
+    std::vector<std::string> architectures;  // "sm_80", "sm_90a" ...
+    bool emulated = false;                   // for the host, in place of machine code for a device
+    std::string source_file;                 // where the printed kernels go too; "" for nowhere
+    std::set<std::string> streamed;          // buffers stored past the caches
+    std::function<std::string(const std::string &func)> note;
+    std::function<void(const std::string &func, const std::string &message)> fail;
+};
+
+/** A pass for Pipeline::add_custom_lowering_pass. In place of each nest of GPU blocks it leaves a call of
+ * halyard_cuda_launch (runtime/include/halyard/cuda.h), with the code as a buffer of the module. */
+std::unique_ptr<Halide::Internal::IRMutator> offload_to_cuda(CudaOptions options);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,261 @@
+#include "print.h"
+
+#include <map>
+
+#include "print_expr.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+// Loops of a constant number of turns up to this many are unrolled, so that their indices into registers are
+// constants.
+constexpr int kUnrolledTurns = 64;
+
+class ReadsRegisters : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *op) override {
+        yes = yes || registers.count(op->name) > 0;
+        IRVisitor::visit(op);
+    }
+    void visit(const Store *op) override {
+        yes = yes || registers.count(op->name) > 0;
+        IRVisitor::visit(op);
+    }
+
+    const std::set<std::string> &registers;
+
+public:
+    explicit ReadsRegisters(const std::set<std::string> &registers)
+        : registers(registers) {
+    }
+    bool yes = false;
+};
+
+class StatementPrinter : public IRVisitor {
+public:
+    StatementPrinter(const Kernel &kernel, const PrintOptions &options)
+        : kernel_(kernel), options_(options),
+          expr_(
+              names_, [this](const std::string &array) { return memory_of(array); },
+              [this](const std::string &l) { line(l); }) {
+        for (const auto &a : kernel.arguments) {
+            names_.of(a.name);
+        }
+        for (const char *t : kThreadNames) {
+            names_.of(t);
+        }
+    }
+
+    std::string print() {
+        head();
+        depth_ = 1;
+        for (int d = 0; d < 3; d++) {
+            if (stmt_uses_var(kernel_.body, kThreadNames[d])) {
+                line("const int " + names_.of(kThreadNames[d]) + " = threadIdx." + "xyz"[d] + ";");
+            }
+        }
+        kernel_.body.accept(this);
+        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ")\n";
+        return text_;
+    }
+
+private:
+    using IRVisitor::visit;
+
+    void head() {
+        int threads = 1;
+        for (int d = 0; d < 3; d++) {
+            threads *= kernel_.constant_threads(d);
+        }
+        const std::string bounds = threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + ") " : "";
+        const std::string start = "extern \"C\" __global__ void " + bounds + kernel_.name + "(";
+        std::string row = start;
+        for (size_t i = 0; i < kernel_.arguments.size(); i++) {
+            const auto &a = kernel_.arguments[i];
+            const std::string type = type_text(a.type);
+            const std::string text = (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
+                                     names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
+            if (i > 0 && row.size() + text.size() + 1 > 120) {
+                text_ += row + "\n";
+                row = "    " + text;
+            } else {
+                row += (i > 0 ? " " : "") + text;
+            }
+        }
+        text_ += row + (kernel_.arguments.empty() ? ") {\n" : "\n");
+    }
+
+    void line(const std::string &s) {
+        text_ += std::string(size_t(depth_) * 4, ' ') + s + "\n";
+    }
+
+    Memory memory_of(const std::string &array) const {
+        return scalars_.count(array) ? Memory::kScalar : registers_.count(array) ? Memory::kRegisters : shared_.count(array) ? Memory::kShared : Memory::kDevice;
+    }
+
+    void block(const Stmt &body) {
+        depth_++;
+        body.accept(this);
+        depth_--;
+    }
+
+    void visit(const LetStmt *op) override {
+        line("const " + type_text(op->value.type()) + " " + names_.of(op->name) + " = " + expr_.print(op->value) + ";");
+        op->body.accept(this);
+    }
+
+    void visit(const ProducerConsumer *op) override {
+        const std::string note = op->is_producer ? options_.note(op->name) : "";
+        if (!note.empty()) {
+            line("// " + note);
+        }
+        op->body.accept(this);
+    }
+
+    void visit(const For *op) override {
+        if (op->for_type != ForType::Serial && op->for_type != ForType::Unrolled) {
+            ExprPrinter::unsupported("the loop " + op->name + " is inside a kernel and neither serial, unrolled, nor over blocks or threads");
+        }
+        const Names::Scoped name(names_, op->name);
+        const std::string min = expr_.print(op->min);
+        const Expr end = simplify(op->min + op->extent);
+        ReadsRegisters reads(registers_);
+        op->body.accept(&reads);
+        const auto turns = as_const_int(op->extent);
+        if (turns && *turns <= kUnrolledTurns && reads.yes) {
+            line("#pragma unroll");
+        }
+        const std::string v = name.text();
+        line("for (int " + v + " = " + min + "; " + v + " < " + expr_.print(end) + "; " + v + "++) {");
+        block(op->body);
+        line("}");
+    }
+
+    void visit(const IfThenElse *op) override {
+        line("if (" + expr_.print(op->condition) + ") {");
+        block(op->then_case);
+        if (op->else_case.defined()) {
+            line("} else {");
+            block(op->else_case);
+        }
+        line("}");
+    }
+
+    void visit(const Store *op) override {
+        line(expr_.print_store(op, options_.streamed.count(op->name) > 0));
+    }
+
+    void visit(const Allocate *op) override {
+        const std::string type = type_text(op->type.element_of()), name = names_.of(op->name);
+        if (op->memory_type == MemoryType::GPUShared) {
+            Expr elements = 1;
+            for (const auto &e : op->extents) {
+                elements *= e;
+            }
+            elements = simplify(elements);
+            shared_.insert(op->name);
+            line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + expr_.print(shared_bytes_) + ", " +
+                 expr_.print(elements) + ");");
+            shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
+        } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack ||
+                   op->memory_type == MemoryType::Auto) {
+            const int size = op->constant_allocation_size();
+            if (size == 0) {
+                ExprPrinter::unsupported("the size of " + op->name + " is not known when the kernel is compiled; bound its extents");
+            }
+            registers_.insert(op->name);
+            if (size == 1) {
+                scalars_.insert(op->name);
+                line(type + " " + name + ";");
+            } else {
+                line(type + " " + name + "[" + std::to_string(size) + "];");
+            }
+        } else {
+            ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name + " is to be stored elsewhere");
+        }
+        op->body.accept(this);
+    }
+
+    void visit(const Free *) override {
+    }
+
+    void visit(const Evaluate *op) override {
+        const auto *call = op->value.as<Call>();
+        if (call && call->is_intrinsic(Call::gpu_thread_barrier)) {
+            line("__syncthreads();");
+        } else if (!is_const(op->value)) {
+            line(expr_.print(op->value) + ";");
+        }
+    }
+
+    void visit(const Atomic *op) override {
+        // What is in registers no other thread writes.
+        Stmt inner = op->body;
+        while (const auto *let = inner.as<LetStmt>()) {
+            inner = let->body;
+        }
+        const auto *store = inner.as<Store>();
+        if (store && registers_.count(store->name)) {
+            op->body.accept(this);
+        } else {
+            atomic(op->body);
+        }
+    }
+
+    // One read-modify-write of an element.
+    void atomic(const Stmt &body) {
+        if (const auto *let = body.as<LetStmt>()) {
+            line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " + expr_.print(let->value) + ";");
+            atomic(let->body);
+            return;
+        }
+        const auto *store = body.as<Store>();
+        const char *function = nullptr;
+        Expr operand;
+        if (store && store->value.type().is_scalar()) {
+            const auto pick = [&](const Expr &a, const Expr &b, const char *name) {
+                for (const auto &[old, other] : {std::pair(a, b), std::pair(b, a)}) {
+                    const auto *load = old.as<Load>();
+                    if (load && load->name == store->name && equal(load->index, store->index)) {
+                        operand = other;
+                        function = name;
+                    }
+                }
+            };
+            if (const auto *add = store->value.as<Add>()) {
+                pick(add->a, add->b, "atomic_add");
+            } else if (const auto *mx = store->value.as<Max>()) {
+                pick(mx->a, mx->b, "atomic_max");
+            } else if (const auto *mn = store->value.as<Min>()) {
+                pick(mn->a, mn->b, "atomic_min");
+            }
+        }
+        if (!function) {
+            ExprPrinter::unsupported("the CUDA backend does a sum, a minimum or a maximum of one element atomically, and nothing else; "
+                                     "keep the accumulator in registers, or reduce in another order");
+        }
+        line(std::string(function) + "(" + names_.of(store->name) + " + " + expr_.print(store->index) + ", " + expr_.print(operand) + ");");
+    }
+
+    const Kernel &kernel_;
+    const PrintOptions &options_;
+    Names names_;
+    std::set<std::string> registers_, scalars_, shared_;  // scalars_: those registers that are no arrays
+    Expr shared_bytes_ = 0;
+    std::string text_;
+    int depth_ = 0;
+    ExprPrinter expr_;
+};
+
+}  // namespace
+
+std::string print_kernel(const Kernel &kernel, const PrintOptions &options) {
+    return StatementPrinter(kernel, options).print();
+}
+
+}  // namespace halyard
