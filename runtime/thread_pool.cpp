@@ -20,6 +20,7 @@
 #include <atomic>
 
 #include "HalideRuntime.h"
+#include "cuda_choice.h"
 #include "halyard/runtime.h"
 
 namespace {
@@ -31,6 +32,7 @@ struct Pool {
     void *user_context;
     halide_task_t task;
     uint8_t *closure;
+    halyard::CudaChoice cuda;  // of the caller
     int min, size, helpers;
     alignas(64) std::atomic<int> next;    // iterations claimed
     alignas(64) std::atomic<int> inside;  // workers that may read the fields
@@ -118,6 +120,7 @@ void *worker(void *arg) {
         // Either this thread sees the loop closed, or the caller sees this thread inside.
         pool.inside.fetch_add(1);
         if (pool.open.load() && index < pool.helpers) {
+            halyard::choose_cuda(pool.cuda);
             run_iterations();
         }
         pool.inside.fetch_sub(1);
@@ -181,6 +184,7 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
     pool.user_context = user_context;
     pool.task = task;
     pool.closure = closure;
+    pool.cuda = halyard::cuda_choice();
     pool.min = min;
     pool.size = size;
     pool.helpers = pool.threads - 1;

@@ -1,0 +1,390 @@
+// Starts the kernels of compiled pipelines. A pipeline carries one image for all of its kernels and all
+// architectures; the first launch in a context loads it, and every later one finds the kernel in a table
+// that is read without a lock.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <atomic>
+
+#include "cuda_api.h"
+
+namespace halyard_cuda {
+
+namespace {
+
+struct Image {
+    const void *data;
+    Context context;
+    Module module;
+    Image *next;
+};
+
+// A kernel in a context, as its code names it: by addresses.
+struct Kernel {
+    const void *image;
+    const char *name;
+    Context context;
+    Function function;
+    std::atomic<int> shared_limit;  // bytes of dynamic shared memory that a launch may ask for
+    Kernel *next;
+};
+
+// Open addressing, never full, never changed but for empty slots that get a kernel.
+struct Table {
+    size_t mask;
+    Table *before;
+    std::atomic<Kernel *> slots[1];
+};
+
+std::atomic<Table *> table{nullptr};
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+// What follows is used under the mutex.
+Image *images = nullptr;
+Kernel *kernels = nullptr;  // all that are in the table
+Kernel *dropped = nullptr;  // all that were, kept as a reader may still look at them
+size_t count = 0;
+
+size_t hash(const void *image, const char *name, Context context) {
+    const uint64_t x = (uintptr_t(image) + 3 * uintptr_t(name) + 5 * (uintptr_t(context) >> 4)) * 0x9E3779B97F4A7C15u;
+    return x >> 32;
+}
+
+Kernel *find(const void *image, const char *name, Context context) {
+    const Table *t = table.load(std::memory_order_acquire);
+    if (!t) {
+        return nullptr;
+    }
+    for (size_t i = hash(image, name, context);; i++) {
+        Kernel *k = t->slots[i & t->mask].load(std::memory_order_acquire);
+        if (!k || (k->image == image && k->name == name && k->context == context)) {
+            return k;
+        }
+    }
+}
+
+void put(Table *t, Kernel *k) {
+    size_t i = hash(k->image, k->name, k->context);
+    while (t->slots[i & t->mask].load(std::memory_order_relaxed)) {
+        i++;
+    }
+    t->slots[i & t->mask].store(k, std::memory_order_release);
+}
+
+// A new table with all kernels in it. Readers may still be in the old one, so that stays.
+bool rebuild() {
+    size_t size = 64;
+    while (size < 4 * count) {
+        size *= 2;
+    }
+    auto *t = static_cast<Table *>(calloc(1, sizeof(Table) + size * sizeof(Kernel *)));
+    if (!t) {
+        return false;
+    }
+    t->mask = size - 1;
+    t->before = table.load(std::memory_order_relaxed);
+    for (Kernel *k = kernels; k; k = k->next) {
+        put(t, k);
+    }
+    table.store(t, std::memory_order_release);
+    return true;
+}
+
+// What the caller of a failing launch wants to know about the device.
+struct DeviceFacts {
+    char name[128] = "the CUDA device";
+    int major = 0, minor = 0, max_shared = 0, max_threads = 0, max_grid[3] = {};
+
+    DeviceFacts() {
+        const Driver &d = driver();
+        Device device = 0;
+        if (d.context_device(&device)) {
+            return;
+        }
+        d.device_name(name, sizeof(name), device);
+        d.device_attribute(&major, kCapabilityMajor, device);
+        d.device_attribute(&minor, kCapabilityMinor, device);
+        d.device_attribute(&max_shared, kMaxSharedPerBlock, device);
+        d.device_attribute(&max_threads, kMaxThreadsPerBlock, device);
+        d.device_attribute(&max_grid[0], kMaxGridX, device);
+        d.device_attribute(&max_grid[1], kMaxGridY, device);
+        d.device_attribute(&max_grid[2], kMaxGridZ, device);
+    }
+};
+
+int report_load(void *user_context, Result r, const char *name) {
+    if (r == kNoBinaryForGpu || r == kUnsupportedPtx) {
+        const DeviceFacts f;
+        return report(user_context, halide_error_code_device_run_failed,
+                      "%s: this library has no code for %s (compute capability %d.%d): build it with "
+                      "`halyard build --arch sm_%d%d` too",
+                      name, f.name, f.major, f.minor, f.major, f.minor);
+    }
+    if (r == kOutOfMemory) {
+        return report(user_context, halide_error_code_out_of_memory, "%s: out of device memory while its code was loaded", name);
+    }
+    if (r == kInvalidImage) {
+        return report(user_context, halide_error_code_device_run_failed, "%s: the library's device code is damaged", name);
+    }
+    return report(user_context, halide_error_code_device_run_failed, r, name);
+}
+
+Result load_image(const void *data, Context context, Module *module) {
+    for (const Image *i = images; i; i = i->next) {
+        if (i->data == data && i->context == context) {
+            *module = i->module;
+            return kSuccess;
+        }
+    }
+    const Result r = driver().module_load(module, data);
+    if (r) {
+        return r;
+    }
+    auto *image = static_cast<Image *>(malloc(sizeof(Image)));
+    if (!image) {
+        driver().module_unload(*module);
+        return kOutOfMemory;
+    }
+    *image = {data, context, *module, images};
+    images = image;
+    return kSuccess;
+}
+
+Result load_kernel(const void *image, const char *name, Context context, Kernel **found) {
+    *found = find(image, name, context);
+    if (*found) {  // another thread was faster
+        return kSuccess;
+    }
+    const Driver &d = driver();
+    Module module = nullptr;
+    Function function = nullptr;
+    Result r = load_image(image, context, &module);
+    r = r ? r : d.module_function(&function, module, name);
+    if (r) {
+        return r;
+    }
+    constexpr int kAlwaysAllowed = 48 * 1024;
+    int fixed = 0;
+    d.function_get(&fixed, kFunctionSharedBytes, function);
+    auto *k = static_cast<Kernel *>(calloc(1, sizeof(Kernel)));
+    if (!k) {
+        return kOutOfMemory;
+    }
+    k->image = image;
+    k->name = name;
+    k->context = context;
+    k->function = function;
+    k->shared_limit.store(kAlwaysAllowed - fixed, std::memory_order_relaxed);
+    k->next = kernels;
+    kernels = k;
+    count++;
+    Table *t = table.load(std::memory_order_relaxed);
+    if (t && 2 * count <= t->mask) {
+        put(t, k);
+    } else if (!rebuild()) {
+        kernels = k->next;
+        count--;
+        free(k);
+        return kOutOfMemory;
+    }
+    *found = k;
+    return kSuccess;
+}
+
+__attribute__((noinline)) int load(void *user_context, const void *image, const char *name, Context context, Kernel **found) {
+    will_hold(user_context);
+    const OutsideCapture capture;
+    pthread_mutex_lock(&mutex);
+    const Result r = load_kernel(image, name, context, found);
+    pthread_mutex_unlock(&mutex);
+    return r ? report_load(user_context, r, name) : 0;
+}
+
+__attribute__((noinline)) int raise_shared(void *user_context, Kernel *k, int bytes) {
+    const OutsideCapture capture;
+    pthread_mutex_lock(&mutex);
+    Result r = kSuccess;
+    if (bytes > k->shared_limit.load(std::memory_order_relaxed)) {
+        r = driver().function_set(k->function, kFunctionMaxDynamicShared, bytes);
+        if (!r) {
+            k->shared_limit.store(bytes, std::memory_order_relaxed);
+        }
+    }
+    pthread_mutex_unlock(&mutex);
+    if (!r) {
+        return 0;
+    }
+    const DeviceFacts f;
+    return report(user_context, halide_error_code_device_run_failed,
+                  "%s wants %d bytes of shared memory a block, and %s has %d: make its tiles smaller or its pipeline shallower",
+                  k->name, bytes, f.name, f.max_shared);
+}
+
+struct Shape {
+    int grid[3], block[3], shared_bytes;
+};
+
+int report_launch(void *user_context, Result r, const Kernel *k, const Shape &s) {
+    const DeviceFacts f;
+    const Driver &d = driver();
+    const char *const words = d.emulator_last_error();
+    if (words && *words) {
+        return report(user_context, halide_error_code_device_run_failed, "%s", words);
+    }
+    const int threads = s.block[0] * s.block[1] * s.block[2];
+    int max_threads = f.max_threads;
+    d.function_get(&max_threads, kFunctionMaxThreads, k->function);
+    if (threads > max_threads) {
+        return report(user_context, halide_error_code_device_run_failed,
+                      "%s: a block of %d x %d x %d threads is too large: this kernel may have %d on %s", k->name, s.block[0],
+                      s.block[1], s.block[2], max_threads, f.name);
+    }
+    for (int i = 0; i < 3; i++) {
+        if (f.max_grid[i] && s.grid[i] > f.max_grid[i]) {
+            return report(user_context, halide_error_code_device_run_failed, "%s: %d blocks along %c are too many: %s takes %d",
+                          k->name, s.grid[i], "xyz"[i], f.name, f.max_grid[i]);
+        }
+    }
+    if (r == kOutOfMemory) {
+        return report(user_context, halide_error_code_out_of_memory, "%s: out of device memory at the launch", k->name);
+    }
+    char what[512];
+    snprintf(what, sizeof(what), "%s or a kernel before it failed on %s", k->name, f.name);
+    return report(user_context, halide_error_code_device_run_failed, r, what);
+}
+
+// Where the kernel's parameters are: buffers become their addresses, the rest stays in the struct.
+class Parameters {
+    uint64_t addresses[256];
+
+public:
+    static constexpr int kMax = 256;
+    void *pointers[kMax];
+
+    // False where an argument cannot be passed: no room for it, or a buffer without device memory.
+    bool fill(const char *kinds, const void *arguments, int *bad) {
+        auto *at = static_cast<const uint8_t *>(arguments);
+        size_t offset = 0;
+        for (int i = 0; kinds[i]; i++) {
+            *bad = i;
+            if (i == kMax) {
+                return false;
+            }
+            const char kind = kinds[i];
+            const size_t size = kind == 'c' ? 1 : kind == 's' ? 2 : kind == 'i' ? 4 : 8;
+            offset = (offset + size - 1) & ~(size - 1);
+            pointers[i] = const_cast<uint8_t *>(at + offset);
+            if (kind == 'b') {
+                const halide_buffer_t *buffer = nullptr;
+                memcpy(&buffer, at + offset, sizeof(buffer));
+                addresses[i] = buffer ? buffer->device : 0;
+                pointers[i] = &addresses[i];
+                if (!addresses[i]) {
+                    return false;
+                }
+            }
+            offset += size;
+        }
+        return true;
+    }
+};
+
+void drop(Kernel **list, Context context) {
+    for (Kernel **k = list; *k;) {
+        Kernel *const kernel = *k;
+        if (context && kernel->context != context) {
+            k = &kernel->next;
+            continue;
+        }
+        *k = kernel->next;
+        kernel->next = dropped;
+        dropped = kernel;
+        count--;
+    }
+}
+
+}  // namespace
+
+void release_modules(Context context) {
+    const Driver &d = driver();
+    pthread_mutex_lock(&mutex);
+    for (Image **i = &images; *i;) {
+        Image *const image = *i;
+        if (context && image->context != context) {
+            i = &image->next;
+            continue;
+        }
+        Context popped = nullptr;
+        if (!d.context_push(image->context)) {
+            d.module_unload(image->module);
+            d.context_pop(&popped);
+        }
+        *i = image->next;
+        free(image);
+    }
+    drop(&kernels, context);
+    if (context) {
+        rebuild();
+    } else {
+        for (Table *t = table.exchange(nullptr); t;) {
+            Table *const before = t->before;
+            free(t);
+            t = before;
+        }
+        for (Kernel *k = dropped; k;) {
+            Kernel *const next = k->next;
+            free(k);
+            k = next;
+        }
+        dropped = nullptr;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+}  // namespace halyard_cuda
+
+using namespace halyard_cuda;
+
+/** The call that stands in a compiled pipeline where its kernel was. `image->host` is what
+ * cuModuleLoadData() takes. `arguments` points to a struct of the kernel's parameters in order, each
+ * aligned to its size, and `kinds` has a letter for each: b a halide_buffer_t * whose device address the
+ * kernel gets, c 1 byte, s 2, i 4, l 8. Strings and image are constants of the pipeline: their addresses
+ * name the kernel. */
+extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
+                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
+                                   const void *arguments) {
+    if (grid_x <= 0 || grid_y <= 0 || grid_z <= 0) {
+        return 0;
+    }
+    const Scope scope(user_context);
+    if (scope.error) {
+        return scope.error;
+    }
+    Kernel *k = find(image->host, name, scope.context);
+    if (__builtin_expect(!k, 0)) {
+        if (const int error = load(user_context, image->host, name, scope.context, &k)) {
+            return error;
+        }
+    }
+    if (__builtin_expect(shared_bytes > k->shared_limit.load(std::memory_order_relaxed), 0)) {
+        if (const int error = raise_shared(user_context, k, shared_bytes)) {
+            return error;
+        }
+    }
+    Parameters parameters;
+    int bad = 0;
+    if (__builtin_expect(!parameters.fill(kinds, arguments, &bad), 0)) {
+        return report(user_context, halide_error_code_device_run_failed,
+                      bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory",
+                      name, bad);
+    }
+    const Result r = driver().launch(k->function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, scope.stream,
+                                     parameters.pointers, nullptr);
+    if (__builtin_expect(r != kSuccess, 0)) {
+        const Shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+        return report_launch(user_context, r, k, shape);
+    }
+    return 0;
+}

@@ -1,0 +1,191 @@
+// Device memory comes from a pool, in the order of the caller's stream: an allocation or a release of
+// a pipeline's intermediate waits for nothing and can be captured into a graph. Halide's cuMemFree()
+// waits for the whole device; its free list, which avoids that, cannot be captured.
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "HalideRuntimeCuda.h"
+#include "cuda_api.h"
+#include "halyard/cuda.h"
+
+extern "C" int halide_cuda_buffer_copy(void *user_context, halide_buffer_t *from, const halide_device_interface_t *to_interface,
+                                       halide_buffer_t *to);
+
+namespace halyard_cuda {
+
+namespace {
+
+constexpr int kMaxDevices = 64;
+const Pool kNoPools = reinterpret_cast<Pool>(-1);
+
+// A pool of ours for each device: the default one gives its memory back at every synchronisation, and
+// is not ours to change.
+std::atomic<Pool> pools[kMaxDevices];
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+Pool make_pool(Device device) {
+    const Driver &d = driver();
+    const OutsideCapture capture;
+    int supported = 0;
+    if (d.device_attribute(&supported, kPoolsSupported, device) || !supported) {
+        return kNoPools;
+    }
+    PoolProperties properties;
+    properties.location_id = device;
+    Pool pool = nullptr;
+    if (d.pool_create(&pool, &properties)) {
+        return kNoPools;
+    }
+    uint64_t keep_all = ~uint64_t(0);
+    d.pool_set(pool, kPoolReleaseThreshold, &keep_all);
+    return pool;
+}
+
+// The pool of the current context's device, null where there are none.
+Pool current_pool(void *user_context) {
+    Device device = 0;
+    if (driver().context_device(&device) || device < 0 || device >= kMaxDevices) {
+        return nullptr;
+    }
+    Pool pool = pools[device].load(std::memory_order_acquire);
+    if (!pool) {
+        will_hold(user_context);
+        pthread_mutex_lock(&mutex);
+        pool = pools[device].load(std::memory_order_relaxed);
+        if (!pool) {
+            pool = make_pool(device);
+            pools[device].store(pool, std::memory_order_release);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    return pool == kNoPools ? nullptr : pool;
+}
+
+Result allocate(DevicePointer *pointer, size_t bytes, Pool pool, Stream stream) {
+    return pool ? driver().pool_alloc(pointer, bytes, pool, stream) : driver().memory_alloc(pointer, bytes);
+}
+
+int report_allocation(void *user_context, Result r, size_t bytes) {
+    if (r == kOutOfMemory) {
+        size_t free = 0, total = 0;
+        driver().memory_info(&free, &total);
+        return report(user_context, halide_error_code_out_of_memory,
+                      "out of device memory: a buffer of %zu bytes does not fit, %zu of %zu bytes are free", bytes, free, total);
+    }
+    return report(user_context, halide_error_code_device_malloc_failed, r, "device memory cannot be allocated");
+}
+
+}  // namespace
+
+void release_pools() {
+    for (auto &p : pools) {
+        const Pool pool = p.exchange(nullptr);
+        if (pool && pool != kNoPools) {
+            driver().pool_destroy(pool);
+        }
+    }
+}
+
+}  // namespace halyard_cuda
+
+using namespace halyard_cuda;
+
+extern "C" {
+
+int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
+    if (buffer->device) {
+        return 0;
+    }
+    for (int i = 0; i < buffer->dimensions; i++) {
+        if (buffer->dim[i].stride < 0) {
+            return report(user_context, halide_error_code_device_malloc_failed,
+                          "a buffer with the stride %d in dimension %d cannot be put into device memory", buffer->dim[i].stride, i);
+        }
+    }
+    const Scope scope(user_context);
+    if (scope.error) {
+        return scope.error;
+    }
+    const size_t size = buffer->size_in_bytes(), bytes = size ? size : 1;
+    const Pool pool = current_pool(user_context);
+    DevicePointer pointer = 0;
+    Result r = allocate(&pointer, bytes, pool, scope.stream);
+    if (r == kOutOfMemory && pool) {
+        driver().pool_trim(pool, 0);
+        r = allocate(&pointer, bytes, pool, scope.stream);
+    }
+    if (r) {
+        return report_allocation(user_context, r, bytes);
+    }
+    buffer->device = pointer;
+    buffer->device_interface = halide_cuda_device_interface();
+    return 0;
+}
+
+int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer) {
+    if (!buffer->device) {
+        return 0;
+    }
+    const Scope scope(user_context);
+    if (scope.error) {
+        return scope.error;
+    }
+    // A pointer that cannot be freed now cannot be freed later either.
+    const DevicePointer pointer = buffer->device;
+    buffer->device = 0;
+    buffer->device_interface = nullptr;
+    const Result r = current_pool(user_context) ? driver().memory_free_async(pointer, scope.stream) : driver().memory_free(pointer);
+    return r ? report(user_context, halide_error_code_device_free_failed, r, "device memory cannot be freed") : 0;
+}
+
+int halide_cuda_release_unused_device_allocations(void *) {
+    for (auto &p : pools) {
+        const Pool pool = p.load(std::memory_order_acquire);
+        if (pool && pool != kNoPools) {
+            driver().pool_trim(pool, 0);
+        }
+    }
+    return 0;
+}
+
+// On a stream, the copy to page-locked host memory returns before the data is there, and what reads it
+// next is host code.
+int halide_cuda_copy_to_host(void *user_context, halide_buffer_t *buffer) {
+    if (const int error = halide_cuda_buffer_copy(user_context, buffer, nullptr, buffer)) {
+        return error;
+    }
+    const Scope scope(user_context);
+    if (scope.error || !scope.stream) {
+        return scope.error;
+    }
+    const Result r = driver().stream_synchronize(scope.stream);
+    return r ? report(user_context, halide_error_code_copy_to_host_failed, r, "a copy to the host failed") : 0;
+}
+
+int halyard_cuda_wrap(halide_buffer_t *buffer, const void *pointer) {
+    if (buffer->device) {
+        return report(nullptr, halide_error_code_device_wrap_native_failed, "halyard_cuda_wrap: the buffer has device memory already");
+    }
+    const Scope scope(nullptr);
+    if (scope.error) {
+        return scope.error;
+    }
+    int type = kMemoryTypeHost, managed = 0;
+    const Result r = driver().pointer_attribute(&type, kPointerMemoryType, DevicePointer(uintptr_t(pointer)));
+    driver().pointer_attribute(&managed, kPointerIsManaged, DevicePointer(uintptr_t(pointer)));
+    if (!pointer || r || (type == kMemoryTypeHost && !managed)) {
+        return report(nullptr, halide_error_code_device_wrap_native_failed, "halyard_cuda_wrap: %p is not device memory", pointer);
+    }
+    return halide_cuda_wrap_device_ptr(nullptr, buffer, uintptr_t(pointer));
+}
+
+int halyard_cuda_unwrap(halide_buffer_t *buffer) {
+    if (buffer->device && buffer->device_interface != halide_cuda_device_interface()) {
+        return report(nullptr, halide_error_code_device_detach_native_failed, "halyard_cuda_unwrap: the buffer is not in CUDA memory");
+    }
+    return halide_cuda_detach_device_ptr(nullptr, buffer);
+}
+
+}  // extern "C"

@@ -1,0 +1,126 @@
+#ifndef HALYARD_TESTS_EMULATOR_MEMORY_H
+#define HALYARD_TESTS_EMULATOR_MEMORY_H
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <map>
+
+/** The memory of a device. Its addresses cannot be accessed by the host: the bytes are elsewhere. What is
+ * new is poisoned (NaN as floating point, -1 as an integer), and between two allocations is a gap. */
+class DeviceMemory {
+    static constexpr uint64_t kAddresses = uint64_t(1) << 36, kAlignment = 512, kGap = 512;
+
+public:
+    struct Allocation {
+        uint64_t bytes;
+        void *owner;  // the context that it goes with
+        bool in_graph;
+    };
+
+    DeviceMemory() {
+        void *forbidden = map(PROT_NONE), *bytes = map(PROT_READ | PROT_WRITE);
+        base_ = reinterpret_cast<uint64_t>(forbidden);
+        bytes_ = static_cast<char *>(bytes);
+        next_ = base_;
+    }
+
+    bool holds(uint64_t address) const {
+        return address >= base_ && address < base_ + kAddresses;
+    }
+
+    uint64_t used() const {
+        return used_;
+    }
+
+    /** 0 where there is no room. */
+    uint64_t allocate(uint64_t bytes, uint64_t limit, void *owner, bool in_graph) {
+        const uint64_t room = (bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
+        if (bytes == 0 || bytes > limit - used_) {
+            return 0;
+        }
+        uint64_t at = fit(next_, room);
+        if (!at) {
+            at = fit(base_, room);
+        }
+        if (!at) {
+            return 0;
+        }
+        live_[at] = {bytes, owner, in_graph};
+        next_ = at + room;
+        used_ += bytes;
+        memset(host(at), 0xff, bytes);
+        return at;
+    }
+
+    bool release(uint64_t address) {
+        const auto a = live_.find(address);
+        if (a == live_.end()) {
+            return false;
+        }
+        used_ -= a->second.bytes;
+        madvise(host(address), a->second.bytes, MADV_DONTNEED);
+        live_.erase(a);
+        return true;
+    }
+
+    template<typename Keep>
+    void release_if(Keep gone) {
+        for (auto a = live_.begin(); a != live_.end();) {
+            const uint64_t address = a->first;
+            const bool go = gone(a->second);
+            ++a;
+            if (go) {
+                release(address);
+            }
+        }
+    }
+
+    /** The allocation that the address is in. */
+    const std::pair<const uint64_t, Allocation> *find(uint64_t address) const {
+        auto a = live_.upper_bound(address);
+        if (a == live_.begin()) {
+            return nullptr;
+        }
+        --a;
+        return address < a->first + a->second.bytes ? &*a : nullptr;
+    }
+
+    /** Where the bytes of an address are. */
+    char *host(uint64_t address) const {
+        return bytes_ + (address - base_);
+    }
+
+    size_t count() const {
+        return live_.size();
+    }
+
+private:
+    static void *map(int protection) {
+        return mmap(nullptr, kAddresses, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+
+    uint64_t fit(uint64_t from, uint64_t room) const {
+        auto after = live_.lower_bound(from);
+        if (after != live_.begin()) {
+            const auto &before = *std::prev(after);
+            const uint64_t end = (before.first + before.second.bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
+            from = end > from ? end : from;
+        }
+        for (; after != live_.end(); ++after) {
+            if (from + room <= after->first) {
+                return from;
+            }
+            from = (after->first + after->second.bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
+        }
+        return from + room <= base_ + kAddresses ? from : 0;
+    }
+
+    uint64_t base_ = 0, next_ = 0, used_ = 0;
+    char *bytes_ = nullptr;
+    std::map<uint64_t, Allocation> live_;
+};
+
+#endif

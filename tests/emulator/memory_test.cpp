@@ -1,0 +1,189 @@
+// Device memory, streams and graph capture, on the emulated driver.
+#include <catch2/catch.hpp>
+
+#include "support.h"
+
+using Catch::Contains;
+
+namespace {
+
+const Image &kernels() {
+    static const Image image("launched");
+    return image;
+}
+
+int scale(halide_buffer_t *y, halide_buffer_t *x, int n) {
+    struct {
+        halide_buffer_t *y, *x;
+        float a;
+        int n;
+    } arguments = {y, x, 2.0f, n};
+    return launch(kernels(), "scale", {(n + 127) / 128, 128}, "bbii", arguments);
+}
+
+// Memory that the program has from elsewhere.
+class CallersMemory {
+    uint64_t pointer_ = 0;
+    CUctx_st *context_ = nullptr;
+
+public:
+    explicit CallersMemory(size_t bytes) {
+        driver_call("cuInit", 0u);
+        driver_call("cuDevicePrimaryCtxRetain", &context_, 0);
+        in_context([&] { driver_call("cuMemAlloc_v2", &pointer_, bytes); });
+    }
+    ~CallersMemory() {
+        in_context([&] { driver_call("cuMemFree_v2", pointer_); });
+        driver_call("cuDevicePrimaryCtxRelease_v2", 0);
+    }
+    template<typename F>
+    void in_context(F f) {
+        CUctx_st *popped = nullptr;
+        driver_call("cuCtxPushCurrent_v2", context_);
+        f();
+        driver_call("cuCtxPopCurrent_v2", &popped);
+    }
+    void *pointer() const {
+        return reinterpret_cast<void *>(pointer_);
+    }
+    void write(std::vector<float> &v) {
+        in_context([&] { driver_call("cuMemcpyHtoD_v2", pointer_, static_cast<const void *>(v.data()), v.size() * sizeof(float)); });
+    }
+    void read(std::vector<float> &v) {
+        in_context([&] { driver_call("cuMemcpyDtoH_v2", static_cast<void *>(v.data()), pointer_, v.size() * sizeof(float)); });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the caller's device memory: wrapped, used, given back") {
+    constexpr int n = 300;
+    const int before = count("allocations");
+    {
+        CallersMemory x_memory(n * sizeof(float)), y_memory(n * sizeof(float));
+        std::vector<float> values(n, 3.0f);
+        x_memory.write(values);
+        Halide::Runtime::Buffer<float> x(nullptr, n), y(nullptr, n);
+        REQUIRE(halyard_cuda_wrap(x.raw_buffer(), x_memory.pointer()) == 0);
+        REQUIRE(halyard_cuda_wrap(y.raw_buffer(), y_memory.pointer()) == 0);
+        const int synchronisations = count("synchronisations");
+        REQUIRE(scale(y.raw_buffer(), x.raw_buffer(), n) == 0);
+        CHECK(count("synchronisations") == synchronisations);
+        y_memory.read(values);
+        CHECK(values == std::vector<float>(n, 6.0f));
+
+        CHECK(halyard_cuda_wrap(x.raw_buffer(), x_memory.pointer()) == halide_error_code_device_wrap_native_failed);
+        CHECK_THAT(last_error(), Contains("has device memory already"));
+        CHECK(halyard_cuda_unwrap(x.raw_buffer()) == 0);
+        CHECK(halyard_cuda_unwrap(y.raw_buffer()) == 0);
+        CHECK(halyard_cuda_unwrap(y.raw_buffer()) == 0);
+        CHECK(x.raw_buffer()->device == 0);
+        for (const void *wrong : {static_cast<const void *>(values.data()), static_cast<const void *>(nullptr)}) {
+            CHECK(halyard_cuda_wrap(x.raw_buffer(), wrong) == halide_error_code_device_wrap_native_failed);
+            CHECK_THAT(last_error(), Contains("is not device memory"));
+            CHECK(x.raw_buffer()->device == 0);
+        }
+    }
+    CHECK(count("allocations") == before);
+}
+
+TEST_CASE("out of device memory") {
+    const int before = count("allocations");
+    Halide::Runtime::Buffer<float> small(16), large(nullptr, 1 << 20);
+    // Once: the pool gives back what it keeps, and it goes on.
+    set("fail_allocation", 1);
+    CHECK(small.device_malloc(halide_cuda_device_interface()) == 0);
+    CHECK(small.device_free() == 0);
+    set("memory", 1);
+    CHECK(large.device_malloc(halide_cuda_device_interface()) == halide_error_code_device_malloc_failed);
+    CHECK_THAT(last_error(), Contains("out of device memory: a buffer of 4194304 bytes does not fit, 1048576 of 1048576 bytes are free"));
+    CHECK(large.raw_buffer()->device == 0);
+    set("memory", 4096);
+    CHECK(large.device_malloc(halide_cuda_device_interface()) == 0);
+    CHECK(large.device_free() == 0);
+    CHECK(count("allocations") == before);
+}
+
+TEST_CASE("buffers of no elements, and with a negative stride") {
+    Halide::Runtime::Buffer<float> empty(nullptr, 0);
+    CHECK(empty.device_malloc(halide_cuda_device_interface()) == 0);
+    CHECK(empty.device_free() == 0);
+    halide_dimension_t back = {0, 4, -1, 0};
+    halide_buffer_t negative = {};
+    negative.type = halide_type_of<float>();
+    negative.dimensions = 1;
+    negative.dim = &back;
+    CHECK(halide_device_malloc(nullptr, &negative, halide_cuda_device_interface()) == halide_error_code_device_malloc_failed);
+    CHECK_THAT(last_error(), Contains("the stride -1 in dimension 0"));
+}
+
+TEST_CASE("a stream: nothing waits but the copy to the host") {
+    constexpr int n = 200;
+    TestStream stream;
+    halyard_cuda_set_stream(stream);
+    CHECK(halyard_cuda_stream() == stream);
+    {
+        Array<float> x(n, 1.0f), y(n);
+        const int before = count("synchronisations");
+        REQUIRE(scale(y.to_device(), x.to_device(), n) == 0);
+        Halide::Runtime::Buffer<float> temporary(nullptr, n);
+        CHECK(temporary.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(temporary.device_free() == 0);
+        CHECK(count("synchronisations") == before);
+        REQUIRE(y.to_host() == 0);
+        CHECK(count("synchronisations") == before + 1);
+        CHECK(y[n - 1] == 2.0f);
+        CHECK(halyard_cuda_synchronize() == 0);
+        CHECK(count("synchronisations") == before + 2);
+    }
+    // A stream is the thread's own.
+    halyard_cuda_set_stream(nullptr);
+}
+
+TEST_CASE("a captured call: launches and temporary memory become nodes of the graph") {
+    constexpr int n = 200;
+    TestStream stream;
+    Array<float> x(n, 1.0f), y(n);
+    REQUIRE(x.to_device());
+    REQUIRE(y.to_device());
+    halyard_cuda_set_stream(stream);
+    stream.begin_capture();
+    {
+        const int before = count("captured");
+        Halide::Runtime::Buffer<float> temporary(nullptr, n);
+        CHECK(temporary.device_malloc(halide_cuda_device_interface()) == 0);
+        CHECK(scale(temporary.raw_buffer(), x.raw(), n) == 0);
+        CHECK(scale(y.raw(), temporary.raw_buffer(), n) == 0);
+        CHECK(temporary.device_free() == 0);
+        CHECK(count("captured") == before + 4);
+    }
+    CHECK(stream.end_capture() == 0);
+    // What cannot be captured says so.
+    stream.begin_capture();
+    CHECK(y.to_host() != 0);
+    CHECK_THAT(last_error(), Contains("a copy to the host failed: operation not permitted when stream is capturing"));
+    CHECK(stream.end_capture() != 0);
+    halyard_cuda_set_stream(nullptr);
+    CHECK(y.to_host() == 0);
+}
+
+TEST_CASE("a parallel loop on the host: its workers use the caller's stream") {
+    TestStream stream;
+    halyard_cuda_set_stream(stream);
+    halide_set_num_threads(4);
+    struct Seen {
+        CUstream_st *stream[64];
+    } seen = {};
+    const auto task = [](void *, int i, uint8_t *closure) {
+        reinterpret_cast<Seen *>(closure)->stream[i] = halyard_cuda_stream();
+        return 0;
+    };
+    for (int round = 0; round < 20; round++) {
+        REQUIRE(halide_do_par_for(nullptr, task, 0, 64, reinterpret_cast<uint8_t *>(&seen)) == 0);
+        for (const CUstream_st *s : seen.stream) {
+            REQUIRE(s == stream);
+        }
+    }
+    halyard_cuda_set_stream(nullptr);
+    halide_set_num_threads(0);
+}
