@@ -118,8 +118,8 @@ int report_load(void *user_context, Result r, const char *name) {
     if (r == kNoBinaryForGpu || r == kUnsupportedPtx) {
         const DeviceFacts f;
         return report(user_context, halide_error_code_device_run_failed,
-                      "%s: this library has no code for %s (compute capability %d.%d): build it with "
-                      "`halyard build --arch sm_%d%d` too",
+                      "%s: this library has no code for %s (compute capability %d.%d): name it in "
+                      "`halyard build --target cuda --devices sm_%d%d`, beside others",
                       name, f.name, f.major, f.minor, f.major, f.minor);
     }
     if (r == kOutOfMemory) {
