@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 
 #include "HalideRuntime.h"
 #include "cuda_choice.h"
+#include "errors.h"
 #include "halyard/runtime.h"
 
 namespace {
@@ -38,6 +40,7 @@ struct Pool {
     alignas(64) std::atomic<int> inside;  // workers that may read the fields
     alignas(64) std::atomic<uint32_t> epoch;  // counts loops; workers sleep on it
     std::atomic<int> open, result, busy, sleepers, quit;
+    char message[halyard::kMaxMessage];  // of the iteration whose code is the result
 
     int workers;         // started
     int threads;         // wanted, the caller included; 0: not decided yet
@@ -83,7 +86,10 @@ void run_iterations() {
          i = pool.next.fetch_add(1, std::memory_order_relaxed)) {
         const int r = halide_do_task(pool.user_context, pool.task, pool.min + i, pool.closure);
         if (r != 0) {
-            pool.result.store(r);
+            int none = 0;
+            if (pool.result.compare_exchange_strong(none, r)) {
+                strncpy(pool.message, halyard_last_error(), sizeof(pool.message) - 1);
+            }
             pool.next.store(pool.size);  // the rest need not run
         }
     }
@@ -206,6 +212,9 @@ int halide_do_par_for(void *user_context, halide_task_t task, int min, int size,
         }
     }
     const int result = pool.result.load();
+    if (result != 0) {
+        halyard::set_last_error(pool.message);  // another thread may have had the error
+    }
     pool.busy.store(0);
     return result;
 }

@@ -227,7 +227,7 @@ TEST_CASE("faults: shared memory that nobody wrote", "[order]") {
 }
 
 TEST_CASE("faults: outside of arrays, and not aligned", "[order]") {
-    CHECK_THAT(fault("outside_global", 64), Contains("reads outside of an array: parameter 1, element -") &&
+    CHECK_THAT(fault("outside_global", 64), Contains("reads outside of an array: x, element -") &&
                                                 Contains("4 bytes; its allocation has the elements 0 to 63"));
     CHECK_THAT(fault("vector_over_the_end", 64, 255), Contains("writes outside of an array: parameter 0, element 252, 16 bytes"));
     CHECK_THAT(fault("outside_shared", 64), Contains("thread (63, 0, 0): accesses element 64 of the shared array at byte 16, which has 64 elements"));

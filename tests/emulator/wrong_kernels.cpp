@@ -60,7 +60,7 @@ HALYARD_KERNEL(from_the_block_before)
 extern "C" __global__ void outside_global(global<int> y, global<const int> x) {
     y[threadIdx.x] = x[int(threadIdx.x) - 3];
 }
-HALYARD_KERNEL(outside_global)
+HALYARD_KERNEL(outside_global, "y, x")
 
 extern "C" __global__ void vector_over_the_end(global<float> y) {
     store(y + threadIdx.x * 4, broadcast<4>(1.0f));

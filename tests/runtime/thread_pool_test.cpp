@@ -45,6 +45,33 @@ bool each_once(const Counts &c) {
 
 }  // namespace
 
+TEST_CASE("an error of a worker: the caller gets its code and its message") {
+    struct Closure {
+        std::thread::id caller;
+        std::atomic<int> started;
+    };
+    halide_set_num_threads(2);
+    for (int round = 0; round < 20; round++) {
+        Closure c = {std::this_thread::get_id(), {0}};
+        const auto task = [](void *, int, uint8_t *closure) {
+            auto *c = reinterpret_cast<Closure *>(closure);
+            c->started++;
+            while (c->started < 2) {  // until both threads have one
+                std::this_thread::yield();
+            }
+            if (std::this_thread::get_id() == c->caller) {
+                return 0;
+            }
+            halide_error(nullptr, "a worker's error");
+            return -9;
+        };
+        halide_error(nullptr, "an older one");
+        REQUIRE(halide_do_par_for(nullptr, task, 0, 2, reinterpret_cast<uint8_t *>(&c)) == -9);
+        REQUIRE(std::string(halyard_last_error()) == "a worker's error");
+    }
+    halide_set_num_threads(0);
+}
+
 TEST_CASE("every iteration runs once, whatever the number of threads") {
     for (const int spin : {0, 50}) {
         halyard_set_spin_microseconds(spin);

@@ -126,12 +126,12 @@ struct Cell {
 struct Array {
     char *begin, *end;  // of the allocation
     char *start;        // what the kernel got
-    int parameter;
+    char name[64];
 };
 
 struct State {
     const Launch *launch;
-    const char *kernel;
+    const char *kernel, *parameter_names;
     void (*body)(void *);
     void *arguments;
     void *scheduler;  // its stack
@@ -466,13 +466,13 @@ inline int64_t floor_index(int64_t bytes, int size) {
 }
 
 __attribute__((noinline, noreturn)) inline void fail_outside(const Array &a, const char *at, int bytes, int size, bool write) {
-    fail("%s outside of an array: parameter %d, element %lld, %d bytes; its allocation has the elements %lld to %lld",
-         write ? "writes" : "reads", a.parameter, (long long)floor_index(at - a.start, size), bytes,
+    fail("%s outside of an array: %s, element %lld, %d bytes; its allocation has the elements %lld to %lld",
+         write ? "writes" : "reads", a.name, (long long)floor_index(at - a.start, size), bytes,
          (long long)floor_index(a.begin - a.start, size), (long long)floor_index(a.end - a.start, size) - 1);
 }
 
 __attribute__((noinline, noreturn)) inline void fail_aligned(const Array &a, const char *at, int size, int alignment, bool write) {
-    fail("%s %d bytes at once that are not aligned: parameter %d, element %lld", write ? "writes" : "reads", alignment, a.parameter,
+    fail("%s %d bytes at once that are not aligned: %s, element %lld", write ? "writes" : "reads", alignment, a.name,
          (long long)floor_index(at - a.start, size));
 }
 
@@ -1085,6 +1085,21 @@ inline uint16_t float_to_bfloat16_bits(float f) {
 
 namespace emulator {
 
+/** Its name, where HALYARD_KERNEL has the names; else its place. */
+inline void name_parameter(char *name, int size, int index) {
+    const char *at = state.parameter_names;
+    for (int i = 0; i < index && at; i++) {
+        at = strchr(at, ',');
+        at = at ? at + 1 : nullptr;
+    }
+    if (!at || !*at) {
+        snprintf(name, size, "parameter %d", index);
+        return;
+    }
+    at += strspn(at, " ");
+    snprintf(name, size, "%.*s", int(strcspn(at, ", ")), at);
+}
+
 template<class T>
 struct Parameter {
     static T read(void *place, int) {
@@ -1098,12 +1113,15 @@ struct Parameter<global<T>> {
     static global<T> read(void *place, int index) {
         uint64_t address = 0;
         memcpy(&address, place, sizeof(address));
+        Array &a = state.arrays[index];
+        name_parameter(a.name, sizeof(a.name), index);
         Region region = {};
         if (!state.launch->find(address, &region)) {
-            report("parameter %d is 0x%llx, which is in no allocation of the device", index, (unsigned long long)address);
+            report("%s is 0x%llx, which is in no allocation of the device", a.name, (unsigned long long)address);
         }
-        Array &a = state.arrays[index];
-        a = {region.bytes, region.bytes + (region.end - region.begin), region.bytes + (address - region.begin), index};
+        a.begin = region.bytes;
+        a.end = region.bytes + (region.end - region.begin);
+        a.start = region.bytes + (address - region.begin);
         return {&a, a.start};
     }
 };
@@ -1137,8 +1155,9 @@ struct Call {
 };
 
 template<class... P>
-int run(const Launch *launch, const char *name, void (*kernel)(P...)) {
+int run(const Launch *launch, const char *name, const char *parameter_names, void (*kernel)(P...)) {
     prepare(launch, name);
+    state.parameter_names = parameter_names;
     Call<P...> call = {kernel, Arguments<P...>(launch->parameters, 0)};
     state.arguments = &call;
     state.body = [](void *c) {
@@ -1160,10 +1179,10 @@ using namespace halyard;
 
 #pragma GCC visibility pop
 
-/** After a kernel: what the driver looks for. */
-#define HALYARD_KERNEL(NAME)                                                                                \
+/** After a kernel: what the driver looks for. The names of the parameters, as "y, x, n", may follow, for messages. */
+#define HALYARD_KERNEL(NAME, ...)                                                                                \
     extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) { \
-        return emulator::run(launch, #NAME, NAME);                                                          \
+        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME);                                               \
     }
 
 #endif
