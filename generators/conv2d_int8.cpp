@@ -90,9 +90,11 @@ public:
 
         Expr sum = acc(o, g, w, h, n);
         if (needs_weight_sum()) {
-            sum -= (zero + offset) * (*weight_sum)(o, g);
+            zero_sum(o, g) = (zero + offset) * (*weight_sum)(o, g);
+            sum -= zero_sum(o, g);
         }
-        Expr v = cast<float>(sum) * (x_scale * weight_scale(o, g));
+        sum_scale(o, g) = x_scale * weight_scale(o, g);
+        Expr v = cast<float>(sum) * sum_scale(o, g);
         if (add_bias) {
             v += (*bias)(o, g);
         }
@@ -116,7 +118,7 @@ private:
     }
 
     Var o{"o"}, c{"c"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
-    Func x_u{"x_u"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, sum_scale{"sum_scale"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 -- stays in L2 while the band goes by. Each job first copies its band of x with the padding around
 -- it (f16 and bf16: as f32), so no loop asks where the border is: 1 to 2 parts in 100 of a 3x3 over 64 channels.
 -- f32 and f16 reach 94 to 97 % of the f32 peak at the sizes of ResNet-50 (Zen 4, one thread). bf16 is multiplied in
--- pairs where the target can, if panel=32 (pixels=14): 1.9 times that. Images of 3 channels want channels=3.
+-- pairs where the target can: 1.9 times that. Images of 3 channels want channels=3, groups of few conv2d.grouped.lua.
 
 local conv = require "lib.conv"
 local gemm = require "lib.gemm"
@@ -30,14 +30,14 @@ return schedule "conv2d" {
     local wide = target.vector_registers >= 32
     local lanes = target:lanes "f32"
     local type = k.x:type()
-    -- Halide 21 gathers the fourth vector of a panel of pairs, so wide panels are multiplied as f32.
-    local dot = p.panel <= 48 and gemm.has_dot(target, type)
+    local columns = wide and p.panel or 2 * lanes
+    local dot = gemm.has_dot(target, type, columns)
     k.y:dim(0):set_min(0)
     conv.register_tiles(k.y, k.acc, {
       width = k.y:dim(2):extent(),
       lanes = lanes,
       panel = p.panel,
-      columns = wide and p.panel or 2 * lanes,
+      columns = columns,
       pixels = wide and p.pixels or 6,
       band = p.band,
       group = gemm.group(type),

@@ -2,6 +2,12 @@
 
 local gemm = {}
 
+-- The columns that a step over groups takes at once: two vectors, where that divides a tile. Halide 21 loads the
+-- last of some steps together with all before it, and at the fourth gathers element by element instead (10 GFLOP/s).
+local function dot_lanes(columns, lanes)
+  return columns % (2 * lanes) == 0 and 2 * lanes or lanes
+end
+
 -- Keeps the sums of a product in registers, a tile at a time.
 --
 --   for k: acc(col, row) += a * b
@@ -42,7 +48,7 @@ function gemm.in_registers(acc, out, loop, o)
     rest:reorder(col, row, o.rest or k .. "_rest", table.unpack(rest_around))
     tile(rest)
   end
-  tile(step)
+  step:vectorize(col, o.dot and dot_lanes(o.columns, o.lanes) or o.lanes):unroll(col):unroll(row)
 end
 
 -- Computes a Func in tiles of registers, with the product that it reads accumulated in them.
@@ -180,10 +186,9 @@ end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.
 -- Intel's vdpbf16ps has less than half the rate of f32 (88 against 203 GFLOP/s, Sapphire Rapids and after it).
--- columns: of the register tile. Of groups in more than three vectors Halide gathers the fourth, element by
--- element (10 GFLOP/s); such tiles are better off in f32.
+-- columns: of the register tile. One of more than three steps is better off in f32.
 function gemm.has_dot(target, type, columns)
-  if columns and columns > 48 then return false end
+  if columns and columns > 3 * dot_lanes(columns, target:lanes "f32") then return false end
   local zen4, intel = target:has "avx512_zen4", target:has "avx512_sapphirerapids"
   return type == "bf16" and zen4 and not intel or (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
 end

@@ -11,7 +11,7 @@ namespace {
 class Conv2dTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "oihw"}},
+        return {{"schedule", {"", "unfused", "oihw", "grouped"}},
                 {"set.panel", {"64", "32"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"kernel", {"3", "1", "2"}},
@@ -35,7 +35,17 @@ public:
         const int least = Window(build).smallest();
         std::vector<Case> cases;
         const auto fixed = build.find("set.channels");
-        const int channels = fixed == build.end() ? 0 : std::stoi(fixed->second);
+        int channels = fixed == build.end() ? 0 : std::stoi(fixed->second);
+        if (is_grouped(build.at("schedule"))) {  // groups of a fixed size, as many as a vector has and fewer
+            const auto panel = build.find("set.panel");
+            const int outputs = panel == build.end() ? 4 : std::stoi(panel->second);
+            channels = channels == 0 ? 4 : channels;
+            for (int groups : {1, 3, 4, 9, 2}) {
+                cases.push_back({"random", dims(channels, outputs, std::max(9 + 2 * groups, least), least + groups, groups, 1 + groups % 2)});
+            }
+            cases.push_back({"several bands", dims(channels, outputs, 9, least + 21, 5, 2)});
+            return cases;
+        }
         const std::vector<int> depths = {1, 3, 2, 17, 4, 33};
         const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31};
         const std::vector<int> outputs = {1, 15, 33, 64, 70, 130};
@@ -56,6 +66,10 @@ public:
 
     std::vector<std::string> open_dims() const override {
         return {"n", "groups"};
+    }
+
+    Dims fixed_dims(const std::string &schedule) const override {
+        return is_grouped(schedule) ? Dims{{"c", 4}, {"o", 4}} : Dims{};
     }
 
     bool needs_dense(const std::string &argument) const override {
@@ -96,6 +110,10 @@ public:
     }
 
 private:
+    static bool is_grouped(const std::string &schedule) {
+        return schedule == "grouped" || schedule == "conv2d.grouped";
+    }
+
     static Dims dims(int c, int k, int w, int h, int groups, int n) {
         return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }

@@ -116,6 +116,11 @@ public:
     /** The dimensions in which an output may start anywhere and be computed in part. */
     virtual std::vector<std::string> open_dims() const = 0;
 
+    /** Dimensions that a schedule, by its name, fixes as it ships. */
+    virtual Dims fixed_dims(const std::string & /*schedule*/) const {
+        return {};
+    }
+
     /** Buffers that the kernel wants dense. */
     virtual bool needs_dense(const std::string & /*argument*/) const {
         return false;
