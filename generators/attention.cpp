@@ -9,6 +9,9 @@
 // query of the strip may see is not computed. What padded keys and values hold never counts. A
 // value that a query does not see for another reason counts with weight 0: it may be anything finite,
 // and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
+//
+// bf16: both products are of bf16, with sums in f32, so that pairs may be multiplied in one instruction. The
+// weights of the values are rounded to bf16 for it, before they are summed.
 
 #include <limits>
 
@@ -17,6 +20,7 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/weights.h"
 
 namespace {
 
@@ -92,19 +96,42 @@ public:
 
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
-        k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
-        v_f(d, j, kb, hk, n) = select(key < real_keys(), load_f32(v(d, real_key, hk, n)), 0.0f);
-        q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * scale;
+        const int pair = packed_group(type);
+        const Expr depth = q.dim(0).extent();
+        const auto value = [&](const Expr &column, const Expr &number) {
+            return select(number < real_keys(), v(column, min(number, keys - 1), hk, n), cast(type, 0.0f));
+        };
+        if (pair == 2) {
+            // In pairs along what is summed (index m), with a zero after an odd depth.
+            const auto element = [&](auto &from, const Expr &at, const Expr &number, const Var &head) {
+                return select(likely(at < depth), from(min(likely(at), depth - 1), number, head, n), cast(type, 0.0f));
+            };
+            k_pairs(d, j, kb, hk, n) = element(k, d, real_key, hk);
+            q_pairs(m, i, d, ib, h, n) = element(q, 2 * d + m, nearest, h);
+            v_pairs(m, d, j, kb, hk, n) = value(d, kb * block + 2 * j + m);
+            k_f(d, j, kb, hk, n) = load_f32(k_pairs(d, j, kb, hk, n));
+            q_f(d, i, ib, h, n) = load_f32(q_pairs(d % 2, i, d / 2, ib, h, n));
+            v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
+        } else {
+            k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
+            v_f(d, j, kb, hk, n) = load_f32(value(d, key));
+            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * scale;
+        }
 
-        RDom r(0, q.dim(0).extent(), "depth");
+        RDom r(0, (depth + (pair - 1)) / pair * pair, "depth");
         scores(j, i, kb, ib, h, n) += q_f(r, i, ib, h, n) * k_f(r, j, kb, h / group, n);
 
         Expr s = scores(j, i, kb, ib, h, n);
+        if (pair == 2) {
+            s = s * scale;
+        }
         if (masked) {
-            s = s + load_f32((*mask)(real_key, nearest));
+            mask_f(j, i, kb, ib) = load_f32((*mask)(real_key, nearest));
+            s = s + mask_f(j, i, kb, ib);
         }
         if (add_bias) {
-            s = s + load_f32((*bias)(real_key, nearest, h, n));
+            bias_f(j, i, kb, ib, h, n) = load_f32((*bias)(real_key, nearest, h, n));
+            s = s + bias_f(j, i, kb, ib, h, n);
         }
         if (alibi) {
             s = s - (*slopes)(h) * cast<float>(abs(position(nearest) - key));
@@ -135,20 +162,31 @@ public:
         // Maxima start from the lowest number: what is -infinity then still gives 0, also where a query
         // sees nothing, and LLVM, which is told that there are no infinities, finds none in an exponent.
         const Expr lowest = -std::numeric_limits<float>::max();
+        const auto weigh = [&](const Expr &top) {
+            const auto weight = [&](const Expr &of_key) { 
+                return exp_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
+            };
+            if (pair == 2) {
+                weight_pairs(m, i, j, kb, ib, h, n) = store_as(type, weight(2 * j + m));
+                p(j, i, kb, ib, h, n) = load_f32(weight_pairs(j % 2, i, j / 2, kb, ib, h, n));
+            } else {
+                p(j, i, kb, ib, h, n) = weight(j);
+            }
+        };
 
         if (softmax == SoftmaxForm::kTwoPass) {
             RDom rm({{0, block}, {0, blocks}}, "key");
             seen(rm, rm.y);
             row_max(i, ib, h, n) = lowest;
             row_max(i, ib, h, n) = max(row_max(i, ib, h, n), logits(rm.x, i, rm.y, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, ib, h, n), get_target());
+            weigh(row_max(i, ib, h, n));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
             acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
         } else {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
             // so that it is rescaled with the others, in the same loop.
-            const Expr depth = v.dim(0).extent();
-            v_1(d, j, kb, hk, n) = select(d < depth, v_f(min(likely(d), depth - 1), j, kb, hk, n), 1.0f);
+            const Expr columns = v.dim(0).extent();
+            v_1(d, j, kb, hk, n) = select(d < columns, v_f(min(likely(d), columns - 1), j, kb, hk, n), 1.0f);
             RDom rj(0, block, "key");
             block_max(i, kb, ib, h, n) = lowest;
             block_max(i, kb, ib, h, n) = max(block_max(i, kb, ib, h, n), logits(rj, i, kb, ib, h, n));
@@ -160,14 +198,14 @@ public:
             last_max(i, kb, ib, h, n) = lowest;
             last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
             row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
-            p(j, i, kb, ib, h, n) = exp_f32(logits(j, i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
+            weigh(row_max(i, kb, ib, h, n));
             alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
             pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             seen(rb, rb);
             acc(d, i, ib, h, n) = 0.0f;
             acc(d, i, ib, h, n) = acc(d, i, ib, h, n) * alpha(i, rb, ib, h, n) + pv(d, i, rb, ib, h, n);
-            row_sum(i, ib, h, n) = acc(depth, i, ib, h, n);
+            row_sum(i, ib, h, n) = acc(columns, i, ib, h, n);
         }
         inv_sum(i, ib, h, n) = reciprocal(row_sum(i, ib, h, n));
         const Expr row = (query - first_query) % strip, at = (query - first_query) / strip;
@@ -215,9 +253,10 @@ private:
         return select(is_zero_f32(sum), 0.0f, 1.0f / sum);
     }
 
-    Var d{"d"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Var d{"d"}, m{"m"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
-        row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"};
+        row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
+    Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };
 

@@ -2,9 +2,10 @@
 -- Queries lie in the SIMD lanes, so maxima, exponentials and sums need no shuffles, and
 -- keys and values enter as broadcasts. Scores exist for one strip only, and for the blocks of keys
 -- that it sees. Two passes beat the online form while a strip of scores (strip * keys * 4 bytes)
--- fits L2.
+-- fits L2. bf16 is multiplied in pairs where the target can: weights go to memory as pairs of keys of a query.
 
 local attention = require "lib.attention"
+local gemm = require "lib.gemm"
 
 return schedule "attention" {
   target = "cpu",
@@ -39,32 +40,44 @@ return schedule "attention" {
     local task = k.out:fuse(group, "h", "task"):fuse("n", "task_of_all"):parallel()
     k.out:vectorize(col, lanes, "guard")
 
-    -- Once a task: keys and values in f32, padded to whole blocks.
-    for _, copy in ipairs { k.k_f, k.v_f } do
+    -- Once a task: keys and values in f32 or in pairs, padded to whole blocks.
+    local dot = gemm.has_dot(target, k.q:type(), p.query_block)
+    for _, copy in ipairs(dot and { k.k_pairs, k.v_pairs } or { k.k_f, k.v_f }) do
       copy:compute_at(task):vectorize("d", lanes, "guard")
     end
+    if dot then k.v_pairs:bound("m", 0, 2):reorder("d", "m"):unroll "m" end
 
     -- Once a strip: queries turned into the lanes, scores, maxima, exponentials, sums.
-    k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
-      :reorder("i", "d"):vectorize("i", lanes)
+    if dot then
+      k.q_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "d"):vectorize "m":vectorize("i", lanes)
+    else
+      k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
+        :reorder("i", "d"):vectorize("i", lanes)
+    end
     k.logits:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
     local keys, key = k.logits:split("j", keys_of_tile, "auto", "keys", "key")
     k.logits:reorder("i", key, keys, "kb"):vectorize("i", lanes):unroll(key):never_partition "kb"
     k.scores:compute_at(k.logits, "keys"):store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n")
       :bound_extent("j", keys_of_tile):reorder("i", "j"):vectorize("i", lanes):unroll("i"):unroll("j")
-    k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll("i"):unroll("j")
+    attention.multiply(k.scores:update(0), { inner = { "i", "j" }, over = "depth", dot = dot })
+      :vectorize("i", lanes):unroll("i"):unroll("j")
     for _, sum in ipairs { k.row_max, k.row_sum } do
       sum:compute_at(step):vectorize("i", lanes)
       sum:update(0):reorder("i", "key_x", "key_y"):vectorize("i", lanes):unroll("key_x")
     end
-    k.p:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :reorder("i", "j", "kb"):vectorize("i", lanes)
+    if dot then
+      k.weight_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "j", "kb"):vectorize "m":vectorize("i", lanes)
+    else
+      k.p:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
+        :reorder("i", "j", "kb"):vectorize("i", lanes)
+    end
     k.inv_sum:compute_at(step):vectorize("i", lanes)
 
     -- p v in registers, a tile of columns at a time.
     k.acc:compute_at(tile):store_in("stack"):reorder_storage("i", "d", "ib", "h", "n")
       :bound_extent("i", p.query_block):bound_extent("d", depth)
       :reorder("i", "d"):vectorize("i", lanes):unroll("i"):unroll("d")
-    k.acc:update(0):reorder("i", "d", "key_x", "key_y"):vectorize("i", lanes):unroll("i"):unroll("d")
+    attention.multiply(k.acc:update(0), { inner = { "i", "d" }, over = "key_x", around = "key_y", dot = dot })
+      :vectorize("i", lanes):unroll("i"):unroll("d")
   end,
 }
