@@ -785,6 +785,12 @@ vec<emulator::element_of<P>, N> load(const P &p) {
     return v;
 }
 
+/** 0 where the condition does not hold. */
+template<int N, class P>
+vec<emulator::element_of<P>, N> load_if(bool condition, const P &p) {
+    return condition ? load<N>(p) : vec<emulator::element_of<P>, N>{};
+}
+
 template<int N, class P>
 vec<emulator::element_of<P>, N> load_streaming(const P &p) {
     return load<N>(p);
@@ -807,6 +813,11 @@ vec<emulator::element_of<P>, N> load_elements(const P &p) {
         v[i] = p[i];
     }
     return v;
+}
+
+template<int N, class P>
+vec<emulator::element_of<P>, N> load_elements_if(bool condition, const P &p) {
+    return condition ? load_elements<N>(p) : vec<emulator::element_of<P>, N>{};
 }
 
 template<class P, class T, int N>
@@ -1079,6 +1090,14 @@ inline uint16_t float_to_half_bits(float f) {
 inline uint16_t float_to_bfloat16_bits(float f) {
     const uint32_t x = emulator::same_bits<uint32_t>(f);
     return (x & 0x7fffffff) > 0x7f800000 ? 0x7fff : uint16_t((x + 0x7fff + (x >> 16 & 1)) >> 16);
+}
+
+/** Two at once: `low` goes to the lower address. */
+inline uint32_t floats_to_half_bits(float low, float high) {
+    return float_to_half_bits(low) | uint32_t(float_to_half_bits(high)) << 16;
+}
+inline uint32_t floats_to_bfloat16_bits(float low, float high) {
+    return float_to_bfloat16_bits(low) | uint32_t(float_to_bfloat16_bits(high)) << 16;
 }
 
 // ---- The entry of a kernel ----
