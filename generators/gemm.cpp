@@ -60,7 +60,9 @@ public:
 
     void generate() {
         const int group = weights == WeightLayout::kPacked ? packed_group(type) : 1;
-        a_f(k, row) = load_f32(a(k, row));
+        // Rows beyond the last are read as the last one, so that a schedule for a GPU may round them up.
+        const Expr a_row = get_target().has_gpu_feature() ? min(row, a.dim(1).max()) : Expr(row);
+        a_f(k, row) = load_f32(a(k, a_row));
         b_f(col, k) = load_f32(weight_at(*b, weights, panel, k, col, y.dim(0).max() + 1));
         accumulate(acc(col, row), group, a.width(),
                    [&](const Expr &i) { return a_f(i, row) * b_f(col, i); });

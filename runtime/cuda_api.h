@@ -58,6 +58,7 @@ enum DeviceAttribute : int {
     kMaxGridX = 5,
     kMaxGridY = 6,
     kMaxGridZ = 7,
+    kMultiprocessors = 16,
     kCapabilityMajor = 75,
     kCapabilityMinor = 76,
     kMaxSharedPerBlock = 97,
@@ -118,6 +119,10 @@ static_assert(sizeof(PoolProperties) == 88, "CUmemPoolProps");
     F(pool_trim, "cuMemPoolTrimTo", (Pool pool, size_t bytes_to_keep))                                         \
     F(pool_alloc, "cuMemAllocFromPoolAsync", (DevicePointer * pointer, size_t bytes, Pool pool, Stream stream)) \
     F(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, DevicePointer pointer))         \
+    F(tensor_encode, "cuTensorMapEncodeTiled",                                                                 \
+      (void *map, int type, unsigned rank, DevicePointer address, const uint64_t *extents,                     \
+       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,       \
+       int promotion, int fill))                                                                               \
     F(stream_synchronize, "cuStreamSynchronize", (Stream stream))                                              \
     F(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))
 

@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "cuda_api.h"
+#include "cuda_tensor.h"
 
 namespace halyard_cuda {
 
@@ -257,14 +257,17 @@ int report_launch(void *user_context, Result r, const Kernel *k, const Shape &s)
 
 // Where the kernel's parameters are: buffers become their addresses, the rest stays in the struct.
 class Parameters {
+    static constexpr int kMaxTensors = 8;
     uint64_t addresses[256];
+    TensorMap maps[kMaxTensors];
 
 public:
     static constexpr int kMax = 256;
     void *pointers[kMax];
 
     // False where an argument cannot be passed: no room for it, or a buffer without device memory.
-    bool fill(const char *kinds, const void *arguments, int *bad) {
+    bool fill(const char *kinds, const void *arguments, int *bad, Result *result) {
+        int tensors = 0;
         auto *at = static_cast<const uint8_t *>(arguments);
         size_t offset = 0;
         for (int i = 0; kinds[i]; i++) {
@@ -284,6 +287,18 @@ public:
                 if (!addresses[i]) {
                     return false;
                 }
+            }
+            if (kind == 't') {
+                const Tensor *tensor = nullptr;
+                memcpy(&tensor, at + offset, sizeof(tensor));
+                if (tensors == kMaxTensors || !tensor->buffer->device) {
+                    return false;
+                }
+                *result = encode(&maps[tensors], *tensor);
+                if (*result) {
+                    return false;
+                }
+                pointers[i] = &maps[tensors++];
             }
             offset += size;
         }
@@ -350,7 +365,7 @@ using namespace halyard_cuda;
 /** The call that stands in a compiled pipeline where its kernel was. `image->host` is what
  * cuModuleLoadData() takes. `arguments` points to a struct of the kernel's parameters in order, each
  * aligned to its size, and `kinds` has a letter for each: b a halide_buffer_t * whose device address the
- * kernel gets, c 1 byte, s 2, i 4, l 8. Strings and image are constants of the pipeline: their addresses
+ * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h). Strings and image are constants of the pipeline: their addresses
  * name the kernel. */
 extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
                                    int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
@@ -375,7 +390,11 @@ extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *im
     }
     Parameters parameters;
     int bad = 0;
-    if (__builtin_expect(!parameters.fill(kinds, arguments, &bad), 0)) {
+    Result encoded = kSuccess;
+    if (__builtin_expect(!parameters.fill(kinds, arguments, &bad, &encoded), 0)) {
+        if (encoded) {
+            return report(user_context, halide_error_code_device_run_failed, encoded, name);
+        }
         return report(user_context, halide_error_code_device_run_failed,
                       bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory",
                       name, bad);

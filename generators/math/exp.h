@@ -24,7 +24,7 @@ namespace halyard {
  * here. The ends are clamped as integers, which is defined for NaN; the factor becomes 0 or infinity
  * by itself there.
  *
- * A GPU has an instruction for it: there it is the device's expf, within 2 epsilon. */
+ * A GPU has an instruction for 2^x: there it is that of x log2(e), within 2 + |x| / 2 epsilon. */
 inline Halide::Expr exp_f32(const Halide::Expr &x, const Halide::Target &target = {}) {
     using namespace Halide;
     if (target.has_gpu_feature()) {

@@ -8,10 +8,11 @@ return schedule "cross_entropy" {
   params = {
     threads = tune { 128, 256, 512, 1024, default = 512 },
     vector  = tune { 2, 4, 8, default = 8 },
+    unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
   },
 
   apply = function(k, p)
-    local o = { at = { k.loss, "row" }, threads = p.threads, vector = p.vector }
+    local o = { at = { k.loss, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll }
     k.loss:gpu_blocks "row"
     gpu.reduce(k.row_max, "col", o)
     gpu.reduce(k.row_sum, "col", o)

@@ -12,10 +12,11 @@ return schedule "layer_norm" {
   params = {
     threads = tune { 32, 64, 128, 256, 512, 1024, default = 256 },
     vector  = tune { 2, 4, 8, default = 8 },
+    unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
   },
 
   apply = function(k, p)
-    local o = { at = { k.y, "row" }, threads = p.threads, vector = p.vector }
+    local o = { at = { k.y, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll }
     gpu.row_blocks(k.y, o)
     k.y:stream()
     if k:has "residual_out" then

@@ -62,6 +62,9 @@ public:
     /** Has an update done by tile instructions; the line of the script that says so answers for it. */
     void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
 
+    /** How many steps ahead a product's operands are fetched on a GPU; false where mma was not said of it. */
+    bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int group);
+
     const std::vector<TileProduct> &tile_products() const {
         return tile_products_;
     }

@@ -221,6 +221,9 @@ private:
                 o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
             }
         }
+        for (const auto &p : binding_->tile_products()) {
+            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.fail});
+        }
         o.note = [this](const std::string &func) { return note(func); };
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());

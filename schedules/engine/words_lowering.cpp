@@ -35,6 +35,16 @@ void mma(Call &c) {
     c.binding.multiply_in_tiles(c.func().function(), c.self.stage_index);
 }
 
+void pipeline(Call &c) {
+    const int64_t stages = c.args[0].integer, group = c.args[1].present ? c.args[1].integer : 8;
+    if (stages < 2 || stages > 16 || group < 1) {
+        c.fail("takes 2 to 16 stages, and groups of at least 1");
+    }
+    if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(group))) {
+        c.fail("is for a product on the tensor cores", "write mma() before it");
+    }
+}
+
 }  // namespace
 
 const std::vector<Word> kLoweringWords = {
@@ -52,9 +62,15 @@ const std::vector<Word> kLoweringWords = {
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "
      "weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor "
      "without AMX plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
-     "Without `halyard build` the loops stay, and a note says so.",
+     "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores of sm_90a, with sums in "
+     "registers and tiles of float16 or bfloat16 fetched by the copy engine; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
+    {"pipeline", Handle::kStage, "stages:int group:int?", "self",
+     "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, by a warp that "
+     "does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours "
+     "read is in the cache.",
+     "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
 };
 
 }  // namespace halyard

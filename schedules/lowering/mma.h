@@ -26,6 +26,8 @@ namespace halyard {
 struct TileProduct {
     Halide::Internal::Function func;
     int stage = 1;
+    int stages = 4;  // of a pipeline on a GPU
+    int group = 8;   // rows of tiles that a GPU's blocks take together
     std::function<void(const std::string &)> fail;
 };
 

@@ -61,7 +61,7 @@ public:
             return false;
         }
         used_ -= a->second.bytes;
-        madvise(host(address), a->second.bytes, MADV_DONTNEED);
+        give_back(address, a->second.bytes);
         live_.erase(a);
         return true;
     }
@@ -100,6 +100,15 @@ public:
 private:
     static void *map(int protection) {
         return mmap(nullptr, kAddresses, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+
+    // The whole pages, which no neighbour has a part of.
+    void give_back(uint64_t address, uint64_t bytes) {
+        constexpr uint64_t kPage = 4096;
+        const uint64_t first = (address + kPage - 1) / kPage * kPage, end = (address + bytes) / kPage * kPage;
+        if (first < end) {
+            madvise(host(first), end - first, MADV_DONTNEED);
+        }
     }
 
     uint64_t fit(uint64_t from, uint64_t room) const {

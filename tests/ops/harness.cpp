@@ -266,6 +266,7 @@ CompiledKernel build(const std::string &op, const Assignments &choices) {
             request.schedule = c.second;
         } else if (c.first == "target") {
             request.target = c.second;
+            request.devices = c.second == kCudaTarget ? "emulator" : "";
         } else if (starts_with(c.first, "set.")) {
             request.set[c.first.substr(4)] = c.second;
         } else {
@@ -278,11 +279,15 @@ CompiledKernel build(const std::string &op, const Assignments &choices) {
 std::string why_skipped(const std::string &target) {
     const auto &flags = cpu().flags;
     const bool avx2 = flags.count("avx2") && flags.count("fma") && flags.count("f16c");
-    return avx2 || target == "host" ? "" : fmt::format("this processor ({}) does not run {}", cpu().model, target);
+    return avx2 || target == "host" || target == kCudaTarget ? "" : fmt::format("this processor ({}) does not run {}", cpu().model, target);
 }
 
 std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c,
                        Placement placement, uint64_t seed) {
+    // Device memory has no strides below 0.
+    if (placement == Placement::kReversed && kernel.target().find("cuda") != std::string::npos) {
+        placement = Placement::kPadded;
+    }
     Call call = prepare(test, op, kernel, c, placement, seed);
     const std::string wrong = check_call(test, kernel, call);
     return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims),

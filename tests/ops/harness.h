@@ -14,6 +14,9 @@ namespace ops_test {
 /** The kernel of a build, from the cache where it is there. Throws what CompiledKernel::build does. */
 halyard::CompiledKernel build(const std::string &op, const Assignments &choices);
 
+/** What CUDA schedules are built for: the kernels run on the host, over the emulated driver of tests/emulator. */
+constexpr const char *kCudaTarget = "cuda";
+
 /** "" or why a target of the tests cannot run: "avx512,avx2" and "avx2" need AVX2, "host" nothing. */
 std::string why_skipped(const std::string &target);
 

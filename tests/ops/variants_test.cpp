@@ -7,6 +7,10 @@
 
 #include "harness.h"
 #include "pairs.h"
+#include "paths.h"
+#include "schedules.h"
+#include "script.h"
+#include "targets.h"
 
 namespace {
 
@@ -39,6 +43,44 @@ void check_target(const OpTest &test, const std::string &op, const std::string &
     }
 }
 
+// For each CUDA schedule, what of the choices it leaves open.
+std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
+    std::vector<Assignments> builds;
+    for (const auto &schedule : halyard::schedules_of(op)) {
+        if (schedule.place != kCudaTarget) {
+            continue;
+        }
+        halyard::ScriptOptions options;
+        options.lib_dirs = {halyard::paths().schedules};
+        options.target = halyard::resolve_targets(kCudaTarget).front();
+        const auto given = halyard::read_header(schedule.path, options).generator;
+        std::vector<Choice> open;
+        for (const auto &choice : test.choices()) {
+            const bool of_host = choice.name == "target" || choice.name == "schedule" || choice.name.rfind("set.", 0) == 0;
+            if (!of_host && !given.count(choice.name)) {
+                open.push_back(choice);
+            }
+        }
+        for (auto build : all_pairs(open)) {
+            build.insert(given.begin(), given.end());
+            build["schedule"] = schedule.name;
+            build["target"] = kCudaTarget;
+            test.settle(build);
+            if (std::find(builds.begin(), builds.end(), build) == builds.end()) {
+                builds.push_back(build);
+            }
+        }
+    }
+    return builds;
+}
+
+void check_cuda(const OpTest &test, const std::string &op) {
+    int rotation = 0;
+    for (const auto &build : cuda_builds(test, op)) {
+        CHECK(check_build(test, op, build, rotation++) == "");
+    }
+}
+
 }  // namespace
 
 #define HALYARD_OP(name, ...)                                \
@@ -50,6 +92,9 @@ void check_target(const OpTest &test, const std::string &op, const std::string &
     }                                                        \
     TEST_CASE(#name ": host") {                              \
         check_target(name##_test(), #name, "host");          \
+    }                                                        \
+    TEST_CASE(#name ": cuda") {                              \
+        check_cuda(name##_test(), #name);                    \
     }
 #include "ops.inc"
 #undef HALYARD_OP

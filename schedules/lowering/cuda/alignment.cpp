@@ -34,6 +34,22 @@ public:
     bool yes = true;
 };
 
+class WidestVector : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *op) override {
+        lanes = std::max(lanes, op->type.lanes());
+        IRVisitor::visit(op);
+    }
+    void visit(const Store *op) override {
+        lanes = std::max(lanes, op->value.type().lanes());
+        IRVisitor::visit(op);
+    }
+
+public:
+    int lanes = 1;
+};
+
 class MarkVectors : public IRMutator {
     using IRMutator::visit;
 
@@ -56,6 +72,42 @@ class MarkVectors : public IRMutator {
         return IRMutator::visit(op);
     }
 
+    // Where a vector does not fit, Halide does the elements that do. In a whole number of vectors there are none.
+    Stmt visit(const IfThenElse *op) override {
+        if (!op->else_case.defined() || !is_whole_number_of_vectors(op)) {
+            return IRMutator::visit(op);
+        }
+        return IfThenElse::make(op->condition, mutate(op->then_case));
+    }
+
+    // first + n <= end, where vectors of n begin at first: asks for a multiple of n from where first counts to end.
+    bool is_whole_number_of_vectors(const IfThenElse *op) {
+        const auto *within = op->condition.as<LE>();
+        WidestVector widest;
+        op->then_case.accept(&widest);
+        const int n = widest.lanes;
+        if (!within || n < 2) {
+            return false;
+        }
+        Expr host = 0;
+        bool moves = false;
+        const Linear room = linear(expand(within->b - within->a + n, lets));
+        for (const auto &t : room.terms) {
+            if (known_to_host(t.atom)) {
+                host += t.atom * make_const(Int(32), t.factor);
+            } else if (t.factor % n == 0) {
+                moves = true;
+            } else {
+                return false;
+            }
+        }
+        if (!moves) {
+            return false;
+        }
+        ask(simplify(host + make_const(Int(32), room.constant)) % n == 0);
+        return true;
+    }
+
     Expr visit(const Let *op) override {
         const Expr value = mutate(op->value);
         ScopedBinding<Expr> bind(lets, op->name, op->value);
@@ -68,7 +120,7 @@ class MarkVectors : public IRMutator {
     }
 
     bool known_to_host(const Expr &e) const {
-        OnlyArguments only(arguments);
+        OnlyArguments only(facts.arguments);
         e.accept(&only);
         return only.yes;
     }
@@ -100,7 +152,8 @@ class MarkVectors : public IRMutator {
         std::vector<Expr> to_hold;
         Expr host = make_const(Int(32), at.constant);
         for (const auto &t : at.terms) {
-            if (t.factor % n == 0 || modulus_remainder(t.atom).modulus % n == 0) {
+            const ModulusRemainder m = modulus_remainder(t.atom, multiples);
+            if (t.factor % n == 0 || (m.modulus % n == 0 && m.remainder % n == 0)) {
                 continue;
             }
             if (known_to_host(t.atom)) {
@@ -141,13 +194,20 @@ class MarkVectors : public IRMutator {
         conditions.push_back(e);
     }
 
-    const std::set<std::string> &arguments;
+    const AlignmentFacts &facts;
+    Scope<ModulusRemainder> multiples;
     Lets lets;
     Scope<> local;
 
 public:
-    explicit MarkVectors(const std::set<std::string> &arguments)
-        : arguments(arguments) {
+    explicit MarkVectors(const AlignmentFacts &facts)
+        : facts(facts) {
+        for (const auto &m : facts.multiples) {
+            multiples.push(m.first, ModulusRemainder(m.second, 0));
+        }
+        for (const auto &name : facts.not_in_memory) {
+            local.push(name);
+        }
     }
     std::vector<Expr> conditions;
 };
@@ -163,20 +223,24 @@ int vector_elements(const Type &vector) {
     return n;
 }
 
-Expr mark_aligned_vectors(Kernel &kernel) {
-    std::set<std::string> arguments;
-    for (const auto &a : kernel.arguments) {
-        if (!a.is_buffer) {
-            arguments.insert(a.name);
-        }
-    }
-    MarkVectors mark(arguments);
-    kernel.body = mark.mutate(kernel.body);
+Expr mark_aligned_vectors(Stmt &part, const AlignmentFacts &facts) {
+    MarkVectors mark(facts);
+    part = mark.mutate(part);
     Expr all;
     for (const auto &c : mark.conditions) {
         all = all.defined() ? all && c : c;
     }
     return all;
+}
+
+Expr mark_aligned_vectors(Kernel &kernel) {
+    AlignmentFacts facts;
+    for (const auto &a : kernel.arguments) {
+        if (!a.is_buffer) {
+            facts.arguments.insert(a.name);
+        }
+    }
+    return mark_aligned_vectors(kernel.body, facts);
 }
 
 }  // namespace halyard

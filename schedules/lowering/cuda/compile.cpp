@@ -72,20 +72,20 @@ const std::vector<std::string> &default_architectures() {
     return all;
 }
 
-std::string compile_to_fatbin(const std::string &source, const std::vector<std::string> &architectures) {
+std::string compile_to_fatbin(bool hopper, const std::string &source, const std::vector<std::string> &architectures) {
     std::vector<Piece> pieces;
     for (const auto &a : architectures) {
-        const MachineCode code = compile_with_nvrtc(kDeviceHeader + source, a);
+        const MachineCode code = compile_with_nvrtc(kDeviceHeader + (hopper ? kHopperHeader : "") + source, a);
         pieces.push_back({a, code.cubin, a == architectures.back() ? code.ptx : ""});
     }
     return pack_fatbin(pieces);
 }
 
-std::string compile_for_emulator(const std::string &source) {
+std::string compile_for_emulator(bool hopper, const std::string &source) {
     const TemporaryFolder folder;
     std::ofstream(folder.path / "emulator.h") << kEmulatorHeader;
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
-    std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << source;
+    std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << (hopper ? kHopperHeader : "") << source;
     const char *cxx = std::getenv("CXX");
     const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
     const int code = run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o",

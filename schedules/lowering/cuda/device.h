@@ -114,6 +114,23 @@ __device__ __forceinline__ half to<half, bfloat16>(bfloat16 x) {
     return half(float(x));
 }
 
+/** e^x within 2 + |x| / 2 units in the last place; 0 below -87.3, NaN stays. */
+__device__ __forceinline__ float exp_approx(float x) {
+    return exp2_approx(x * 1.44269504f);
+}
+
+#ifdef HALYARD_EMULATOR
+inline float divide(float a, float b) {
+    return a / b;
+}
+#else
+/** a / b within 2 units in the last place, 0 for |b| above 2^126. The exact division has a branch in it, which keeps
+ * the instructions of neighbouring elements apart: GELU behind a product took a third of its time. */
+__device__ __forceinline__ float divide(float a, float b) {
+    return __fdividef(a, b);
+}
+#endif
+
 /** Floor of a / b, 0 for b == 0; and what is left, in [0, |b|). Halide's integer division. */
 template<class T>
 __device__ __forceinline__ T div_floor(T a, T b) {
@@ -480,6 +497,45 @@ __device__ __forceinline__ void scatter_if(const vec<bool, N> &predicate, T *p, 
         }
     }
 }
+
+/** 0 where the condition does not hold. */
+template<int N, class P>
+__device__ __forceinline__ auto load_if(bool condition, P p) {
+    decltype(load<N>(p)) v = {};
+    if (condition) {
+        v = load<N>(p);
+    }
+    return v;
+}
+
+template<int N, class P>
+__device__ __forceinline__ auto load_elements_if(bool condition, P p) {
+    decltype(load_elements<N>(p)) v = {};
+    if (condition) {
+        v = load_elements<N>(p);
+    }
+    return v;
+}
+
+/** Of floats, which have no instruction of their own. */
+template<class F>
+__device__ __forceinline__ float atomic_update(float *p, F f) {
+    int old = __float_as_int(*p), seen;
+    do {
+        seen = old;
+        old = atomicCAS(reinterpret_cast<int *>(p), seen, __float_as_int(f(__int_as_float(seen))));
+    } while (old != seen);
+    return __int_as_float(old);
+}
+__device__ __forceinline__ float atomicMax(float *p, float v) {
+    return atomic_update(p, [=](float x) { return fmaxf(x, v); });
+}
+__device__ __forceinline__ float atomicMin(float *p, float v) {
+    return atomic_update(p, [=](float x) { return fminf(x, v); });
+}
+using ::atomicAdd;
+using ::atomicMax;
+using ::atomicMin;
 
 #endif
 

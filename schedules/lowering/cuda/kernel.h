@@ -22,6 +22,7 @@ struct KernelArgument {
     bool is_buffer = false;
     bool is_written = false;
     Halide::Type type;  // of an element, or the scalar
+    Halide::Expr tensor;  // of a descriptor for the copy engine: what the launcher makes it of (halyard_tensor)
 };
 
 struct Kernel {
@@ -29,6 +30,7 @@ struct Kernel {
     std::vector<KernelArgument> arguments;
     std::array<Halide::Expr, 3> blocks, threads;  // extents, in terms of the host's variables
     Halide::Expr shared_bytes;                    // the same
+    std::string blocks_per_multiprocessor;        // the second argument of __launch_bounds__, with its comma, or nothing
     Halide::Internal::Stmt body;                  // the block coordinates are defined in it
 
     /** The threads of a block along a dimension; 0 where that is not a constant. */

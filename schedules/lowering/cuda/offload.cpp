@@ -1,12 +1,15 @@
 #include "offload.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
 
 #include "alignment.h"
 #include "compile.h"
+#include "hold.h"
 #include "kernel.h"
+#include "predicate.h"
 #include "print.h"
 #include "registers.h"
 
@@ -18,11 +21,13 @@ using namespace Halide::Internal;
 namespace {
 
 const char *const kImage = "halyard_kernels";
+const char *const kHopper = "sm_90a";
 
-// A letter for each parameter of a kernel: how wide it is, and whether it is a buffer (runtime's cuda_launch.cpp).
+// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer or a tensor for the copy engine
+// (runtime's cuda_launch.cpp).
 char kind_of(const KernelArgument &a) {
-    if (a.is_buffer) {
-        return 'b';
+    if (a.is_buffer || a.tensor.defined()) {
+        return a.is_buffer ? 'b' : 't';
     }
     switch (a.type.bytes()) {
     case 1: return 'c';
@@ -36,16 +41,41 @@ Expr handle(const std::string &name) {
     return Variable::make(type_of<halide_buffer_t *>(), name);
 }
 
-// One element at a time, whatever the address.
-class WithoutAlignment : public IRMutator {
-    using IRMutator::visit;
+// Free integers, those among them that are first coordinates of buffers.
+class FieldsOf : public IRVisitor {
+    using IRVisitor::visit;
 
-    Expr visit(const Load *op) override {
-        return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, mutate(op->predicate), ModulusRemainder());
+    void visit(const Variable *op) override {
+        const bool coordinate = op->name.compare(0, 9, "blockIdx.") == 0 ||
+                                std::find(kThreadNames.begin(), kThreadNames.end(), op->name) != kThreadNames.end();
+        if (op->type == Int(32) && !coordinate && !defined.contains(op->name)) {
+            scalars.insert(op->name);
+            if (op->name.find(".min.") != std::string::npos) {
+                mins.insert(op->name);
+            }
+        }
     }
-    Stmt visit(const Store *op) override {
-        return Store::make(op->name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), ModulusRemainder());
+    void visit(const LetStmt *op) override {
+        op->value.accept(this);
+        ScopedBinding<> bind(defined, op->name);
+        op->body.accept(this);
     }
+    void visit(const Let *op) override {
+        op->value.accept(this);
+        ScopedBinding<> bind(defined, op->name);
+        op->body.accept(this);
+    }
+    void visit(const For *op) override {
+        op->min.accept(this);
+        op->extent.accept(this);
+        ScopedBinding<> bind(defined, op->name);
+        op->body.accept(this);
+    }
+
+    Scope<> defined;
+
+public:
+    std::set<std::string> scalars, mins;
 };
 
 class OffloadToCuda : public IRMutator {
@@ -63,6 +93,7 @@ public:
         inside_ = true;
         source_.clear();
         used_.clear();
+        hopper_ = false;
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
         return source_.empty() ? host : with_image(host);
@@ -80,20 +111,92 @@ private:
         }
         const std::string func = func_of(op->name);
         Kernel kernel = extract_kernel(op);
+        for (const auto &p : options_.products) {
+            if (has_product(kernel, p)) {
+                return with_tensor_cores(kernel, p, func);
+            }
+        }
         kernel.body = simplify(kernel.body);
         keep_in_registers(kernel, options_.fail);
         kernel.name = name_for(func);
-        const Expr aligned = mark_aligned_vectors(kernel);
+        Kernel elements = kernel;
+        const Expr from_zero = assume_zero_mins(kernel);
+        Expr aligned = mark_aligned_vectors(kernel);
+        if (aligned.defined()) {
+            aligned = from_zero && aligned;
+            kernel.body = predicate_loads(kernel.body);
+            hold_loads(kernel);
+        } else {
+            kernel = elements;
+        }
         const PrintOptions print{options_.streamed, options_.note};
         source_ += "\n" + print_kernel(kernel, print);
         if (!aligned.defined()) {
             return launch(kernel);
         }
-        Kernel elements = kernel;
         elements.name += "_elements";
-        elements.body = WithoutAlignment().mutate(kernel.body);
         source_ += "\n" + print_kernel(elements, print);
         return IfThenElse::make(aligned, launch(kernel), launch(elements));
+    }
+
+    // In the usual call, coordinates begin at 0. Indices are then the same in all stages, and shorter. Returns the condition.
+    Expr assume_zero_mins(Kernel &kernel) const {
+        Expr zero = const_true();
+        std::map<std::string, Expr> values;
+        std::vector<KernelArgument> kept;
+        std::set<std::string> mins;
+        for (const auto &a : kernel.arguments) {
+            if (a.is_buffer || a.type != Int(32)) {
+                kept.push_back(a);
+            }
+        }
+        for (const auto &a : kernel.arguments) {
+            if (!a.is_buffer && a.type == Int(32)) {
+                const Expr value = expand(Variable::make(Int(32), a.name), lets_);
+                FieldsOf fields;
+                value.accept(&fields);
+                Expr without = value;
+                for (const auto &f : fields.mins) {
+                    mins.insert(f);
+                    without = substitute(f, 0, without);
+                }
+                values[a.name] = simplify(without);
+            }
+        }
+        kernel.body = simplify(substitute(values, kernel.body));
+        FieldsOf fields;
+        kernel.body.accept(&fields);
+        for (const auto &f : fields.scalars) {
+            kept.push_back({f, false, false, Int(32), Expr()});
+        }
+        kernel.arguments = kept;
+        for (const auto &m : mins) {
+            zero = zero && Variable::make(Int(32), m) == 0;
+        }
+        return zero;
+    }
+
+    Stmt with_tensor_cores(Kernel &kernel, const TensorCores &product, const std::string &func) {
+        kernel.name = name_for(func);
+        const TileKernel tiles = make_tile_kernel(kernel, product, lets_, {options_.streamed, options_.note});
+        source_ += tiles.text;
+        if (std::find(options_.architectures.begin(), options_.architectures.end(), kHopper) == options_.architectures.end() &&
+            !options_.emulated) {
+            product.fail(std::string("is for tensor cores of ") + kHopper + ", which is not among the devices; add it to --devices");
+        }
+        hopper_ = true;
+        return IfThenElse::make(tiles.usable, launch(tiles.by_copy_engine), launch(tiles.by_elements));
+    }
+
+    // Fields of buffers keep their names: they say what an index is made of.
+    Stmt visit(const LetStmt *op) override {
+        const bool field = op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
+                           op->name.find(".extent.") != std::string::npos;
+        if (field || !op->value.type().is_int()) {
+            return IRMutator::visit(op);
+        }
+        ScopedBinding<Expr> bind(lets_, op->name, op->value);
+        return IRMutator::visit(op);
     }
 
     static std::string func_of(const std::string &loop) {
@@ -117,7 +220,7 @@ private:
         std::vector<Expr> values;
         for (const auto &a : kernel.arguments) {
             kinds += kind_of(a);
-            values.push_back(a.is_buffer ? handle(a.name + ".buffer") : Expr(Variable::make(a.type, a.name)));
+            values.push_back(a.is_buffer ? handle(a.name + ".buffer") : a.tensor.defined() ? a.tensor : Expr(Variable::make(a.type, a.name)));
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
@@ -134,10 +237,11 @@ private:
 
     Stmt with_image(const Stmt &host) const {
         const std::string text = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
+        const std::vector<std::string> architectures = hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
         if (!options_.source_file.empty()) {
             std::ofstream(options_.source_file) << text;
         }
-        const std::string code = options_.emulated ? compile_for_emulator(text) : compile_to_fatbin(text, options_.architectures);
+        const std::string code = options_.emulated ? compile_for_emulator(hopper_, text) : compile_to_fatbin(hopper_, text, architectures);
         Buffer<uint8_t> image(int(code.size()), kImage);
         std::memcpy(image.data(), code.data(), code.size());
         const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
@@ -148,6 +252,8 @@ private:
     bool inside_ = false;
     std::string source_;
     std::set<std::string> used_;
+    Lets lets_;
+    bool hopper_ = false;  // there are kernels of tensor cores among them
 };
 
 }  // namespace

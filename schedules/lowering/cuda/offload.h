@@ -13,6 +13,8 @@
 
 #include <Halide.h>
 
+#include "tile_kernel.h"
+
 namespace halyard {
 
 struct CudaOptions {
@@ -21,6 +23,7 @@ struct CudaOptions {
     bool emulated = false;                   // for the host, in place of machine code for a device
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     std::set<std::string> streamed;          // buffers stored past the caches
+    std::vector<TensorCores> products;       // updates done by tensor cores
     std::function<std::string(const std::string &func)> note;
     std::function<void(const std::string &func, const std::string &message)> fail;
 };

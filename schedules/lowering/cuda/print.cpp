@@ -36,9 +36,11 @@ public:
     bool yes = false;
 };
 
-class StatementPrinter : public IRVisitor {
+}  // namespace
+
+class KernelPrinter::Statements : public IRVisitor {
 public:
-    StatementPrinter(const Kernel &kernel, const PrintOptions &options)
+    Statements(const Kernel &kernel, const PrintOptions &options)
         : kernel_(kernel), options_(options),
           expr_(
               names_, [this](const std::string &array) { return memory_of(array); },
@@ -51,33 +53,17 @@ public:
         }
     }
 
-    std::string print() {
-        head();
-        depth_ = 1;
-        for (int d = 0; d < 3; d++) {
-            if (stmt_uses_var(kernel_.body, kThreadNames[d])) {
-                line("const int " + names_.of(kThreadNames[d]) + " = threadIdx." + "xyz"[d] + ";");
-            }
-        }
-        kernel_.body.accept(this);
-        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ")\n";
-        return text_;
-    }
-
-private:
-    using IRVisitor::visit;
-
     void head() {
         int threads = 1;
         for (int d = 0; d < 3; d++) {
             threads *= kernel_.constant_threads(d);
         }
-        const std::string bounds = threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + ") " : "";
+        const std::string bounds = threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") " : "";
         const std::string start = "extern \"C\" __global__ void " + bounds + kernel_.name + "(";
         std::string row = start;
         for (size_t i = 0; i < kernel_.arguments.size(); i++) {
             const auto &a = kernel_.arguments[i];
-            const std::string type = type_text(a.type);
+            const std::string type = a.tensor.defined() ? "const __grid_constant__ tensor_map" : type_text(a.type);
             const std::string text = (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
                                      names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
             if (i > 0 && row.size() + text.size() + 1 > 120) {
@@ -88,6 +74,20 @@ private:
             }
         }
         text_ += row + (kernel_.arguments.empty() ? ") {\n" : "\n");
+        depth_ = 1;
+    }
+
+    std::string foot() {
+        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ")\n";
+        return text_;
+    }
+
+    void thread_coordinates() {
+        for (int d = 0; d < 3; d++) {
+            if (stmt_uses_var(kernel_.body, kThreadNames[d])) {
+                line("const int " + names_.of(kThreadNames[d]) + " = threadIdx." + "xyz"[d] + ";");
+            }
+        }
     }
 
     void line(const std::string &s) {
@@ -100,11 +100,31 @@ private:
 
     void block(const Stmt &body) {
         depth_++;
+        declared_.emplace_back();
         body.accept(this);
+        declared_.pop_back();
         depth_--;
     }
 
+    void declare_registers(const std::string &name, const std::string &type, int size) {
+        registers_.insert(name);
+        if (size == 1) {
+            scalars_.insert(name);
+            line(type + " " + names_.of(name) + ";");
+        } else {
+            line(type + " " + names_.of(name) + "[" + std::to_string(size) + "];");
+        }
+    }
+
+    using IRVisitor::visit;
+
     void visit(const LetStmt *op) override {
+        // A let ends with its statement in Halide's IR, and with the braces around it here.
+        if (!declared_.back().insert(op->name).second) {
+            const std::string name = unique_name(op->name);
+            LetStmt::make(name, op->value, substitute(op->name, Variable::make(op->value.type(), name), op->body)).accept(this);
+            return;
+        }
         line("const " + type_text(op->value.type()) + " " + names_.of(op->name) + " = " + expr_.print(op->value) + ";");
         op->body.accept(this);
     }
@@ -168,13 +188,7 @@ private:
             if (size == 0) {
                 ExprPrinter::unsupported("the size of " + op->name + " is not known when the kernel is compiled; bound its extents");
             }
-            registers_.insert(op->name);
-            if (size == 1) {
-                scalars_.insert(op->name);
-                line(type + " " + name + ";");
-            } else {
-                line(type + " " + name + "[" + std::to_string(size) + "];");
-            }
+            declare_registers(op->name, type, size);
         } else {
             ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name + " is to be stored elsewhere");
         }
@@ -228,11 +242,11 @@ private:
                 }
             };
             if (const auto *add = store->value.as<Add>()) {
-                pick(add->a, add->b, "atomic_add");
+                pick(add->a, add->b, "atomicAdd");
             } else if (const auto *mx = store->value.as<Max>()) {
-                pick(mx->a, mx->b, "atomic_max");
+                pick(mx->a, mx->b, "atomicMax");
             } else if (const auto *mn = store->value.as<Min>()) {
-                pick(mn->a, mn->b, "atomic_min");
+                pick(mn->a, mn->b, "atomicMin");
             }
         }
         if (!function) {
@@ -245,6 +259,7 @@ private:
     const Kernel &kernel_;
     const PrintOptions &options_;
     Names names_;
+    std::vector<std::set<std::string>> declared_ = {{}};  // of each scope around
     std::set<std::string> registers_, scalars_, shared_;  // scalars_: those registers that are no arrays
     Expr shared_bytes_ = 0;
     std::string text_;
@@ -252,10 +267,57 @@ private:
     ExprPrinter expr_;
 };
 
-}  // namespace
+KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options)
+    : statements_(std::make_unique<Statements>(kernel, options)) {
+    statements_->head();
+}
+
+KernelPrinter::~KernelPrinter() = default;
+
+void KernelPrinter::line(const std::string &text) {
+    statements_->line(text);
+}
+
+void KernelPrinter::open(const std::string &text) {
+    statements_->line(text);
+    statements_->depth_++;
+}
+
+void KernelPrinter::close(const std::string &text) {
+    statements_->depth_--;
+    statements_->line(text);
+}
+
+void KernelPrinter::otherwise() {
+    close("} else {");
+    statements_->depth_++;
+}
+
+void KernelPrinter::print(const Stmt &s) {
+    s.accept(statements_.get());
+}
+
+std::string KernelPrinter::expr(const Expr &e) {
+    return statements_->expr_.print(e);
+}
+
+std::string KernelPrinter::name(const std::string &halide_name) {
+    return statements_->names_.of(halide_name);
+}
+
+void KernelPrinter::declare_registers(const std::string &halide_name, const std::string &type, int elements) {
+    statements_->declare_registers(halide_name, type, elements);
+}
+
+std::string KernelPrinter::finish() {
+    return statements_->foot();
+}
 
 std::string print_kernel(const Kernel &kernel, const PrintOptions &options) {
-    return StatementPrinter(kernel, options).print();
+    KernelPrinter printer(kernel, options);
+    printer.statements_->thread_coordinates();
+    printer.print(kernel.body);
+    return printer.finish();
 }
 
 }  // namespace halyard

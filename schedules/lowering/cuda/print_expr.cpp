@@ -20,7 +20,7 @@ enum Precedence { kPrimary, kUnary, kMultiply, kAdd, kShift, kCompare, kEqual, k
 
 // Halide's names of functions of f32, and CUDA's.
 const std::map<std::string, const char *> kMath = {
-    {"exp", "expf"}, {"log", "logf"}, {"sqrt", "sqrtf"}, {"sin", "sinf"}, {"cos", "cosf"}, {"tan", "tanf"},
+    {"exp", "exp_approx"}, {"log", "logf"}, {"sqrt", "sqrtf"}, {"sin", "sinf"}, {"cos", "cosf"}, {"tan", "tanf"},
     {"asin", "asinf"}, {"acos", "acosf"}, {"atan", "atanf"}, {"atan2", "atan2f"}, {"sinh", "sinhf"}, {"cosh", "coshf"},
     {"tanh", "tanhf"}, {"asinh", "asinhf"}, {"acosh", "acoshf"}, {"atanh", "atanhf"}, {"pow", "powf"},
     {"floor", "floorf"}, {"ceil", "ceilf"}, {"round", "rintf"}, {"trunc", "truncf"}, {"fast_inverse_sqrt", "rsqrtf"},
@@ -250,7 +250,14 @@ private:
 
     void visit(const Div *op) override {
         if (op->type.is_float()) {
-            binary(op->a, "/", op->b, kMultiply);
+            const auto *root = op->b.as<Call>();
+            if (is_const_one(op->a) && root && root->name == "sqrt_f32") {
+                elementwise("rsqrtf", {root->args[0]});
+            } else if (op->type.bits() == 32) {
+                elementwise("divide", {op->a, op->b});
+            } else {
+                binary(op->a, "/", op->b, kMultiply);
+            }
             return;
         }
         int shift = 0;
@@ -366,6 +373,10 @@ private:
             } else {
                 set(print(op->predicate, kOr) + " ? " + e + " : " + element_text(op->type) + "(0)", kConditional);
             }
+        } else if (const auto *same = op->predicate.as<Broadcast>(); !all && same && ramp && is_const_one(ramp->stride)) {
+            const char *function = whole(op->name, op->type, op->alignment) ? "load_if<" : "load_elements_if<";
+            const std::string condition = argument(same->value);
+            set(function + n + ">(" + condition + ", " + pointer(op->name, ramp->base) + ")", kPrimary);
         } else if (!all) {
             set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) + ")", kPrimary);
         } else if (ramp && is_const_one(ramp->stride)) {
@@ -381,9 +392,11 @@ private:
             substitute(op->name, op->value, op->body).accept(this);
             return;
         }
+        // The same let may stand in several expressions, all of whose lines come into one scope.
+        const std::string name = unique_name(op->name);
         const std::string value = argument(op->value);
-        p_.line_("const " + type_text(op->value.type()) + " " + p_.names_.of(op->name) + " = " + value + ";");
-        op->body.accept(this);
+        p_.line_("const " + type_text(op->value.type()) + " " + p_.names_.of(name) + " = " + value + ";");
+        substitute(op->name, Variable::make(op->value.type(), name), op->body).accept(this);
     }
 
     void visit(const VectorReduce *op) override {
@@ -545,7 +558,7 @@ private:
         const std::string value = argument(op->args[0]), lanes = argument(op->args[1]);
         const std::string t = element_text(op->type);
         const auto offset = as_const_int(op->args[3]);
-        const std::string scratch = offset && *offset < 0 ? "shared<" + t + ">()" : "shared_array<" + t + ">(" + argument(op->args[3]) + ", 32)";
+        const std::string scratch = offset && *offset < 0 ? "shared<" + t + ">()" : "shared_array<" + t + ">(" + argument(op->args[3]) + ", " + argument(op->args[4]) + ")";
         set("reduce_threads<" + operation + ", " + lanes + ">(" + value + ", " + scratch + ")", kPrimary);
     }
 

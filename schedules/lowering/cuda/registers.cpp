@@ -242,7 +242,7 @@ class ShareOut : public IRMutator {
         const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), Expr(part));
         const std::string result = unique_name(store->name + ".of_threads");
         identities[part->name] = identity(name, part->type);
-        const Expr reduced = Call::make(part->type, kReduceThreads, {own, lanes, StringImm::make(name), scratch},
+        const Expr reduced = Call::make(part->type, kReduceThreads, {own, lanes, StringImm::make(name), scratch, all / 32},
                                         Call::Intrinsic);
         const Expr value = Variable::make(part->type, result);
         const Expr sum = substitute_operand(store->value, total, value);

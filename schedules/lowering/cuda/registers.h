@@ -31,7 +31,7 @@ void keep_in_registers(Kernel &kernel,
                        const std::function<void(const std::string &func, const std::string &message)> &fail);
 
 /** The call in the body: value, then the number of lanes as a constant, then the operation's name, then the index
- * of the scratch memory in bytes from the start of shared memory, -1 where a warp needs none. */
+ * of the scratch memory in bytes from the start of shared memory, -1 where a warp needs none, and its elements. */
 extern const char *const kReduceThreads;
 
 }  // namespace halyard

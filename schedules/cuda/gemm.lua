@@ -1,0 +1,26 @@
+-- A matrix product on the tensor cores of sm_90a, b as it is written (k x n): a block keeps a tile of sums in registers,
+-- and applies scale, bias, activation and residual to it there.
+
+local gpu = require "lib.gpu"
+
+return schedule "gemm" {
+  target = "cuda",
+
+  generator = { weights = "kn" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 256 },
+    stages  = tune { 2, 3, 4, 5, 6, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
+    group   = tune { 4, 8, 16, default = 8 },      -- rows of tiles taken together
+  },
+
+  where = function(p)
+    -- Shared memory: the stages, and the tile on its way out.
+    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    gpu.tensor_tiles(k.y, k.acc, p)
+  end,
+}

@@ -1,0 +1,118 @@
+#include "coordinates.h"
+
+#include <algorithm>
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+struct Product {
+    int64_t factor = 1;
+    std::vector<Expr> atoms;
+};
+
+using Polynomial = std::vector<Product>;
+
+Polynomial times(const Polynomial &a, const Polynomial &b) {
+    Polynomial all;
+    for (const auto &p : a) {
+        for (const auto &q : b) {
+            Product r = p;
+            r.factor *= q.factor;
+            r.atoms.insert(r.atoms.end(), q.atoms.begin(), q.atoms.end());
+            all.push_back(r);
+        }
+    }
+    return all;
+}
+
+Polynomial multiplied_out(const Expr &e) {
+    if (const auto c = as_const_int(e)) {
+        return {{*c, {}}};
+    }
+    if (const auto *add = e.as<Add>()) {
+        Polynomial a = multiplied_out(add->a);
+        const Polynomial b = multiplied_out(add->b);
+        a.insert(a.end(), b.begin(), b.end());
+        return a;
+    }
+    if (const auto *sub = e.as<Sub>()) {
+        Polynomial a = multiplied_out(sub->a);
+        for (auto p : multiplied_out(sub->b)) {
+            p.factor = -p.factor;
+            a.push_back(p);
+        }
+        return a;
+    }
+    if (const auto *mul = e.as<Mul>()) {
+        return times(multiplied_out(mul->a), multiplied_out(mul->b));
+    }
+    return {{1, {e}}};
+}
+
+class DropClamps : public IRMutator {
+    using IRMutator::visit;
+
+    bool varies(const Expr &e) const {
+        return std::any_of(loops.begin(), loops.end(), [&](const std::string &l) { return expr_uses_var(e, l); });
+    }
+
+    template<typename Op>
+    Expr drop(const Op *op) {
+        const bool a = varies(op->a), b = varies(op->b);
+        return a != b ? mutate(a ? op->a : op->b) : IRMutator::visit(op);
+    }
+
+    Expr visit(const Min *op) override {
+        return drop(op);
+    }
+    Expr visit(const Max *op) override {
+        return drop(op);
+    }
+
+    const std::vector<std::string> &loops;
+
+public:
+    explicit DropClamps(const std::vector<std::string> &loops)
+        : loops(loops) {
+    }
+};
+
+}  // namespace
+
+std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::string &buffer, int dimensions) {
+    std::vector<Expr> all(size_t(dimensions), Expr(0));
+    for (const auto &term : multiplied_out(index)) {
+        int dimension = 0;
+        Expr rest = make_const(Int(32), term.factor);
+        for (const auto &atom : term.atoms) {
+            const auto *v = atom.as<Variable>();
+            const std::string prefix = buffer + ".stride.";
+            if (v && v->name.compare(0, prefix.size(), prefix) == 0) {
+                if (dimension != 0) {
+                    return std::nullopt;
+                }
+                dimension = std::stoi(v->name.substr(prefix.size()));
+            } else {
+                rest *= atom;
+            }
+        }
+        if (dimension >= dimensions) {
+            return std::nullopt;
+        }
+        all[size_t(dimension)] += rest;
+    }
+    for (auto &e : all) {
+        e = simplify(e);
+    }
+    return all;
+}
+
+Expr without_clamps(const Expr &e, const std::vector<std::string> &loops) {
+    return DropClamps(loops).mutate(e);
+}
+
+}  // namespace halyard

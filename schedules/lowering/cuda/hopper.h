@@ -1,0 +1,104 @@
+// What kernels for sm_90a stand on beside device.h: mbarriers, the copy engine (TMA), and what surrounds wgmma.
+// The instructions: PTX ISA 8.0 and later, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate" and "Data Movement".
+
+namespace halyard {
+
+/** What the copy engine knows of a tensor; the launcher fills it in (cuTensorMapEncodeTiled). */
+struct alignas(64) tensor_map {
+    uint64_t opaque[16];
+};
+
+__device__ __forceinline__ uint32_t shared_address(const void *p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+
+/** An mbarrier: a phase ends when `count` threads have arrived and all bytes that are expected have come. */
+__device__ __forceinline__ void barrier_init(uint64_t *b, int count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(count));
+}
+__device__ __forceinline__ void barriers_ready() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ __forceinline__ void barrier_expect(uint64_t *b, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(uint64_t *b) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
+}
+/** Until the phase of that parity has ended. */
+__device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
+    asm volatile(
+        "{\n.reg .pred done;\nwait: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra ended;\nbra wait;\n"
+        "ended:\n}" ::"r"(shared_address(b)),
+        "r"(parity)
+        : "memory");
+}
+
+/** A box of a tensor of 2 dimensions into shared memory; what lies outside of the tensor comes as 0. */
+__device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+            shared_address(to)),
+        "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+        : "memory");
+}
+/** Back; what lies outside is left out. */
+__device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
+                 "r"(shared_address(from)), "r"(c0), "r"(c1)
+                 : "memory");
+}
+__device__ __forceinline__ void tensor_store_commit() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/** Until what was stored has been read from shared memory; `tensor_store_wait`: until it is in device memory. */
+__device__ __forceinline__ void tensor_store_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ __forceinline__ void tensor_store_wait() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/** Ordinary stores to shared memory become visible to the tensor cores and the copy engine. */
+__device__ __forceinline__ void fence_shared() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/** Threads of one warpgroup wait for each other. */
+__device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
+    asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
+}
+template<int Count>
+__device__ __forceinline__ void registers_less() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template<int Count>
+__device__ __forceinline__ void registers_more() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+
+__device__ __forceinline__ void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/** Until at most so many groups are still under way. */
+template<int Groups>
+__device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
+}
+
+/** A matrix in shared memory, with the 128-byte swizzle: 16-byte chunk c of line r lies at chunk c ^ (r % 8).
+ * Offsets in bytes: `leading` between blocks of 64 elements across, `stride` between groups of 8 lines. */
+__device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t leading, uint32_t stride) {
+    return uint64_t((address & 0x3ffff) >> 4) | (uint64_t(leading >> 4) << 16) | (uint64_t(stride >> 4) << 32) | (uint64_t(1) << 62);
+}
+
+/** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name. */
+__device__ __forceinline__ void store_matrices(void *line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0),
+                 "r"(m1), "r"(m2), "r"(m3)
+                 : "memory");
+}
+
+}  // namespace halyard

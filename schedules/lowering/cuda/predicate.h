@@ -1,0 +1,23 @@
+#ifndef HALYARD_LOWERING_CUDA_PREDICATE_H
+#define HALYARD_LOWERING_CUDA_PREDICATE_H
+
+/** \file
+ * Conditions around a load and what is done with it become conditions of the load and of the store:
+ *
+ *   if (c) sum += x[i]                 sum = c ? sum + (x[i] if c) : sum
+ *   if (c) y[i] = f(x[i])       ->     v = f(x[i] if c); if (c) y[i] = v
+ *
+ * In unrolled loops the loads of all turns can then be under way at once, which the branches between them prevented.
+ */
+
+#include <set>
+
+#include <Halide.h>
+
+namespace halyard {
+
+Halide::Internal::Stmt predicate_loads(const Halide::Internal::Stmt &body);
+
+}  // namespace halyard
+
+#endif

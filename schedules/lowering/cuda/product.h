@@ -1,0 +1,44 @@
+#ifndef HALYARD_LOWERING_CUDA_PRODUCT_H
+#define HALYARD_LOWERING_CUDA_PRODUCT_H
+
+/** \file
+ * The loops of a product of tiles, as a schedule leaves them for the tensor cores:
+ *
+ *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])
+ */
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "linear.h"
+
+namespace halyard {
+
+/** A matrix that the product reads: a tile of a tensor in device memory. */
+struct Operand {
+    std::string buffer;
+    Halide::Type type;
+    std::vector<Halide::Expr> origin;  // coordinates of the tile's first element
+    int depth_dimension = -1;          // the dimension that runs with d
+    int other_dimension = -1;          // and with row, or col
+
+    int rank() const {
+        return int(origin.size());
+    }
+};
+
+struct TileOfProduct {
+    std::string accumulator;
+    int rows = 0, columns = 0, depth = 0;
+    Operand a, b;  // a runs with row and d, b with col and d
+};
+
+/** Reads the loops. `dimensions_of` gives the rank of a buffer; `fail` throws. */
+TileOfProduct read_product(const Halide::Internal::Stmt &nest, const Lets &lets,
+                           const std::function<int(const std::string &)> &dimensions_of,
+                           const std::function<void(const std::string &)> &fail);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,875 @@
+#include "tile_kernel.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "alignment.h"
+#include "coordinates.h"
+#include "print_expr.h"
+#include "product.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int kWarpgroup = 128;      // threads
+constexpr int kRowsOfWarpgroup = 64;
+constexpr int kSwizzledBytes = 128;  // across, of a block of shared memory
+constexpr int kDepthOfInstruction = 16;
+constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
+constexpr int kTensorAlignment = 16;  // bytes: what pointers and strides are multiples of for the copy engine
+const char *const kRow = "fragment_row", *const kCol = "fragment_col", *const kElement = "fragment_element";
+
+bool begins_with(const std::string &s, const std::string &start) {
+    return s.compare(0, start.size(), start) == 0;
+}
+
+std::string stage_prefix(const TensorCores &p) {
+    return p.func + ".s" + std::to_string(p.stage) + ".";
+}
+
+class FindLoop : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const For *op) override {
+        found = found || begins_with(op->name, prefix);
+        IRVisitor::visit(op);
+    }
+
+    const std::string prefix;
+
+public:
+    explicit FindLoop(std::string prefix)
+        : prefix(std::move(prefix)) {
+    }
+    bool found = false;
+};
+
+bool has_loop(const Stmt &s, const std::string &prefix) {
+    FindLoop find(prefix);
+    s.accept(&find);
+    return find.found;
+}
+
+class StoredNames : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Store *op) override {
+        names.insert(op->name);
+        IRVisitor::visit(op);
+    }
+
+public:
+    std::set<std::string> names;
+};
+
+// Variables that are used and not defined inside.
+class FreeVariables : public IRGraphVisitor {
+    using IRGraphVisitor::visit;
+
+    void visit(const Variable *op) override {
+        types[op->name] = op->type;
+    }
+
+public:
+    std::map<std::string, Type> types;
+};
+
+// The parts of a kernel's body, each with the lets around it put in.
+struct Parts {
+    std::array<std::string, 3> block_names;
+    std::vector<Stmt> before, after;  // nests over the tile
+    const For *steps = nullptr;
+    Stmt keep;  // owns *steps
+    Stmt product;
+    std::shared_ptr<Lets> lets_of_product = std::make_shared<Lets>();
+};
+
+class SplitIntoParts {
+public:
+    SplitIntoParts(const Kernel &kernel, const TensorCores &product, const Lets &host)
+        : product_(product) {
+        for (auto it = host.cbegin(); it != host.cend(); ++it) {
+            lets_.push(it.name(), it.value());
+        }
+        walk(kernel.body);
+        if (!parts.product.defined()) {
+            product_.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
+        }
+    }
+
+    Parts parts;
+
+private:
+    Stmt inlined(Stmt s) const {
+        for (auto it = local_.rbegin(); it != local_.rend(); ++it) {
+            s = substitute(it->first, it->second, s);
+        }
+        return s;
+    }
+
+    void walk(const Stmt &s) {
+        if (const auto *let = s.as<LetStmt>()) {
+            const auto *v = let->value.as<Variable>();
+            if (v && begins_with(v->name, "blockIdx.")) {
+                parts.block_names[size_t(gpu_dimension(let->name))] = let->name;
+                walk(let->body);
+                return;
+            }
+            ScopedBinding<Expr> bind(lets_, let->name, let->value);
+            local_.emplace_back(let->name, let->value);
+            walk(let->body);
+            local_.pop_back();
+        } else if (const auto *block = s.as<Block>()) {
+            walk(block->first);
+            walk(block->rest);
+        } else if (const auto *pc = s.as<ProducerConsumer>()) {
+            walk(pc->body);
+        } else if (const auto *allocate = s.as<Allocate>()) {
+            walk(allocate->body);
+        } else if (s.as<Free>() || (s.as<Evaluate>())) {
+            return;
+        } else if (const auto *loop = s.as<For>(); loop && has_loop(s, stage_prefix(product_))) {
+            if (parts.steps) {
+                product_.fail("is in two loops over steps, one in the other");
+            }
+            parts.keep = inlined(s);
+            parts.steps = parts.keep.as<For>();
+            find_product(loop->body);
+        } else {
+            (parts.steps ? parts.after : parts.before).push_back(inlined(s));
+        }
+    }
+
+    void find_product(const Stmt &s) {
+        if (const auto *let = s.as<LetStmt>()) {
+            ScopedBinding<Expr> bind(lets_, let->name, let->value);
+            find_product(let->body);
+        } else if (const auto *pc = s.as<ProducerConsumer>()) {
+            find_product(pc->body);
+        } else if (s.as<For>()) {
+            parts.product = s;
+            for (auto it = lets_.cbegin(); it != lets_.cend(); ++it) {
+                parts.lets_of_product->push(it.name(), it.value());
+            }
+        } else {
+            product_.fail("is not all that its loop over steps has; compute elsewhere what stands beside it");
+        }
+    }
+
+    const TensorCores &product_;
+    Lets lets_;
+    std::vector<std::pair<std::string, Expr>> local_;
+};
+
+// A nest over the tile, for one pair of neighbours that a thread has.
+struct Pair {
+    std::string stored;        // the buffer
+    Expr index, value;         // vectors of two
+    Expr row_extent, col_extent;
+};
+
+class ReadPair {
+public:
+    ReadPair(const Stmt &nest, const TileOfProduct &tile, const std::function<void(const std::string &)> &fail)
+        : tile_(tile), fail_(fail) {
+        walk(nest);
+    }
+
+    Pair pair;
+
+private:
+    struct Loop {
+        std::string name;
+        Expr extent;
+    };
+
+    void walk(Stmt s) {
+        for (;;) {
+            if (const auto *let = s.as<LetStmt>()) {
+                s = substitute(let->name, let->value, let->body);
+            } else if (const auto *loop = s.as<For>()) {
+                if (!is_const_zero(loop->min)) {
+                    fail_("has a loop " + loop->name + " that does not begin at 0");
+                }
+                loops_.push_back({loop->name, loop->extent});
+                s = loop->body;
+            } else if (const auto *store = s.as<Store>()) {
+                read(store);
+                return;
+            } else {
+                fail_("stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
+                return;
+            }
+        }
+    }
+
+    void read(const Store *store) {
+        if (loops_.size() != 2) {
+            fail_("stands in one kernel with loops that are not over its rows and columns");
+        }
+        // The inner loop is over columns: the schedule's order is that of memory.
+        const Loop &row = loops_[0], &col = loops_[1];
+        pair.stored = store->name;
+        pair.row_extent = row.extent;
+        pair.col_extent = col.extent;
+        row_ = row.name;
+        col_ = col.name;
+        pair.index = two(store->index);
+        pair.value = two(store->value);
+    }
+
+    // For columns col and col + 1.
+    Expr two(const Expr &e) {
+        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
+        const Stmt loop = For::make("fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
+                                    Evaluate::make(substitute({{row_, row}, {col_, col + Variable::make(Int(32), "fragment_lane")}}, own(e))));
+        const Stmt vector = simplify(vectorize_loops(loop, {}));
+        const auto *evaluate = vector.as<Evaluate>();
+        if (!evaluate) {
+            fail_("has a value that cannot be computed two columns at a time");
+            return e;
+        }
+        return evaluate->value.type().is_scalar() ? Broadcast::make(evaluate->value, 2) : evaluate->value;
+    }
+
+    // Sums of the tile become elements of the thread's own; by the column, as vectorising has to see it.
+    Expr own(const Expr &e) {
+        class Own : public IRMutator {
+            using IRMutator::visit;
+            Expr visit(const Load *op) override {
+                if (op->name != tile.accumulator) {
+                    return IRMutator::visit(op);
+                }
+                const Linear at = linear(op->index);
+                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile.columns || at.factor_of(col) != 1) {
+                    fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
+                }
+                const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
+                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+            }
+
+        public:
+            Own(const TileOfProduct &tile, const std::string &row, const std::string &col, const std::function<void(const std::string &)> &fail)
+                : tile(tile), row(row), col(col), fail(fail) {
+            }
+            const TileOfProduct &tile;
+            const std::string &row, &col;
+            const std::function<void(const std::string &)> &fail;
+        };
+        return Own(tile_, row_, col_, fail_).mutate(e);
+    }
+
+    const TileOfProduct &tile_;
+    const std::function<void(const std::string &)> &fail_;
+    std::vector<Loop> loops_;
+    std::string row_, col_;
+};
+
+// Loads of device memory only where the tile is inside: at its end there is nothing.
+class PredicateLoads : public IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Load *op) override {
+        if (op->name == accumulator) {
+            return IRMutator::visit(op);
+        }
+        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
+        const int n = op->type.lanes();
+        Expr inside = const_true(n);
+        if (expr_uses_var(op->index, kCol)) {
+            inside = (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
+        }
+        if (expr_uses_var(op->index, kRow)) {
+            const Expr in_rows = row < pair.row_extent;
+            inside = simplify(inside && (n > 1 ? Broadcast::make(in_rows, n) : in_rows));
+        }
+        return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, inside, ModulusRemainder());
+    }
+
+    const Pair &pair;
+    const std::string &accumulator;
+
+public:
+    PredicateLoads(const Pair &pair, const std::string &accumulator)
+        : pair(pair), accumulator(accumulator) {
+    }
+};
+
+std::string wgmma_function(const TileOfProduct &t) {
+    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type);
+}
+
+// The instruction for a tile's width: as many operands as a thread has sums.
+std::string wgmma_text(const TileOfProduct &t) {
+    const int sums = t.columns / 2;
+    const std::string type = t.a.type.is_bfloat() ? "bf16" : "f16";
+    std::string registers, outputs;
+    for (int i = 0; i < sums; i++) {
+        registers += (i ? ", %" : "%") + std::to_string(i);
+        outputs += std::string(i ? ", " : "") + "\"+f\"(d[" + std::to_string(i) + "])";
+    }
+    const std::string a = std::to_string(sums), b = std::to_string(sums + 1);
+    const bool b_across = t.b.depth_dimension != 0;  // columns are neighbours, not the depth
+    return "__device__ __forceinline__ void " + wgmma_function(t) + "(float (&d)[" + a + "], uint64_t a, uint64_t b) {\n" +
+           "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type + "." + type +
+           " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") + ";\"\n" +
+           "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n}\n";
+}
+
+std::string number(int n) {
+    return std::to_string(n);
+}
+
+class MakeTileKernel {
+public:
+    MakeTileKernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print)
+        : base_(kernel), product_(product), print_(print), parts_(SplitIntoParts(kernel, product, host).parts) {
+        const auto rank = [&](const std::string &buffer) { return rank_of(buffer); };
+        tile_ = read_product(parts_.product, *parts_.lets_of_product, rank, product.fail);
+        check_tile();
+        warpgroups_ = tile_.rows / kRowsOfWarpgroup;
+        for (const auto &s : parts_.before) {
+            before_.push_back(ReadPair(s, tile_, product.fail).pair);
+        }
+        for (const auto &s : parts_.after) {
+            after_.push_back(ReadPair(s, tile_, product.fail).pair);
+        }
+        align_pairs();
+    }
+
+    TileKernel make() {
+        if (shared_bytes(true) > kSharedBytes) {
+            product_.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " + number(kSharedBytes) +
+                          "; take fewer stages or smaller tiles");
+        }
+        TileKernel result;
+        result.usable = usable();
+        result.by_copy_engine = with_arguments(true);
+        result.by_elements = with_arguments(false);
+        result.by_elements.name += "_elements";
+        result.text = "\n" + wgmma_text(tile_) + "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
+        return result;
+    }
+
+private:
+    int rank_of(const std::string &buffer) const {
+        // The highest stride among the names that the kernel gets.
+        int rank = 1;
+        FreeVariables free;
+        parts_.product.accept(&free);
+        for (auto it = parts_.lets_of_product->cbegin(); it != parts_.lets_of_product->cend(); ++it) {
+            it.value().accept(&free);
+        }
+        for (const auto &[name, type] : free.types) {
+            if (begins_with(name, buffer + ".stride.")) {
+                rank = std::max(rank, std::stoi(name.substr(buffer.size() + 8)) + 1);
+            }
+        }
+        return rank;
+    }
+
+    void check_tile() const {
+        const Type t = tile_.a.type;
+        const bool types = t == tile_.b.type && t.is_float() && t.bits() == 16;
+        if (!types) {
+            std::ostringstream s;
+            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << t << " by " << tile_.b.type;
+            product_.fail(s.str());
+        }
+        if (tile_.rows % kRowsOfWarpgroup != 0 || tile_.rows > 3 * kRowsOfWarpgroup) {
+            product_.fail("has tiles of " + number(tile_.rows) + " rows; take 64, 128 or 192");
+        }
+        if (tile_.columns % 16 != 0 || tile_.columns > 256) {
+            product_.fail("has tiles of " + number(tile_.columns) + " columns; take a multiple of 16 up to 256");
+        }
+        if (tile_.b.depth_dimension != 0 && tile_.columns % 64 != 0) {
+            product_.fail("has tiles of " + number(tile_.columns) + " columns, which are neighbours in memory; take a multiple of 64");
+        }
+        if (tile_.depth != kSwizzledBytes / t.bytes()) {
+            product_.fail("has steps of " + number(tile_.depth) + "; take 64");
+        }
+        if (tile_.a.depth_dimension != 0) {
+            product_.fail("reads a by columns; its rows have to be neighbours along k");
+        }
+        for (const auto &o : {tile_.a, tile_.b}) {
+            if (o.rank() != 2) {
+                product_.fail("reads " + o.buffer + ", which has " + number(o.rank()) + " dimensions; two are what it can fetch so far");
+            }
+        }
+    }
+
+    static Expr host(const std::string &buffer, const char *field, int dimension) {
+        return Variable::make(Int(32), buffer + "." + field + "." + number(dimension));
+    }
+
+    // What of a tensor the launcher tells the copy engine (struct halyard_tensor of runtime/include/halyard/cuda.h).
+    static Expr tensor(const std::string &buffer, const Type &type, int box0, int box1) {
+        const int code = type.is_bfloat() ? 1 : 0;
+        return Call::make(Handle(), Call::make_struct,
+                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2, host(buffer, "extent", 0),
+                           host(buffer, "extent", 1), host(buffer, "stride", 1), box0, box1},
+                          Call::Intrinsic);
+    }
+
+    static Expr aligned(const std::string &buffer, const Type &type) {
+        const Expr address = Call::make(UInt(64), Call::buffer_get_device,
+                                        {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
+        const Expr stride = host(buffer, "stride", 1);
+        return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
+               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= host(buffer, "extent", 0);
+    }
+
+    // Whether a result may leave by the copy engine: 16 bits, two dimensions, one store for each sum.
+    bool leaves_by_copy_engine(const Pair &p) const {
+        const Type t = p.value.type();
+        return t.is_float() && t.bits() == 16 && tile_.columns % 64 == 0 && tensor_coordinates(p).size() == 2;
+    }
+
+    // Where a tile of a result begins; empty where the index is no tile of a matrix.
+    std::vector<Expr> tensor_coordinates(const Pair &p) const {
+        const auto *ramp = p.index.as<Ramp>();
+        if (!ramp || !is_const_one(ramp->stride)) {
+            return {};
+        }
+        const auto all = coordinates(expand(ramp->base, *parts_.lets_of_product), p.stored, 2);
+        if (!all) {
+            return {};
+        }
+        std::vector<Expr> origin;
+        const char *loops[] = {kCol, kRow};
+        for (int d = 0; d < 2; d++) {
+            if (linear((*all)[size_t(d)]).factor_of(loops[d]) != 1 || expr_uses_var((*all)[size_t(d)], loops[1 - d])) {
+                return {};
+            }
+            origin.push_back(simplify(substitute(loops[d], 0, (*all)[size_t(d)])));
+        }
+        return origin;
+    }
+
+    // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned.
+    void align_pairs() {
+        AlignmentFacts known;
+        for (const auto &a : base_.arguments) {
+            if (!a.is_buffer) {
+                known.arguments.insert(a.name);
+            }
+        }
+        known.multiples[kCol] = 2;
+        known.not_in_memory.insert(tile_.accumulator);
+        for (auto &p : after_) {
+            Stmt s = Evaluate::make(p.value);
+            const Expr asked = mark_aligned_vectors(s, known);
+            if (asked.defined()) {
+                pairs_aligned_ = pairs_aligned_.defined() ? pairs_aligned_ && asked : asked;
+            }
+            p.value = s.as<Evaluate>()->value;
+        }
+    }
+
+    Expr usable() const {
+        Expr e = aligned(tile_.a.buffer, tile_.a.type) && aligned(tile_.b.buffer, tile_.b.type);
+        for (const auto &p : after_) {
+            if (leaves_by_copy_engine(p)) {
+                e = e && aligned(p.stored, p.value.type().element_of());
+            }
+        }
+        return pairs_aligned_.defined() ? e && pairs_aligned_ : e;
+    }
+
+    Expr tiles() const {
+        return base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
+    }
+
+    // ---- Arguments and the launch ----
+
+    Kernel with_arguments(bool by_copy_engine) const {
+        Kernel k;
+        k.name = base_.name;
+        const int groups = warpgroups_ + (by_copy_engine ? 1 : 0);
+        k.threads = {groups * kWarpgroup, 1, 1};
+        k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors", {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern)), 1, 1};
+        k.shared_bytes = shared_bytes(by_copy_engine);
+        k.blocks_per_multiprocessor = ", 1";
+        FreeVariables free;
+        for (const Expr &e : used(by_copy_engine)) {
+            e.accept(&free);
+        }
+        std::set<std::string> local = {kRow, kCol, kElement, "fragment_lane", parts_.steps->name};
+        local.insert(parts_.block_names.begin(), parts_.block_names.end());
+        for (const auto &[name, type] : free.types) {
+            if (!local.count(name) && name.find(".buffer") == std::string::npos) {
+                k.arguments.push_back({name, false, false, type, Expr()});
+            }
+        }
+        std::set<std::string> written;
+        for (const auto &p : after_) {
+            written.insert(p.stored);
+        }
+        for (const auto &a : base_.arguments) {
+            const bool operand = a.name == tile_.a.buffer || a.name == tile_.b.buffer;
+            const bool by_engine = written.count(a.name) && by_copy_engine && by_engine_name(a.name);
+            if (a.is_buffer && !(by_copy_engine && operand) && !by_engine) {
+                k.arguments.push_back(a);
+            }
+        }
+        if (by_copy_engine) {
+            const int across = kSwizzledBytes / tile_.a.type.bytes();
+            const bool b_across = tile_.b.depth_dimension != 0;
+            k.arguments.push_back({tile_.a.buffer + ".map", false, false, Handle(), tensor(tile_.a.buffer, tile_.a.type, across, tile_.rows)});
+            k.arguments.push_back({tile_.b.buffer + ".map", false, false, Handle(), tensor(tile_.b.buffer, tile_.b.type, across, b_across ? tile_.depth : tile_.columns)});
+            for (const auto &p : after_) {
+                if (leaves_by_copy_engine(p)) {
+                    k.arguments.push_back({p.stored + ".map", false, false, Handle(), tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup)});
+                }
+            }
+        }
+        return k;
+    }
+
+    bool by_engine_name(const std::string &buffer) const {
+        return std::any_of(after_.begin(), after_.end(), [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
+    }
+
+    std::vector<Expr> used(bool by_copy_engine) const {
+        std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2], parts_.steps->min, parts_.steps->extent};
+        for (const auto &o : {tile_.a, tile_.b}) {
+            all.insert(all.end(), o.origin.begin(), o.origin.end());
+            if (!by_copy_engine) {
+                all.insert(all.end(), {host(o.buffer, "extent", 0), host(o.buffer, "extent", 1), host(o.buffer, "stride", 1)});
+            }
+        }
+        for (const auto &list : {before_, after_}) {
+            for (const auto &p : list) {
+                all.insert(all.end(), {p.value, p.row_extent, p.col_extent});
+                if (by_copy_engine && leaves_by_copy_engine(p)) {
+                    const auto at = tensor_coordinates(p);
+                    all.insert(all.end(), at.begin(), at.end());
+                } else if (p.stored != tile_.accumulator) {
+                    all.push_back(p.index);
+                }
+            }
+        }
+        return all;
+    }
+
+    // ---- Shared memory: stages of a, stages of b, a tile of each result, barriers ----
+
+    int bytes_a() const {
+        return tile_.rows * kSwizzledBytes;
+    }
+    int bytes_b() const {
+        return tile_.columns * kSwizzledBytes;
+    }
+    int results_by_engine() const {
+        return int(std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
+    }
+    int stages(bool by_copy_engine) const {
+        return by_copy_engine ? product_.stages : 1;
+    }
+    int offset_b(bool by_copy_engine) const {
+        return stages(by_copy_engine) * bytes_a();
+    }
+    int offset_results(bool by_copy_engine) const {
+        return offset_b(by_copy_engine) + stages(by_copy_engine) * bytes_b();
+    }
+    int offset_barriers(bool by_copy_engine) const {
+        return offset_results(by_copy_engine) + (by_copy_engine ? results_by_engine() * tile_.rows * tile_.columns * 2 : 0);
+    }
+    int shared_bytes(bool by_copy_engine) const {
+        return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * product_.stages : 0);
+    }
+
+    // ---- Text ----
+
+    std::string text(const Kernel &k, bool by_copy_engine) {
+        KernelPrinter out(k, print_);
+        out_ = &out;
+        const std::string type = type_text(tile_.a.type);
+        const auto array = [&](const std::string &t, const std::string &name, int offset, int n) {
+            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(offset) + ", " + number(n) + ");");
+        };
+        array(type, "a_tiles", 0, stages(by_copy_engine) * tile_.rows * tile_.depth);
+        array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * tile_.columns * tile_.depth);
+        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
+        if (by_copy_engine) {
+            array("uint64_t", "full", offset_barriers(true), product_.stages);
+            array("uint64_t", "empty", offset_barriers(true) + 8 * product_.stages, product_.stages);
+            out.open("if (threadIdx.x == 0) {");
+            out.open("for (int i = 0; i < " + number(product_.stages) + "; i++) {");
+            out.line("barrier_init(&full[i], 1);");
+            out.line("barrier_init(&empty[i], " + number(warpgroups_) + ");");
+            out.close();
+            out.line("barriers_ready();");
+            out.close();
+            out.line("__syncthreads();");
+            out.open("if (warpgroup == " + number(warpgroups_) + ") {  // the producer");
+            out.line("registers_less<40>();");
+            producer();
+            out.otherwise();
+            out.line("registers_more<" + number(warpgroups_ == 3 ? 160 : 232) + ">();");
+            consumers(true);
+            out.close();
+        } else {
+            consumers(false);
+        }
+        return out.finish();
+    }
+
+    std::string e(const Expr &x) {
+        return out_->expr(x);
+    }
+
+    std::string parenthesised(const Expr &x) {
+        return "(" + e(x) + ")";
+    }
+
+    // Opens the loop over the tiles that this block takes, with their coordinates.
+    void open_tiles() {
+        const std::string across = parenthesised(base_.blocks[0]), down = parenthesised(base_.blocks[1]), g = number(product_.group);
+        out_->line("const int across = " + across + ", down = " + down + ";");
+        out_->open("for (int tile = blockIdx.x; tile < across * down; tile += gridDim.x) {");
+        out_->line("const int group = tile / (" + g + " * across), in_group = tile % (" + g + " * across);");
+        out_->line("const int rows_of_group = minimum(" + g + ", down - group * " + g + ");");
+        if (!parts_.block_names[1].empty()) {
+            out_->line("const int " + out_->name(parts_.block_names[1]) + " = group * " + g + " + in_group % rows_of_group;");
+        }
+        if (!parts_.block_names[0].empty()) {
+            out_->line("const int " + out_->name(parts_.block_names[0]) + " = in_group / rows_of_group;");
+        }
+    }
+
+    std::string steps_loop() {
+        const std::string s = out_->name(parts_.steps->name);
+        const Expr end = simplify(parts_.steps->min + parts_.steps->extent);
+        return "for (int " + s + " = " + e(parts_.steps->min) + "; " + s + " < " + e(end) + "; " + s + "++) {";
+    }
+
+    void next_stage() {
+        out_->open("if (++stage == " + number(product_.stages) + ") {");
+        out_->line("stage = 0;");
+        out_->line("phase ^= 1;");
+        out_->close();
+    }
+
+    void producer() {
+        out_->open("if (thread == 0) {");
+        out_->line("int stage = 0, phase = 0;");
+        open_tiles();
+        out_->open(steps_loop());
+        out_->line("barrier_wait(&empty[stage], phase ^ 1);");
+        out_->line("barrier_expect(&full[stage], " + number(bytes_a() + bytes_b()) + ");");
+        const std::string a = out_->name(tile_.a.buffer + ".map"), b = out_->name(tile_.b.buffer + ".map");
+        out_->line("tensor_load(a_tiles + stage * " + number(tile_.rows * tile_.depth) + ", " + a + ", &full[stage], " + e(tile_.a.origin[0]) + ", " + e(tile_.a.origin[1]) + ");");
+        if (tile_.b.depth_dimension == 0) {
+            out_->line("tensor_load(b_tiles + stage * " + number(tile_.columns * tile_.depth) + ", " + b + ", &full[stage], " + e(tile_.b.origin[0]) + ", " + e(tile_.b.origin[1]) + ");");
+        } else {
+            out_->line("#pragma unroll");
+            out_->open("for (int i = 0; i < " + number(tile_.columns / 64) + "; i++) {");
+            out_->line("tensor_load(b_tiles + stage * " + number(tile_.columns * tile_.depth) + " + i * " + number(64 * tile_.depth) + ", " + b + ", &full[stage], " + parenthesised(tile_.b.origin[0]) + " + i * 64, " + e(tile_.b.origin[1]) + ");");
+            out_->close();
+        }
+        next_stage();
+        out_->close();
+        out_->close();
+        out_->close();
+    }
+
+    void consumers(bool by_copy_engine) {
+        out_->line("const int lane = thread % 32, warp = thread / 32;");
+        if (by_copy_engine) {
+            out_->line("int stage = 0, phase = 0;");
+        }
+        open_tiles();
+        out_->declare_registers(tile_.accumulator, "float", tile_.columns / 2);
+        for (const auto &p : before_) {
+            fragment(p, false, 0);
+        }
+        if (by_copy_engine) {
+            out_->line("int before = -1;  // the stage of the step before, which may still be read");
+        }
+        out_->open(steps_loop());
+        if (by_copy_engine) {
+            out_->line("barrier_wait(&full[stage], phase);");
+        } else {
+            fetch_elements();
+        }
+        multiply(by_copy_engine);
+        if (by_copy_engine) {
+            out_->line("wgmma_wait<1>();");
+            out_->open("if (before >= 0 && thread == 0) {");
+            out_->line("barrier_arrive(&empty[before]);");
+            out_->close();
+            out_->line("before = stage;");
+            next_stage();
+        } else {
+            out_->line("wgmma_wait<0>();");
+            out_->line("__syncthreads();");
+        }
+        out_->close();
+        if (by_copy_engine) {
+            out_->line("wgmma_wait<0>();");
+            out_->open("if (before >= 0 && thread == 0) {");
+            out_->line("barrier_arrive(&empty[before]);");
+            out_->close();
+        }
+        int result = 0;
+        for (const auto &p : after_) {
+            const bool engine = by_copy_engine && leaves_by_copy_engine(p);
+            fragment(p, engine, result);
+            result += engine ? 1 : 0;
+        }
+        out_->close();
+        if (by_copy_engine && results_by_engine() > 0) {
+            out_->open("if (thread == 0) {");
+            out_->line("tensor_store_wait();");
+            out_->close();
+        }
+    }
+
+    void multiply(bool by_copy_engine) {
+        const std::string stage = by_copy_engine ? "stage" : "0";
+        const bool b_across = tile_.b.depth_dimension != 0;
+        out_->line("wgmma_fence();");
+        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile_.rows * tile_.depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile_.depth) + ");");
+        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " + number(tile_.columns * tile_.depth) + ");");
+        out_->line("#pragma unroll");
+        out_->open("for (int d = 0; d < " + number(tile_.depth / kDepthOfInstruction) + "; d++) {");
+        const std::string b = b_across ? "matrix_descriptor(b_start + d * 2048, " + number(tile_.depth * kSwizzledBytes) + ", 1024)"
+                                       : "matrix_descriptor(b_start + d * 32, 16, 1024)";
+        out_->line(wgmma_function(tile_) + "(" + out_->name(tile_.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
+        out_->close();
+        out_->line("wgmma_commit();");
+    }
+
+    // Each thread fetches elements, and puts them where the copy engine would have; what lies outside is 0.
+    void fetch_elements() {
+        fetch(tile_.a, "a_tiles", tile_.rows);
+        fetch(tile_.b, "b_tiles", tile_.columns);
+        out_->line("fence_shared();");
+        out_->line("__syncthreads();");
+    }
+
+    void fetch(const Operand &o, const std::string &array, int others) {
+        const bool across = o.depth_dimension != 0;  // lines run along the depth, 64 others each
+        const int elements = others * tile_.depth;
+        const std::string x = out_->name(o.buffer);
+        out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) + ") {");
+        if (across) {
+            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) + ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
+            out_->line("const int line = i / " + number(others) + ", in_block = i % " + number(others) + " % 64;");
+            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile_.depth) + " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
+        } else {
+            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % 64, c1 = " + parenthesised(o.origin[1]) + " + i / 64;");
+            out_->line("const int line = i / 64, to = line * 64 + ((i % 64 / 8) ^ (line % 8)) * 8 + i % 8;");
+        }
+        const std::string in0 = "c0 >= 0 && c0 < " + e(host(o.buffer, "extent", 0)), in1 = "c1 >= 0 && c1 < " + e(host(o.buffer, "extent", 1));
+        const std::string type = type_text(o.type);
+        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " + e(host(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
+        out_->close();
+    }
+
+    // A nest over the tile, each thread for the sums that it has: of columns 8 j + 2 (lane % 4) and the next, in rows
+    // lane / 4 and 8 below, of the 16 rows of its warp.
+    void fragment(const Pair &p, bool by_engine, int result) {
+        if (p.stored == tile_.accumulator) {
+            const Stmt s = Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(), const_true(2), ModulusRemainder());
+            out_->line("#pragma unroll");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile_.columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            if (expr_uses_var(p.value, kRow) || expr_uses_var(p.value, kCol)) {
+                coordinates_of_element();
+            }
+            out_->print(s);
+            out_->close();
+            return;
+        }
+        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
+        Pair inside = p;
+        inside.value = PredicateLoads(p, tile_.accumulator).mutate(p.value);
+        if (!by_engine) {
+            out_->line("#pragma unroll");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile_.columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            coordinates_of_element();
+            const Expr in_tile = Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
+            out_->print(Store::make(p.stored, inside.value, p.index, Parameter(), in_tile, ModulusRemainder()));
+            out_->close();
+            return;
+        }
+        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile_.rows) + " && (" + e(p.col_extent) + ") == " + number(tile_.columns);
+        const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
+        const std::string start = number(offset_results(true) + result * tile_.rows * tile_.columns * 2);
+        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " + number(tile_.rows * tile_.columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * tile_.columns) + ";");
+        out_->open("if (thread == 0) {");
+        out_->line("tensor_store_wait_read();");
+        out_->close();
+        out_->line("warpgroup_barrier(warpgroup);");
+        out_->open("if (" + full + ") {");
+        matrices(p, name);
+        out_->otherwise();
+        matrices(inside, name);
+        out_->close();
+        out_->line("fence_shared();");
+        out_->line("warpgroup_barrier(warpgroup);");
+        out_->open("if (thread == 0) {");
+        const auto at = tensor_coordinates(p);
+        out_->line("#pragma unroll");
+        out_->open("for (int i = 0; i < " + number(tile_.columns / 64) + "; i++) {");
+        out_->line("tensor_store(" + out_->name(p.stored + ".map") + ", " + name + " + i * " + number(64 * kRowsOfWarpgroup) + ", " + parenthesised(at[0]) + " + i * 64, " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup) + ");");
+        out_->close();
+        out_->line("tensor_store_commit();");
+        out_->close();
+    }
+
+    void coordinates_of_element() {
+        const std::string i = out_->name(kElement);
+        out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8, " + out_->name(kCol) + " = " + i + " / 4 * 8 + lane % 4 * 2;");
+    }
+
+    // The results of 16 columns at a time, by stmatrix into the order in which the copy engine takes them.
+    void matrices(const Pair &p, const std::string &name) {
+        const std::string pairs = p.stored + ".pairs";
+        const std::string type = type_text(p.value.type().element_of());
+        out_->line("#pragma unroll");
+        out_->open("for (int first = 0; first < " + number(tile_.columns / 2) + "; first += 8) {");
+        out_->declare_registers(pairs, "alignas(16) " + type, 8);
+        out_->line("#pragma unroll");
+        const std::string i = out_->name(kElement);
+        out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
+        coordinates_of_element();
+        Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(), const_true(2), ModulusRemainder());
+        out_->print(store);
+        out_->close();
+        const std::string n = out_->name(pairs);
+        const auto word = [&](int k) { return "reinterpret_cast<const uint32_t *>(" + n + ")[" + number(k) + "]"; };
+        out_->line("const int line = warp * 16 + lane % 16, chunk = first / 4 % 8 + lane / 16;");
+        out_->line("store_matrices(" + name + " + first / 32 * " + number(64 * kRowsOfWarpgroup) + " + line * 64 + (chunk ^ (line % 8)) * 8, " + word(0) + ", " + word(1) + ", " + word(2) + ", " + word(3) + ");");
+        out_->close();
+    }
+
+    const Kernel &base_;
+    const TensorCores &product_;
+    const PrintOptions &print_;
+    Parts parts_;
+    TileOfProduct tile_;
+    int warpgroups_ = 0;
+    std::vector<Pair> before_, after_;
+    Expr pairs_aligned_;
+    KernelPrinter *out_ = nullptr;
+};
+
+}  // namespace
+
+bool has_product(const Kernel &kernel, const TensorCores &product) {
+    return has_loop(kernel.body, stage_prefix(product));
+}
+
+TileKernel make_tile_kernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print) {
+    return MakeTileKernel(kernel, product, host, print).make();
+}
+
+}  // namespace halyard

@@ -1,0 +1,54 @@
+#ifndef HALYARD_LOWERING_CUDA_TILE_KERNEL_H
+#define HALYARD_LOWERING_CUDA_TILE_KERNEL_H
+
+/** \file
+ * Kernels whose schedule names no threads, but has a product done by the tensor cores (the word mma):
+ *
+ *   blocks tile:
+ *     acc = 0
+ *     for step: for row: for col: for d: acc[row][col] += f32(a[..]) * f32(b[..])
+ *     for row: for col: y[..] = f(acc[row][col], ...)
+ *
+ * They become kernels for sm_90a: a producer warp has the copy engine fetch the tiles of a and b, `stages` steps ahead;
+ * warpgroups of 64 rows each multiply them by wgmma, with the sums in registers; f is applied to the sums where they are,
+ * and the result leaves by the copy engine. Blocks stay and take tile after tile.
+ *
+ * Where pointers and strides are not what the copy engine takes, the host calls a second kernel, in which the threads
+ * fetch and store element by element; the rest is the same.
+ */
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel.h"
+#include "linear.h"
+#include "print.h"
+
+namespace halyard {
+
+/** What a schedule says about a product. */
+struct TensorCores {
+    std::string func;
+    int stage = 1;   // the update
+    int stages = 4;  // steps that are fetched ahead
+    int group = 8;   // rows of tiles that blocks take together, so that what they read is in L2
+    std::function<void(const std::string &)> fail;
+};
+
+struct TileKernel {
+    Kernel by_copy_engine, by_elements;
+    std::string text;     // of both
+    Halide::Expr usable;  // when the first may be called, for the host
+};
+
+/** Whether a kernel has that product in it. */
+bool has_product(const Kernel &kernel, const TensorCores &product);
+
+/** `host` has the lets around the kernel, but those of fields of buffers. */
+TileKernel make_tile_kernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,206 @@
+"""Checks and times the libraries of a pack, on a machine with a GPU, torch and nothing else of Halyard's.
+
+    python3 -m gpu.run [--json FILE] [--check | --time] [OP...]      in the folder of the pack
+"""
+
+import argparse
+import inspect
+import json
+import os
+
+import torch
+
+from .library import Library
+from .table import CASES
+
+EPSILON = {"float32": 2.0 ** -23, "float16": 2.0 ** -10, "bfloat16": 2.0 ** -7}
+SETS_OF_BYTES = 256 << 20  # inputs rotate among sets that are together several times the L2
+
+
+def inputs(case, dims, kind, seed):
+    g = torch.Generator(device="cuda").manual_seed(seed)
+    values = {}
+    for name, (extents, what) in case.tensors(dims).items():
+        if what == "labels":
+            values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
+            continue
+        x = torch.randn(extents, generator=g, device="cuda", dtype=torch.float32)
+        values[name] = x.to(getattr(torch, kind if what == "type" else what))
+    return values
+
+
+def named(function, values):
+    parameters = inspect.signature(function).parameters
+    if any(p.kind == p.VAR_KEYWORD for p in parameters.values()):
+        return function(**values)
+    return function(**{n: values[n] for n in parameters if n in values})
+
+
+def outputs(case, dims, kind, library):
+    kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16}
+    made = {}
+    for name, extents in case.outputs(dims).items():
+        code = next((c, b) for n, _, c, b in library.arguments if n == name)
+        made[name] = torch.full(extents, float("nan"), device="cuda", dtype=kinds[code])
+    return made
+
+
+def check(case, dims, kind, library, rows_apart=0):
+    """The largest error in units of the type's epsilon times the largest of the reference, or a sentence."""
+    values = inputs(case, dims, kind, 1)
+    if rows_apart:  # rows that do not begin at multiples of 16 bytes
+        for n, v in values.items():
+            if v.dim() == 2:
+                wide = torch.empty(v.shape[0], v.shape[1] + rows_apart, device="cuda", dtype=v.dtype)
+                wide[:, :v.shape[1]] = v
+                values[n] = wide[:, :v.shape[1]]
+    wide = {n: v.double() if v.is_floating_point() else v for n, v in values.items()}
+    try:
+        expected = named(case.reference, {**wide, **case.scalars})
+    except (RuntimeError, NotImplementedError):
+        expected = named(case.reference, {**{n: v.float() if v.is_floating_point() else v for n, v in values.items()}, **case.scalars})
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    results = outputs(case, dims, kind, library)
+    library.call({**values, **results, **case.scalars})()
+    torch.cuda.synchronize()
+    worst = 0.0
+    for e, r in zip(expected, results.values()):
+        if r.isnan().any():
+            return f"{int(r.isnan().sum())} of {r.numel()} are NaN"
+        scale = max(float(e.abs().max()), 1e-30)
+        worst = max(worst, float((r.double() - e.double()).abs().max()) / scale / EPSILON[kind])
+    again = outputs(case, dims, kind, library)
+    library.call({**values, **again, **case.scalars})()
+    torch.cuda.synchronize()
+    if any(not torch.equal(a, b) for a, b in zip(again.values(), results.values())):
+        return "another result when called again"
+    return worst
+
+
+def time_of(calls, milliseconds=60):
+    """The median time of a call in seconds: calls rotate, in a CUDA graph where they can be captured."""
+    for c in calls[:2]:
+        c()
+    torch.cuda.synchronize()
+    graph, per = None, len(calls)
+    try:
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            for c in calls:
+                c()
+        torch.cuda.synchronize()
+    except RuntimeError:
+        pass
+    run = lambda: [c() for c in calls]
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    samples, spent = [], 0.0
+    while spent < milliseconds or len(samples) < 7:
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        t = begin.elapsed_time(end)
+        samples.append(t / per)
+        spent += t
+    samples.sort()
+    del graph
+    return samples[len(samples) // 2] / 1e3
+
+
+def sets_for(size):
+    return max(2, min(24, -(-SETS_OF_BYTES // max(size, 1))))
+
+
+def timed(case, dims, kind, library):
+    size = sum(v.numel() * v.element_size() for v in inputs(case, dims, kind, 1).values())
+    sets = [inputs(case, dims, kind, s) for s in range(sets_for(size))]
+    results = [outputs(case, dims, kind, library) for _ in sets]
+    moved = size + sum(r.numel() * r.element_size() for r in results[0].values())
+    ours = [library.call({**v, **r, **case.scalars}) for v, r in zip(sets, results)]
+    contestants = {"halyard": ours}
+    for name, function in case.peers.items():
+        contestants[name] = [lambda v=v, f=function: named(f, {**v, **case.scalars}) for v in sets]
+    if "torch" in case.peers:
+        torch._dynamo.reset()
+        f = case.peers["torch"]
+        compiled = torch.compile(lambda values: named(f, values), dynamic=False)
+        contestants["torch.compile"] = [lambda v=v: compiled({**v, **case.scalars}) for v in sets]
+    times = {}
+    for name, calls in contestants.items():
+        try:
+            times[name] = time_of(calls)
+        except Exception as failure:  # a peer that does not run counts for nothing
+            print(f"    {name}: {str(failure).splitlines()[0][:150]}", flush=True)
+    again = time_of(ours)
+    times["halyard"] = min(times["halyard"], again)
+    return times, moved
+
+
+def copy_bandwidth(size):
+    n = max(size // 2, 1 << 20)
+    count = sets_for(n)
+    a = [torch.empty(n, dtype=torch.uint8, device="cuda") for _ in range(count)]
+    b = [torch.empty(n, dtype=torch.uint8, device="cuda") for _ in range(count)]
+    return 2 * n / time_of([lambda x=x, y=y: y.copy_(x) for x, y in zip(a, b)])
+
+
+def report(case, dims, kind, times, moved):
+    ours = times["halyard"]
+    peers = {n: t for n, t in times.items() if n != "halyard"}
+    best = min(peers, key=peers.get) if peers else ""
+    record = {"op": case.op, "label": case.label, "dims": dims, "type": kind, "seconds": ours, "bytes": moved, "peers": peers,
+              "best": best, "ratio": peers[best] / ours if best else None}
+    shape = "x".join(str(v) for v in dims.values())
+    rate = f"{case.flops(dims) / ours / 1e12:7.1f} TFLOP/s" if case.flops else f"{moved / ours / 1e12:7.2f} TB/s"
+    copy = "" if case.flops else f" {moved / ours / copy_bandwidth(moved):5.2f} of a copy"
+    print(f"{(case.op + ' ' + case.label).strip():28} {shape:18} {kind:9} {ours * 1e6:9.1f} us {rate}{copy}  "
+          + "  ".join(f"{n} {t * 1e6:.1f} ({t / ours:.2f})" for n, t in peers.items()), flush=True)
+    return record
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("ops", nargs="*")
+    p.add_argument("--json")
+    p.add_argument("--check", action="store_true")
+    p.add_argument("--time", action="store_true")
+    o = p.parse_args()
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    print(torch.cuda.get_device_name(), f"copy of 2 GiB {copy_bandwidth(4 << 30) / 1e12:.2f} TB/s", flush=True)
+    records, wrong = [], 0
+    for case in CASES:
+        if o.ops and case.op not in o.ops:
+            continue
+        for kind in dict.fromkeys((*case.types, *case.checked_types)):
+            path = os.path.join(folder, case.library(kind) + ".so")
+            if not os.path.exists(path):
+                continue
+            library = Library(path, case.library(kind))
+            if not o.time:
+                for dims in case.checked:
+                    for apart in (0, 3):
+                        try:
+                            error = check(case, dims, kind, library, apart)
+                        except RuntimeError as failure:
+                            error = str(failure)
+                        bad = isinstance(error, str) or not error <= 8 * case.tolerance * (16 if kind == "float32" else 1)
+                        wrong += bad
+                        if bad:
+                            print(f"WRONG {case.library(kind)} {dims} rows {apart} apart: {error}", flush=True)
+                        records.append({"op": case.op, "label": case.label, "type": kind, "dims": dims, "error": error})
+            if not o.check and kind in case.types:
+                for dims in case.timed:
+                    try:
+                        records.append(report(case, dims, kind, *timed(case, dims, kind, library)))
+                    except RuntimeError as failure:
+                        print(f"FAILED {case.library(kind)} {dims}: {failure}", flush=True)
+                        wrong += 1
+                    torch.cuda.empty_cache()
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(records, f, indent=1)
+    print(f"{sum('error' in r for r in records)} checks, {wrong} wrong")
+
+
+if __name__ == "__main__":
+    main()

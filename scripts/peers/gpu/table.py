@@ -1,0 +1,121 @@
+"""What is checked and timed: a case for an op, with its parameters, sizes and what torch would call.
+
+`shape` gives each tensor its extents, outermost first, by the dimensions of the case; functions take
+tensors by the names of the op's arguments. The reference runs on float32 copies of the inputs.
+"""
+
+import dataclasses
+import typing
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    label: str
+    params: dict                # of the generator; with the type it names the library
+    tensors: typing.Callable    # dims -> {name: (extents, "type", "bias", "float32", "labels" ...)}
+    reference: typing.Callable  # of the inputs as float32
+    outputs: typing.Callable    # dims -> {name: extents}
+    timed: list                 # dims that are timed
+    checked: list               # small and odd ones
+    scalars: dict = dataclasses.field(default_factory=dict)
+    peers: dict = dataclasses.field(default_factory=dict)  # name -> function of the inputs as they are
+    flops: typing.Callable = None
+    types: tuple = ("bfloat16",)
+    checked_types: tuple = ("float32", "float16", "bfloat16")
+    settings: dict = dataclasses.field(default_factory=dict)
+    schedule: str = ""
+    tolerance: float = 1.0      # times that of the type
+
+    def library(self, kind):
+        words = [self.op, self.label, kind]
+        return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in words if w)
+
+
+CASES = []
+
+
+def case(*arguments, **fields):
+    CASES.append(Case(*arguments, **fields))
+
+
+def rows_and_columns(**more):
+    return lambda d: {"x": ((d["rows"], d["cols"]), "type"), **{n: ((d["cols"],) if k == "cols" else (d["rows"], d["cols"]), "type")
+                                                               for n, k in more.items()}}
+
+
+def same(name="y"):
+    return lambda d: {name: (d["rows"], d["cols"])}
+
+
+ROWS = [dict(rows=16384, cols=4096), dict(rows=8192, cols=32768)]
+ODD_ROWS = [dict(rows=5, cols=1), dict(rows=3, cols=1000), dict(rows=17, cols=4097), dict(rows=2, cols=4096), dict(rows=1, cols=20000)]
+
+
+def functional():
+    import torch.nn.functional
+    return torch.nn.functional
+
+
+def both_norms(x, residual, weight, eps):
+    total = x + residual
+    return functional().rms_norm(total, weight.shape, weight, eps), total
+
+
+case("rms_norm", "", {}, rows_and_columns(weight="cols"), lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
+     same(), ROWS, ODD_ROWS, scalars={"eps": 1e-6},
+     peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps)})
+case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual="both", weight="cols"), both_norms,
+     lambda d: {"y": (d["rows"], d["cols"]), "residual_out": (d["rows"], d["cols"])}, ROWS, ODD_ROWS, scalars={"eps": 1e-6},
+     peers={"torch": both_norms})
+case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
+     lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
+     scalars={"eps": 1e-5}, peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps)})
+case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, peers={"torch": lambda x: x.softmax(-1)})
+case("softmax", "log", {"log": "true"}, rows_and_columns(), lambda x: x.log_softmax(-1), same(), [], ODD_ROWS)
+
+
+def cross_entropy(logits, labels, **_):
+    return functional().cross_entropy(logits.float(), labels.long(), reduction="none")
+
+
+case("cross_entropy", "", {}, lambda d: {"logits": ((d["rows"], d["cols"]), "type"), "labels": ((d["rows"],), "labels")}, cross_entropy,
+     lambda d: {"loss": (d["rows"],)}, [dict(rows=8192, cols=128256)], [dict(rows=3, cols=1000), dict(rows=2, cols=32001)],
+     scalars={"ignore_index": -100}, peers={"torch": cross_entropy})
+
+
+def product(d, **more):
+    return {"a": ((d["m"], d["k"]), "type"), "b": ((d["k"], d["n"]), "type"), **more}
+
+
+def multiply_flops(d):
+    return 2.0 * d["m"] * d["n"] * d["k"]
+
+
+def gelu_of_product(a, b, bias, residual=None):
+    y = functional().gelu(a @ b + bias, approximate="tanh")
+    return y if residual is None else y + residual
+
+
+def lt_gelu(a, b, bias):
+    import torch
+    return torch._addmm_activation(bias, a, b, use_gelu=True)  # cuBLASLt's epilogue
+
+
+CUBES = [dict(m=n, n=n, k=n) for n in (4096, 8192)]
+ODD_PRODUCTS = [dict(m=1, n=1, k=1), dict(m=130, n=264, k=72), dict(m=129, n=257, k=65), dict(m=300, n=512, k=1000), dict(m=128, n=256, k=64)]
+TENSOR_CORES = dict(checked_types=("float16", "bfloat16"), flops=multiply_flops)
+
+case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y": (d["m"], d["n"])},
+     CUBES, ODD_PRODUCTS, peers={"torch": lambda a, b: a @ b}, **TENSOR_CORES)
+case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
+     lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
+     CUBES + [dict(m=256, n=11008, k=4096), dict(m=16, n=4096, k=4096)], ODD_PRODUCTS,
+     peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu}, **TENSOR_CORES)
+case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh", "add_residual": "true"},
+     lambda d: product(d, bias=((d["n"],), "type"), residual=((d["m"], d["n"]), "type")), gelu_of_product,
+     lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS, peers={"torch": gelu_of_product}, **TENSOR_CORES)
+case("gemm", "nk", {"weights": "nk", "add_bias": "true"},
+     lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
+     lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
+     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", **TENSOR_CORES)
