@@ -125,12 +125,13 @@ public:
         if (pair == 2) {
             s = s * scale;
         }
+        const Expr likely_key = min(likely(key), keys - 1);
         if (masked) {
-            mask_f(j, i, kb, ib) = load_f32((*mask)(real_key, nearest));
+            mask_f(j, i, kb, ib) = load_f32((*mask)(likely_key, nearest));
             s = s + mask_f(j, i, kb, ib);
         }
         if (add_bias) {
-            bias_f(j, i, kb, ib, h, n) = load_f32((*bias)(real_key, nearest, h, n));
+            bias_f(j, i, kb, ib, h, n) = load_f32((*bias)(likely_key, nearest, h, n));
             s = s + bias_f(j, i, kb, ib, h, n);
         }
         if (alibi) {

@@ -50,13 +50,21 @@ return schedule "attention" {
     -- Once a strip: queries turned into the lanes, scores, maxima, exponentials, sums.
     if dot then
       k.q_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "d"):vectorize "m":vectorize("i", lanes)
+    elseif p.head_dim > 0 and p.head_dim % 8 == 0 then
+      attention.turn(k.q_f, k.scores, "d", p.head_dim, { "ib", "h", "n" }):compute_at(step)
     else
       k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
         :reorder("i", "d"):vectorize("i", lanes)
     end
     k.logits:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
     local keys, key = k.logits:split("j", keys_of_tile, "auto", "keys", "key")
-    k.logits:reorder("i", key, keys, "kb"):vectorize("i", lanes):unroll(key):never_partition "kb"
+    k.logits:reorder("i", key, keys, "kb"):vectorize("i", lanes):unroll(key)
+    -- What is added to scores lies by queries, in whole vectors of keys but for the last block.
+    local added = { mask_f = { "kb", "ib" }, bias_f = { "kb", "ib", "h", "n" } }
+    for name, others in pairs(added) do
+      if k:has(name) then attention.turn(k[name], k.logits, "j", p.key_block, others):compute_at(k.logits, "kb") end
+    end
+    if not k:has "mask_f" and not k:has "bias_f" then k.logits:never_partition "kb" end
     k.scores:compute_at(k.logits, "keys"):store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n")
       :bound_extent("j", keys_of_tile):reorder("i", "j"):vectorize("i", lanes):unroll("i"):unroll("j")
     attention.multiply(k.scores:update(0), { inner = { "i", "j" }, over = "depth", dot = dot })

@@ -8,20 +8,9 @@ local decode = require "lib.decode_attention"
 return schedule "decode_attention" {
   target = "cpu",
 
-  generator = {
-    split_keys = tune { 128, 256, 512, 1024, default = 512 },
-    row_block = tune { 1, 2, 4, default = 4 },
-  },
-
-  params = {
-    keys     = tune { 2, 4, 8, default = 4 },            -- of the register tile of scores
-    depth    = tune { 32, 64, 128, default = 64 },       -- of the register tile of p v
-    head_dim = tune { 0, 64, 128, default = 0 },         -- a constant, if not 0
-  },
-
-  where = function(p) -- more sums than registers
-    return p.row_block * p.keys <= 16 and p.row_block * p.depth <= 256
-  end,
+  generator = decode.generator,
+  params = decode.params,
+  where = decode.where,
 
   apply = function(k, p, target)
     decode.fix_head_dim(k, p.head_dim)

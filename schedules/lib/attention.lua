@@ -33,4 +33,26 @@ function attention.multiply(update, o)
   return update:reorder(member, i, j, pairs, table.unpack(around)):atomic():vectorize(member)
 end
 
+-- Turns what lies in memory by rows, one a query, so that queries are in the lanes: 8 by 8 in registers.
+--
+--   for j: for i: use of func(j, i)
+--     ->
+--   for tile of j: for tile of i
+--     for i: rows in registers = func(j..., i)
+--     for j: turned(i..., j) = columns of the rows
+--   for j: for i: use of turned(i, j)
+--
+-- func      a Func over `col` and "i", 8 or a multiple of it each, and over `others`
+-- reader    who uses it      size    of `col`, all of which are read
+-- Returns the turned Func, for compute_at.
+function attention.turn(func, reader, col, size, others)
+  local turned = func:in_(reader)
+  turned:reorder_storage("i", col, table.unpack(others)):bound(col, 0, size)
+  local cols, line = turned:split(col, 8, "auto", "cols", "line")
+  local rows, lane = turned:split("i", 8, "auto", "rows", "lane")
+  turned:reorder(lane, line, cols, rows):vectorize(lane):unroll(line)
+  func:compute_at(turned, "cols"):store_in "stack":bound_extent(col, 8):bound_extent("i", 8):reorder(col, "i"):vectorize(col, 8):unroll "i"
+  return turned
+end
+
 return attention

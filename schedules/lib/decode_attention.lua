@@ -4,6 +4,22 @@ local attention = require "lib.attention"
 
 local decode = { fix_head_dim = attention.fix_head_dim }
 
+-- What the fused schedules tune.
+decode.generator = {
+  split_keys = tune { 128, 256, 512, 1024, default = 512 },
+  row_block = tune { 1, 2, 4, default = 4 },
+}
+decode.params = {
+  keys     = tune { 2, 4, 8, default = 4 },      -- of the register tile of scores
+  depth    = tune { 32, 64, 128, default = 64 }, -- of the register tile of p v
+  head_dim = tune { 0, 64, 128, default = 0 },   -- a constant, if not 0
+}
+
+-- Without these there are more sums than registers.
+function decode.where(p)
+  return p.row_block * p.keys <= 16 and p.row_block * p.depth <= 256
+end
+
 -- Computes one split of the keys where `at` is: scores, maximum, exponentials, sum, and p v.
 --
 --   at

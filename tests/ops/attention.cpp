@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "rows.h"
+#include "keys.h"
 
 namespace ops_test {
 
@@ -84,19 +84,12 @@ public:
     }
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
-        try {
-            HostBuffer &lengths = arguments.buffer("lengths");
-            const std::vector<int64_t> some = {dims.at("keys") / 2, dims.at("keys"), 0};
-            for (int n = 0; n < lengths.extents()[0]; n++) {
-                lengths.set({n}, double(some[size_t(n) % 3]));
-            }
-        } catch (const std::exception &) {  // the build has no padding
-        }
+        set_lengths(arguments, {dims.at("keys") / 2, dims.at("keys"), 0});
         try {
             const Window window = window_of(dims);
             arguments.scalar("window_left", window.left);
             arguments.scalar("window_right", window.right);
-        } catch (const std::exception &) {  // nor a window
+        } catch (const std::exception &) {  // the build has no window
         }
     }
 
@@ -179,16 +172,6 @@ private:
         }
     }
 
-    // Scores beyond what f16 holds, and the next key far below the maximum.
-    static void large_scores(KernelArguments &arguments, const Dims &dims) {
-        HostBuffer &q = arguments.buffer("q");
-        for (int i = 0; i < dims.at("queries"); i++) {
-            for (int c = 0; c < dims.at("d"); c++) {
-                q.set({c, i, 0, 0}, c % 2 ? 300 : -200);
-            }
-        }
-    }
-
     static void special_queries(KernelArguments &arguments, const Dims &) {
         HostBuffer &q = arguments.buffer("q");
         q.set({0, 0, 0, 0}, kNaN);
@@ -221,18 +204,7 @@ private:
     }
 
     static void nan_in_padding(KernelArguments &arguments, const Dims &dims) {
-        HostBuffer &lengths = arguments.buffer("lengths");
-        for (int n = 0; n < dims.at("batch"); n++) {
-            const int length = n == 0 ? 11 : 16;
-            lengths.set({n}, length);
-            for (const char *name : {"k", "v"}) {
-                for (int j = length; j < dims.at("keys"); j++) {
-                    for (int c = 0; c < dims.at("d"); c++) {
-                        arguments.buffer(name).set({c, j, 0, n}, kNaN);
-                    }
-                }
-            }
-        }
+        nan_behind_lengths(arguments, dims, 16);
     }
 };
 

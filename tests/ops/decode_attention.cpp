@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "rows.h"
+#include "keys.h"
 
 namespace ops_test {
 
@@ -49,15 +49,7 @@ public:
     }
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
-        try {
-            HostBuffer &lengths = arguments.buffer("lengths");
-            const std::vector<int64_t> some = {dims.at("keys") * 2 / 3, dims.at("keys"), 0};
-            for (int n = 0; n < lengths.extents()[0]; n++) {
-                lengths.set({n}, double(some[size_t(n) % 3]));
-            }
-        } catch (const std::exception &) {
-            return;  // the build has no lengths
-        }
+        set_lengths(arguments, {dims.at("keys") * 2 / 3, dims.at("keys"), 0});
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
@@ -109,15 +101,6 @@ private:
         }
     }
 
-    static void large_scores(KernelArguments &arguments, const Dims &dims) {
-        HostBuffer &q = arguments.buffer("q");
-        for (int i = 0; i < dims.at("queries"); i++) {
-            for (int c = 0; c < dims.at("d"); c++) {
-                q.set({c, i, 0, 0}, c % 2 ? 300 : -200);
-            }
-        }
-    }
-
     // A value that every query sees stays in its column; a query or a key with a NaN has it all over.
     static void special_values(KernelArguments &arguments, const Dims &) {
         arguments.buffer("q").set({1, 2, 1, 1}, kNaN);
@@ -126,18 +109,7 @@ private:
     }
 
     static void nan_behind_length(KernelArguments &arguments, const Dims &dims) {
-        HostBuffer &lengths = arguments.buffer("lengths");
-        for (int n = 0; n < dims.at("batch"); n++) {
-            const int length = n == 0 ? 11 : 128;
-            lengths.set({n}, length);
-            for (const char *name : {"k", "v"}) {
-                for (int key = length; key < dims.at("keys"); key++) {
-                    for (int c = 0; c < dims.at("d"); c++) {
-                        arguments.buffer(name).set({c, key, 0, n}, kNaN);
-                    }
-                }
-            }
-        }
+        nan_behind_lengths(arguments, dims, 128);
     }
 };
 
