@@ -17,7 +17,7 @@ op("bias_activation", label="GELU", family=FAMILY, shapes=SIZES, constants="bias
    onednn=lambda x, bias: onednn.add_then(x, bias, [("eltwise", onednn.GELU_ERF)]))
 
 op("bias_activation", label="log ReLU", family=FAMILY, shapes=SIZES, constants="bias", cold=True,
-   params={"take_log": "true"},
+   params={"activation": "log_relu"},
    torch=lambda x, bias: torch.log(F.relu(x + bias)))
 
 MATRICES = ["rows=512,cols=512,batch=1", "rows=4096,cols=4096,batch=1", "rows=197,cols=768,batch=8"]

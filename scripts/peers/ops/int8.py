@@ -14,10 +14,10 @@ def prepare(v):
     w = torch.randint(-100, 100, (v["n"], v["k"]), generator=generator).to(torch.int8)
     pack_into(v["b_packed"], w)
     v["b_sum"].copy_(w.sum(1, dtype=torch.int32))
-    v["scale_b"].copy_(torch.rand(v["n"], generator=generator) * 1e-3 + 1e-3)
-    zero = int(v["zero_a"])
-    return {"w": w, "w_kn": w.T.contiguous(), "zero": zero, "a_scale": torch.tensor([v["scale_a"]], dtype=torch.float32),
-            "a_zero": torch.tensor([zero], dtype=torch.uint8), "zeros": torch.zeros(v["n"], dtype=torch.int8),
+    v["b_scale"].copy_(torch.rand(v["n"], generator=generator) * 1e-3 + 1e-3)
+    zero = int(v["a_zero_point"])
+    return {"w": w, "w_kn": w.T.contiguous(), "zero": zero, "a_scales": torch.tensor([v["a_scale"]], dtype=torch.float32),
+            "a_zeros": torch.tensor([zero], dtype=torch.uint8), "zeros": torch.zeros(v["n"], dtype=torch.int8),
             "packed": pack_for_torch(w, v["m"])}
 
 
@@ -29,23 +29,23 @@ def pack_for_torch(w, m):
 
 
 def by_torch(activation):
-    def call(a, a_scale, scale_a, zero, packed, scale_b, zeros, bias):
-        return torch.ops.onednn.qlinear_pointwise(a, scale_a, zero, packed, scale_b, zeros, bias, 1.0, 0,
+    def call(a, a_scale, zero, packed, b_scale, zeros, bias):
+        return torch.ops.onednn.qlinear_pointwise(a, a_scale, zero, packed, b_scale, zeros, bias, 1.0, 0,
                                                   torch.float32, activation, [], "none" if activation == "gelu" else "")
     return call
 
 
 def by_onednn(post):
-    return lambda a, w, scale_a, scale_b, zero, bias: onednn.quantised_linear(a, w, scale_a, scale_b, zero, bias, post)
+    return lambda a, w, a_scale, b_scale, zero, bias: onednn.quantised_linear(a, w, a_scale, b_scale, zero, bias, post)
 
 
-def by_onnxruntime(a_scale, a_zero, zeros, w_kn, scale_b):
-    return nodes(("MatMulIntegerToFloat", ["a", "w_kn", "a_scale", "scale_b", "a_zero", "zeros", "bias"], ["result0"], {},
+def by_onnxruntime(a_scales, a_zeros, zeros, w_kn, b_scale):
+    return nodes(("MatMulIntegerToFloat", ["a", "w_kn", "a_scales", "b_scale", "a_zeros", "zeros", "bias"], ["result0"], {},
                   "com.microsoft"))
 
 
 COMMON = dict(family=FAMILY, types="int8", schedules=lambda amx: ("", "mma") if amx else ("",), shapes=SIZES, prepare=prepare,
-              constants="w w_kn a_scale a_zero zeros scale_b bias")
+              constants="w w_kn a_scales a_zeros zeros b_scale bias")
 
 op("gemm_int8", label="bias", params={"add_bias": "true", "zero_point": "true"}, onnx=by_onnxruntime,
    more={"torch qlinear": by_torch("none")}, onednn=by_onednn([]), **COMMON)
