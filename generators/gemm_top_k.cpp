@@ -1,5 +1,7 @@
 // The k largest elements of each row of x w + bias with their columns, the largest first, of equal ones
-// the lower column. Columns go by in chunks of panels: a row's best are kept for a chunk, then merged.
+// the lower column. Columns go by in chunks of panels: a row's best are kept for a chunk, then merged. Of
+// a chunk first the largest of each panel is found, then the k-th largest of these, the floor: k columns are
+// as large, so that what is below it need not be looked at. That leaves about k panels.
 
 #include <Halide.h>
 
@@ -17,7 +19,7 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; values are float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
     GeneratorParam<int> panel{"panel", 48};
-    GeneratorParam<int> chunk{"chunk", 32};  // panels
+    GeneratorParam<int> chunk{"chunk", 64};  // panels
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<int> top_k{"top_k", 8, 1, 64};
 
@@ -37,17 +39,30 @@ public:
         const Var &j = product.j, &row = product.row, &p = product.p;
         const Expr chunks = (product.panels + (chunk - 1)) / chunk;
 
-        // Most columns are not among the best: a panel is looked at only if its largest is.
         kept(j, row, p) = select(product.exists(j, p), order_key(product.logits(j, row, p)), no_order());
         RDom rj(0, panel, "j");
         panel_best(row, p) = no_order();
         panel_best(row, p) = max(panel_best(row, p), kept(rj, row, p));
 
+        // The last chunk may have fewer panels.
+        const auto panel_at = [&](const Expr &n) { return min(c * chunk + n, product.panels - 1); };
+
+        best_panels(i, row, c) = no_order();
+        RDom b({{0, best}, {0, chunk}}, "b");
+        const Expr largest = panel_best(row, panel_at(b.y)), panel_place = best - 1 - b.x;
+        b.where(c * chunk + b.y < product.panels);
+        b.where(largest > best_panels(best - 1, row, c));
+        best_panels(panel_place, row, c) = ranked_in(panel_place, largest, best_panels(panel_place, row, c),
+                                                     best_panels(max(panel_place - 1, 0), row, c));
+        floor(row, c) = best_panels(best - 1, row, c);
+
         chunk_top(i, row, c) = no_rank();
         RDom r({{0, best}, {0, panel}, {0, chunk}}, "r");
-        const Expr at = c * chunk + r.z, place = best - 1 - r.x;
+        const Expr at = panel_at(r.z), place = best - 1 - r.x;
         const Expr key = rank_key(kept(r.y, row, at), product.column(r.y, at));
-        r.where(panel_best(row, at) >= cast<int32_t>(chunk_top(best - 1, row, c) >> 32));
+        r.where(c * chunk + r.z < product.panels);
+        r.where(panel_best(row, at) >= floor(row, c));
+        r.where(kept(r.y, row, at) >= floor(row, c));
         r.where(key > chunk_top(best - 1, row, c));
         chunk_top(place, row, c) =
             ranked_in(place, key, chunk_top(place, row, c), chunk_top(max(place - 1, 0), row, c));
@@ -71,7 +86,8 @@ public:
 
 private:
     Var i{"i"}, c{"c"};
-    Func kept{"kept"}, panel_best{"panel_best"}, chunk_top{"chunk_top"}, listed{"listed"}, top{"top"};
+    Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"},
+        listed{"listed"}, top{"top"};
 };
 
 }  // namespace

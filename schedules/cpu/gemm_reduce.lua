@@ -19,18 +19,9 @@ return schedule "gemm_reduce" {
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 
-  where = function(p, target)
-    local lanes = target:lanes "f32"
-    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
-  end,
+  where = gemm.tile_fits,
 
   apply = function(k, p, target)
-    local tiles = gemm.packed(target, k.x, k.x_f, {
-      m = k.y:dim(0):extent(), panel = p.panel, rows = p.rows, task = p.task, whole = true,
-    })
-    k.part:compute_root()
-    gemm.reduced_tiles(k.part, k.acc, tiles)
-    logits.reduce_panels(k, { "panel_max", "panel_sum" }, "row_in_tile", p.panel)
-    logits.reduce_rows(k, { "row_max", "row_sum" }, tiles.lanes)
+    logits.fused(k, p, target, k.y:dim(0):extent(), { "row_max", "row_sum" })
   end,
 }

@@ -18,10 +18,7 @@ return schedule "swiglu" {
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 
-  where = function(p, target)
-    local lanes = target:lanes "f32"
-    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
-  end,
+  where = gemm.tile_fits,
 
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)

@@ -1,6 +1,39 @@
 -- Reductions over the columns of logits that come in panels (generators/math/panel_logits.h).
 
+local gemm = require "lib.gemm"
+
 local logits = {}
+
+-- Reduces each row of the logits with the product in registers: it is never stored.
+--
+--   for row: for p: for j: logits
+--   for row: reduction over p and j
+--     ->
+--   parallel job (a panel p, some tiles of rows)
+--     logits of a tile of rows in registers
+--     part(p, row) = reduction over j        -- a few numbers a panel and row
+--   parallel rows: reduction over p of part(p, row)
+--
+-- k        with Funcs acc, x_f, part, panel_max or panel_sum or both
+-- p        panel; rows and task of the schedule        m       the number of rows, an expression
+-- over_p   names of Funcs that reduce "p"; those that a variant lacks are passed over
+function logits.fused(k, p, target, m, over_p)
+  local tiles = gemm.packed(target, k.x, k.x_f, { m = m, panel = p.panel, rows = p.rows, task = p.task, whole = true })
+  k.part:compute_root()
+  gemm.reduced_tiles(k.part, k.acc, tiles)
+  logits.reduce_panels(k, { "panel_max", "panel_sum" }, "row_in_tile", p.panel)
+  logits.reduce_rows(k, over_p, tiles.lanes)
+end
+
+-- The same with all logits in memory, and a pass over them.
+function logits.unfused(k, p, target, m, over_p)
+  local tiles = gemm.packed(target, k.x, k.x_f, { m = m, panel = p.panel, whole = true })
+  tiles.over = "j"
+  gemm.reduced_tiles(k.logits:compute_root(), k.acc, tiles)
+  k.part:compute_root():parallel "row"
+  logits.reduce_panels(k, { "panel_max", "panel_sum" }, "p", p.panel)
+  logits.reduce_rows(k, over_p, tiles.lanes)
+end
 
 -- Reduces a panel's columns, all of them SIMD lanes, for one row at a time.
 --

@@ -35,6 +35,13 @@ public:
         };
         cases.push_back({"special", {{"m", 4}, {"n", 50}, {"k", 5}}, special});
         cases.push_back({"several chunks", {{"m", 3}, {"n", 3500}, {"k", 2}}});
+        const auto few_ties = [](KernelArguments &arguments, const Dims &dims) {
+            for (int col = 0; col < int(dims.at("n")); col++) {
+                set_weight(arguments, "w", 0, col, col * 37 % 251 - 125);
+                set_weight(arguments, "w", 1, col, col * 101 % 241 - 120);
+            }
+        };
+        cases.push_back({"few ties", {{"m", 3}, {"n", 3500}, {"k", 2}}, few_ties});
         return cases;
     }
 
