@@ -18,18 +18,10 @@ return schedule "rms_norm_gemm" {
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 
-  where = function(p, target)
-    local lanes = target:lanes "f32"
-    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
-  end,
+  where = gemm.tile_fits,
 
   apply = function(k, p, target)
-    local tiles = gemm.packed(target, k.x, k.weighted, {
-      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
-    })
-    if k:has "weight" then
-      tiles.dot, tiles.stage_a = false, k.weighted
-    end
+    local tiles = norm.tiles(k, target, { m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task })
     k.y:dim(0):set_min(0)
     norm.statistics(k, tiles.lanes)
     gemm.register_tiles(k.y, k.acc, tiles)

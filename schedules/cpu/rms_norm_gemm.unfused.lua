@@ -12,11 +12,9 @@ return schedule "rms_norm_gemm" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
-    local tiles = gemm.packed(target, k.x, false, { m = k.y:dim(1):extent(), panel = p.panel })
-    tiles.dot = false -- x is f32 by then
+    local tiles = norm.unfused_tiles(k, target, { m = k.y:dim(1):extent(), panel = p.panel })
     k.y:dim(0):set_min(0)
     norm.statistics(k, lanes)
-    rows.materialise({ k.weighted }, { row = "row", inner = "k", lanes = lanes, task = 8 })
     gemm.register_tiles(k.acc:in_():compute_root(), k.acc, tiles)
     rows.materialise({ k.linear }, { row = "row", inner = "col", lanes = lanes, task = 8 })
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")

@@ -19,18 +19,12 @@ return schedule "swiglu_mlp" {
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 
-  where = function(p, target)
-    local lanes = target:lanes "f32"
-    return target.vector_registers < 32 or p.rows * p.panel // lanes < 30
-  end,
+  where = gemm.tile_fits,
 
   apply = function(k, p, target)
     local m = k.y:dim(1):extent()
-    local up = gemm.packed(target, k.x, k.weighted, { m = m, panel = p.panel, rows = p.rows, task = p.task })
+    local up = norm.tiles(k, target, { m = m, panel = p.panel, rows = p.rows, task = p.task })
     local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel, rows = p.rows, task = p.task })
-    if k:has "weight" then
-      up.dot, up.stage_a = false, k.weighted
-    end
     k.y:dim(0):set_min(0)
     norm.statistics(k, up.lanes)
     gemm.register_tiles(k.h:compute_root(), { k.gate, k.up }, up)

@@ -11,11 +11,8 @@ return schedule "swiglu_mlp" {
 
   apply = function(k, p, target)
     local m = k.y:dim(1):extent()
-    local up = gemm.packed(target, k.x, k.weighted, { shared = true, m = m, panel = p.panel })
+    local up = norm.tiles(k, target, { shared = true, m = m, panel = p.panel })
     local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel })
-    if k:has "weight" then
-      up.dot, up.stage_a = false, k.weighted
-    end
     k.y:dim(0):set_min(0)
     norm.statistics(k, up.lanes)
     gemm.register_tiles(k.up:in_():compute_root(), k.up, up)

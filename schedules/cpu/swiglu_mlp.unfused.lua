@@ -13,12 +13,10 @@ return schedule "swiglu_mlp" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
     local m = k.y:dim(1):extent()
-    local up = gemm.packed(target, k.x, false, { m = m, panel = p.panel })
+    local up = norm.unfused_tiles(k, target, { m = m, panel = p.panel })
     local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel })
-    up.dot = false
     k.y:dim(0):set_min(0)
     norm.statistics(k, lanes)
-    rows.materialise({ k.weighted }, { row = "row", inner = "k", lanes = lanes, task = 8 })
     for _, acc in ipairs { k.gate, k.up } do
       gemm.register_tiles(acc:in_():compute_root(), acc, up)
     end

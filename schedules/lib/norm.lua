@@ -1,4 +1,7 @@
--- The statistics of a norm whose factor is applied after a product.
+-- A norm whose factor is applied after a product.
+
+local gemm = require "lib.gemm"
+local rows = require "lib.rows"
 
 local norm = {}
 
@@ -12,6 +15,24 @@ local norm = {}
 function norm.statistics(k, lanes)
   k.inv_rms:compute_root():parallel("row", 8, "guard")
   k.sum_sq:compute_at(k.inv_rms, "row"):update(0):atomic():vectorize("k", 4 * lanes, "guard")
+end
+
+-- The tiles of a product of k.weighted with packed weights. A weight of the norm that is not folded is multiplied
+-- in a tile of rows at a time, which is then f32.
+--
+-- o        as for gemm.packed
+function norm.tiles(k, target, o)
+  local tiles = gemm.packed(target, k.x, k.weighted, o)
+  if k:has "weight" then tiles.dot, tiles.stage_a = false, k.weighted end
+  return tiles
+end
+
+-- The same without fusion: x times the norm's weight goes to memory, as f32.
+function norm.unfused_tiles(k, target, o)
+  local tiles = gemm.packed(target, k.x, false, o)
+  tiles.dot = false
+  rows.materialise({ k.weighted }, { row = "row", inner = "k", lanes = tiles.lanes, task = 8 })
+  return tiles
 end
 
 return norm
