@@ -59,13 +59,26 @@ public:
     }
 
     void generate() {
-        const int group = weights == WeightLayout::kPacked ? packed_group(type) : 1;
+        // A GPU's copy engine takes k x n apart itself.
+        const bool on_gpu = get_target().has_gpu_feature();
+        const bool grouped = weights == WeightLayout::kPacked || (weights == WeightLayout::kKN && !on_gpu);
+        const int group = grouped ? packed_group(type) : 1;
+        const auto weight = [&](const Expr &i) {
+            return weight_at(*b, weights, panel, i, col, y.dim(0).max() + 1);
+        };
         // Rows beyond the last are read as the last one, so that a schedule for a GPU may round them up.
-        const Expr a_row = get_target().has_gpu_feature() ? min(row, a.dim(1).max()) : Expr(row);
+        const Expr a_row = on_gpu ? min(row, a.dim(1).max()) : Expr(row);
         a_f(k, row) = load_f32(a(k, a_row));
-        b_f(col, k) = load_f32(weight_at(*b, weights, panel, k, col, y.dim(0).max() + 1));
-        accumulate(acc(col, row), group, a.width(),
-                   [&](const Expr &i) { return a_f(i, row) * b_f(col, i); });
+        if (weights == WeightLayout::kKN && grouped) {
+            // As packed weights lie, for a schedule that copies them.
+            b_groups(member, col, k) = weight(k * group + member);
+            b_f(col, k) = load_f32(b_groups(k % group, col, k / group));
+        } else {
+            b_f(col, k) = load_f32(weight(k));
+        }
+        accumulate(
+            acc(col, row), group, a.width(), [&](const Expr &i) { return a_f(i, row) * b_f(col, i); },
+            [&](const Expr &i) { return a_f(i, row) * load_f32(weight(i)); });
         Expr v = acc(col, row);
         if (scaling == Scale::kColumn) {
             v = v * (*scale_column)(col);
@@ -87,8 +100,8 @@ public:
     }
 
 private:
-    Var col{"col"}, row{"row"}, k{"k"};
-    Func a_f{"a_f"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Var col{"col"}, row{"row"}, k{"k"}, member{"member"};
+    Func a_f{"a_f"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

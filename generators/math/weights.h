@@ -67,17 +67,22 @@ void constrain_weights(Buffer &b, WeightLayout layout, int panel, const Halide::
 }
 
 /** acc += product(k) over k in [0, extent): over the multiple of `group` in it, then, where group is
- * not 1, over the rest in a second update with the loop "k_rest". A schedule that splits the loop "k"
- * by the group needs no guard, and can make the inner loop one instruction by atomic():vectorize(). */
-template<typename Product>
-void accumulate(Halide::FuncRef acc, int group, const Halide::Expr &extent, Product product) {
+ * not 1, over the rest in a second update with the loop "k_rest", of rest(k). A schedule that splits the
+ * loop "k" by the group needs no guard, and can make the inner loop one instruction by atomic():vectorize(). */
+template<typename Product, typename Rest>
+void accumulate(Halide::FuncRef acc, int group, const Halide::Expr &extent, Product product, Rest rest) {
     using namespace Halide;
     const RDom r(0, extent / group * group, "k");
     acc += product(Expr(r));
     if (group > 1) {
-        const RDom rest(extent / group * group, extent % group, "k_rest");
-        acc += product(Expr(rest));
+        const RDom left(extent / group * group, extent % group, "k_rest");
+        acc += rest(Expr(left));
     }
+}
+
+template<typename Product>
+void accumulate(const Halide::FuncRef &acc, int group, const Halide::Expr &extent, const Product &product) {
+    accumulate(acc, group, extent, product, product);
 }
 
 }  // namespace halyard
