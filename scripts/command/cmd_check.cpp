@@ -47,8 +47,11 @@ std::vector<std::string> scripts_of(const CheckOptions &o) {
     return scripts;
 }
 
-// The lowest x86 level that has what the script requires, so that a check needs no options.
+// CUDA, or the lowest x86 level that has what the script requires: a check needs no options.
 std::string target_for(const ScriptHeader &head) {
+    if (head.target == "cuda") {
+        return head.target;
+    }
     for (const auto &level : level_names()) {
         const auto features = target_features(resolve_targets(level).front());
         bool enough = level != "sse41";

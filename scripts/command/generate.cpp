@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -185,6 +186,19 @@ nlohmann::json read_report(const std::string &path) {
     return nlohmann::json::parse(read_file(path), nullptr, false);
 }
 
+void check_devices(const std::string &devices) {
+    if (devices == "emulator") {
+        return;
+    }
+    static const std::regex architecture("sm_[1-9][0-9]{1,2}[af]?");
+    for (const auto &d : split(devices, ',')) {
+        if (!std::regex_match(d, architecture)) {
+            throw UsageError(fmt::format("--devices: \"{}\" is no architecture; write sm_80, sm_90a and the like with commas, "
+                                         "or emulator alone", d));
+        }
+    }
+}
+
 // Ours, written by the plugin.
 const std::string kCudaSource = "cuda";
 
@@ -243,6 +257,7 @@ Plan make_plan(const GenerateRequest &request) {
     check_emit(plan.emit);
     check_function(plan.function);
     plan.devices = request.devices;
+    check_devices(plan.devices);
     plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
 
     const bool cuda = place_of(plan.targets) == "cuda";
