@@ -66,9 +66,7 @@ public:
         const auto weight = [&](const Expr &i) {
             return weight_at(*b, weights, panel, i, col, y.dim(0).max() + 1);
         };
-        // Rows beyond the last are read as the last one, so that a schedule for a GPU may round them up.
-        const Expr a_row = on_gpu ? min(row, a.dim(1).max()) : Expr(row);
-        a_f(k, row) = load_f32(a(k, a_row));
+        a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         if (weights == WeightLayout::kKN && grouped) {
             // As packed weights lie, for a schedule that copies them.
             b_groups(member, col, k) = weight(k * group + member);

@@ -40,7 +40,7 @@ public:
     }
 
     void generate() {
-        x_f(d, row) = load_f32(x(d, row));
+        x_f(d, row) = load_f32(x(d, row_at(x, row, get_target())));
         Output<Buffer<void, 2>> *outputs[] = {&q, &k, &v};
         Func *products[] = {&acc_q, &acc_k, &acc_v};
         for (int i = 0; i < 3; i++) {

@@ -47,7 +47,7 @@ public:
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
-        const Expr v = load_f32(x(k, row));
+        const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
         w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1,
                    [&](const Expr &d) { return weighted(d, row); });

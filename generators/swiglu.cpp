@@ -37,7 +37,7 @@ public:
     }
 
     void generate() {
-        x_f(k, row) = load_f32(x(k, row));
+        x_f(k, row) = load_f32(x(k, row_at(x, row, get_target())));
         const auto x_at = [&](const Expr &i) { return x_f(i, row); };
         const Expr columns = y.dim(0).max() + 1;
         w_gate.multiply(gate(col, row), x.width(), col, columns, x_at);

@@ -52,6 +52,13 @@ Halide::Expr weight_at(Buffer &b, WeightLayout layout, int panel, const Halide::
     }
 }
 
+/** A row of the left-hand matrix, whose second dimension it is. On a GPU rows beyond the last are read as the last one, so
+ * that a schedule may round them up; on the host tiles are moved up instead. */
+template<typename Buffer>
+Halide::Expr row_at(Buffer &a, const Halide::Expr &row, const Halide::Target &target) {
+    return target.has_gpu_feature() ? min(row, a.dim(1).max()) : row;
+}
+
 /** What a call checks: b has as many rows as `k`, and packed panels are dense. */
 template<typename Buffer>
 void constrain_weights(Buffer &b, WeightLayout layout, int panel, const Halide::Expr &k) {

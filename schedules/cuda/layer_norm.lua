@@ -10,7 +10,7 @@ return schedule "layer_norm" {
   },
 
   params = {
-    threads = tune { 32, 64, 128, 256, 512, 1024, default = 256 },
+    threads = tune { 32, 64, 128, 256, 512, 1024, default = 128 },
     vector  = tune { 2, 4, 8, default = 8 },
     unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
   },

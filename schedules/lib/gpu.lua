@@ -59,6 +59,18 @@ function gpu.reduce(func, loop, o)
   in_registers(sum)
 end
 
+-- A number for each row, such as 1 / rms, in a kernel of its own: a block reduces a row.
+--
+--   for row: value = f(sum over loop)
+--     ->
+--   blocks row: sum = part of all threads; value = f(sum)
+--
+-- value   a Func over [row]       sum       the Func with the reduction       loop      its loop
+function gpu.row_statistic(value, sum, loop, o)
+  value:compute_root():gpu_blocks "row"
+  gpu.reduce(sum, loop, { at = { value, "row" }, threads = o.threads, vector = o.vector, unroll = o.unroll })
+end
+
 -- Has every thread compute and keep a value of the row in its registers: no thread waits for another's.
 function gpu.each_thread(func, o)
   func:compute_at(o.at[1], o.at[2]):store_in "register"
@@ -73,8 +85,8 @@ end
 --     for step: fetch tiles of a and b | acc += a * b             -- a warp fetches `stages` steps ahead
 --     y = f(acc)
 --
--- y       a Func over [col, row]       acc       the Func that sums over "k"
--- rows    of a tile: 64, 128 or 192    columns   a multiple of 64 up to 256
+-- y       a Func over [col, row]       acc       the Func that sums over "k", or several that read the same a
+-- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 -- stages  of the pipeline              group     rows of tiles that blocks take together
 function gpu.tensor_tiles(y, acc, o)
   y:split("col", o.columns, "guard", "tile_col", "col_in_tile")
@@ -82,12 +94,14 @@ function gpu.tensor_tiles(y, acc, o)
   y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
   y:gpu_blocks { "tile_col", "tile_row" }
   y:never_partition_all()
-  acc:compute_at(y, "tile_col"):store_in "register"
-  acc:bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
-  local step = acc:update(0)
-  step:split("k", 64, "guard", "step", "depth")
-  step:reorder("depth", "col", "row", "step"):never_partition_all()
-  step:mma():pipeline(o.stages, o.group)
+  for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
+    sum:compute_at(y, "tile_col"):store_in "register"
+    sum:bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
+    local step = sum:update(0)
+    step:split("k", 64, "guard", "step", "depth")
+    step:reorder("depth", "col", "row", "step"):never_partition_all()
+    step:mma():pipeline(o.stages, o.group)
+  end
 end
 
 return gpu

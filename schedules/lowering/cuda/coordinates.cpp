@@ -53,6 +53,22 @@ Polynomial multiplied_out(const Expr &e) {
     return {{1, {e}}};
 }
 
+// The dimension of which an expression is the stride, 0 for another expression. A matrix that the pipeline allocates
+// has its first extent for a stride.
+int strided_dimension(const Expr &e, const std::string &buffer) {
+    const auto *v = e.as<Variable>();
+    if (!v) {
+        return 0;
+    }
+    const std::string stride = buffer + ".stride.", own = buffer + ".", realized = ".extent_realized";
+    if (v->name.compare(0, stride.size(), stride) == 0) {
+        return std::stoi(v->name.substr(stride.size()));
+    }
+    const bool is_own = v->name.compare(0, own.size(), own) == 0 && v->name.size() > realized.size() &&
+                        v->name.compare(v->name.size() - realized.size(), realized.size(), realized) == 0;
+    return is_own ? 1 : 0;
+}
+
 class DropClamps : public IRMutator {
     using IRMutator::visit;
 
@@ -83,19 +99,25 @@ public:
 
 }  // namespace
 
+int rank_of(const std::set<std::string> &variables, const std::string &buffer) {
+    int rank = 1;
+    for (const auto &name : variables) {
+        rank = std::max(rank, strided_dimension(Variable::make(Int(32), name), buffer) + 1);
+    }
+    return rank;
+}
+
 std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::string &buffer, int dimensions) {
     std::vector<Expr> all(size_t(dimensions), Expr(0));
     for (const auto &term : multiplied_out(index)) {
         int dimension = 0;
         Expr rest = make_const(Int(32), term.factor);
         for (const auto &atom : term.atoms) {
-            const auto *v = atom.as<Variable>();
-            const std::string prefix = buffer + ".stride.";
-            if (v && v->name.compare(0, prefix.size(), prefix) == 0) {
+            if (const int d = strided_dimension(atom, buffer)) {
                 if (dimension != 0) {
                     return std::nullopt;
                 }
-                dimension = std::stoi(v->name.substr(prefix.size()));
+                dimension = d;
             } else {
                 rest *= atom;
             }

@@ -6,6 +6,7 @@
  */
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace halyard {
 /** The coordinates of an element, from the start of the buffer, one for each dimension; `index` with its lets expanded,
  * but those of the buffer's strides. Nothing where the index is no sum of coordinates times strides. */
 std::optional<std::vector<Halide::Expr>> coordinates(const Halide::Expr &index, const std::string &buffer, int dimensions);
+
+/** The dimensions that a buffer has, by the strides among the variables of an index. */
+int rank_of(const std::set<std::string> &variables, const std::string &buffer);
 
 /** Without the bounds that an algorithm puts on a coordinate so that a schedule may round up: min(x, last) becomes x.
  * Whoever reads there gets something else, which nothing may depend on. Bounds are those minima and maxima of which one

@@ -70,7 +70,7 @@ Kernel extract_kernel(const For *loop) {
     HostClosure closure;
     closure.include(Stmt(loop));
     for (const auto &a : closure.arguments()) {
-        kernel.arguments.push_back({a.name, a.is_buffer, a.write, a.type, Expr()});
+        kernel.arguments.push_back({a.name, a.is_buffer, a.write, a.type, Expr(), Expr()});
     }
     return kernel;
 }

@@ -23,6 +23,7 @@ struct KernelArgument {
     bool is_written = false;
     Halide::Type type;  // of an element, or the scalar
     Halide::Expr tensor;  // of a descriptor for the copy engine: what the launcher makes it of (halyard_tensor)
+    Halide::Expr value;   // a scalar's, on the host; undefined where that is the variable of its name
 };
 
 struct Kernel {

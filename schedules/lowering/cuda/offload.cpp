@@ -94,6 +94,7 @@ public:
         source_.clear();
         used_.clear();
         hopper_ = false;
+        instructions_.clear();
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
         return source_.empty() ? host : with_image(host);
@@ -111,10 +112,14 @@ private:
         }
         const std::string func = func_of(op->name);
         Kernel kernel = extract_kernel(op);
+        std::vector<TensorCores> products;
         for (const auto &p : options_.products) {
             if (has_product(kernel, p)) {
-                return with_tensor_cores(kernel, p, func);
+                products.push_back(p);
             }
+        }
+        if (!products.empty()) {
+            return with_tensor_cores(kernel, products, func);
         }
         kernel.body = simplify(kernel.body);
         keep_in_registers(kernel, options_.fail);
@@ -167,7 +172,7 @@ private:
         FieldsOf fields;
         kernel.body.accept(&fields);
         for (const auto &f : fields.scalars) {
-            kept.push_back({f, false, false, Int(32), Expr()});
+            kept.push_back({f, false, false, Int(32), Expr(), Expr()});
         }
         kernel.arguments = kept;
         for (const auto &m : mins) {
@@ -176,13 +181,16 @@ private:
         return zero;
     }
 
-    Stmt with_tensor_cores(Kernel &kernel, const TensorCores &product, const std::string &func) {
+    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
         kernel.name = name_for(func);
-        const TileKernel tiles = make_tile_kernel(kernel, product, lets_, {options_.streamed, options_.note});
+        const TileKernel tiles = make_tile_kernel(kernel, products, lets_, {options_.streamed, options_.note});
+        for (const auto &i : tiles.instructions) {
+            source_ += instructions_.insert(i.first).second ? "\n" + i.second : "";
+        }
         source_ += tiles.text;
         if (std::find(options_.architectures.begin(), options_.architectures.end(), kHopper) == options_.architectures.end() &&
             !options_.emulated) {
-            product.fail(std::string("is for tensor cores of ") + kHopper + ", which is not among the devices; add it to --devices");
+            products.front().fail(std::string("is for tensor cores of ") + kHopper + ", which is not among the devices; add it to --devices");
         }
         hopper_ = true;
         return IfThenElse::make(tiles.usable, launch(tiles.by_copy_engine), launch(tiles.by_elements));
@@ -191,7 +199,7 @@ private:
     // Fields of buffers keep their names: they say what an index is made of.
     Stmt visit(const LetStmt *op) override {
         const bool field = op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
-                           op->name.find(".extent.") != std::string::npos;
+                           op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
         if (field || !op->value.type().is_int()) {
             return IRMutator::visit(op);
         }
@@ -220,7 +228,7 @@ private:
         std::vector<Expr> values;
         for (const auto &a : kernel.arguments) {
             kinds += kind_of(a);
-            values.push_back(a.is_buffer ? handle(a.name + ".buffer") : a.tensor.defined() ? a.tensor : Expr(Variable::make(a.type, a.name)));
+            values.push_back(a.is_buffer ? handle(a.name + ".buffer") : a.tensor.defined() ? a.tensor : a.value.defined() ? a.value : Expr(Variable::make(a.type, a.name)));
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
@@ -251,7 +259,7 @@ private:
     CudaOptions options_;
     bool inside_ = false;
     std::string source_;
-    std::set<std::string> used_;
+    std::set<std::string> used_, instructions_;
     Lets lets_;
     bool hopper_ = false;  // there are kernels of tensor cores among them
 };

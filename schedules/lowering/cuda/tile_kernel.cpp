@@ -80,26 +80,34 @@ public:
     std::map<std::string, Type> types;
 };
 
+// A product, and the loop over its steps.
+struct ProductPart {
+    const TensorCores *asked = nullptr;
+    std::string step;
+    Expr min, extent;
+    Stmt nest;
+    std::shared_ptr<Lets> lets = std::make_shared<Lets>();
+};
+
 // The parts of a kernel's body, each with the lets around it put in.
 struct Parts {
     std::array<std::string, 3> block_names;
-    std::vector<Stmt> before, after;  // nests over the tile
-    const For *steps = nullptr;
-    Stmt keep;  // owns *steps
-    Stmt product;
-    std::shared_ptr<Lets> lets_of_product = std::make_shared<Lets>();
+    std::vector<Stmt> nests;  // over the tile
+    std::vector<ProductPart> products;
 };
 
 class SplitIntoParts {
 public:
-    SplitIntoParts(const Kernel &kernel, const TensorCores &product, const Lets &host)
-        : product_(product) {
+    SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host)
+        : products_(products) {
         for (auto it = host.cbegin(); it != host.cend(); ++it) {
             lets_.push(it.name(), it.value());
         }
         walk(kernel.body);
-        if (!parts.product.defined()) {
-            product_.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
+        for (const auto &p : products_) {
+            if (std::none_of(parts.products.begin(), parts.products.end(), [&](const ProductPart &q) { return q.asked == &p; })) {
+                p.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
+            }
         }
     }
 
@@ -111,6 +119,15 @@ private:
             s = substitute(it->first, it->second, s);
         }
         return s;
+    }
+
+    const TensorCores *product_in(const Stmt &s) const {
+        for (const auto &p : products_) {
+            if (has_loop(s, stage_prefix(p))) {
+                return &p;
+            }
+        }
+        return nullptr;
     }
 
     void walk(const Stmt &s) {
@@ -132,37 +149,40 @@ private:
             walk(pc->body);
         } else if (const auto *allocate = s.as<Allocate>()) {
             walk(allocate->body);
-        } else if (s.as<Free>() || (s.as<Evaluate>())) {
+        } else if (s.as<Free>() || s.as<Evaluate>()) {
             return;
-        } else if (const auto *loop = s.as<For>(); loop && has_loop(s, stage_prefix(product_))) {
-            if (parts.steps) {
-                product_.fail("is in two loops over steps, one in the other");
-            }
-            parts.keep = inlined(s);
-            parts.steps = parts.keep.as<For>();
-            find_product(loop->body);
+        } else if (const auto *product = s.as<For>() ? product_in(s) : nullptr) {
+            const Stmt whole = inlined(s);
+            const auto *steps = whole.as<For>();
+            ProductPart part;
+            part.asked = product;
+            part.step = steps->name;
+            part.min = steps->min;
+            part.extent = steps->extent;
+            find_nest(part, s.as<For>()->body);
+            parts.products.push_back(part);
         } else {
-            (parts.steps ? parts.after : parts.before).push_back(inlined(s));
+            parts.nests.push_back(inlined(s));
         }
     }
 
-    void find_product(const Stmt &s) {
+    void find_nest(ProductPart &part, const Stmt &s) {
         if (const auto *let = s.as<LetStmt>()) {
             ScopedBinding<Expr> bind(lets_, let->name, let->value);
-            find_product(let->body);
+            find_nest(part, let->body);
         } else if (const auto *pc = s.as<ProducerConsumer>()) {
-            find_product(pc->body);
+            find_nest(part, pc->body);
         } else if (s.as<For>()) {
-            parts.product = s;
+            part.nest = s;
             for (auto it = lets_.cbegin(); it != lets_.cend(); ++it) {
-                parts.lets_of_product->push(it.name(), it.value());
+                part.lets->push(it.name(), it.value());
             }
         } else {
-            product_.fail("is not all that its loop over steps has; compute elsewhere what stands beside it");
+            part.asked->fail("is not all that its loop over steps has; compute elsewhere what stands beside it");
         }
     }
 
-    const TensorCores &product_;
+    const std::vector<TensorCores> &products_;
     Lets lets_;
     std::vector<std::pair<std::string, Expr>> local_;
 };
@@ -176,8 +196,8 @@ struct Pair {
 
 class ReadPair {
 public:
-    ReadPair(const Stmt &nest, const TileOfProduct &tile, const std::function<void(const std::string &)> &fail)
-        : tile_(tile), fail_(fail) {
+    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::function<void(const std::string &)> &fail)
+        : tiles_(tiles), fail_(fail) {
         walk(nest);
     }
 
@@ -243,11 +263,12 @@ private:
         class Own : public IRMutator {
             using IRMutator::visit;
             Expr visit(const Load *op) override {
-                if (op->name != tile.accumulator) {
+                const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const TileOfProduct &t) { return t.accumulator == op->name; });
+                if (tile == tiles.end()) {
                     return IRMutator::visit(op);
                 }
                 const Linear at = linear(op->index);
-                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile.columns || at.factor_of(col) != 1) {
+                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile->columns || at.factor_of(col) != 1) {
                     fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
                 }
                 const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
@@ -255,17 +276,17 @@ private:
             }
 
         public:
-            Own(const TileOfProduct &tile, const std::string &row, const std::string &col, const std::function<void(const std::string &)> &fail)
-                : tile(tile), row(row), col(col), fail(fail) {
+            Own(const std::vector<TileOfProduct> &tiles, const std::string &row, const std::string &col, const std::function<void(const std::string &)> &fail)
+                : tiles(tiles), row(row), col(col), fail(fail) {
             }
-            const TileOfProduct &tile;
+            const std::vector<TileOfProduct> &tiles;
             const std::string &row, &col;
             const std::function<void(const std::string &)> &fail;
         };
-        return Own(tile_, row_, col_, fail_).mutate(e);
+        return Own(tiles_, row_, col_, fail_).mutate(e);
     }
 
-    const TileOfProduct &tile_;
+    const std::vector<TileOfProduct> &tiles_;
     const std::function<void(const std::string &)> &fail_;
     std::vector<Loop> loops_;
     std::string row_, col_;
@@ -276,7 +297,7 @@ class PredicateLoads : public IRMutator {
     using IRMutator::visit;
 
     Expr visit(const Load *op) override {
-        if (op->name == accumulator) {
+        if (accumulators.count(op->name)) {
             return IRMutator::visit(op);
         }
         const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
@@ -293,16 +314,16 @@ class PredicateLoads : public IRMutator {
     }
 
     const Pair &pair;
-    const std::string &accumulator;
+    const std::set<std::string> &accumulators;
 
 public:
-    PredicateLoads(const Pair &pair, const std::string &accumulator)
-        : pair(pair), accumulator(accumulator) {
+    PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators)
+        : pair(pair), accumulators(accumulators) {
     }
 };
 
 std::string wgmma_function(const TileOfProduct &t) {
-    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type);
+    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type) + (t.b.depth_dimension != 0 ? "_across" : "");
 }
 
 // The instruction for a tile's width: as many operands as a thread has sums.
@@ -328,17 +349,22 @@ std::string number(int n) {
 
 class MakeTileKernel {
 public:
-    MakeTileKernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print)
-        : base_(kernel), product_(product), print_(print), parts_(SplitIntoParts(kernel, product, host).parts) {
-        const auto rank = [&](const std::string &buffer) { return rank_of(buffer); };
-        tile_ = read_product(parts_.product, *parts_.lets_of_product, rank, product.fail);
-        check_tile();
-        warpgroups_ = tile_.rows / kRowsOfWarpgroup;
-        for (const auto &s : parts_.before) {
-            before_.push_back(ReadPair(s, tile_, product.fail).pair);
+    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const PrintOptions &print)
+        : base_(kernel), product_(products.front()), print_(print), parts_(SplitIntoParts(kernel, products, host).parts) {
+        const ProductPart &first = parts_.products.front();
+        for (const auto &p : parts_.products) {
+            const auto rank = [&](const std::string &buffer) { return rank_of(p, buffer); };
+            tiles_.push_back(with_step(read_product(p.nest, *p.lets, rank, p.asked->fail), p.step, first.step));
+            accumulators_.insert(tiles_.back().accumulator);
+            check_tile(tiles_.back(), *p.asked);
+            if (!equal(simplify(p.min), simplify(first.min)) || !equal(simplify(p.extent), simplify(first.extent))) {
+                p.asked->fail("has another number of steps than the product before it in the same kernel");
+            }
         }
-        for (const auto &s : parts_.after) {
-            after_.push_back(ReadPair(s, tile_, product.fail).pair);
+        warpgroups_ = tile().rows / kRowsOfWarpgroup;
+        for (const auto &s : parts_.nests) {
+            const Pair pair = ReadPair(s, tiles_, product_.fail).pair;
+            (accumulators_.count(pair.stored) ? before_ : after_).push_back(pair);
         }
         align_pairs();
     }
@@ -353,82 +379,107 @@ public:
         result.by_copy_engine = with_arguments(true);
         result.by_elements = with_arguments(false);
         result.by_elements.name += "_elements";
-        result.text = "\n" + wgmma_text(tile_) + "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
+        for (const auto &t : tiles_) {
+            result.instructions[wgmma_function(t)] = wgmma_text(t);
+        }
+        result.text += "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
         return result;
     }
 
 private:
-    int rank_of(const std::string &buffer) const {
-        // The highest stride among the names that the kernel gets.
-        int rank = 1;
+    // Of the products of a kernel, which share rows, columns and the operand a; their loops over steps become one.
+    const TileOfProduct &tile() const {
+        return tiles_.front();
+    }
+
+    static TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
+        for (Operand *o : {&t.a, &t.b}) {
+            for (auto &e : o->origin) {
+                e = substitute(step, Variable::make(Int(32), common), e);
+            }
+        }
+        return t;
+    }
+
+    static int rank_of(const ProductPart &product, const std::string &buffer) {
         FreeVariables free;
-        parts_.product.accept(&free);
-        for (auto it = parts_.lets_of_product->cbegin(); it != parts_.lets_of_product->cend(); ++it) {
+        product.nest.accept(&free);
+        for (auto it = product.lets->cbegin(); it != product.lets->cend(); ++it) {
             it.value().accept(&free);
         }
-        for (const auto &[name, type] : free.types) {
-            if (begins_with(name, buffer + ".stride.")) {
-                rank = std::max(rank, std::stoi(name.substr(buffer.size() + 8)) + 1);
-            }
+        std::set<std::string> names;
+        for (const auto &v : free.types) {
+            names.insert(v.first);
         }
-        return rank;
+        return halyard::rank_of(names, buffer);
     }
 
-    void check_tile() const {
-        const Type t = tile_.a.type;
-        const bool types = t == tile_.b.type && t.is_float() && t.bits() == 16;
+    void check_tile(const TileOfProduct &t, const TensorCores &product) const {
+        const Type type = t.a.type;
+        const TileOfProduct &first = tiles_.front();
+        const bool same = t.rows == first.rows && t.columns == first.columns && t.a.buffer == first.a.buffer &&
+                          std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
+                                     [](const Expr &x, const Expr &y) { return equal(x, y); });
+        if (!same) {
+            product.fail("stands in one kernel with a product of other tiles, or of another matrix a");
+        }
+        const bool types = type == t.b.type && type.is_float() && type.bits() == 16;
         if (!types) {
             std::ostringstream s;
-            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << t << " by " << tile_.b.type;
-            product_.fail(s.str());
+            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by " << t.b.type;
+            product.fail(s.str());
         }
-        if (tile_.rows % kRowsOfWarpgroup != 0 || tile_.rows > 3 * kRowsOfWarpgroup) {
-            product_.fail("has tiles of " + number(tile_.rows) + " rows; take 64, 128 or 192");
+        if (t.rows % kRowsOfWarpgroup != 0 || t.rows > 3 * kRowsOfWarpgroup) {
+            product.fail("has tiles of " + number(t.rows) + " rows; take 64, 128 or 192");
         }
-        if (tile_.columns % 16 != 0 || tile_.columns > 256) {
-            product_.fail("has tiles of " + number(tile_.columns) + " columns; take a multiple of 16 up to 256");
+        if (t.columns % 16 != 0 || t.columns * int(tiles_.size()) > 256) {
+            product.fail("has tiles of " + number(t.columns) + " columns; take a multiple of 16, up to 256 for all products of a kernel");
         }
-        if (tile_.b.depth_dimension != 0 && tile_.columns % 64 != 0) {
-            product_.fail("has tiles of " + number(tile_.columns) + " columns, which are neighbours in memory; take a multiple of 64");
+        if (t.b.depth_dimension != 0 && t.columns % 64 != 0) {
+            product.fail("has tiles of " + number(t.columns) + " columns, which are neighbours in memory; take a multiple of 64");
         }
-        if (tile_.depth != kSwizzledBytes / t.bytes()) {
-            product_.fail("has steps of " + number(tile_.depth) + "; take 64");
+        if (t.depth != kSwizzledBytes / type.bytes()) {
+            product.fail("has steps of " + number(t.depth) + "; take 64");
         }
-        if (tile_.a.depth_dimension != 0) {
-            product_.fail("reads a by columns; its rows have to be neighbours along k");
+        if (t.a.depth_dimension != 0) {
+            product.fail("reads a by columns; its rows have to be neighbours along k");
         }
-        for (const auto &o : {tile_.a, tile_.b}) {
+        for (const auto &o : {t.a, t.b}) {
             if (o.rank() != 2) {
-                product_.fail("reads " + o.buffer + ", which has " + number(o.rank()) + " dimensions; two are what it can fetch so far");
+                product.fail("reads " + o.buffer + ", which has " + number(o.rank()) + " dimensions; two are what it can fetch so far");
             }
         }
     }
 
-    static Expr host(const std::string &buffer, const char *field, int dimension) {
-        return Variable::make(Int(32), buffer + "." + field + "." + number(dimension));
+    // A field of a buffer, by its name in a kernel, and as the host has it.
+    static Expr field(const std::string &buffer, const char *what, int dimension) {
+        return Variable::make(Int(32), buffer + "." + what + "." + number(dimension));
+    }
+    static Expr on_host(const std::string &buffer, const char *getter, int dimension) {
+        return Call::make(Int(32), getter, {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), dimension}, Call::Extern);
     }
 
     // What of a tensor the launcher tells the copy engine (struct halyard_tensor of runtime/include/halyard/cuda.h).
     static Expr tensor(const std::string &buffer, const Type &type, int box0, int box1) {
         const int code = type.is_bfloat() ? 1 : 0;
         return Call::make(Handle(), Call::make_struct,
-                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2, host(buffer, "extent", 0),
-                           host(buffer, "extent", 1), host(buffer, "stride", 1), box0, box1},
+                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2, on_host(buffer, Call::buffer_get_extent, 0),
+                           on_host(buffer, Call::buffer_get_extent, 1), on_host(buffer, Call::buffer_get_stride, 1), box0, box1},
                           Call::Intrinsic);
     }
 
     static Expr aligned(const std::string &buffer, const Type &type) {
         const Expr address = Call::make(UInt(64), Call::buffer_get_device,
                                         {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
-        const Expr stride = host(buffer, "stride", 1);
+        const Expr stride = on_host(buffer, Call::buffer_get_stride, 1);
         return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
-               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= host(buffer, "extent", 0);
+               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= on_host(buffer, Call::buffer_get_extent, 0);
     }
 
     // Whether a result may leave by the copy engine: 16 bits, two dimensions, one store for each sum.
     bool leaves_by_copy_engine(const Pair &p) const {
         const Type t = p.value.type();
-        return t.is_float() && t.bits() == 16 && tile_.columns % 64 == 0 && tensor_coordinates(p).size() == 2;
+        return t.is_float() && t.bits() == 16 && tile().columns % 64 == 0 && tensor_coordinates(p).size() == 2;
     }
 
     // Where a tile of a result begins; empty where the index is no tile of a matrix.
@@ -437,7 +488,7 @@ private:
         if (!ramp || !is_const_one(ramp->stride)) {
             return {};
         }
-        const auto all = coordinates(expand(ramp->base, *parts_.lets_of_product), p.stored, 2);
+        const auto all = coordinates(expand(ramp->base, *parts_.products.front().lets), p.stored, 2);
         if (!all) {
             return {};
         }
@@ -461,7 +512,7 @@ private:
             }
         }
         known.multiples[kCol] = 2;
-        known.not_in_memory.insert(tile_.accumulator);
+        known.not_in_memory = accumulators_;
         for (auto &p : after_) {
             Stmt s = Evaluate::make(p.value);
             const Expr asked = mark_aligned_vectors(s, known);
@@ -473,7 +524,10 @@ private:
     }
 
     Expr usable() const {
-        Expr e = aligned(tile_.a.buffer, tile_.a.type) && aligned(tile_.b.buffer, tile_.b.type);
+        Expr e = aligned(tile().a.buffer, tile().a.type);
+        for (const auto &t : tiles_) {
+            e = e && aligned(t.b.buffer, t.b.type);
+        }
         for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
                 e = e && aligned(p.stored, p.value.type().element_of());
@@ -500,11 +554,11 @@ private:
         for (const Expr &e : used(by_copy_engine)) {
             e.accept(&free);
         }
-        std::set<std::string> local = {kRow, kCol, kElement, "fragment_lane", parts_.steps->name};
+        std::set<std::string> local = {kRow, kCol, kElement, "fragment_lane", step_name()};
         local.insert(parts_.block_names.begin(), parts_.block_names.end());
         for (const auto &[name, type] : free.types) {
             if (!local.count(name) && name.find(".buffer") == std::string::npos) {
-                k.arguments.push_back({name, false, false, type, Expr()});
+                k.arguments.push_back({name, false, false, type, Expr(), field_on_host(name)});
             }
         }
         std::set<std::string> written;
@@ -512,24 +566,44 @@ private:
             written.insert(p.stored);
         }
         for (const auto &a : base_.arguments) {
-            const bool operand = a.name == tile_.a.buffer || a.name == tile_.b.buffer;
+            const bool operand = a.name == tile().a.buffer ||
+                                 std::any_of(tiles_.begin(), tiles_.end(), [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
             const bool by_engine = written.count(a.name) && by_copy_engine && by_engine_name(a.name);
             if (a.is_buffer && !(by_copy_engine && operand) && !by_engine) {
                 k.arguments.push_back(a);
             }
         }
         if (by_copy_engine) {
-            const int across = kSwizzledBytes / tile_.a.type.bytes();
-            const bool b_across = tile_.b.depth_dimension != 0;
-            k.arguments.push_back({tile_.a.buffer + ".map", false, false, Handle(), tensor(tile_.a.buffer, tile_.a.type, across, tile_.rows)});
-            k.arguments.push_back({tile_.b.buffer + ".map", false, false, Handle(), tensor(tile_.b.buffer, tile_.b.type, across, b_across ? tile_.depth : tile_.columns)});
+            const int across = kSwizzledBytes / tile().a.type.bytes();
+            k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(), tensor(tile().a.buffer, tile().a.type, across, tile().rows), Expr()});
+            for (const auto &t : tiles_) {
+                const bool b_across = t.b.depth_dimension != 0;
+                k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(), tensor(t.b.buffer, t.b.type, across, b_across ? t.depth : t.columns), Expr()});
+            }
             for (const auto &p : after_) {
                 if (leaves_by_copy_engine(p)) {
-                    k.arguments.push_back({p.stored + ".map", false, false, Handle(), tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup)});
+                    k.arguments.push_back({p.stored + ".map", false, false, Handle(), tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup), Expr()});
                 }
             }
         }
         return k;
+    }
+
+    // Of an operand that the pipeline allocates, Halide has no variables for its fields.
+    Expr field_on_host(const std::string &name) const {
+        for (const auto &t : tiles_) {
+            for (const auto &buffer : {t.a.buffer, t.b.buffer}) {
+                for (int d = 0; d < 2; d++) {
+                    if (name == buffer + ".extent." + number(d)) {
+                        return on_host(buffer, Call::buffer_get_extent, d);
+                    }
+                    if (name == buffer + ".stride." + number(d)) {
+                        return on_host(buffer, Call::buffer_get_stride, d);
+                    }
+                }
+            }
+        }
+        return Expr();
     }
 
     bool by_engine_name(const std::string &buffer) const {
@@ -537,11 +611,16 @@ private:
     }
 
     std::vector<Expr> used(bool by_copy_engine) const {
-        std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2], parts_.steps->min, parts_.steps->extent};
-        for (const auto &o : {tile_.a, tile_.b}) {
+        const ProductPart &first = parts_.products.front();
+        std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2], first.min, first.extent};
+        std::vector<Operand> operands = {tile().a};
+        for (const auto &t : tiles_) {
+            operands.push_back(t.b);
+        }
+        for (const auto &o : operands) {
             all.insert(all.end(), o.origin.begin(), o.origin.end());
             if (!by_copy_engine) {
-                all.insert(all.end(), {host(o.buffer, "extent", 0), host(o.buffer, "extent", 1), host(o.buffer, "stride", 1)});
+                all.insert(all.end(), {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
             }
         }
         for (const auto &list : {before_, after_}) {
@@ -550,7 +629,7 @@ private:
                 if (by_copy_engine && leaves_by_copy_engine(p)) {
                     const auto at = tensor_coordinates(p);
                     all.insert(all.end(), at.begin(), at.end());
-                } else if (p.stored != tile_.accumulator) {
+                } else if (!accumulators_.count(p.stored)) {
                     all.push_back(p.index);
                 }
             }
@@ -561,10 +640,13 @@ private:
     // ---- Shared memory: stages of a, stages of b, a tile of each result, barriers ----
 
     int bytes_a() const {
-        return tile_.rows * kSwizzledBytes;
+        return tile().rows * kSwizzledBytes;
     }
-    int bytes_b() const {
-        return tile_.columns * kSwizzledBytes;
+    int bytes_b() const {  // of one product
+        return tile().columns * kSwizzledBytes;
+    }
+    int products() const {
+        return int(tiles_.size());
     }
     int results_by_engine() const {
         return int(std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
@@ -576,10 +658,10 @@ private:
         return stages(by_copy_engine) * bytes_a();
     }
     int offset_results(bool by_copy_engine) const {
-        return offset_b(by_copy_engine) + stages(by_copy_engine) * bytes_b();
+        return offset_b(by_copy_engine) + stages(by_copy_engine) * products() * bytes_b();
     }
     int offset_barriers(bool by_copy_engine) const {
-        return offset_results(by_copy_engine) + (by_copy_engine ? results_by_engine() * tile_.rows * tile_.columns * 2 : 0);
+        return offset_results(by_copy_engine) + (by_copy_engine ? results_by_engine() * tile().rows * tile().columns * 2 : 0);
     }
     int shared_bytes(bool by_copy_engine) const {
         return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * product_.stages : 0);
@@ -590,12 +672,12 @@ private:
     std::string text(const Kernel &k, bool by_copy_engine) {
         KernelPrinter out(k, print_);
         out_ = &out;
-        const std::string type = type_text(tile_.a.type);
+        const std::string type = type_text(tile().a.type);
         const auto array = [&](const std::string &t, const std::string &name, int offset, int n) {
             out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(offset) + ", " + number(n) + ");");
         };
-        array(type, "a_tiles", 0, stages(by_copy_engine) * tile_.rows * tile_.depth);
-        array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * tile_.columns * tile_.depth);
+        array(type, "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
+        array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * products() * elements_b());
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
         if (by_copy_engine) {
             array("uint64_t", "full", offset_barriers(true), product_.stages);
@@ -644,10 +726,19 @@ private:
         }
     }
 
+    const std::string &step_name() const {
+        return parts_.products.front().step;
+    }
+
+    int elements_b() const {
+        return tile().columns * tile().depth;
+    }
+
     std::string steps_loop() {
-        const std::string s = out_->name(parts_.steps->name);
-        const Expr end = simplify(parts_.steps->min + parts_.steps->extent);
-        return "for (int " + s + " = " + e(parts_.steps->min) + "; " + s + " < " + e(end) + "; " + s + "++) {";
+        const ProductPart &first = parts_.products.front();
+        const std::string s = out_->name(first.step);
+        const Expr end = simplify(first.min + first.extent);
+        return "for (int " + s + " = " + e(first.min) + "; " + s + " < " + e(end) + "; " + s + "++) {";
     }
 
     void next_stage() {
@@ -663,20 +754,33 @@ private:
         open_tiles();
         out_->open(steps_loop());
         out_->line("barrier_wait(&empty[stage], phase ^ 1);");
-        out_->line("barrier_expect(&full[stage], " + number(bytes_a() + bytes_b()) + ");");
-        const std::string a = out_->name(tile_.a.buffer + ".map"), b = out_->name(tile_.b.buffer + ".map");
-        out_->line("tensor_load(a_tiles + stage * " + number(tile_.rows * tile_.depth) + ", " + a + ", &full[stage], " + e(tile_.a.origin[0]) + ", " + e(tile_.a.origin[1]) + ");");
-        if (tile_.b.depth_dimension == 0) {
-            out_->line("tensor_load(b_tiles + stage * " + number(tile_.columns * tile_.depth) + ", " + b + ", &full[stage], " + e(tile_.b.origin[0]) + ", " + e(tile_.b.origin[1]) + ");");
-        } else {
-            out_->line("#pragma unroll");
-            out_->open("for (int i = 0; i < " + number(tile_.columns / 64) + "; i++) {");
-            out_->line("tensor_load(b_tiles + stage * " + number(tile_.columns * tile_.depth) + " + i * " + number(64 * tile_.depth) + ", " + b + ", &full[stage], " + parenthesised(tile_.b.origin[0]) + " + i * 64, " + e(tile_.b.origin[1]) + ");");
-            out_->close();
+        out_->line("barrier_expect(&full[stage], " + number(bytes_a() + products() * bytes_b()) + ");");
+        const Operand &a = tile().a;
+        out_->line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " + out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + ", " + e(a.origin[1]) + ");");
+        for (int i = 0; i < products(); i++) {
+            fetch_b(tiles_[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
         }
         next_stage();
         out_->close();
         out_->close();
+        out_->close();
+    }
+
+    // Where the tile of b of a product begins, in elements.
+    std::string b_tile(const std::string &stage, int product) const {
+        const std::string start = stage + " * " + number(products() * elements_b());
+        return product == 0 ? start : start + " + " + number(product * elements_b());
+    }
+
+    void fetch_b(const Operand &b, const std::string &to) {
+        const std::string map = out_->name(b.buffer + ".map");
+        if (b.depth_dimension == 0) {
+            out_->line("tensor_load(" + to + ", " + map + ", &full[stage], " + e(b.origin[0]) + ", " + e(b.origin[1]) + ");");
+            return;
+        }
+        out_->line("#pragma unroll");
+        out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
+        out_->line("tensor_load(" + to + " + i * " + number(64 * tile().depth) + ", " + map + ", &full[stage], " + parenthesised(b.origin[0]) + " + i * 64, " + e(b.origin[1]) + ");");
         out_->close();
     }
 
@@ -686,7 +790,9 @@ private:
             out_->line("int stage = 0, phase = 0;");
         }
         open_tiles();
-        out_->declare_registers(tile_.accumulator, "float", tile_.columns / 2);
+        for (const auto &t : tiles_) {
+            out_->declare_registers(t.accumulator, "float", t.columns / 2);
+        }
         for (const auto &p : before_) {
             fragment(p, false, 0);
         }
@@ -734,53 +840,58 @@ private:
 
     void multiply(bool by_copy_engine) {
         const std::string stage = by_copy_engine ? "stage" : "0";
-        const bool b_across = tile_.b.depth_dimension != 0;
         out_->line("wgmma_fence();");
-        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile_.rows * tile_.depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile_.depth) + ");");
-        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " + number(tile_.columns * tile_.depth) + ");");
+        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile().rows * tile().depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth) + ");");
+        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " + number(products() * elements_b()) + ");");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(tile_.depth / kDepthOfInstruction) + "; d++) {");
-        const std::string b = b_across ? "matrix_descriptor(b_start + d * 2048, " + number(tile_.depth * kSwizzledBytes) + ", 1024)"
-                                       : "matrix_descriptor(b_start + d * 32, 16, 1024)";
-        out_->line(wgmma_function(tile_) + "(" + out_->name(tile_.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
+        out_->open("for (int d = 0; d < " + number(tile().depth / kDepthOfInstruction) + "; d++) {");
+        for (int i = 0; i < products(); i++) {
+            const TileOfProduct &t = tiles_[size_t(i)];
+            const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * bytes_b());
+            const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " + number(t.depth * kSwizzledBytes) + ", 1024)"
+                                                           : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
+            out_->line(wgmma_function(t) + "(" + out_->name(t.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
+        }
         out_->close();
         out_->line("wgmma_commit();");
     }
 
     // Each thread fetches elements, and puts them where the copy engine would have; what lies outside is 0.
     void fetch_elements() {
-        fetch(tile_.a, "a_tiles", tile_.rows);
-        fetch(tile_.b, "b_tiles", tile_.columns);
+        fetch(tile().a, "a_tiles", tile().rows);
+        for (int i = 0; i < products(); i++) {
+            fetch(tiles_[size_t(i)].b, i == 0 ? "b_tiles" : "(b_tiles + " + number(i * elements_b()) + ")", tile().columns);
+        }
         out_->line("fence_shared();");
         out_->line("__syncthreads();");
     }
 
     void fetch(const Operand &o, const std::string &array, int others) {
         const bool across = o.depth_dimension != 0;  // lines run along the depth, 64 others each
-        const int elements = others * tile_.depth;
+        const int elements = others * tile().depth;
         const std::string x = out_->name(o.buffer);
         out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) + ") {");
         if (across) {
             out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) + ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
             out_->line("const int line = i / " + number(others) + ", in_block = i % " + number(others) + " % 64;");
-            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile_.depth) + " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
+            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile().depth) + " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
         } else {
             out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % 64, c1 = " + parenthesised(o.origin[1]) + " + i / 64;");
             out_->line("const int line = i / 64, to = line * 64 + ((i % 64 / 8) ^ (line % 8)) * 8 + i % 8;");
         }
-        const std::string in0 = "c0 >= 0 && c0 < " + e(host(o.buffer, "extent", 0)), in1 = "c1 >= 0 && c1 < " + e(host(o.buffer, "extent", 1));
+        const std::string in0 = "c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)), in1 = "c1 >= 0 && c1 < " + e(field(o.buffer, "extent", 1));
         const std::string type = type_text(o.type);
-        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " + e(host(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
+        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " + e(field(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
         out_->close();
     }
 
     // A nest over the tile, each thread for the sums that it has: of columns 8 j + 2 (lane % 4) and the next, in rows
     // lane / 4 and 8 below, of the 16 rows of its warp.
     void fragment(const Pair &p, bool by_engine, int result) {
-        if (p.stored == tile_.accumulator) {
+        if (accumulators_.count(p.stored)) {
             const Stmt s = Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(), const_true(2), ModulusRemainder());
             out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile_.columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
             if (expr_uses_var(p.value, kRow) || expr_uses_var(p.value, kCol)) {
                 coordinates_of_element();
             }
@@ -790,20 +901,20 @@ private:
         }
         const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
         Pair inside = p;
-        inside.value = PredicateLoads(p, tile_.accumulator).mutate(p.value);
+        inside.value = PredicateLoads(p, accumulators_).mutate(p.value);
         if (!by_engine) {
             out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile_.columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
             coordinates_of_element();
             const Expr in_tile = Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
             out_->print(Store::make(p.stored, inside.value, p.index, Parameter(), in_tile, ModulusRemainder()));
             out_->close();
             return;
         }
-        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile_.rows) + " && (" + e(p.col_extent) + ") == " + number(tile_.columns);
+        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) + ") == " + number(tile().columns);
         const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
-        const std::string start = number(offset_results(true) + result * tile_.rows * tile_.columns * 2);
-        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " + number(tile_.rows * tile_.columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * tile_.columns) + ";");
+        const std::string start = number(offset_results(true) + result * tile().rows * tile().columns * 2);
+        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " + number(tile().rows * tile().columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * tile().columns) + ";");
         out_->open("if (thread == 0) {");
         out_->line("tensor_store_wait_read();");
         out_->close();
@@ -818,7 +929,7 @@ private:
         out_->open("if (thread == 0) {");
         const auto at = tensor_coordinates(p);
         out_->line("#pragma unroll");
-        out_->open("for (int i = 0; i < " + number(tile_.columns / 64) + "; i++) {");
+        out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
         out_->line("tensor_store(" + out_->name(p.stored + ".map") + ", " + name + " + i * " + number(64 * kRowsOfWarpgroup) + ", " + parenthesised(at[0]) + " + i * 64, " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup) + ");");
         out_->close();
         out_->line("tensor_store_commit();");
@@ -835,7 +946,7 @@ private:
         const std::string pairs = p.stored + ".pairs";
         const std::string type = type_text(p.value.type().element_of());
         out_->line("#pragma unroll");
-        out_->open("for (int first = 0; first < " + number(tile_.columns / 2) + "; first += 8) {");
+        out_->open("for (int first = 0; first < " + number(tile().columns / 2) + "; first += 8) {");
         out_->declare_registers(pairs, "alignas(16) " + type, 8);
         out_->line("#pragma unroll");
         const std::string i = out_->name(kElement);
@@ -855,7 +966,8 @@ private:
     const TensorCores &product_;
     const PrintOptions &print_;
     Parts parts_;
-    TileOfProduct tile_;
+    std::vector<TileOfProduct> tiles_;
+    std::set<std::string> accumulators_;
     int warpgroups_ = 0;
     std::vector<Pair> before_, after_;
     Expr pairs_aligned_;
@@ -868,8 +980,9 @@ bool has_product(const Kernel &kernel, const TensorCores &product) {
     return has_loop(kernel.body, stage_prefix(product));
 }
 
-TileKernel make_tile_kernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print) {
-    return MakeTileKernel(kernel, product, host, print).make();
+TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                            const PrintOptions &print) {
+    return MakeTileKernel(kernel, products, host, print).make();
 }
 
 }  // namespace halyard

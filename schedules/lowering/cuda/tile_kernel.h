@@ -13,11 +13,14 @@
  * warpgroups of 64 rows each multiply them by wgmma, with the sums in registers; f is applied to the sums where they are,
  * and the result leaves by the copy engine. Blocks stay and take tile after tile.
  *
+ * Several products of one a, such as the gate and up of SwiGLU, share its tiles and the loop over steps.
+ *
  * Where pointers and strides are not what the copy engine takes, the host calls a second kernel, in which the threads
  * fetch and store element by element; the rest is the same.
  */
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +43,7 @@ struct TensorCores {
 struct TileKernel {
     Kernel by_copy_engine, by_elements;
     std::string text;     // of both
+    std::map<std::string, std::string> instructions;  // functions that they call, by name
     Halide::Expr usable;  // when the first may be called, for the host
 };
 
@@ -47,7 +51,8 @@ struct TileKernel {
 bool has_product(const Kernel &kernel, const TensorCores &product);
 
 /** `host` has the lets around the kernel, but those of fields of buffers. */
-TileKernel make_tile_kernel(const Kernel &kernel, const TensorCores &product, const Lets &host, const PrintOptions &print);
+TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                            const PrintOptions &print);
 
 }  // namespace halyard
 

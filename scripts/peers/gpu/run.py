@@ -25,8 +25,14 @@ def inputs(case, dims, kind, seed):
             values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
             continue
         x = torch.randn(extents, generator=g, device="cuda", dtype=torch.float32)
+        if name.startswith("w_"):  # as weights are, so that nothing overflows behind several layers
+            x /= extents[-1] ** 0.5
         values[name] = x.to(getattr(torch, kind if what == "type" else what))
     return values
+
+
+def scalars(case, dims):
+    return {**case.scalars, **(case.sizes(dims) if case.sizes else {})}
 
 
 def named(function, values):
@@ -56,12 +62,12 @@ def check(case, dims, kind, library, rows_apart=0):
                 values[n] = wide[:, :v.shape[1]]
     wide = {n: v.double() if v.is_floating_point() else v for n, v in values.items()}
     try:
-        expected = named(case.reference, {**wide, **case.scalars})
+        expected = named(case.reference, {**wide, **scalars(case, dims)})
     except (RuntimeError, NotImplementedError):
-        expected = named(case.reference, {**{n: v.float() if v.is_floating_point() else v for n, v in values.items()}, **case.scalars})
+        expected = named(case.reference, {**{n: v.float() if v.is_floating_point() else v for n, v in values.items()}, **scalars(case, dims)})
     expected = expected if isinstance(expected, tuple) else (expected,)
     results = outputs(case, dims, kind, library)
-    library.call({**values, **results, **case.scalars})()
+    library.call({**values, **results, **scalars(case, dims)})()
     torch.cuda.synchronize()
     worst = 0.0
     for e, r in zip(expected, results.values()):
@@ -70,7 +76,7 @@ def check(case, dims, kind, library, rows_apart=0):
         scale = max(float(e.abs().max()), 1e-30)
         worst = max(worst, float((r.double() - e.double()).abs().max()) / scale / EPSILON[kind])
     again = outputs(case, dims, kind, library)
-    library.call({**values, **again, **case.scalars})()
+    library.call({**values, **again, **scalars(case, dims)})()
     torch.cuda.synchronize()
     if any(not torch.equal(a, b) for a, b in zip(again.values(), results.values())):
         return "another result when called again"
@@ -116,15 +122,15 @@ def timed(case, dims, kind, library):
     sets = [inputs(case, dims, kind, s) for s in range(sets_for(size))]
     results = [outputs(case, dims, kind, library) for _ in sets]
     moved = size + sum(r.numel() * r.element_size() for r in results[0].values())
-    ours = [library.call({**v, **r, **case.scalars}) for v, r in zip(sets, results)]
+    ours = [library.call({**v, **r, **scalars(case, dims)}) for v, r in zip(sets, results)]
     contestants = {"halyard": ours}
     for name, function in case.peers.items():
-        contestants[name] = [lambda v=v, f=function: named(f, {**v, **case.scalars}) for v in sets]
+        contestants[name] = [lambda v=v, f=function: named(f, {**v, **scalars(case, dims)}) for v in sets]
     if "torch" in case.peers:
         torch._dynamo.reset()
         f = case.peers["torch"]
         compiled = torch.compile(lambda values: named(f, values), dynamic=False)
-        contestants["torch.compile"] = [lambda v=v: compiled({**v, **case.scalars}) for v in sets]
+        contestants["torch.compile"] = [lambda v=v: compiled({**v, **scalars(case, dims)}) for v in sets]
     times = {}
     for name, calls in contestants.items():
         try:

@@ -26,6 +26,7 @@ class Case:
     settings: dict = dataclasses.field(default_factory=dict)
     schedule: str = ""
     tolerance: float = 1.0      # times that of the type
+    sizes: typing.Callable = None  # dims -> scalars that are sizes
 
     def library(self, kind):
         words = [self.op, self.label, kind]
@@ -35,8 +36,12 @@ class Case:
 CASES = []
 
 
-def case(*arguments, **fields):
-    CASES.append(Case(*arguments, **fields))
+def case(*arguments, also=(), **fields):
+    """`also`: (label, fields) of the same case otherwise, as with another tile for other sizes."""
+    first = Case(*arguments, **fields)
+    CASES.append(first)
+    for label, more in also:
+        CASES.append(dataclasses.replace(first, label=f"{first.label} {label}".strip(), **more))
 
 
 def rows_and_columns(**more):
@@ -48,7 +53,9 @@ def same(name="y"):
     return lambda d: {name: (d["rows"], d["cols"])}
 
 
-ROWS = [dict(rows=16384, cols=4096), dict(rows=8192, cols=32768)]
+ROWS = [dict(rows=16384, cols=4096)]
+LONG_ROWS = dict(timed=[dict(rows=8192, cols=32768)], checked=[dict(rows=3, cols=32768), dict(rows=2, cols=40001)],
+                 settings={"threads": 1024}, checked_types=())
 ODD_ROWS = [dict(rows=5, cols=1), dict(rows=3, cols=1000), dict(rows=17, cols=4097), dict(rows=2, cols=4096), dict(rows=1, cols=20000)]
 
 
@@ -64,14 +71,15 @@ def both_norms(x, residual, weight, eps):
 
 case("rms_norm", "", {}, rows_and_columns(weight="cols"), lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
      same(), ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps)})
+     also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps)})
 case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual="both", weight="cols"), both_norms,
      lambda d: {"y": (d["rows"], d["cols"]), "residual_out": (d["rows"], d["cols"])}, ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     peers={"torch": both_norms})
+     also=[("long", LONG_ROWS)], peers={"torch": both_norms})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
-     scalars={"eps": 1e-5}, peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps)})
-case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, peers={"torch": lambda x: x.softmax(-1)})
+     scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps)})
+case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, also=[("long", LONG_ROWS)],
+     peers={"torch": lambda x: x.softmax(-1)})
 case("softmax", "log", {"log": "true"}, rows_and_columns(), lambda x: x.log_softmax(-1), same(), [], ODD_ROWS)
 
 
@@ -102,15 +110,22 @@ def lt_gelu(a, b, bias):
     return torch._addmm_activation(bias, a, b, use_gelu=True)  # cuBLASLt's epilogue
 
 
-CUBES = [dict(m=n, n=n, k=n) for n in (4096, 8192)]
+CUBES = [dict(m=4096, n=4096, k=4096)]
+TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=4), "few rows": dict(rows=64, columns=64, stages=6)}
+
+
+def tiles(label, **timed):
+    return label, dict(settings=TILES[label], timed=[timed], checked_types=())
+
 ODD_PRODUCTS = [dict(m=1, n=1, k=1), dict(m=130, n=264, k=72), dict(m=129, n=257, k=65), dict(m=300, n=512, k=1000), dict(m=128, n=256, k=64)]
 TENSOR_CORES = dict(checked_types=("float16", "bfloat16"), flops=multiply_flops)
 
 case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y": (d["m"], d["n"])},
-     CUBES, ODD_PRODUCTS, peers={"torch": lambda a, b: a @ b}, **TENSOR_CORES)
+     CUBES, ODD_PRODUCTS, peers={"torch": lambda a, b: a @ b}, also=[tiles("large", m=8192, n=8192, k=8192)], **TENSOR_CORES)
 case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
      lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
-     CUBES + [dict(m=256, n=11008, k=4096), dict(m=16, n=4096, k=4096)], ODD_PRODUCTS,
+     CUBES, ODD_PRODUCTS,
+     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), tiles("few rows", m=16, n=4096, k=4096)],
      peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu}, **TENSOR_CORES)
 case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh", "add_residual": "true"},
      lambda d: product(d, bias=((d["n"],), "type"), residual=((d["m"], d["n"]), "type")), gelu_of_product,
@@ -119,3 +134,34 @@ case("gemm", "nk", {"weights": "nk", "add_bias": "true"},
      lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
      lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
      peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", **TENSOR_CORES)
+
+
+def swiglu(x, w_gate_nk, w_up_nk):
+    return functional().silu(functional().linear(x, w_gate_nk)) * functional().linear(x, w_up_nk)
+
+
+def rms_linear(x, w_nk, eps):
+    return functional().linear(functional().rms_norm(x, x.shape[-1:], None, eps), w_nk)
+
+
+def rms_swiglu_mlp(x, w_gate_nk, w_up_nk, w_down_nk, residual, eps):
+    h = swiglu(functional().rms_norm(x, x.shape[-1:], None, eps), w_gate_nk, w_up_nk)
+    return functional().linear(h, w_down_nk) + residual
+
+
+def weight(d, *names, n="n", k="k"):
+    return {name: ((d[n], d[k]), "type") for name in names}
+
+
+FFN = [dict(m=4096, n=11008, k=4096)]
+case("swiglu", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
+     lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS, peers={"torch": swiglu}, checked_types=("float16", "bfloat16"),
+     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[tiles("few rows", m=16, n=11008, k=4096)])
+case("rms_norm_gemm", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
+     lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, peers={"torch": rms_linear},
+     checked_types=("float16", "bfloat16"), flops=multiply_flops, tolerance=4)
+case("swiglu_mlp", "", {"weights": "nk"},
+     lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk"), **weight(d, "w_down_nk", n="k", k="n"),
+                "residual": ((d["m"], d["k"]), "type")}, rms_swiglu_mlp, lambda d: {"y": (d["m"], d["k"])}, FFN[:1],
+     [dict(m=130, n=264, k=72), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6}, peers={"torch": rms_swiglu_mlp},
+     checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]})

@@ -1,0 +1,27 @@
+-- The three projections on the tensor cores of sm_90a, a kernel each. Few columns of k and v leave blocks without work;
+-- the tiles of x come from L2.
+
+local gpu = require "lib.gpu"
+
+return schedule "qkv_projection" {
+  target = "cuda",
+
+  generator = { weights = "nk" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 128 },
+    stages  = tune { 2, 3, 4, 5, 6, default = 4 },
+    group   = tune { 4, 8, 16, default = 16 },
+  },
+
+  where = function(p)
+    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    gpu.tensor_tiles(k.q, k.acc_q, p)
+    gpu.tensor_tiles(k.k, k.acc_k, p)
+    gpu.tensor_tiles(k.v, k.acc_v, p)
+  end,
+}

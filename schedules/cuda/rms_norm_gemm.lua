@@ -1,0 +1,27 @@
+-- RMSNorm folded into the product behind it, on the tensor cores of sm_90a: x goes in as it is, and the sums are scaled by
+-- 1 / rms of their row where they are. The statistics are a kernel of their own that reads x once.
+
+local gpu = require "lib.gpu"
+
+return schedule "rms_norm_gemm" {
+  target = "cuda",
+
+  generator = { weights = "nk", folded = true },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 256 },
+    stages  = tune { 2, 3, 4, 5, 6, default = 3 },
+    group   = tune { 4, 8, 16, default = 16 },
+    threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
+  },
+
+  where = function(p)
+    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    gpu.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
+    gpu.tensor_tiles(k.y, k.acc, p)
+  end,
+}

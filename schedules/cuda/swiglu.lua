@@ -1,0 +1,25 @@
+-- Both products and SwiGLU on the tensor cores of sm_90a: x is fetched once for gate and up, and what leaves the block is
+-- the activated product of their sums.
+
+local gpu = require "lib.gpu"
+
+return schedule "swiglu" {
+  target = "cuda",
+
+  generator = { weights = "nk" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, default = 128 },     -- of each of the two
+    stages  = tune { 2, 3, 4, 5, 6, default = 4 },
+    group   = tune { 4, 8, 16, default = 16 },
+  },
+
+  where = function(p)
+    return p.stages * 128 * (p.rows + 2 * p.columns) + 2 * p.rows * p.columns < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    gpu.tensor_tiles(k.y, { k.gate, k.up }, p)
+  end,
+}
