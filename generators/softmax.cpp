@@ -66,7 +66,7 @@ public:
         // exp(-inf - -inf) would be NaN: where all is masked, subtract 0.
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
         const Expr below_top = logits(col, row) - top;
-        weight(col, row) = exp_f32(below_top, get_target());
+        weight(col, row) = exp_nonpositive_f32(below_top, get_target());
         row_sum(row) += weight(r, row);
         Expr result;
         if (log) {
@@ -80,7 +80,8 @@ public:
             inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
             result = weight(col, row) * inv_sum(row);
         }
-        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), result);
+        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point)
+                              : store_as(stored_type(output, type), result);
     }
 
 private:

@@ -45,6 +45,24 @@ inline Halide::Expr exp_f32(const Halide::Expr &x, const Halide::Target &target 
     return select(is_nan_f32(x), x, p * reinterpret<float>(n << 23));
 }
 
+/** e^x for x not above 0, or above it by rounding: as exp_f32 there, 0 below -86.99, NaN stays. With fewer
+ * instructions: truncation rounds as well below 0, of x / ln(2) - 1/2; e^f comes without a factor, as 2^n is added to
+ * its exponent, which n in [-126, 0] cannot leave; and one comparison of bits has both the end and the NaNs, which are
+ * outside of its interval and go through the polynomial. */
+inline Halide::Expr exp_nonpositive_f32(const Halide::Expr &x, const Halide::Target &target = {}) {
+    using namespace Halide;
+    if (target.has_gpu_feature()) {
+        return exp_f32(x, target);
+    }
+    const Expr n = min(cast<int32_t>(x * 1.44269504f - 0.5f), 0);
+    const Expr f = x - cast<float>(n) * 0.693147181f;
+    Expr p = 1.381461159e-3f;
+    for (float c : {8.368710055e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f, 1.0f, 1.0f}) {
+        p = p * f + c;
+    }
+    return select(is_below_f32(x, -86.99f), 0.0f, reinterpret<float>(f32_bits(p) + (n << 23)));
+}
+
 }  // namespace halyard
 
 #endif

@@ -9,7 +9,8 @@ return schedule "softmax" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
-    rows.materialise({ k.logits, k.row_max, k.weight, k.row_sum, k:has "log_sum" and k.log_sum or k.inv_sum }, { row = "row", task = 8 })
+    local scale = k:has "log_sum" and k.log_sum or k.inv_sum
+    rows.materialise({ k.logits, k.row_max, k.weight, k.row_sum, scale }, { row = "row", task = 8 })
     k.logits:vectorize("col", lanes, "guard")
     k.weight:vectorize("col", lanes, "guard")
     for _, sum in ipairs { k.row_max, k.row_sum } do

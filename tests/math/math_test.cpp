@@ -63,6 +63,31 @@ TEST_CASE("exp: relative error, both ends, NaN") {
     }
 }
 
+TEST_CASE("exp of what is not above 0: relative error, the end, NaN") {
+    const auto x = samples(4099, around({-87.5f, -87.33f, -86.99f, -86.98f, -0.34657f, -1.03972f, 0.0f}));
+    for (const auto &target : targets()) {
+        INFO(target.to_string());
+        const double growth = target.has_feature(Halide::Target::FMA) ? 1 / 40.0 : 1 / 2.0;
+        const auto y = evaluate<float>([](const auto &v) { return exp_nonpositive_f32(v); }, x, target);
+        double worst = 0;  // of the bound
+        size_t wrong = 0;
+        for (size_t i = 0; i < x.size(); i++) {
+            const double exact = std::exp(double(x[i]));
+            if (std::isnan(x[i])) {
+                wrong += !std::isnan(y[i]);
+            } else if (x[i] < -86.99f) {
+                wrong += y[i] != 0;
+            } else if (x[i] <= 1e-4f) {
+                const double bound = (1 + std::fabs(double(x[i])) * growth) * kEpsilon * exact;
+                worst = std::max(worst, std::fabs(y[i] - exact) / bound);
+            }
+        }
+        CHECK(wrong == 0);
+        CHECK(worst < 1);
+        CHECK(worst > 0.4);  // the bound is not a wide one
+    }
+}
+
 TEST_CASE("comparisons hold for NaN and infinity") {
     const auto x = samples(65537 * 3, around({0.0f, -5.5f}, 3));
     for (const auto &target : targets()) {
