@@ -56,15 +56,14 @@ public:
     void generate() {
         Expr v = load_f32(x(col, row));
         if (add_residual) {
-            v = load_f32(store_as(type, v + load_f32((*residual)(col, row))));
-        }
-        h(col, row) = v;
-        if (add_residual) {
-            (*residual_out)(col, row) = store_as(type, h(col, row));
+            added(col, row) = store_as(type, v + load_f32((*residual)(col, row)));
+            v = load_f32(added(col, row));
+            (*residual_out)(col, row) = added(col, row);
             residual->dim(0).set_bounds(x.dim(0).min(), x.width());
             residual_out->dim(0).set_bounds(y.dim(0).min(), y.width());
             residual_out->dim(1).set_bounds(y.dim(1).min(), y.height());
         }
+        h(col, row) = v;
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
         if (statistics == Statistics::kTwoPass) {
@@ -87,12 +86,13 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const Expr normed = (h(col, row) - mean(row)) * inv_std(row) * load_f32(weight(col)) + load_f32(bias(col));
-        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), normed);
+        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point)
+                              : store_as(stored_type(output, type), normed);
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func h{"h"}, sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"};
+    Func added{"added"}, h{"h"}, sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"};
 };
 
 }  // namespace

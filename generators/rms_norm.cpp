@@ -53,15 +53,14 @@ public:
         RDom r(0, x.width(), "col");
         Expr v = load_f32(x(col, row));
         if (add_residual) {
-            v = load_f32(store_as(type, v + load_f32((*residual)(col, row))));
-        }
-        h(col, row) = v;
-        if (add_residual) {
-            (*residual_out)(col, row) = store_as(type, h(col, row));
+            added(col, row) = store_as(type, v + load_f32((*residual)(col, row)));
+            v = load_f32(added(col, row));
+            (*residual_out)(col, row) = added(col, row);
             residual->dim(0).set_bounds(x.dim(0).min(), x.width());
             residual_out->dim(0).set_bounds(y.dim(0).min(), y.width());
             residual_out->dim(1).set_bounds(y.dim(1).min(), y.height());
         }
+        h(col, row) = v;
         sum_sq(row) += h(r, row) * h(r, row);
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
         const Expr normed = h(col, row) * inv_rms(row) * load_f32(weight(col));
@@ -81,7 +80,7 @@ public:
 
 private:
     Var col{"col"}, row{"row"};
-    Func h{"h"}, sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, peak{"peak"}, inv_scale{"inv_scale"};
+    Func added{"added"}, h{"h"}, sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, peak{"peak"}, inv_scale{"inv_scale"};
 };
 
 }  // namespace

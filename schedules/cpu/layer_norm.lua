@@ -22,6 +22,9 @@ return schedule "layer_norm" {
 
     local row = rows.tasks(k, k.y, { rows = p.rows, lanes = lanes, over_cols = { "residual_out" } })
 
+    if k:has "added" then
+      k.added:compute_at(row):vectorize("col", lanes, "guard")
+    end
     k.mean:compute_at(row)
     k.inv_std:compute_at(row)
     for _, sum in ipairs { k.sum, k.sum_sq } do

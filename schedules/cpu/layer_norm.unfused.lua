@@ -10,7 +10,7 @@ return schedule "layer_norm" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
     if k:has "residual" then
-      rows.materialise({ k.h, k.residual_out }, { row = "row", task = 8, inner = "col", lanes = lanes })
+      rows.materialise({ k.added, k.residual_out }, { row = "row", task = 8, inner = "col", lanes = lanes })
     end
     rows.materialise({ k.sum, k.mean, k.sum_sq, k.inv_std }, { row = "row", task = 8 })
     for _, sum in ipairs { k.sum, k.sum_sq } do

@@ -20,6 +20,9 @@ return schedule "rms_norm" {
       rows = p.rows, lanes = lanes, over_cols = { "residual_out" }, over_rows = { "row_scale" },
     })
 
+    if k:has "added" then
+      k.added:compute_at(row):vectorize("col", lanes, "guard")
+    end
     k.inv_rms:compute_at(row)
     reduce.in_lanes(k.sum_sq, "col", { at = row, lanes = lanes, accum = p.accum })
     if k:has "peak" then

@@ -10,7 +10,7 @@ return schedule "rms_norm" {
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
     if k:has "residual" then
-      rows.materialise({ k.h, k.residual_out }, { row = "row", task = 8, inner = "col", lanes = lanes })
+      rows.materialise({ k.added, k.residual_out }, { row = "row", task = 8, inner = "col", lanes = lanes })
     end
     rows.materialise({ k.sum_sq, k.inv_rms }, { row = "row", task = 8 })
     k.sum_sq:update(0):atomic():vectorize("col", 4 * lanes, "guard"):parallel("row", 8, "guard")
