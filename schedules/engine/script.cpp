@@ -4,28 +4,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "script_words.h"
+
 namespace halyard {
 
 namespace {
 
 const std::vector<std::string> kFields = {"apply", "generator", "params", "requires", "target", "where"};
-
-// The text of a parameter's value; "" for a value that no parameter can have.
-std::string value_text(lua_State *L, int index) {
-    switch (lua_type(L, index)) {
-    case LUA_TBOOLEAN:
-        return lua_toboolean(L, index) ? "true" : "false";
-    case LUA_TNUMBER:
-    case LUA_TSTRING: {
-        lua_pushvalue(L, index);
-        std::string s = lua_tostring(L, -1);
-        lua_pop(L, 1);
-        return s;
-    }
-    default:
-        return "";
-    }
-}
 
 void push_value(lua_State *L, const std::string &text) {
     if (text == "true" || text == "false") {
@@ -33,77 +18,6 @@ void push_value(lua_State *L, const std::string &text) {
     } else if (lua_stringtonumber(L, text.c_str()) != text.size() + 1) {
         lua_pushstring(L, text.c_str());
     }
-}
-
-// schedule "op" { ... }: keeps the op, the line and the table in a userdata, which a script cannot forge.
-const char *const kScheduleType = "halyard.schedule_type";
-enum ScheduleValue { kOp = 1, kLine, kFieldTable, kScheduleValues = kFieldTable };
-
-int schedule_word(lua_State *L) {
-    const std::string op = luaL_checkstring(L, 1);
-    if (lua_gettop(L) > 1) {
-        return luaL_error(L, "write schedule \"%s\" { ... }", op.c_str());
-    }
-    lua_pushstring(L, op.c_str());
-    lua_pushcclosure(
-        L,
-        [](lua_State *L) -> int {
-            luaL_checktype(L, 1, LUA_TTABLE);
-            lua_settop(L, 1);
-            lua_newuserdatauv(L, 0, kScheduleValues);
-            luaL_newmetatable(L, kScheduleType);
-            lua_setmetatable(L, -2);
-            lua_pushvalue(L, lua_upvalueindex(1));
-            lua_setiuservalue(L, -2, kOp);
-            std::string file;
-            int line = 0;
-            LuaHost::of(L).where(file, line);
-            lua_pushinteger(L, line);
-            lua_setiuservalue(L, -2, kLine);
-            lua_pushvalue(L, 1);
-            lua_setiuservalue(L, -2, kFieldTable);
-            return 1;
-        },
-        1);
-    return 1;
-}
-
-// tune { 1, 4, 16, default = 4 }
-int tune_word(lua_State *L) {
-    Diagnostic d;
-    d.word = "tune";
-    luaL_checktype(L, 1, LUA_TTABLE);
-    LuaHost &host = LuaHost::of(L);
-    if (lua_rawlen(L, 1) == 0) {
-        d.message = "needs at least one choice";
-        host.raise(d);
-    }
-    if (lua_getfield(L, 1, "default") == LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_rawgeti(L, 1, 1);
-        lua_pushvalue(L, -1);
-        lua_setfield(L, 1, "default");
-    }
-    const std::string chosen = value_text(L, -1);
-    bool found = false;
-    for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, 1)); i++) {
-        lua_rawgeti(L, 1, i);
-        const std::string choice = value_text(L, -1);
-        lua_pop(L, 1);
-        if (choice.empty()) {
-            d.message = "choice " + std::to_string(i) + " is not a number, string or boolean";
-            host.raise(d);
-        }
-        found = found || choice == chosen;
-    }
-    if (!found) {
-        d.message = "the default " + chosen + " is not among the choices";
-        host.raise(d);
-    }
-    lua_pushboolean(L, 1);
-    lua_setfield(L, 1, "is_tune");
-    lua_settop(L, 1);
-    return 1;
 }
 
 int unknown_param(lua_State *L) {
@@ -163,12 +77,7 @@ Script::Script(const std::string &path, const ScriptOptions &options)
     } catch (const std::invalid_argument &e) {
         fail(e.what());
     }
-    host_.protect([this](lua_State *L) {
-        lua_pushcfunction(L, schedule_word);
-        host_.set_global("schedule");
-        lua_pushcfunction(L, tune_word);
-        host_.set_global("tune");
-    });
+    add_script_words(host_);
     host_.run_file(path, 1);
     lua_setfield(host_.state(), LUA_REGISTRYINDEX, "halyard.schedule");
     header_.summary = opening_comment(path);
@@ -206,11 +115,11 @@ void Script::read_fields(lua_State *L) {
         raise_at_definition("the script does not return a schedule",
                             "end it with `return schedule \"op\" { apply = function(k, p, target) ... end }`");
     }
-    lua_getiuservalue(L, -1, kOp);
+    lua_getiuservalue(L, -1, kScheduleOp);
     header_.op = lua_tostring(L, -1);
-    lua_getiuservalue(L, -2, kLine);
+    lua_getiuservalue(L, -2, kScheduleLine);
     definition_line_ = int(lua_tointeger(L, -1));
-    lua_getiuservalue(L, -3, kFieldTable);
+    lua_getiuservalue(L, -3, kScheduleFields);
     const int fields = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, fields); lua_pop(L, 1)) {
         const std::string key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?";
@@ -363,7 +272,7 @@ void Script::push_params(lua_State *L) {
 
 void Script::push_field(lua_State *L, const char *name) {
     lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
-    lua_getiuservalue(L, -1, kFieldTable);
+    lua_getiuservalue(L, -1, kScheduleFields);
     lua_getfield(L, -1, name);
     lua_replace(L, -3);
     lua_pop(L, 1);
