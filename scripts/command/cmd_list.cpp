@@ -1,4 +1,4 @@
-// halyard list: the ops of the registry and their schedules.
+// halyard list: the ops of the registry and their schedules; of a single op, the parameters of its generator, too.
 
 #include <memory>
 
@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "generate.h"
+#include "generator_params.h"
 #include "paths.h"
 #include "registry.h"
 #include "schedules.h"
@@ -28,7 +30,20 @@ std::string summary_of(const ScheduleFile &schedule) {
     }
 }
 
-nlohmann::json to_json(const Op &op) {
+// "type=float32|float16|bfloat16", the default first; "panel=48"
+std::string with_values(const GeneratorParam &p) {
+    std::string text = p.name + "=" + p.value;
+    for (const auto &c : p.choices) {
+        text += c == p.value ? "" : "|" + c;
+    }
+    return text;
+}
+
+std::vector<GeneratorParam> params_of(const Op &op) {
+    return generator_params(require_piece(paths().generators, "the generator of every op"), op.name);
+}
+
+nlohmann::json to_json(const Op &op, bool with_params) {
     nlohmann::json schedules = nlohmann::json::array();
     for (const auto &s : schedules_of(op.name)) {
         schedules.push_back({{"name", s.name}, {"target", s.place}, {"file", s.path}, {"summary", summary_of(s)}});
@@ -37,13 +52,25 @@ nlohmann::json to_json(const Op &op) {
     for (const auto &shape : op.shapes) {
         shapes.push_back(shape);
     }
-    return {{"op", op.name}, {"summary", op.summary}, {"arguments", op.signature}, {"flops", op.flops},
-            {"shapes", shapes}, {"schedules", schedules}};
+    nlohmann::json record = {{"op", op.name}, {"summary", op.summary}, {"arguments", op.signature},
+                             {"flops", op.flops}, {"shapes", shapes}, {"schedules", schedules}};
+    if (with_params) {
+        record["params"] = nlohmann::json::array();
+        for (const auto &p : params_of(op)) {
+            record["params"].push_back({{"name", p.name}, {"choices", p.choices}, {"default", p.value}});
+        }
+    }
+    return record;
 }
 
 // docs/ops.md: a section an op. File names are relative, so that the page is the same everywhere.
 void print_markdown(const Op &op) {
     fmt::print("## {}\n\n{}.\n\n    {}\n\n", op.name, op.summary, op.signature);
+    std::vector<std::string> params;
+    for (const auto &p : params_of(op)) {
+        params.push_back("`" + with_values(p) + "`");
+    }
+    fmt::print("Parameters: {}.\n\n", join(params, ", "));
     fmt::print("Floating-point operations: `{}`.\n\n| schedule | target | plan |\n| --- | --- | --- |\n", op.flops);
     for (const auto &s : schedules_of(op.name)) {
         fmt::print("| [{0}](../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summary_of(s));
@@ -65,34 +92,55 @@ void print(const Op &op) {
     }
 }
 
+// One op with all that there is to say.
+void print_whole(const Op &op) {
+    fmt::print("{}  {}\n  {}\n", paint(Colour::kBold, op.name), op.summary, op.signature);
+    fmt::print("parameters of the generator, the default first\n");
+    for (const auto &p : params_of(op)) {
+        fmt::print("  {}\n", with_values(p));
+    }
+    fmt::print("schedules\n");
+    for (const auto &s : schedules_of(op.name)) {
+        fmt::print("  {:<5} {}  {}\n", s.place, s.name, summary_of(s));
+    }
+}
+
 }  // namespace
 
 void add_list(CLI::App &app) {
+    auto named = std::make_shared<std::vector<std::string>>();
     auto json = std::make_shared<bool>(false);
     auto markdown = std::make_shared<bool>(false);
-    CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules");
+    CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules; of named ones, also their parameters");
+    cmd->add_option("ops", *named, "Ops [all]")->type_name("OP");
     cmd->add_flag("--markdown", *markdown, "The page docs/ops.md on standard output");
     cmd->add_flag("--json", *json, "A list of records on standard output");
-    cmd->footer("\nExamples:\n  halyard list\n  halyard list --json");
-    cmd->callback([json, markdown] {
+    cmd->footer("\nExamples:\n  halyard list\n  halyard list softmax\n  halyard list --json");
+    cmd->callback([named, json, markdown] {
+        std::vector<Op> ops;
+        for (const auto &name : *named) {
+            ops.push_back(find_op(name));
+        }
+        if (ops.empty()) {
+            ops = registry();
+        }
         if (*markdown) {
             fmt::print("# Ops\n\nMade by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. "
-                       "Extents are given innermost first;\n`?` marks what only some variants have.\n\n");
-            for (const auto &op : registry()) {
+                       "Extents are given innermost first;\n`?` marks what only some variants have. Parameters are "
+                       "those of the generator, the default first.\n\n");
+            for (const auto &op : ops) {
                 print_markdown(op);
             }
-            return;
-        }
-        if (*json) {
-            nlohmann::json ops = nlohmann::json::array();
-            for (const auto &op : registry()) {
-                ops.push_back(to_json(op));
+        } else if (*json) {
+            nlohmann::json records = nlohmann::json::array();
+            for (const auto &op : ops) {
+                records.push_back(to_json(op, !named->empty()));
             }
-            fmt::print("{}\n", ops.dump(1));
-            return;
-        }
-        for (const auto &op : registry()) {
-            print(op);
+            fmt::print("{}\n", records.dump(1));
+        } else {
+            for (const auto &op : ops) {
+                named->empty() ? print(op) : print_whole(op);
+            }
         }
     });
 }

@@ -23,10 +23,41 @@ std::string quoted(const std::string &line) {
     return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
 }
 
+// A member of the stub's struct: `bool causal{ false };`, `Type type{ Halide::Float(32) };`,
+// `Enum_weights weights{ Enum_weights::kn };`. No name where the line is none.
+GeneratorParam member(const std::string &line) {
+    const size_t brace = line.find("{ "), end = line.find(" };");
+    const std::vector<std::string> words = split(line.substr(0, brace), ' ');
+    if (brace == std::string::npos || end == std::string::npos || words.size() != 2) {
+        return {};
+    }
+    GeneratorParam p{words[1], {}, line.substr(brace + 2, end - brace - 2)};
+    if (words[0] == "bool") {
+        p.choices = {"false", "true"};
+    } else if (words[0] == "Type") {
+        const std::vector<std::string> floats = {"float32", "float16", "bfloat16"}, bytes = {"uint8", "int8"};
+        for (const auto &[halide, name] : std::map<std::string, std::string>{
+                 {"Halide::Float(32)", "float32"}, {"Halide::Float(16)", "float16"}, {"Halide::BFloat(16)", "bfloat16"},
+                 {"Halide::UInt(8)", "uint8"}, {"Halide::Int(8)", "int8"}}) {
+            if (p.value == halide) {
+                // Halide's Type is any; generators take what stores the same kind of number.
+                p.choices = std::count(bytes.begin(), bytes.end(), name) > 0 ? bytes : floats;
+                p.value = name;
+                break;
+            }
+        }
+    } else if (starts_with(words[0], "Enum_")) {
+        p.value = p.value.substr(p.value.rfind(':') + 1);
+    }
+    return p;
+}
+
 // What follows `intro` in the message, up to the end of its line.
 std::string after(const std::string &message, const std::string &intro) {
     const size_t at = message.find(intro);
-    return at == std::string::npos ? "" : trim(message.substr(at + intro.size(), message.find('\n', at) - at - intro.size()));
+    return at == std::string::npos
+               ? ""
+               : trim(message.substr(at + intro.size(), message.find('\n', at) - at - intro.size()));
 }
 
 // "script: error: generator parameter a=1" or "--param a=1"
@@ -60,10 +91,7 @@ std::string explain_value(const Plan &plan, const std::string &value) {
         if (p.second != value || (k != known.end() && std::count(k->choices.begin(), k->choices.end(), value) > 0)) {
             continue;
         }
-        std::vector<std::string> choices = k == known.end() ? std::vector<std::string>{} : k->choices;
-        if (choices.empty() && p.first == "type") {
-            choices = {"float32", "float16", "bfloat16"};
-        }
+        const std::vector<std::string> choices = k == known.end() ? std::vector<std::string>{} : k->choices;
         std::string text = fmt::format("{}: {} does not take this value", blame(plan, p.first), plan.op);
         if (!choices.empty()) {
             text += "; it takes " + quoted_list(choices);
@@ -86,16 +114,22 @@ std::vector<GeneratorParam> generator_params(const std::string &executable, cons
     }
     std::vector<GeneratorParam> params;
     std::map<std::string, std::vector<std::string>> choices;
-    for (const auto &line : split(read_file(stub), '\n')) {
-        if (line.find("set_generatorparam_value(\"") != std::string::npos) {
-            params.push_back({quoted(line), {}});
-        } else if (starts_with(line, "{ Enum_")) {
+    bool inside = false;  // the struct of the parameters
+    for (const auto &raw : split(read_file(stub), '\n')) {
+        const std::string line = trim(raw);
+        if (starts_with(line, "{ Enum_")) {
             const size_t begin = std::string("{ Enum_").size();
             choices[line.substr(begin, line.find("::") - begin)].push_back(quoted(line));
+        } else if (starts_with(line, "struct ")) {
+            inside = starts_with(line, "struct GeneratorParams ");
+        } else if (GeneratorParam p = inside ? member(line) : GeneratorParam(); !p.name.empty()) {
+            params.push_back(std::move(p));
         }
     }
     for (auto &p : params) {
-        p.choices = choices[p.name];
+        if (choices.count(p.name) > 0) {
+            p.choices = choices.at(p.name);
+        }
     }
     return params;
 }

@@ -2,7 +2,7 @@
 #define HALYARD_COMMAND_GENERATOR_PARAMS_H
 
 /** \file
- * What a generator executable says about its own parameters, for messages.
+ * What a generator executable says about its own parameters, for lists and messages.
  */
 
 #include <string>
@@ -14,7 +14,8 @@ namespace halyard {
 
 struct GeneratorParam {
     std::string name;
-    std::vector<std::string> choices;  // of an enumeration; empty for others
+    std::vector<std::string> choices;  // of an enumeration, a boolean or an element type; empty for numbers
+    std::string value;                 // by default
 };
 
 /** The parameters of a generator, read from the C++ stub that it can write of itself; empty where

@@ -75,6 +75,33 @@ TEST_CASE("Every op and every schedule is listed", "[list]") {
     }
 }
 
+TEST_CASE("A named op has the parameters of its generator", "[list]") {
+    const auto records = run_json({"list", "gemm", "gemm_int8"});
+    REQUIRE(records.size() == 2);
+    nlohmann::json gemm;
+    for (const auto &p : records[0].at("params")) {
+        gemm[p.at("name").get<std::string>()] = p;
+    }
+    CHECK(gemm.at("type").at("default") == "float32");
+    CHECK(gemm.at("type").at("choices") == nlohmann::json({"float32", "float16", "bfloat16"}));
+    CHECK(gemm.at("panel").at("default") == "48");
+    CHECK(gemm.at("panel").at("choices").empty());
+    CHECK(gemm.at("add_bias").at("choices") == nlohmann::json({"false", "true"}));
+    CHECK(gemm.at("weights").at("default") == "kn");
+    CHECK(gemm.at("weights").at("choices") == nlohmann::json({"kn", "nk", "packed"}));
+    CHECK(gemm.count("target") == 0);  // Halide's own are none of ours
+
+    const ProcessResult text = run({"list", "gemm_int8"});
+    CHECK(text.exit_code == 0);
+    CHECK(contains(text.out, "\n  a_type=uint8|int8\n"));
+    CHECK(contains(text.out, "\n  activation=none|gelu_erf|gelu_tanh|"));
+    CHECK(contains(text.out, " gemm_int8.unfused  "));
+
+    const ProcessResult unknown = run({"list", "gem"});
+    CHECK(unknown.exit_code == 2);
+    CHECK(contains(unknown.err, "did you mean \"gemm\"?"));
+}
+
 TEST_CASE("docs/ops.md is what the command makes", "[list]") {
     const ProcessResult r = run({"list", "--markdown"});
     REQUIRE(r.exit_code == 0);
