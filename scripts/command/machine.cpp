@@ -1,15 +1,10 @@
 #include "machine.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
-#include <functional>
 #include <memory>
-#include <thread>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <sys/mman.h>
@@ -19,17 +14,15 @@
 #endif
 
 #include "cpu.h"
-#include "failure.h"
-#include "paths.h"
+#include "kept_measurement.h"
 #include "peak.h"
 #include "process.h"
-#include "text.h"
+#include "timed_threads.h"
 
 namespace halyard {
 
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
@@ -115,9 +108,6 @@ __attribute__((target("avx512f"))) float write_512(float *data, size_t n) {
     return 0;
 }
 
-#endif
-
-#if defined(__x86_64__)
 __attribute__((target("avx2"))) float stream_256(float *data, size_t n) {
     const __m256 zero = _mm256_setzero_ps();
     for (size_t i = 0; i < n; i += 8) {
@@ -126,6 +116,7 @@ __attribute__((target("avx2"))) float stream_256(float *data, size_t n) {
     _mm_sfence();
     return 0;
 }
+
 #endif
 
 std::vector<Pass> passes(bool write) {
@@ -160,31 +151,16 @@ double bandwidth(const std::vector<Pass> &passes, int64_t bytes_a_thread, int th
     for (const Pass pass : passes) {
         for (int repeat = 0; repeat < kRepeats; repeat++) {
             check_signals();
-            std::atomic<int> waiting{threads};
-            std::vector<Clock::time_point> begin(threads), end(threads);
-            const auto body = [&](int t) {
-                float sink = pass(blocks[t].get(), n);
-                for (waiting--; waiting > 0;) {
-                }
-                begin[t] = Clock::now();
-                for (int64_t r = 0; r < rounds; r++) {
-                    sink += pass(blocks[t].get(), n);
-                }
-                end[t] = Clock::now();
-                volatile float keep = sink;
-                (void)keep;
-            };
-            std::vector<std::thread> pool;
-            for (int t = 1; t < threads; t++) {
-                pool.emplace_back(body, t);
-            }
-            body(0);
-            for (auto &thread : pool) {
-                thread.join();
-            }
-            const double seconds = std::chrono::duration<double>(*std::max_element(end.begin(), end.end()) -
-                                                                 *std::min_element(begin.begin(), begin.end()))
-                                       .count();
+            std::vector<float> sums(threads);
+            const auto one = [&](int t) { sums[t] += pass(blocks[t].get(), n); };
+            const double seconds = timed_threads(
+                threads,
+                [&](int t) {
+                    for (int64_t r = 0; r < rounds; r++) {
+                        one(t);
+                    }
+                },
+                one);
             best = std::max(best, double(threads) * double(rounds) * double(n) * 4 / seconds);
         }
     }
@@ -220,14 +196,16 @@ double measure_page() {
     double best = 1;
     for (int repeat = 0; repeat < 20; repeat++) {
         const auto begin = Clock::now();
-        char *block = static_cast<char *>(mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        if (block == MAP_FAILED) {
+        void *const mapped =
+            mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) {
             return 0;
         }
+        char *const block = static_cast<char *>(mapped);
         for (size_t i = 0; i < kPages; i++) {
             *static_cast<volatile char *>(block + i * kPage) = 1;
         }
-        munmap(block, kPages * kPage);
+        munmap(mapped, kPages * kPage);
         best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count() / kPages);
     }
     return best;
@@ -238,7 +216,8 @@ Machine measure(int threads) {
     Machine m;
     m.threads = threads;
     const auto add = [&](const char *name, int64_t bytes, int64_t set) {
-        m.levels.push_back({name, bytes, bandwidth(passes(false), set, threads), bandwidth(passes(true), set, threads)});
+        const double read = bandwidth(passes(false), set, threads), written = bandwidth(passes(true), set, threads);
+        m.levels.push_back({name, bytes, read, written});
     };
     add("L1", c.l1 > 0 ? c.l1 : 32 << 10, (c.l1 > 0 ? c.l1 : 32 << 10) / 2);
     if (c.l2 > 0) {
@@ -260,10 +239,6 @@ Machine measure(int threads) {
     return m;
 }
 
-std::string machine_file() {
-    return (fs::path(paths().cache) / "machine.json").string();
-}
-
 }  // namespace
 
 const MemoryLevel &Machine::level(const std::string &name) const {
@@ -276,23 +251,17 @@ const MemoryLevel &Machine::level(const std::string &name) const {
 }
 
 Machine measured_machine(int threads, bool again) {
-    const Cpu &c = cpu();
-    const std::string key = fmt::format("{}, {} processors, L3 {} KiB, {} threads", c.model, c.processors, c.l3 >> 10,
-                                        threads);
-    std::error_code ignored;
-    json all = fs::exists(machine_file(), ignored) ? json::parse(read_file(machine_file()), nullptr, false) : json();
-    if (!all.is_object()) {
-        all = json::object();
-    }
+    const char *const file = "machine.json";
+    const json kept = again ? json() : kept_measurement(file, threads);
     Machine m;
-    if (!again && all.contains(key)) {
+    if (!kept.is_null()) {
         try {
-            for (const auto &l : all.at(key).at("levels")) {
+            for (const auto &l : kept.at("levels")) {
                 m.levels.push_back({l.at("name"), l.at("bytes"), l.at("read"), l.at("written")});
             }
-            all.at(key).at("hertz").get_to(m.hertz);
-            all.at(key).at("streamed").get_to(m.streamed);
-            all.at(key).at("page_seconds").get_to(m.page_seconds);
+            kept.at("hertz").get_to(m.hertz);
+            kept.at("streamed").get_to(m.streamed);
+            kept.at("page_seconds").get_to(m.page_seconds);
         } catch (const json::exception &) {
             m = Machine();  // written by another version
         }
@@ -303,12 +272,8 @@ Machine measured_machine(int threads, bool again) {
         for (const auto &l : m.levels) {
             levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
         }
-        all[key] = {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds},
-                    {"streamed", m.streamed}};
-        const TemporaryDirectory work(paths().cache);
-        const std::string part = work.path() + "/machine.json";
-        write_file(part, all.dump(1) + "\n");
-        fs::rename(part, machine_file());
+        keep_measurement(file, threads, {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds},
+                                         {"streamed", m.streamed}});
     }
     m.threads = threads;
     m.flops = machine_peak(threads, again).flops;

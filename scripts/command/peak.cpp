@@ -1,15 +1,9 @@
 #include "peak.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstring>
-#include <filesystem>
-#include <functional>
 #include <memory>
-#include <thread>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #if defined(__x86_64__)
@@ -17,16 +11,14 @@
 #endif
 
 #include "cpu.h"
+#include "kept_measurement.h"
 #include "process.h"
-#include "paths.h"
-#include "text.h"
+#include "timed_threads.h"
 
 namespace halyard {
 
 namespace {
 
-namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 using Copy = void (*)(float *to, const float *from, size_t n);
@@ -152,28 +144,6 @@ std::vector<double (*)(int64_t)> multipliers() {
     return all;
 }
 
-// Runs `body(thread)` on all threads at once; the seconds from the first start to the last end.
-double timed(int threads, const std::function<void(int)> &body) {
-    std::atomic<int> waiting{threads};
-    std::vector<Clock::time_point> begin(threads), end(threads);
-    std::vector<std::thread> pool;
-    for (int t = 0; t < threads; t++) {
-        pool.emplace_back([&, t] {
-            for (waiting--; waiting > 0;) {
-            }
-            begin[t] = Clock::now();
-            body(t);
-            end[t] = Clock::now();
-        });
-    }
-    for (auto &thread : pool) {
-        thread.join();
-    }
-    return std::chrono::duration<double>(*std::max_element(end.begin(), end.end()) -
-                                         *std::min_element(begin.begin(), begin.end()))
-        .count();
-}
-
 // Many short runs, of which the best counts: where others use the machine, some run undisturbed.
 constexpr int kRepeats = 40;
 
@@ -181,7 +151,8 @@ double measure_copy(int threads, int64_t working_set) {
     const size_t n = std::max<size_t>(size_t(working_set) / 8 / threads / 64 * 64, 64);  // floats a thread and side
     std::vector<std::unique_ptr<float, void (*)(void *)>> blocks;
     for (int t = 0; t < threads; t++) {
-        blocks.emplace_back(static_cast<float *>(std::aligned_alloc(4096, (2 * n * 4 + 4095) / 4096 * 4096)), std::free);
+        blocks.emplace_back(static_cast<float *>(std::aligned_alloc(4096, (2 * n * 4 + 4095) / 4096 * 4096)),
+                            std::free);
         std::fill_n(blocks.back().get(), 2 * n, 1.0f);
     }
     const int64_t passes = std::max<int64_t>(1, (int64_t(32) << 20) / int64_t(n * 8) / threads);
@@ -189,7 +160,7 @@ double measure_copy(int threads, int64_t working_set) {
     for (const Copy copy : copies()) {
         for (int repeat = 0; repeat < kRepeats; repeat++) {
             check_signals();
-            const double seconds = timed(threads, [&](int t) {
+            const double seconds = timed_threads(threads, [&](int t) {
                 for (int64_t p = 0; p < passes; p++) {
                     copy(blocks[t].get() + n, blocks[t].get(), n);
                 }
@@ -206,7 +177,7 @@ double measure_flops(int threads) {
         for (int repeat = 0; repeat < 5 * kRepeats; repeat++) {
             check_signals();
             std::vector<double> done(threads);
-            const double seconds = timed(threads, [&](int t) { done[t] = multiply(30'000); });
+            const double seconds = timed_threads(threads, [&](int t) { done[t] = multiply(30'000); });
             best = std::max(best, double(threads) * done[0] / seconds);
         }
     }
@@ -230,19 +201,6 @@ Peak measure(int threads) {
     return peak;
 }
 
-std::string peaks_file() {
-    return (fs::path(paths().cache) / "peaks.json").string();
-}
-
-json read_peaks() {
-    std::error_code ignored;
-    if (!fs::exists(peaks_file(), ignored)) {
-        return json::object();
-    }
-    json all = json::parse(read_file(peaks_file()), nullptr, false);
-    return all.is_object() ? all : json::object();
-}
-
 }  // namespace
 
 double Peak::bandwidth(int64_t bytes) const {
@@ -255,15 +213,13 @@ double Peak::bandwidth(int64_t bytes) const {
 }
 
 Peak machine_peak(int threads, bool again) {
-    const Cpu &c = cpu();
-    const std::string key = fmt::format("{}, {} processors, L3 {} KiB, {} threads", c.model, c.processors, c.l3 >> 10,
-                                        threads);
-    json all = read_peaks();
+    const char *const file = "peaks.json";
+    const json kept = again ? json() : kept_measurement(file, threads);
     Peak peak;
-    if (!again && all.contains(key)) {
+    if (!kept.is_null()) {
         try {
-            all.at(key).at("copy").get_to(peak.copy);
-            all.at(key).at("flops").get_to(peak.flops);
+            kept.at("copy").get_to(peak.copy);
+            kept.at("flops").get_to(peak.flops);
             if (!peak.copy.empty() && peak.flops > 0) {
                 return peak;
             }
@@ -272,11 +228,7 @@ Peak machine_peak(int threads, bool again) {
         }
     }
     peak = measure(threads);
-    all[key] = {{"copy", peak.copy}, {"flops", peak.flops}};
-    const TemporaryDirectory work(paths().cache);
-    const std::string part = work.path() + "/peaks.json";
-    write_file(part, all.dump(1) + "\n");
-    fs::rename(part, peaks_file());
+    keep_measurement(file, threads, {{"copy", peak.copy}, {"flops", peak.flops}});
     return peak;
 }
 

@@ -1,10 +1,7 @@
 #include "multiply.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -14,49 +11,32 @@
 #endif
 
 #include "cpu.h"
+#include "timed_threads.h"
 
 namespace halyard {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Multiply = double (*)(int64_t rounds);  // returns operations
 
 #if defined(__x86_64__)
 
 constexpr int kSums = 12;  // hides the latency of two ports
 
-__attribute__((target("avx512f,avx512bf16"))) double bf16_vectors(int64_t rounds) {
-    __m512 sum[kSums];
-    for (auto &s : sum) {
-        s = _mm512_set1_ps(1e-3f);
-    }
-    __m512bh a = (__m512bh)_mm512_set1_epi32(0x3c003c00), b = a;
-    for (int64_t r = 0; r < rounds; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < kSums; i++) {
-            sum[i] = _mm512_dpbf16_ps(sum[i], a, b);
-        }
-        asm volatile("" : "+v"(a), "+v"(b));
-    }
-    for (int i = 1; i < kSums; i++) {
-        sum[0] = _mm512_add_ps(sum[0], sum[i]);
-    }
-    volatile float sink = _mm512_cvtss_f32(sum[0]);
-    (void)sink;
-    return 2.0 * 32 * kSums * double(rounds);
-}
-
-__attribute__((target("avx512f,avx512vnni"))) double int8_vectors(int64_t rounds) {
+// The instruction multiplies bf16 in pairs, or bytes in groups of four; the sums lie as integers either way.
+template<bool kBytes>
+__attribute__((target("avx512f,avx512bf16,avx512vnni"))) double vectors(int64_t rounds) {
     __m512i sum[kSums];
     for (auto &s : sum) {
-        s = _mm512_set1_epi32(1);
+        s = _mm512_set1_epi32(0x3a83126f);  // 1e-3 in f32
     }
-    __m512i a = _mm512_set1_epi8(1), b = a;
+    __m512i a = _mm512_set1_epi32(kBytes ? 0x01010101 : 0x3c003c00), b = a;
     for (int64_t r = 0; r < rounds; r++) {
 #pragma GCC unroll 12
         for (int i = 0; i < kSums; i++) {
-            sum[i] = _mm512_dpbusd_epi32(sum[i], a, b);
+            sum[i] = kBytes ? _mm512_dpbusd_epi32(sum[i], a, b)
+                            : _mm512_castps_si512(
+                                  _mm512_dpbf16_ps(_mm512_castsi512_ps(sum[i]), (__m512bh)a, (__m512bh)b));
         }
         asm volatile("" : "+v"(a), "+v"(b));
     }
@@ -65,7 +45,7 @@ __attribute__((target("avx512f,avx512vnni"))) double int8_vectors(int64_t rounds
     }
     volatile int sink = _mm512_cvtsi512_si32(sum[0]);
     (void)sink;
-    return 2.0 * 64 * kSums * double(rounds);
+    return 2.0 * (kBytes ? 64 : 32) * kSums * double(rounds);
 }
 
 // The kernel lends the tile registers only to a process that asks.
@@ -82,7 +62,8 @@ struct TileConfig {
 };
 
 // Four accumulators, two tiles of each operand: the form that a matrix product has.
-__attribute__((target("amx-tile,amx-bf16"))) double bf16_tiles(int64_t rounds) {
+template<bool kBytes>
+__attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles(int64_t rounds) {
     const TileConfig config;
     _tile_loadconfig(&config);
     _tile_zero(0);
@@ -94,34 +75,20 @@ __attribute__((target("amx-tile,amx-bf16"))) double bf16_tiles(int64_t rounds) {
     _tile_zero(6);
     _tile_zero(7);
     for (int64_t r = 0; r < rounds; r++) {
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
+        if constexpr (kBytes) {
+            _tile_dpbusd(0, 4, 6);
+            _tile_dpbusd(1, 4, 7);
+            _tile_dpbusd(2, 5, 6);
+            _tile_dpbusd(3, 5, 7);
+        } else {
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+            _tile_dpbf16ps(2, 5, 6);
+            _tile_dpbf16ps(3, 5, 7);
+        }
     }
     _tile_release();
-    return 4 * 2.0 * 16 * 16 * 32 * double(rounds);
-}
-
-__attribute__((target("amx-tile,amx-int8"))) double int8_tiles(int64_t rounds) {
-    const TileConfig config;
-    _tile_loadconfig(&config);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    _tile_zero(4);
-    _tile_zero(5);
-    _tile_zero(6);
-    _tile_zero(7);
-    for (int64_t r = 0; r < rounds; r++) {
-        _tile_dpbusd(0, 4, 6);
-        _tile_dpbusd(1, 4, 7);
-        _tile_dpbusd(2, 5, 6);
-        _tile_dpbusd(3, 5, 7);
-    }
-    _tile_release();
-    return 4 * 2.0 * 16 * 16 * 64 * double(rounds);
+    return 4 * 2.0 * 16 * 16 * (kBytes ? 64 : 32) * double(rounds);
 }
 
 std::vector<Multiply> multipliers(const std::string &type) {
@@ -129,17 +96,17 @@ std::vector<Multiply> multipliers(const std::string &type) {
     std::vector<Multiply> all;
     if (type == "bf16") {
         if (has("avx512_bf16")) {
-            all.push_back(bf16_vectors);
+            all.push_back(vectors<false>);
         }
         if (has("amx_bf16") && tiles_allowed()) {
-            all.push_back(bf16_tiles);
+            all.push_back(tiles<false>);
         }
     } else if (type == "int8") {
         if (has("avx512_vnni")) {
-            all.push_back(int8_vectors);
+            all.push_back(vectors<true>);
         }
         if (has("amx_int8") && tiles_allowed()) {
-            all.push_back(int8_tiles);
+            all.push_back(tiles<true>);
         }
     }
     return all;
@@ -153,40 +120,15 @@ std::vector<Multiply> multipliers(const std::string &) {
 
 #endif
 
-// The seconds from the first start to the last end.
-double operations_per_second(Multiply multiply, int threads, int64_t rounds) {
-    std::atomic<int> waiting{threads};
-    std::vector<Clock::time_point> begin(threads), end(threads);
-    std::vector<double> done(threads);
-    std::vector<std::thread> pool;
-    for (int t = 0; t < threads; t++) {
-        pool.emplace_back([&, t] {
-            for (waiting--; waiting > 0;) {
-            }
-            begin[t] = Clock::now();
-            done[t] = multiply(rounds);
-            end[t] = Clock::now();
-        });
-    }
-    for (auto &thread : pool) {
-        thread.join();
-    }
-    const double seconds = std::chrono::duration<double>(*std::max_element(end.begin(), end.end()) -
-                                                         *std::min_element(begin.begin(), begin.end())).count();
-    double all = 0;
-    for (double d : done) {
-        all += d;
-    }
-    return all / seconds;
-}
-
 }  // namespace
 
 double multiply_peak(const std::string &type, int threads) {
     double best = 0;
     for (const Multiply multiply : multipliers(type)) {
         for (int repeat = 0; repeat < 100; repeat++) {  // some run undisturbed
-            best = std::max(best, operations_per_second(multiply, threads, 20'000));
+            std::vector<double> done(threads);
+            const double seconds = timed_threads(threads, [&](int t) { done[t] = multiply(20'000); });
+            best = std::max(best, threads * done[0] / seconds);
         }
     }
     return best;
