@@ -56,7 +56,8 @@ void accumulate_window(Halide::FuncRef acc, int group, const Halide::Expr &chann
     acc += product(Expr(tap.x), Expr(tap.y), Expr(tap.z));
     if (group > 1) {
         // Its channels count on: from 0, the last group's bounds would be those of a group that may not be there.
-        const RDom rest({{whole, channels % group}, {0, kernel}, {0, kernel}}, "rest");
+        // Of fewer than 0 channels, which is an error of x, none below 0: that would read as one of the weight.
+        const RDom rest({{max(whole, 0), channels % group}, {0, kernel}, {0, kernel}}, "rest");
         acc += product(Expr(rest.x), Expr(rest.y), Expr(rest.z));
     }
 }
