@@ -42,7 +42,8 @@ public:
     void generate() {
         channel_scale(c) = (*weight)(c) / sqrt((*variance)(c) + *eps);
         channel_shift(c) = (*bias)(c) - (*mean)(c) * channel_scale(c);
-        const std::vector<Var> at = layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
+        const std::vector<Var> at =
+            layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
         const Expr v = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
         (*y)(at) = store_as(type, activate(activation, v, get_target()));
     }

@@ -41,7 +41,8 @@ public:
     Input<Buffer<>> *scale = nullptr;     // [o, groups]
     Input<Buffer<>> *bias = nullptr;      // [o, groups]
     Input<Buffer<>> *residual = nullptr;  // as y
-    Output<Buffer<void, 5>> y{"y"};  // [o, groups, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
+    /** [o, groups, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n] */
+    Output<Buffer<void, 5>> y{"y"};
 
     void configure() {
         x.set_type(storage_type(type));

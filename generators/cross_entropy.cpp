@@ -48,7 +48,8 @@ public:
         Expr v = log_sum(row) - at_label;
         if (smoothed) {
             sum(row) += min(x(r, row) - top, 0.0f);
-            v = log_sum(row) - (at_label * (1.0f - *label_smoothing) + sum(row) * (*label_smoothing / cast<float>(cols)));
+            v = log_sum(row) -
+                (at_label * (1.0f - *label_smoothing) + sum(row) * (*label_smoothing / cast<float>(cols)));
         }
         loss(row) = select(label == ignore_index, 0.0f, label < 0 || label >= cols, nan(), v);
     }

@@ -24,7 +24,8 @@ constexpr uint64_t max_header_bytes = 100'000'000;
 /** Bytes of one value, 0 for a dtype that the format does not have. */
 uint64_t size_of_dtype(const std::string &dtype) {
     static const std::map<std::string, uint64_t> sizes = {
-        {"BOOL", 1}, {"U8", 1}, {"I8", 1}, {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2}, {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4}, {"I64", 8}, {"U64", 8}, {"F64", 8},
+        {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
+        {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8},
     };
     const auto it = sizes.find(dtype);
     return it == sizes.end() ? 0 : it->second;
@@ -153,10 +154,11 @@ void SafeTensors::check_coverage() const {
     uint64_t reached = 0;
     for (const auto *item : order) {
         if (item->second.begin != reached) {
-            fail(item->first, fmt::format("begins at byte {} of the values, {} byte {}, where the "
-                                          "tensor before it ends",
-                                          item->second.begin,
-                                          item->second.begin < reached ? "overlapping" : "leaving a hole after", reached));
+            fail(item->first,
+                 fmt::format("begins at byte {} of the values, {} byte {}, where the "
+                             "tensor before it ends",
+                             item->second.begin, item->second.begin < reached ? "overlapping" : "leaving a hole after",
+                             reached));
         }
         reached = item->second.end;
     }

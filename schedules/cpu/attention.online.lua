@@ -72,7 +72,8 @@ return schedule "attention" {
       :bound_extent("j", keys_of_tile):reorder("i", "j"):vectorize("i", lanes):unroll "i":unroll "j"
     k.scores:update(0):reorder("i", "j", "depth"):vectorize("i", lanes):unroll "i":unroll "j"
     k.pv:compute_at(k.acc, "tile"):store_in "stack":reorder_storage("i", "d", "kb", "ib", "h", "n")
-      :bound("i", 0, p.query_block):bound_extent("d", depth):reorder("i", "d"):vectorize("i", lanes):unroll "i":unroll "d"
+      :bound("i", 0, p.query_block):bound_extent("d", depth)
+      :reorder("i", "d"):vectorize("i", lanes):unroll "i":unroll "d"
     k.pv:update(0):reorder("i", "d", "key"):vectorize("i", lanes):unroll "i":unroll "d"
   end,
 }

@@ -30,7 +30,8 @@ return schedule "splade" {
     local update = k.top:update(0)
     local part, column = update:split("col", tiles.columns, "guard", "part", "column")
     local positions, position = update:split("r_x", math.min(p.block, tiles.rows), "auto", "positions", "position")
-    update:reorder(column, position, part, positions, "r_y"):vectorize(column, tiles.lanes):unroll(column):unroll(position)
+    update:reorder(column, position, part, positions, "r_y")
+      :vectorize(column, tiles.lanes):unroll(column):unroll(position)
 
     gemm.in_registers(k.acc, k.top, "part", {
       columns = tiles.columns, lanes = tiles.lanes, row = "i", group = tiles.group, dot = tiles.dot,

@@ -139,8 +139,9 @@ Value IndexValue::call(const Call *op, int lane) {
     if (op->name == Call::buffer_get_extent && op->args.size() == 2) {
         const auto *buffer = op->args[0].as<Variable>();  // NAME.buffer
         const Value d = arg(1);
-        return buffer && d ? buffer_field(buffer->name.substr(0, buffer->name.rfind('.')) + ".extent." + std::to_string(*d))
-                           : std::nullopt;
+        return buffer && d
+                   ? buffer_field(buffer->name.substr(0, buffer->name.rfind('.')) + ".extent." + std::to_string(*d))
+                   : std::nullopt;
     }
     if (op->args.size() == 2) {
         const Value a = arg(0), b = arg(1);

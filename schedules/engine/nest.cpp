@@ -156,7 +156,9 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
             names.push_back(part);
         }
     }
-    const auto named = [&](const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    const auto named = [&](const std::string &name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
     std::string first;
     for (const auto &n : names) {
         if (first.empty() && view.funcs().count(view.name_of(n)) && view.name_of(n) == plain_name(n)) {

@@ -145,7 +145,8 @@ void print_meta() {
         }
         std::cout << "\n";
     }
-    std::cout << "---@alias ElementType \"f16\"|\"bf16\"|\"f32\"|\"f64\"|\"i8\"|\"i16\"|\"i32\"|\"i64\"|\"u8\"|\"u16\"|\"u32\"|\"u64\"\n";
+    std::cout << "---@alias ElementType "
+                 "\"f16\"|\"bf16\"|\"f32\"|\"f64\"|\"i8\"|\"i16\"|\"i32\"|\"i64\"|\"u8\"|\"u16\"|\"u32\"|\"u64\"\n";
     for (const Handle::Kind kind : kKinds) {
         const std::string name = kind_name(kind);
         std::cout << "\n--- " << class_doc(kind) << "\n---@class " << name << (kind == Handle::kFunc ? ": Stage" : "");
@@ -279,7 +280,8 @@ void print_reference() {
                  "Do not edit. -->\n\n# The words of a schedule\n\n"
                  "A word is said of a Func (`k.y`), of a stage of one (`k.y:update(0)`) or of a loop (what `split` "
                  "returns). Words of a stage, said of a Func, mean its first definition. `?` marks an argument that "
-                 "may be left out, `...` one that may be repeated. Under each word stand the loops before and after.\n\n";
+                 "may be left out, `...` one that may be repeated. Under each word stand the loops before and "
+                 "after.\n\n";
     for (const auto &g : groups()) {
         std::string words;
         for (const Word &w : *g.words) {

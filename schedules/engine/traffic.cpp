@@ -82,7 +82,8 @@ public:
         }
         for (const auto &key : order) {
             Region &seen = all[key.second], &written = stored[key.second];
-            const double read_before = limited(key.second, seen.bytes()), written_before = limited(key.second, written.bytes());
+            const double read_before = limited(key.second, seen.bytes()),
+                         written_before = limited(key.second, written.bytes());
             for (const Access *a : by_stage[key]) {
                 const Region r = Region::of(*a, p.first_loop, p.last_loop);
                 seen.add(r);

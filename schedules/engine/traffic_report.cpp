@@ -110,7 +110,8 @@ TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, con
             }
         }
         for (const auto &l : t.loaded) {
-            const std::string user = tree.stages[size_t(l.first.first)].func, used = tree.arrays[size_t(l.first.second)].name;
+            const std::string user = tree.stages[size_t(l.first.first)].func;
+            const std::string used = tree.arrays[size_t(l.first.second)].name;
             if (user != used) {
                 uses_[{user, used}] += l.second;
             }
@@ -150,7 +151,8 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
                       {"footprint", s.footprint}, {"streamed", s.streamed}, {"allocated", s.allocated},
                       {"registers", to_json(s.registers)}, {"l1", to_json(s.l1)},
                       {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}},
-                      {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)}, {"memory", to_json(s.memory_warm)}}}};
+                      {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)},
+                                {"memory", to_json(s.memory_warm)}}}};
             if (recomputed.count(s.name.func)) {
                 j["recomputed"] = recomputed[s.name.func];
             }
@@ -161,9 +163,9 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             stages.push_back(std::move(j));
         }
         for (const auto &l : t.loops) {
-            loops.push_back({{"halide", l.name}, {"occurrence", l.occurrence}, {"name", loop_text(view, l.name)}, {"stage", l.stage},
-                             {"entries", l.entries}, {"iterations", l.iterations}, {"parallel", l.parallel},
-                             {"innermost", l.innermost}, {"footprint", l.footprint}});
+            loops.push_back({{"halide", l.name}, {"occurrence", l.occurrence}, {"name", loop_text(view, l.name)},
+                             {"stage", l.stage}, {"entries", l.entries}, {"iterations", l.iterations},
+                             {"parallel", l.parallel}, {"innermost", l.innermost}, {"footprint", l.footprint}});
         }
         for (size_t i = 0; i < tree.arrays.size(); i++) {
             const Array &a = tree.arrays[i];

@@ -33,7 +33,8 @@ private:
     CacheSizes caches_;
     std::map<std::string, double> work_;    // instructions, by Halide's name of the Func
     std::map<std::string, double> needed_;  // elements, by Halide's name of the Func
-    std::map<std::pair<std::string, std::string>, double> uses_;  // elements that one Func reads of another, if all are stored
+    // Elements that one Func reads of another, if all are stored.
+    std::map<std::pair<std::string, std::string>, double> uses_;
 };
 
 }  // namespace halyard

@@ -10,8 +10,8 @@ using namespace Halide;
 const std::vector<Word> &words() {
     static const std::vector<Word> all = [] {
         std::vector<Word> w;
-        for (const auto *part : {&kLoopWords, &kOrderWords, &kPlaceWords, &kStorageWords, &kLoweringWords, &kBoundsWords,
-                                 &kGpuWords, &kTraceWords, &kBufferWords, &kExprWords}) {
+        for (const auto *part : {&kLoopWords, &kOrderWords, &kPlaceWords, &kStorageWords, &kLoweringWords,
+                                 &kBoundsWords, &kGpuWords, &kTraceWords, &kBufferWords, &kExprWords}) {
             w.insert(w.end(), part->begin(), part->end());
         }
         return w;

@@ -101,7 +101,8 @@ const std::vector<Word> kLoopWords = {
     {"tile", Handle::kStage, "loops:loops sizes:sizes tail:tail? outers:names? inners:names?",
      "outers:Loop... inners:Loop...",
      "Splits several loops and moves the inner ones inside all outer ones. Loops are named from the innermost out.",
-     "for row\n  for col", "for row_outer\n  for col_outer\n    for row_inner in 0..6\n      for col_inner in 0..64", tile},
+     "for row\n  for col", "for row_outer\n  for col_outer\n    for row_inner in 0..6\n      for col_inner in 0..64",
+     tile},
     {"vectorize", Handle::kStage, "loop:loop lanes:size? tail:tail?", "self",
      "Runs the loop as one SIMD operation. With `lanes` the loop is split first and its inner part is vectorised; "
      "the loop keeps its name.",

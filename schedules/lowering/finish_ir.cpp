@@ -176,7 +176,8 @@ std::vector<std::string> operands(const Definitions &d, const std::string &name,
         return {};
     }
     const size_t begin = at + opening.size(), end = text.find(", !", comma + 2);
-    return {text.substr(begin, comma - begin), text.substr(comma + 2, end == std::string::npos ? end : end - comma - 2)};
+    return {text.substr(begin, comma - begin),
+            text.substr(comma + 2, end == std::string::npos ? end : end - comma - 2)};
 }
 
 bool shifts_right_by_16(const Definitions &d, const std::string &name, const std::string &type, std::string &of) {

@@ -95,9 +95,9 @@ public:
                 names_.insert(name);
                 Expr bytes = make_const(Int(64), s.func.output_types()[i].bytes());
                 for (int d = 0; d < s.func.dimensions(); d++) {
-                    bytes *= cast<int64_t>(Call::make(Int(32), Call::buffer_get_extent,
-                                                      {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), d},
-                                                      Call::Extern));
+                    bytes *= cast<int64_t>(
+                        Call::make(Int(32), Call::buffer_get_extent,
+                                   {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), d}, Call::Extern));
                 }
                 large_ = large_.defined() ? large_ || bytes > make_const(Int(64), s.above)
                                           : bytes > make_const(Int(64), s.above);

@@ -48,8 +48,9 @@ nlohmann::json table_json(const std::vector<BenchRow> &rows) {
 }
 
 void print_table(const std::vector<BenchRow> &rows) {
-    std::vector<std::vector<std::string>> table = {{"op", "shape", "type", "schedule", "threads", "warm", "min", "spread",
-                                                    "rate", "% of roof", "cold", "min", "spread", "rate", "% of roof"}};
+    std::vector<std::vector<std::string>> table = {{"op", "shape", "type", "schedule", "threads", "warm", "min",
+                                                    "spread", "rate", "% of roof", "cold", "min", "spread", "rate",
+                                                    "% of roof"}};
     constexpr size_t kFirstNumber = 4;
     for (const auto &row : rows) {
         table.push_back(cells(row));

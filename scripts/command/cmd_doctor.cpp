@@ -36,7 +36,8 @@ Finding piece(const std::string &name, const std::string &path) {
 }
 
 Finding compiler() {
-    Finding f{"C++ compiler", false, true, "missing", "apt install g++ (only `halyard bench` and your program need it)"};
+    Finding f{"C++ compiler", false, true, "missing",
+              "apt install g++ (only `halyard bench` and your program need it)"};
     try {
         const ProcessResult r = run_process({system_compiler(), "--version"});
         f.ok = r.ok();

@@ -74,7 +74,8 @@ void explain(const ExplainOptions &o) {
         write_file(o.html, explanation_html(all, machine));
     }
     if (o.json) {
-        fmt::print("{}\n", explanation_json(all, machine).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n",
+                   explanation_json(all, machine).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (o.html.empty()) {
         print_explanation(all, machine, o.cold);
     } else {
@@ -88,8 +89,9 @@ void add_explain(CLI::App &app) {
     auto o = std::make_shared<ExplainOptions>();
     CLI::App *cmd = app.add_subcommand("explain", "Where bytes and time go, and why fusing pays or does not");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    add_repeated(*cmd, "--schedule", o->schedules,
-                 "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
+    add_repeated(
+        *cmd, "--schedule", o->schedules,
+        "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
         ->type_name("FILE|NAME");
     cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
@@ -101,14 +103,15 @@ void add_explain(CLI::App &app) {
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
     o->add(*cmd, "The instruction set [host]");
-    cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
-                "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
-                "docs/explain.md says how it is computed and where it is off.\n"
-                "\nExamples:\n"
-                "  halyard explain softmax\n"
-                "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
-                "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
-                "  halyard explain layer_norm --html layer_norm.html");
+    cmd->footer(
+        "\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
+        "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
+        "docs/explain.md says how it is computed and where it is off.\n"
+        "\nExamples:\n"
+        "  halyard explain softmax\n"
+        "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
+        "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
+        "  halyard explain layer_norm --html layer_norm.html");
     cmd->callback([o] { explain(*o); });
 }
 

@@ -44,8 +44,8 @@ Lines naive_nest(Plan plan) {
     plan.script = (std::filesystem::path(work.path()) / "naive.lua").string();
     plan.set.clear();
     plan.steps = false;
-    write_file(plan.script, fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n", plan.op,
-                                        target_features(plan.targets[0]).count("cuda") ? "cuda" : "cpu"));
+    write_file(plan.script, fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n",
+                                        plan.op, target_features(plan.targets[0]).count("cuda") ? "cuda" : "cpu"));
     const Generated result = generate(plan, work.path());
     return result.report.is_object() && result.report.contains("nest") ? lines_of(result.report["nest"]) : Lines{};
 }
@@ -60,7 +60,8 @@ std::string params_of(const nlohmann::json &report) {
 }
 
 void print_nest(const nlohmann::json &report, const Plan &plan) {
-    fmt::print("{}\n", paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params_of(report), plan.targets.front())));
+    fmt::print("{}\n",
+               paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params_of(report), plan.targets.front())));
     for (const auto &line : beside_source(report["nest"], plan.script, output_width())) {
         const size_t bar = line.find("  | ");
         fmt::print("{}{}\n", line.substr(0, bar),

@@ -69,7 +69,8 @@ void read_report(Explained &e, const json &report) {
         x.registers = bytes_of(s.at("registers"));
         for (Cost *c : {&x.warm, &x.cold}) {
             const json &from = s.at(c == &x.warm ? "warm" : "cold");
-            c->bytes = {bytes_of(s.at("l1")), bytes_of(from.at("l2")), bytes_of(from.at("l3")), bytes_of(from.at("memory"))};
+            c->bytes = {bytes_of(s.at("l1")), bytes_of(from.at("l2")), bytes_of(from.at("l3")),
+                        bytes_of(from.at("memory"))};
         }
         if (s.contains("recomputed")) {
             x.recomputed = s.at("recomputed").get<double>();

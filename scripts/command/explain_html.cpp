@@ -20,18 +20,21 @@ const char *const kStyle = R"(
   --one: #0a58b5; --two: #a3420a; --three: #1a6b32; --four: #7a2f8f; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e6e9ec; --dim: #a2acb6; --line: #39424c;
   --band: #1d232a; --one: #75b5ff; --two: #ffab70; --three: #74d68f; --four: #d7a1ec; } }
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 76rem;
-  padding: 1rem 1.25rem 3rem; }
+body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 0 auto;
+  max-width: 76rem; padding: 1rem 1.25rem 3rem; }
 h1 { font-size: 1.5rem; margin: .5rem 0 0; } h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; }
 p.sub, .dim { color: var(--dim); } p.sub { margin-top: 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--dim); padding-bottom: .25rem; }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th:first-child, td:first-child, .left { text-align: left; } thead th { background: var(--band); } tr.all td, tr.all th { font-weight: 600; }
-code, .nest { font: .82rem/1.55 ui-monospace, monospace; } .nest td { border: 0; padding: 0 .8rem 0 0; text-align: left; white-space: pre; }
+th:first-child, td:first-child, .left { text-align: left; } thead th { background: var(--band); }
+tr.all td, tr.all th { font-weight: 600; }
+code, .nest { font: .82rem/1.55 ui-monospace, monospace; }
+.nest td { border: 0; padding: 0 .8rem 0 0; text-align: left; white-space: pre; }
 .nest td.figures { font-family: system-ui, sans-serif; } .nest tr.stage td { background: var(--band); }
 .bar { display: inline-block; height: .6rem; background: var(--one); vertical-align: middle; min-width: 1px; }
-svg.roofline { width: 100%; max-width: 60rem; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
+svg.roofline { width: 100%; max-width: 60rem; height: auto; }
+svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg .tick, svg .axis, svg .roof-name { fill: var(--dim); } .grid { stroke: var(--line); stroke-width: 1; }
 .roof { stroke: var(--ink); stroke-width: 1.5; } .error { stroke-width: 1.5; stroke-dasharray: 3 2; }
 .schedule-0 { stroke: var(--one); --mine: var(--one); } .schedule-1 { stroke: var(--two); --mine: var(--two); }
@@ -66,15 +69,17 @@ std::string list(const std::vector<std::string> &lines) {
 
 std::string stage_table(const std::vector<Explained> &all, size_t index, bool cold) {
     const Explained &e = all[index];
-    std::string s = fmt::format("<div class=\"wide\"><table><caption>Stages of {} {}: bytes read / written between a level and the one "
-                                "before it</caption>\n", escape_html(e.schedule), cold ? "with the data in memory" : "with the data in the cache");
-    s += head({"stage", "point", "computed at", "times over", "Mflop", "registers", "L1", "L2", "L3", "DRAM", "instructions",
-               "predicted", "limited by", "measured"});
-    const auto row = [&](const std::string &name, int point, const std::string &place, const std::string &again, double flops,
-                         const Bytes &registers, const Cost &c, double core, bool whole) {
+    std::string s = fmt::format(
+        "<div class=\"wide\"><table><caption>Stages of {} {}: bytes read / written between a level and the one "
+        "before it</caption>\n",
+        escape_html(e.schedule), cold ? "with the data in memory" : "with the data in the cache");
+    s += head({"stage", "point", "computed at", "times over", "Mflop", "registers", "L1", "L2", "L3", "DRAM",
+               "instructions", "predicted", "limited by", "measured"});
+    const auto row = [&](const std::string &name, int point, const std::string &place, const std::string &again,
+                         double flops, const Bytes &registers, const Cost &c, double core, bool whole) {
         s += fmt::format("<tr{}><th scope=\"row\">{}</th>", whole ? " class=\"all\"" : "", escape_html(name));
-        s += cell(point > 0 ? std::to_string(point) : "") + "<td class=\"left\">" + escape_html(place) + "</td>" + cell(again) +
-             cell(fmt::format("{:.4g}", flops / 1e6)) + cell(moved(registers));
+        s += cell(point > 0 ? std::to_string(point) : "") + "<td class=\"left\">" + escape_html(place) + "</td>" +
+             cell(again) + cell(fmt::format("{:.4g}", flops / 1e6)) + cell(moved(registers));
         for (const Bytes &b : c.bytes) {
             s += cell(moved(b));
         }
@@ -86,7 +91,8 @@ std::string stage_table(const std::vector<Explained> &all, size_t index, bool co
     for (size_t i = 0; i < e.stages.size(); i++) {
         const ExplainedStage &x = e.stages[i];
         row(x.name, point_number(all, index, int(i)), x.place.empty() ? "root" : x.place,
-            x.recomputed ? fmt::format("{:.2f}", *x.recomputed) : "–", x.flops, x.registers, cold ? x.cold : x.warm, x.core_seconds, false);
+            x.recomputed ? fmt::format("{:.2f}", *x.recomputed) : "–", x.flops, x.registers, cold ? x.cold : x.warm,
+            x.core_seconds, false);
         registers.read += x.registers.read;
         registers.written += x.registers.written;
         core += x.core_seconds;
@@ -111,8 +117,10 @@ std::string nest(const Explained &e) {
     for (const auto &line : e.nest) {
         lines_of[trim(line.value("text", ""))]++;
     }
-    std::string s = fmt::format("<div class=\"wide\"><table class=\"nest\"><caption>Loop nest of {}: the Lua that made a line, and the time "
-                                "of the stages</caption>\n", escape_html(e.schedule));
+    std::string s = fmt::format(
+        "<div class=\"wide\"><table class=\"nest\"><caption>Loop nest of {}: the Lua that made a line, and the time "
+        "of the stages</caption>\n",
+        escape_html(e.schedule));
     for (const auto &line : e.nest) {
         const std::string text = line.value("text", ""), file = line.value("file", "");
         const std::string t = trim(text), produce = "produce ";
@@ -128,37 +136,45 @@ std::string nest(const Explained &e) {
                     measured += x.warm.measured.value_or(0);
                 }
             }
-            figures = fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}", 8 * predicted / std::max(e.warm.predicted, 1e-30),
-                                  seconds_text(predicted), has_measured ? " · " + seconds_text(measured) + " measured" : "");
+            figures = fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}",
+                                  8 * predicted / std::max(e.warm.predicted, 1e-30), seconds_text(predicted),
+                                  has_measured ? " · " + seconds_text(measured) + " measured" : "");
         }
-        const std::string place = file.empty() ? "" : fmt::format("{}:{}  {}", std::filesystem::path(file).filename().string(),
-                                                                  line.value("line", 0), line.value("source", ""));
-        s += fmt::format("<tr{}><td>{}</td><td class=\"figures\">{}</td><td class=\"dim\">{}</td></tr>\n", is_stage ? " class=\"stage\"" : "",
-                         escape_html(text), figures, escape_html(place));
+        const std::string place = file.empty()
+                                      ? ""
+                                      : fmt::format("{}:{}  {}", std::filesystem::path(file).filename().string(),
+                                                    line.value("line", 0), line.value("source", ""));
+        s += fmt::format("<tr{}><td>{}</td><td class=\"figures\">{}</td><td class=\"dim\">{}</td></tr>\n",
+                         is_stage ? " class=\"stage\"" : "", escape_html(text), figures, escape_html(place));
     }
     return s + "</table></div>\n";
 }
 
 std::string loop_table(const Explained &e) {
-    std::string s = fmt::format("<div class=\"wide\"><table><caption>Loops of {}: cycles by llvm-mca for {}</caption>\n",
-                                escape_html(e.schedule), escape_html(e.mca_processor));
-    s += head({"loop", "iterations", "one iteration touches", "cycles", "instructions", "share of samples", "held up by"});
+    std::string s =
+        fmt::format("<div class=\"wide\"><table><caption>Loops of {}: cycles by llvm-mca for {}</caption>\n",
+                    escape_html(e.schedule), escape_html(e.mca_processor));
+    s += head(
+        {"loop", "iterations", "one iteration touches", "cycles", "instructions", "share of samples", "held up by"});
     for (const auto &l : e.loops) {
         if (l.mca.cycles <= 0 && !l.innermost) {
             continue;
         }
-        s += "<tr>" + fmt::format("<th scope=\"row\">{}</th>", escape_html(l.name)) + cell(fmt::format("{:.4g}", l.iterations)) +
-             cell(bytes_text(l.footprint)) + cell(l.mca.cycles > 0 ? fmt::format("{:.1f}", l.mca.cycles) : "–") +
+        s += "<tr>" + fmt::format("<th scope=\"row\">{}</th>", escape_html(l.name)) +
+             cell(fmt::format("{:.4g}", l.iterations)) + cell(bytes_text(l.footprint)) +
+             cell(l.mca.cycles > 0 ? fmt::format("{:.1f}", l.mca.cycles) : "–") +
              cell(l.mca.instructions > 0 ? std::to_string(l.mca.instructions) : "–") +
-             cell(l.share ? fmt::format("{:.0f} %", 100 * *l.share) : "–") + "<td class=\"left\">" + escape_html(l.mca.limit) + "</td></tr>\n";
+             cell(l.share ? fmt::format("{:.0f} %", 100 * *l.share) : "–") + "<td class=\"left\">" +
+             escape_html(l.mca.limit) + "</td></tr>\n";
     }
     return s + "</table></div>\n";
 }
 
 std::string key(size_t schedule) {
-    const char *const shapes[] = {"<circle class=\"point measured schedule-0\" cx=\"8\" cy=\"8\" r=\"5\"/>",
-                                  "<rect class=\"point measured schedule-1\" x=\"3\" y=\"3\" width=\"10\" height=\"10\"/>",
-                                  "<path class=\"point measured schedule-2\" d=\"M8 3l5 10h-10z\"/>"};
+    const char *const shapes[] = {
+        "<circle class=\"point measured schedule-0\" cx=\"8\" cy=\"8\" r=\"5\"/>",
+        "<rect class=\"point measured schedule-1\" x=\"3\" y=\"3\" width=\"10\" height=\"10\"/>",
+        "<path class=\"point measured schedule-2\" d=\"M8 3l5 10h-10z\"/>"};
     return fmt::format("<svg class=\"key\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">{}</svg>", shapes[schedule % 3]);
 }
 
@@ -167,10 +183,12 @@ std::string key(size_t schedule) {
 std::string explanation_html(const std::vector<Explained> &all, const Machine &machine) {
     const Explained &first = all.front();
     const std::string title = fmt::format("{} {}, {}", first.op, first.shape, first.type);
-    std::string s = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                                "content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n"
-                                "<body>\n<main>\n<h1>{0}</h1>\n<p class=\"sub\">{2} · {3} thread(s)</p>\n",
-                                escape_html(title), kStyle, escape_html(first.target), first.threads);
+    std::string s =
+        fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                    "content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "
+                    "href=\"data:,\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n"
+                    "<body>\n<main>\n<h1>{0}</h1>\n<p class=\"sub\">{2} · {3} thread(s)</p>\n",
+                    escape_html(title), kStyle, escape_html(first.target), first.threads);
     s += "<h2 id=\"roofline\">Roofline</h2>\n" + roofline_svg(all, machine);
     s += "<p class=\"dim\">";
     for (size_t i = 0; i < all.size(); i++) {
@@ -183,8 +201,8 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
     }
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
-        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, machine)) + nest(e) +
-             stage_table(all, i, false) + stage_table(all, i, true) + loop_table(e);
+        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, machine)) +
+             nest(e) + stage_table(all, i, false) + stage_table(all, i, true) + loop_table(e);
         if (!e.notes.empty()) {
             s += "<p class=\"dim\">Where a figure is a bound:</p>\n" + list(e.notes);
         }
@@ -192,11 +210,13 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
     }
     std::string levels;
     for (const auto &l : machine.levels) {
-        levels += fmt::format("<tr><th scope=\"row\">{}</th>{}{}{}</tr>\n", l.name, cell(l.bytes > 0 ? fmt::format("{} KiB", l.bytes >> 10) : "–"),
+        levels += fmt::format("<tr><th scope=\"row\">{}</th>{}{}{}</tr>\n", l.name,
+                              cell(l.bytes > 0 ? fmt::format("{} KiB", l.bytes >> 10) : "–"),
                               cell(fmt::format("{:.1f}", l.read / 1e9)), cell(fmt::format("{:.1f}", l.written / 1e9)));
     }
-    s += fmt::format("<h2>The machine</h2>\n<table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} GHz</caption>\n{}{}</table>\n",
-                     machine.flops / 1e9, machine.hertz / 1e9, head({"level", "size", "GB/s read", "GB/s written"}), levels);
+    s += fmt::format(
+        "<h2>The machine</h2>\n<table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} GHz</caption>\n{}{}</table>\n",
+        machine.flops / 1e9, machine.hertz / 1e9, head({"level", "size", "GB/s read", "GB/s written"}), levels);
     if (!first.counters.available && !first.counters.why_not.empty()) {
         s += "<p class=\"dim\">No hardware counters: " + escape_html(first.counters.why_not) + ".</p>\n";
     }

@@ -36,7 +36,8 @@ void print_rows(const std::vector<Row> &rows) {
 
 std::string place_text(const ExplainedStage &s) {
     const std::string where = s.place.empty() ? "root" : s.place;
-    return s.line > 0 ? fmt::format("{} ({}:{})", where, std::filesystem::path(s.file).filename().string(), s.line) : where;
+    const std::string file = std::filesystem::path(s.file).filename().string();
+    return s.line > 0 ? fmt::format("{} ({}:{})", where, file, s.line) : where;
 }
 
 std::string flops_text(double flops) {
@@ -49,8 +50,8 @@ std::string moved_text(const Bytes &b) {
 }
 
 void print_schedule(const Explained &e, bool cold) {
-    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}  {} thread(s)  {}", e.schedule, e.shape, e.type, e.threads,
-                                                        cold ? "from memory" : "in the cache")));
+    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}  {} thread(s)  {}", e.schedule, e.shape, e.type,
+                                                        e.threads, cold ? "from memory" : "in the cache")));
     std::vector<Row> rows = {{"stage", "computed at", "again", "flops", "registers r/w", "L1 r/w", "L2 r/w", "L3 r/w",
                               "DRAM r/w", "instr", "predicted", "limit", "measured", "floor"}};
     const auto time_cells = [&](Row &row, const Cost &c, double core, double floor) {
@@ -64,8 +65,8 @@ void print_schedule(const Explained &e, bool cold) {
     Bytes registers;
     for (const auto &s : e.stages) {
         const Cost &c = cold ? s.cold : s.warm;
-        Row row = {s.name, place_text(s), s.recomputed ? fmt::format("{:.2f}", *s.recomputed) : "-", flops_text(s.flops),
-                   moved_text(s.registers)};
+        Row row = {s.name, place_text(s), s.recomputed ? fmt::format("{:.2f}", *s.recomputed) : "-",
+                   flops_text(s.flops), moved_text(s.registers)};
         for (const Bytes &b : c.bytes) {
             row.push_back(moved_text(b));
         }
@@ -95,7 +96,8 @@ nlohmann::json to_json(const Bytes &b) {
 
 nlohmann::json to_json(const Cost &c) {
     nlohmann::json j = {{"predicted_seconds", c.predicted}, {"limit", limit_name(c.limit)},
-                        {"measured_seconds", nullptr}, {"bytes", nlohmann::json::object()}, {"seconds", nlohmann::json::object()}};
+                        {"measured_seconds", nullptr}, {"bytes", nlohmann::json::object()},
+                        {"seconds", nlohmann::json::object()}};
     if (c.measured) {
         j["measured_seconds"] = *c.measured;
     }
@@ -108,12 +110,12 @@ nlohmann::json to_json(const Cost &c) {
 
 nlohmann::json stage_json(const ExplainedStage &s) {
     nlohmann::json j = {{"stage", s.name}, {"func", s.func}, {"computed_at", s.place}, {"flops", s.flops},
-                        {"scalar_flops", s.scalar_flops}, {"elements", s.elements}, {"footprint", s.footprint}, {"allocated", s.allocated},
-                        {"page_fault_seconds", s.page_seconds},
+                        {"scalar_flops", s.scalar_flops}, {"elements", s.elements}, {"footprint", s.footprint},
+                        {"allocated", s.allocated}, {"page_fault_seconds", s.page_seconds},
                         {"registers", to_json(s.registers)}, {"instruction_seconds", s.core_seconds},
                         {"flops_seconds", s.flops_seconds}, {"from_mca", s.core_from_mca}, {"cycles", s.cycles},
-                        {"loop", s.loop}, {"held_up_by", s.limit_text}, {"recomputed", nullptr}, {"warm", to_json(s.warm)},
-                        {"cold", to_json(s.cold)}};
+                        {"loop", s.loop}, {"held_up_by", s.limit_text}, {"recomputed", nullptr},
+                        {"warm", to_json(s.warm)}, {"cold", to_json(s.cold)}};
     if (s.recomputed) {
         j["recomputed"] = *s.recomputed;
     }
@@ -131,9 +133,9 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
         stages.push_back(stage_json(s));
     }
     for (const auto &l : e.loops) {
-        loops.push_back({{"loop", l.name}, {"entries", l.entries}, {"iterations", l.iterations}, {"parallel", l.parallel},
-                         {"innermost", l.innermost}, {"footprint", l.footprint}, {"cycles", l.mca.cycles},
-                         {"instructions", l.mca.instructions}, {"held_up_by", l.mca.limit},
+        loops.push_back({{"loop", l.name}, {"entries", l.entries}, {"iterations", l.iterations},
+                         {"parallel", l.parallel}, {"innermost", l.innermost}, {"footprint", l.footprint},
+                         {"cycles", l.mca.cycles}, {"instructions", l.mca.instructions}, {"held_up_by", l.mca.limit},
                          {"stage", l.stage < 0 ? "" : e.stages[size_t(l.stage)].name}});
         if (l.share) {
             loops.back()["share"] = *l.share;
@@ -142,11 +144,11 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
     for (const auto &i : e.inlined) {
         inlined.push_back({{"func", i.func}, {"computed", i.times}, {"free", i.free}});
     }
-    nlohmann::json j = {{"op", e.op}, {"schedule", e.schedule}, {"script", e.script}, {"shape", e.shape}, {"type", e.type},
-                        {"target", e.target}, {"threads", e.threads}, {"stages", stages}, {"loops", loops},
-                        {"inlined", inlined}, {"nest", e.nest}, {"notes", e.notes}, {"flops", e.flops},
-                        {"needed_bytes", e.needed_bytes}, {"footprint", e.footprint}, {"warm", to_json(e.warm)},
-                        {"cold", to_json(e.cold)}, {"about", about_schedule(e, machine)}};
+    nlohmann::json j = {{"op", e.op}, {"schedule", e.schedule}, {"script", e.script}, {"shape", e.shape},
+                        {"type", e.type}, {"target", e.target}, {"threads", e.threads}, {"stages", stages},
+                        {"loops", loops}, {"inlined", inlined}, {"nest", e.nest}, {"notes", e.notes},
+                        {"flops", e.flops}, {"needed_bytes", e.needed_bytes}, {"footprint", e.footprint},
+                        {"warm", to_json(e.warm)}, {"cold", to_json(e.cold)}, {"about", about_schedule(e, machine)}};
     j["warm"]["floor_seconds"] = e.warm_floor;
     j["cold"]["floor_seconds"] = e.cold_floor;
     j["mca"] = {{"program", e.mca_program}, {"processor", e.mca_processor}, {"error", e.mca_error}};
@@ -155,7 +157,8 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
     j["counters"] = {{"available", e.counters.available}, {"why_not", e.counters.why_not}};
     if (e.counters.available) {
         j["counters"].update({{"cycles", e.counters.cycles}, {"instructions", e.counters.instructions},
-                              {"cache_references", e.counters.cache_references}, {"cache_misses", e.counters.cache_misses}});
+                              {"cache_references", e.counters.cache_references},
+                              {"cache_misses", e.counters.cache_misses}});
     }
     return j;
 }
@@ -184,15 +187,17 @@ void print_explanation(const std::vector<Explained> &all, const Machine &machine
     const auto dim = [](const std::string &line) { fmt::print("{}\n", paint(Colour::kDim, line)); };
     std::string levels;
     for (const auto &l : machine.levels) {
-        levels += fmt::format("{}{} {:.0f} / {:.0f}", levels.empty() ? "" : ", ", l.name, l.read / 1e9, l.written / 1e9);
+        levels += fmt::format("{}{} {:.0f} / {:.0f}", levels.empty() ? "" : ", ", l.name, l.read / 1e9,
+                              l.written / 1e9);
     }
-    dim(fmt::format("GB/s read / written: {}; {:.0f} GFLOP/s; {:.2f} GHz", levels, machine.flops / 1e9, machine.hertz / 1e9));
+    dim(fmt::format("GB/s read / written: {}; {:.0f} GFLOP/s; {:.2f} GHz", levels, machine.flops / 1e9,
+                    machine.hertz / 1e9));
     if (!e.mca_error.empty()) {
         dim("llvm-mca: " + e.mca_error);
     }
     if (e.counters.available) {
-        dim(fmt::format("counters of one call of {}: {:.3g} cycles, {:.3g} instructions, {:.3g} cache misses", e.schedule,
-                        e.counters.cycles, e.counters.instructions, e.counters.cache_misses));
+        dim(fmt::format("counters of one call of {}: {:.3g} cycles, {:.3g} instructions, {:.3g} cache misses",
+                        e.schedule, e.counters.cycles, e.counters.instructions, e.counters.cache_misses));
     } else if (!e.counters.why_not.empty()) {
         dim("no hardware counters: " + e.counters.why_not);
     }
@@ -204,7 +209,8 @@ void print_explanation(const std::vector<Explained> &all, const Machine &machine
 }
 
 nlohmann::json explanation_json(const std::vector<Explained> &all, const Machine &machine) {
-    nlohmann::json levels = nlohmann::json::array(), schedules = nlohmann::json::array(), comparison = nlohmann::json::array();
+    nlohmann::json levels = nlohmann::json::array(), schedules = nlohmann::json::array();
+    nlohmann::json comparison = nlohmann::json::array();
     for (const auto &l : machine.levels) {
         levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
     }
@@ -215,7 +221,8 @@ nlohmann::json explanation_json(const std::vector<Explained> &all, const Machine
         comparison.push_back({{"schedule", all.front().schedule}, {"against", all[i].schedule},
                               {"sentences", compare(all.front(), all[i], machine)}});
     }
-    return {{"machine", {{"levels", levels}, {"hertz", machine.hertz}, {"flops", machine.flops}, {"threads", machine.threads}}},
+    return {{"machine", {{"levels", levels}, {"hertz", machine.hertz}, {"flops", machine.flops},
+                         {"threads", machine.threads}}},
             {"schedules", schedules}, {"comparison", comparison}};
 }
 

@@ -75,11 +75,11 @@ void merge_params(Plan &plan, const ScriptHeader &head) {
             const auto tunable = std::find_if(head.params.begin(), head.params.end(),
                                               [&](const Tunable &t) { return t.name == declared.first; });
             const bool open = tunable != head.params.end() && !tunable->choices.empty();
-            throw Failure(fmt::format("{}: error: --param {}={} contradicts the schedule, which declares {}=\"{}\"\n  {}",
-                                      plan.script, given->first, given->second, declared.first, declared.second,
-                                      open ? fmt::format("choose it in the schedule: --set {}={}", given->first,
-                                                         given->second)
-                                           : "take another schedule, or leave the parameter out"));
+            throw Failure(
+                fmt::format("{}: error: --param {}={} contradicts the schedule, which declares {}=\"{}\"\n  {}",
+                            plan.script, given->first, given->second, declared.first, declared.second,
+                            open ? fmt::format("choose it in the schedule: --set {}={}", given->first, given->second)
+                                 : "take another schedule, or leave the parameter out"));
         }
     }
 }

@@ -52,7 +52,10 @@ std::string cache_key(const Plan &plan) {
     Hash hash;
     hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(plan.script);
     hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
-    hash.add(stamp(paths().runtime)).add(system_compiler()).add(stamp(paths().llvm)).add(std::to_string(kFinishVersion));
+    hash.add(stamp(paths().runtime))
+        .add(system_compiler())
+        .add(stamp(paths().llvm))
+        .add(std::to_string(kFinishVersion));
     for (const auto &input : plan.inputs) {
         hash.add(ends_with(input, ".lua") ? input + read_file(input) : stamp(input));
     }

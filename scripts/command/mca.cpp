@@ -42,7 +42,8 @@ std::string limit_of(const std::string &text) {
     if (begin == std::string::npos) {
         return "the front end: as many instructions as it takes in a cycle";
     }
-    const double units = number_after(text, "Resource Pressure       ["), registers = number_after(text, "Register Dependencies ["),
+    const double units = number_after(text, "Resource Pressure       ["),
+                 registers = number_after(text, "Register Dependencies ["),
                  memory = number_after(text, "Memory Dependencies   [");
     std::vector<std::pair<double, std::string>> busy;
     std::istringstream in(text.substr(begin, text.find("Critical sequence") - begin));

@@ -28,7 +28,8 @@ std::vector<std::string> beside_source(const nlohmann::json &nest, const std::st
             std::to_string(l.value("line", 0));
         std::string note;
         if (!file.empty()) {
-            note = place == last ? fmt::format("{:>4}  \"", "") : fmt::format("{:>4}  {}", place, l.value("source", ""));
+            note =
+                place == last ? fmt::format("{:>4}  \"", "") : fmt::format("{:>4}  {}", place, l.value("source", ""));
         }
         last = file.empty() ? "" : place;
         const std::string line = note.empty() ? text : fit(text, left) + "  | " + note;

@@ -69,8 +69,11 @@ std::string mark(const Point &p, double x, double y, const char *kind) {
     const std::string classes = fmt::format("point {} schedule-{}", kind, std::min<size_t>(p.schedule, 3));
     switch (p.schedule % 3) {
     case 0: return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", classes, x, y, r);
-    case 1: return fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>", classes, x - r, y - r, 2 * r, 2 * r);
-    default: return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l{} {}h{}z\"/>", classes, x, y - r, r, 2 * r, -2 * r);
+    case 1:
+        return fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>", classes, x - r,
+                           y - r, 2 * r, 2 * r);
+    default:
+        return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l{} {}h{}z\"/>", classes, x, y - r, r, 2 * r, -2 * r);
     }
 }
 
@@ -110,66 +113,73 @@ std::string roofline_svg(const std::vector<Explained> &all, const Machine &machi
     }
     const Scale x{std::log10(x_low), std::log10(x_high), kLeft, kWidth - kRight};
     const Scale y{std::log10(y_low), std::log10(y_high * 1.6), kHeight - kBottom, kTop};
-    std::string s = fmt::format("<svg class=\"roofline\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"roofline-title roofline-desc\">"
-                                "<title id=\"roofline-title\">Roofline</title><desc id=\"roofline-desc\">Speed in GFLOP/s over flops per "
-                                "byte that instructions load and store, both logarithmic. Every stage and the whole op stand under the "
-                                "bandwidths of the caches and memory and the peak of multiply-adds; the numbers are those of the "
-                                "tables.</desc>\n", kWidth, kHeight);
+    std::string s = fmt::format(
+        "<svg class=\"roofline\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"roofline-title roofline-desc\">"
+        "<title id=\"roofline-title\">Roofline</title><desc id=\"roofline-desc\">Speed in GFLOP/s over flops per "
+        "byte that instructions load and store, both logarithmic. Every stage and the whole op stand under the "
+        "bandwidths of the caches and memory and the peak of multiply-adds; the numbers are those of the "
+        "tables.</desc>\n",
+        kWidth, kHeight);
     // The grid of decades.
     for (int d = int(std::floor(x.low)); d <= int(std::ceil(x.high)); d++) {
         const double at = x(std::pow(10.0, d));
         if (at >= kLeft - 0.5 && at <= kWidth - kRight + 0.5) {
-            s += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>",
+            s += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>"
+                             "<text class=\"tick\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4:g}</text>",
                              at, kTop, kHeight - kBottom, kHeight - kBottom + 18, std::pow(10.0, d));
         }
     }
     for (int d = int(std::floor(y.low)); d <= int(std::ceil(y.high)); d++) {
         const double at = y(std::pow(10.0, d));
         if (at <= kHeight - kBottom + 0.5 && at >= kTop - 0.5) {
-            s += fmt::format("<line class=\"grid\" x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/><text class=\"tick\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>",
+            s += fmt::format("<line class=\"grid\" x1=\"{1}\" x2=\"{2}\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>"
+                             "<text class=\"tick\" x=\"{3}\" y=\"{4:.1f}\" text-anchor=\"end\">{5:g}</text>",
                              at, kLeft, kWidth - kRight, kLeft - 6, at + 4, std::pow(10.0, d - 9));
         }
     }
-    s += fmt::format("<text class=\"axis\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">flops per byte loaded and stored</text>"
-                     "<text class=\"axis\" transform=\"translate(14 {:.0f}) rotate(-90)\" text-anchor=\"middle\">GFLOP/s</text>\n",
-                     (kLeft + kWidth - kRight) / 2, kHeight - 12, (kTop + kHeight - kBottom) / 2);
+    s += fmt::format(
+        "<text class=\"axis\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">flops per byte loaded and stored</text>"
+        "<text class=\"axis\" transform=\"translate(14 {:.0f}) rotate(-90)\" text-anchor=\"middle\">GFLOP/s</text>\n",
+        (kLeft + kWidth - kRight) / 2, kHeight - 12, (kTop + kHeight - kBottom) / 2);
     // The roofs: a slope a level up to the peak.
-    s += "<clipPath id=\"plot\">" + fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>", kLeft, kTop,
-                                              kWidth - kRight - kLeft, kHeight - kBottom - kTop);
+    s += "<clipPath id=\"plot\">" + fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
+                                                kLeft, kTop, kWidth - kRight - kLeft, kHeight - kBottom - kTop);
     s += "<g clip-path=\"url(#plot)\">";
     for (const auto &l : machine.levels) {
         const double corner = machine.flops / l.read;
-        s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", x(x_low), y(x_low * l.read),
-                         x(corner), y(machine.flops));
+        s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", x(x_low),
+                         y(x_low * l.read), x(corner), y(machine.flops));
     }
-    s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/></g>\n", x(machine.flops / machine.levels.front().read),
-                     y(machine.flops), x(x_high), y(machine.flops));
+    s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/></g>\n",
+                     x(machine.flops / machine.levels.front().read), y(machine.flops), x(x_high), y(machine.flops));
     const double slope = std::atan2(y(1) - y(10), x(10) - x(1)) * -180 / M_PI;
     for (const auto &l : machine.levels) {
         // Its name along the slope, where that enters the picture.
         const double begin = std::max(x_low * 1.15, y_low * 1.25 / l.read);
-        s += fmt::format("<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {:.0f} GB/s</text>",
-                         x(begin), y(begin * l.read) - 4, slope, l.name, l.read / 1e9);
+        s += fmt::format(
+            "<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {:.0f} GB/s</text>",
+            x(begin), y(begin * l.read) - 4, slope, l.name, l.read / 1e9);
     }
-    s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">multiply-adds {}</text>\n", kWidth - kRight - 4,
-                     y(machine.flops) - 6, rate_text(machine.flops));
+    s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">multiply-adds {}</text>\n",
+                     kWidth - kRight - 4, y(machine.flops) - 6, rate_text(machine.flops));
     for (size_t i = 0; i < points.size(); i++) {
         const Point &p = points[i];
         const double px = x(p.intensity), py = y(p.predicted);
         const std::string kind = p.stage < 0 ? "whole op" : "stage " + p.name;
-        s += fmt::format("<g><title>{}. {} of {}: {:.3g} flops per byte, predicted {}{}</title>", i + 1, escape_html(kind),
-                         escape_html(all[p.schedule].schedule), p.intensity, rate_text(p.predicted),
+        s += fmt::format("<g><title>{}. {} of {}: {:.3g} flops per byte, predicted {}{}</title>", i + 1,
+                         escape_html(kind), escape_html(all[p.schedule].schedule), p.intensity, rate_text(p.predicted),
                          p.measured ? ", measured " + rate_text(*p.measured) : "");
         if (p.measured) {
             const double my = y(std::min(*p.measured, y_high * 1.5));
-            s += fmt::format("<line class=\"error schedule-{4}\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"/>", px, px, py, my,
-                             std::min<size_t>(p.schedule, 3));
+            s += fmt::format(
+                "<line class=\"error schedule-{4}\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"/>", px,
+                px, py, my, std::min<size_t>(p.schedule, 3));
             s += mark(p, px, my, "measured");
         }
         s += mark(p, px, py, "predicted");
         // Numbers to alternating sides: the op's stages often share a column.
-        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text></g>\n", px + (i % 2 ? -10 : 10), py + 4 + double(i % 3) * 8 - 8,
-                         i % 2 ? "end" : "start", i + 1);
+        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text></g>\n",
+                         px + (i % 2 ? -10 : 10), py + 4 + double(i % 3) * 8 - 8, i % 2 ? "end" : "start", i + 1);
     }
     return s + "</svg>\n";
 }

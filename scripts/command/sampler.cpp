@@ -93,9 +93,9 @@ Samples sample_kernel(const Assembly &assembly, const std::string &function, std
     const TemporaryDirectory work(temporary_root());
     const std::string text = work.path() + "/kernel.s", library = work.path() + "/kernel.so";
     write_file(text, assembly.labelled);
-    const ProcessResult link = run_process({system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text,
-                                            "-Wl,--whole-archive", require_piece(paths().runtime, "the runtime library"),
-                                            "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    const ProcessResult link = run_process(
+        {system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text, "-Wl,--whole-archive",
+         require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
     const ProcessResult names = link.ok() ? run_process({"nm", "-n", library}) : link;
     if (!names.ok()) {
         s.error = "the assembly could not be assembled: " + trim(names.err.substr(0, names.err.find('\n')));

@@ -16,7 +16,8 @@ namespace {
 const OpArgument &registered(const Op &op, const std::string &name) {
     const OpArgument *a = op.argument(name);
     if (!a) {
-        throw Failure(fmt::format("generators/ops.inc: error: the line of {} lacks its argument \"{}\"", op.name, name));
+        throw Failure(
+            fmt::format("generators/ops.inc: error: the line of {} lacks its argument \"{}\"", op.name, name));
     }
     return *a;
 }
@@ -39,7 +40,8 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
 }
 
 // Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have.
-void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, const std::vector<KernelArgument> &unknown) {
+void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments,
+                   const std::vector<KernelArgument> &unknown) {
     for (const auto &a : unknown) {
         halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 0))).raw();
         raw->host = nullptr;
@@ -76,7 +78,8 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
 
 Dims with_params(const Op &op, Dims dims, const Assignments &params) {
     for (const auto &p : params) {
-        if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
+        if (!p.second.empty() && p.second.size() < 10 &&
+            p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));
         }
     }

@@ -17,12 +17,14 @@ FOLDER = os.path.join(library.BUILD, "bench")
 def options():
     p = argparse.ArgumentParser(
         prog="scripts/bench", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Halyard's libraries against torch, torch.compile, onnxruntime, oneDNN and OpenBLAS, interleaved in\n"
-                    "one run, beside what the machine can do.",
-        epilog="Exit code 1 if an op falls behind the ratio recorded for it on this machine by more than noise, or if a\n"
-               "peer computes other numbers than Halyard. A peer that is not installed is a note (scripts/setup --peers).\n"
-               "ratio: the best peer's least time over ours, and the quartiles over parts of the run; above 1 we are faster.\n\n"
-               "examples:\n  scripts/bench --family norms --threads 1\n  scripts/bench gemm --types f32,bf16 --json gemm.json\n"
+        description="Halyard's libraries against torch, torch.compile, onnxruntime, oneDNN and OpenBLAS, interleaved\n"
+                    "in one run, beside what the machine can do.",
+        epilog="Exit code 1 if an op falls behind the ratio recorded for it on this machine by more than noise, or if\n"
+               "a peer computes other numbers than Halyard. A peer that is not installed is a note (scripts/setup\n"
+               "--peers). ratio: the best peer's least time over ours, and the quartiles over parts of the run; above\n"
+               "1 we are faster.\n\n"
+               "examples:\n  scripts/bench --family norms --threads 1\n"
+               "  scripts/bench gemm --types f32,bf16 --json gemm.json\n"
                "  scripts/bench softmax --shape rows=100,cols=1000 --no-peers\n  scripts/bench --record")
     lists = lambda text: [t for t in text.split(",") if t]
     p.add_argument("ops", nargs="*", help="ops of the registry [all]")
@@ -37,12 +39,14 @@ def options():
     p.add_argument("--no-peers", action="store_true", help="ours alone, against the roof; needs nothing but Python")
     p.add_argument("--resume", action="store_true", help="keep the rows of an interrupted run")
     p.add_argument("--record", action="store_true", help="write the ratios to --ratios instead of comparing with it")
-    p.add_argument("--ratios", default=ratios.FILE, metavar="FILE", help="the recorded ratios [scripts/peers/ratios.json]")
+    p.add_argument("--ratios", default=ratios.FILE, metavar="FILE",
+                   help="the recorded ratios [scripts/peers/ratios.json]")
     p.add_argument("--json", metavar="FILE", help="the records")
     p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
     p.add_argument("--note", default="", help="a sentence for the page, as on what else ran on the machine")
     p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
-                   help="records of --json instead of a run, for the page, the pictures and the ratios; may be repeated")
+                   help="records of --json instead of a run, for the page, the pictures and the ratios; may be "
+                        "repeated")
     p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
     p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
     p.add_argument("--list", action="store_true", help="the rows, and whether every op of the registry has one")
@@ -163,7 +167,8 @@ class Run:
 def confirm(o, row):
     """Measures one row again, longer and with new buffers: its record."""
     again = argparse.Namespace(**vars(o))
-    again.ops, again.shape, again.types, again.threads = [row["op"]], [row["shape"]], [row["type"]], [str(row["threads"])]
+    again.ops, again.shape, again.types = [row["op"]], [row["shape"]], [row["type"]]
+    again.threads = [str(row["threads"])]
     again.seconds, again.resume, again.label = 2 * o.seconds, False, row["label"]
     run = Run(again)
     run.keep = lambda threads, number, records: (run.done.update({(threads, number): records}),

@@ -130,7 +130,8 @@ class Contest:
                 except Unavailable as note:
                     self.notes.append(f"{name}: {note}")
                 except Exception as failure:  # whatever a peer does, the row goes on without it
-                    self.notes.append(f"{name}: {type(failure).__name__}: {str(failure).strip().splitlines()[0][:150] if str(failure) else ''}")
+                    first_line = (str(failure).strip().splitlines() or [""])[0]
+                    self.notes.append(f"{name}: {type(failure).__name__}: {first_line[:150]}")
         return peers
 
     @staticmethod
@@ -166,7 +167,8 @@ class Contest:
             "bytes": size, "flops": flops, "floor_seconds": floor,
             "bound": "arithmetic" if arithmetic >= size / bandwidth else "memory",
             "seconds": times[best].least, "seconds_median": times[best].median,
-            "roof_fraction": floor / times[best].least, "roof_quartiles": spread([floor / t for t in times[best].repeats()]),
+            "roof_fraction": floor / times[best].least,
+            "roof_quartiles": spread([floor / t for t in times[best].repeats()]),
             "peer": None, "peer_seconds": None, "ratio": None, "ratio_quartiles": None,
             "contestants": {n: {"least": t.least, "median": t.median, "quartiles": t.quartiles}
                             for n, t in times.items()},

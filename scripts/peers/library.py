@@ -60,7 +60,8 @@ class Kernel:
         self.handle = _call("kernel", json.dumps({"op": op, "schedule": schedule or "", "params": text(params),
                                                   "set": text(settings)}).encode())
         about = json.loads(_call("describe_kernel", self.handle))
-        self.schedule, self.target, self.params, self.type = (about[k] for k in ("schedule", "target", "params", "type"))
+        self.schedule, self.target = about["schedule"], about["target"]
+        self.params, self.type = about["params"], about["type"]
 
     def set_threads(self, threads):
         _native.peers_set_threads(self.handle, threads)

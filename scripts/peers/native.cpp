@@ -136,7 +136,8 @@ PEERS_API const char *peers_describe_arguments(void *kernel, void *handle) {
         json all = json::array();
         size_t i = 0;
         for (const auto &a : static_cast<CompiledKernel *>(kernel)->arguments()) {
-            json one = {{"name", a.name}, {"type", type_name(a.type)}, {"buffer", a.is_buffer}, {"output", a.is_output}};
+            json one = {
+                {"name", a.name}, {"type", type_name(a.type)}, {"buffer", a.is_buffer}, {"output", a.is_output}};
             if (a.is_buffer) {
                 HostBuffer &b = arguments.values.buffer(a.name);
                 one.update({{"extents", b.extents()}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});

@@ -36,8 +36,9 @@ class Argument(ctypes.Structure):
 @functools.lru_cache(None)
 def library():
     from .contestants import Unavailable
-    places = [os.path.join(p, "libdnnl.so.3") for p in
-              [os.path.join(sys.prefix, "lib"), *glob.glob(os.path.join(sys.prefix, "lib*"))] + [os.environ.get("HALYARD_ONEDNN", "")]]
+    folders = [os.path.join(sys.prefix, "lib"), *glob.glob(os.path.join(sys.prefix, "lib*")),
+               os.environ.get("HALYARD_ONEDNN", "")]
+    places = [os.path.join(p, "libdnnl.so.3") for p in folders]
     path = next((p for p in places if os.path.exists(p)), "libdnnl.so.3")
     try:
         return ctypes.CDLL(path)

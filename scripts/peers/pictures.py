@@ -41,7 +41,8 @@ def draw(records, folder, ends=("svg", "png")):
                                               color=COLOURS[base], edgecolors="white", linewidths=0.6, zorder=4)
             if r["ratio"]:
                 axes.text(1.01, y, f"{r['ratio']:.2f}", transform=axes.get_yaxis_transform(), va="center", fontsize=8,
-                          color="black" if r["ratio"] >= 1 else "#c0392b", fontweight="normal" if r["ratio"] >= 1 else "bold")
+                          color="black" if r["ratio"] >= 1 else "#c0392b",
+                          fontweight="normal" if r["ratio"] >= 1 else "bold")
         axes.axvline(100, color="black", linewidth=1, zorder=3)
         axes.set_yticks(range(len(rows)), [label(r) for r in rows], fontsize=8)
         axes.invert_yaxis()
@@ -54,7 +55,7 @@ def draw(records, folder, ends=("svg", "png")):
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        bars = matplotlib.patches.Patch(color=COLOURS["halyard"]), matplotlib.patches.Patch(color=COLOURS["halyard"], alpha=0.55)
+        bars = [matplotlib.patches.Patch(color=COLOURS["halyard"], alpha=alpha) for alpha in (1, 0.55)]
         figure.suptitle(family, x=0.01, ha="left", fontsize=12, fontweight="bold")
         figure.legend([*bars, *used.values()], ["Halyard", "Halyard, a peer is faster", *used], fontsize=8,
                       ncols=2 + len(used), frameon=False, loc="outside lower center")

@@ -32,13 +32,15 @@ def behind(recorded, record):
         was = f"{then['roof']:.2f} of the roof"
     if max(now, high) >= low:
         return None
-    return f"{record['key']}: {now:.2f} {what}, recorded {was} (noise down to {low:.2f}; now at most {max(now, high):.2f})"
+    return (f"{record['key']}: {now:.2f} {what}, recorded {was} "
+            f"(noise down to {low:.2f}; now at most {max(now, high):.2f})")
 
 
 def entry(record):
     fields = {"roof": record["roof_fraction"], "roof_low": min(record["roof_quartiles"][0], record["roof_fraction"])}
     if record["ratio"] is not None:
-        fields.update(ratio=record["ratio"], low=min(record["ratio_quartiles"][0], record["ratio"]), peer=record["peer"])
+        low = min(record["ratio_quartiles"][0], record["ratio"])
+        fields.update(ratio=record["ratio"], low=low, peer=record["peer"])
     return {k: round(v, 3) if isinstance(v, float) else v for k, v in fields.items()}
 
 

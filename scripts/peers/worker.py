@@ -121,8 +121,10 @@ def task_entries(task):
               and (not task["label"] or task["label"] in e.label)]
     known = {text for e in chosen for text in e.sizes}
     more = [s for s in task["shape"] if s not in known and task["ops"]]
-    return [dataclasses.replace(e, shapes=[*e.shapes, *(s for s in more if set(dims_of(s)) == set(dims_of(e.sizes[0])))])
-            for e in chosen]
+    def fitting(e):
+        return [s for s in more if set(dims_of(s)) == set(dims_of(e.sizes[0]))]
+
+    return [dataclasses.replace(e, shapes=[*e.shapes, *fitting(e)]) for e in chosen]
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ TEST_CASE("Word by word", "[show]") {
     const ProcessResult r = run({"show", "rms_norm", "--schedule", script, "--step"});
     REQUIRE(r.exit_code == 0);
     const std::string &text = r.out;
-    const size_t split = text.find("1. " + script + ":6  split:"), parallel = text.find("2. " + script + ":7  parallel:"),
+    const size_t split = text.find("1. " + script + ":6  split:"),
+                 parallel = text.find("2. " + script + ":7  parallel:"),
                  compute_at = text.find("3. " + script + ":8  compute_at:");
     REQUIRE(text.find("before the first word") < split);
     REQUIRE(split < parallel);

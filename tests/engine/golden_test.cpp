@@ -81,7 +81,8 @@ TEST_CASE("the loop nests of the schedules", "[golden]") {
             if (update) {
                 std::ofstream(kGolden + name) << now;
             }
-            INFO("tests/engine/golden/" << name << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
+            INFO("tests/engine/golden/" << name
+                                        << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
             CHECK(now == read_file(kGolden + name));
         }
     }

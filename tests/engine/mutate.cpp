@@ -36,7 +36,8 @@ std::vector<std::string> tokens_of(const std::string &text) {
             end = std::min(text.find('"', i + 1), text.size() - 1) + 1;
         } else if (is_word(text[i]) || std::isspace(static_cast<unsigned char>(text[i]))) {
             const bool word = is_word(text[i]);
-            while (end < text.size() && (word ? is_word(text[end]) : std::isspace(static_cast<unsigned char>(text[end])))) {
+            while (end < text.size() &&
+                   (word ? is_word(text[end]) : std::isspace(static_cast<unsigned char>(text[end])))) {
                 end++;
             }
         }

@@ -20,23 +20,24 @@ const Bomb kEndless[] = {
     {"recursion by tail calls", "local function f() return f() end f()"},
     {"inside pcall", "pcall(function() while true do end end) while true do end"},
     {"loop of pcalls", "while true do pcall(function() while true do end end) end"},
-    {"nested loops of pcalls",
-     "local function f(n) while true do pcall(function() if n > 0 then f(n - 1) end while true do end end) end end f(50)"},
+    {"nested loops of pcalls", "local function f(n) while true do pcall(function() if n > 0 then f(n - 1) end while "
+                               "true do end end) end end f(50)"},
     {"pcall of pcall", "while true do pcall(pcall, pcall, function() while true do end end) end"},
     {"__index", "local t = setmetatable({}, { __index = function() while true do end end }) local _ = t.x"},
     {"__index chain", "local t = setmetatable({}, { __index = function(t, i) return t[i + 1] end }) "
                       "while true do pcall(function() return t[1] end) end"},
     {"__tostring", "tostring(setmetatable({}, { __tostring = function() while true do end end }))"},
-    {"__eq", "local m = { __eq = function() while true do end end } local _ = setmetatable({}, m) == setmetatable({}, m)"},
+    {"__eq",
+     "local m = { __eq = function() while true do end end } local _ = setmetatable({}, m) == setmetatable({}, m)"},
     {"__concat", "local _ = setmetatable({}, { __concat = function() while true do end end }) .. 'x'"},
     {"__close", "local x <close> = setmetatable({}, { __close = function() while true do end end })"},
     {"__close after a limit",
      "local x <close> = setmetatable({}, { __close = function() while true do end end }) while true do end"},
     {"__close replaces the error",
      "local x <close> = setmetatable({}, { __close = function() error('mine', 0) end }) while true do end"},
-    {"__close in pcall",
-     "while true do pcall(function() local x <close> = setmetatable({}, { __close = function() while true do end end }) "
-     "while true do end end) end"},
+    {"__close in pcall", "while true do pcall(function() local x <close> = setmetatable({}, { __close = function() "
+                         "while true do end end }) "
+                         "while true do end end) end"},
     {"a comparator", "table.sort({ 3, 1, 2 }, function() while true do end end)"},
     {"a comparator that lies", "local t = {} for i = 1, 60000 do t[i] = i % 7 end while true do "
                                "pcall(table.sort, t, function(a, b) return true end) end"},
@@ -52,7 +53,8 @@ const Bomb kEndless[] = {
     {"sort of a made-up length",
      "table.sort(setmetatable({}, { __index = type, __newindex = type, __len = function() return 2147483646 end }))"},
     {"unpack of a made-up length", "table.unpack({}, 1, 1e9 // 1 | 0)"},
-    {"pairs over itself growing", "local t = { 1 } while true do for k in pairs(t) do t[#t + 1] = k if #t > 99 then t = {} end end end"},
+    {"pairs over itself growing",
+     "local t = { 1 } while true do for k in pairs(t) do t[#t + 1] = k if #t > 99 then t = {} end end end"},
     {"printing", "while #(tostring(nil)) > 0 do local _ = tostring(1) end"},
 };
 

@@ -9,7 +9,8 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("a script that is no readable text file", "[sandbox]") {
     const TempDir dir;
-    CHECK_THAT(failure(dir.path() + "/missing.lua").text(), Contains("missing.lua: error: cannot be read: No such file"));
+    CHECK_THAT(failure(dir.path() + "/missing.lua").text(),
+               Contains("missing.lua: error: cannot be read: No such file"));
     CHECK_THAT(failure(dir.path()).text(), Contains("is not a file"));
     const std::string fifo = dir.path() + "/fifo.lua";
     REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
@@ -54,9 +55,9 @@ TEST_CASE("a missing module lists where it was looked for", "[sandbox]") {
     options.lib_dirs = {dir.path() + "/more"};
     const Diagnostic d = failure(dir.write("cpu/script.lua", "\nlocal x = require \"lib.reduse\""), options);
     CHECK(d.line == 2);
-    CHECK_THAT(d.message, Contains("there is no module \"lib.reduse\"") && Contains(dir.path() + "/cpu/lib/reduse.lua") &&
-                              Contains(dir.path() + "/more/lib/reduse.lua") &&
-                              Contains(dir.path() + "/lib/reduse.lua"));
+    CHECK_THAT(d.message,
+               Contains("there is no module \"lib.reduse\"") && Contains(dir.path() + "/cpu/lib/reduse.lua") &&
+                   Contains(dir.path() + "/more/lib/reduse.lua") && Contains(dir.path() + "/lib/reduse.lua"));
 }
 
 TEST_CASE("modules are found, loaded once, and recorded", "[sandbox]") {
@@ -85,7 +86,8 @@ TEST_CASE("modules that fail", "[sandbox]") {
     dir.write("nothing.lua", "local x = 1");
     CHECK_THAT(failure(dir.write("script.lua", "require 'nothing'")).text(), Contains("the module returns nothing"));
     dir.write("broken.lua", "\nlocal = 1");
-    CHECK_THAT(failure(dir.write("script.lua", "require 'broken'")).text(), Contains("broken.lua:2: error: <name> expected"));
+    CHECK_THAT(failure(dir.write("script.lua", "require 'broken'")).text(),
+               Contains("broken.lua:2: error: <name> expected"));
 
     // A second try under pcall says the same and does not take a circle for the cause.
     CHECK_THAT(failure(dir.write("script.lua", "pcall(require, 'broken') require 'broken'")).text(),

@@ -25,7 +25,8 @@ const std::map<std::string, std::string> kNoWords = {
     {"compile_to_static_library", "compiles"}, {"compile_jit", "compiles"},
     {"realize", "runs"}, {"infer_input_bounds", "runs"},
     {"debug_to_file", "writes a file at run time; a schedule must not change what a library does"},
-    {"define_extern", "algorithm"}, {"add_custom_lowering_pass", "C++ code"}, {"clear_custom_lowering_passes", "C++ code"},
+    {"define_extern", "algorithm"}, {"add_custom_lowering_pass", "C++ code"},
+    {"clear_custom_lowering_passes", "C++ code"},
     {"print_loop_nest", "halyard show"},
     // Dimension
     {"dim", "the next dimension: buffer:dim(1)"},
@@ -80,7 +81,11 @@ TEST_CASE("every directive of Halide has a word", "[words]") {
     check_covered("Func", func, covered({Handle::kStage, Handle::kFunc}));
 
     check_covered("OutputImageParam", public_methods("OutputImageParam", {"OutputImageParam"}),
-                  [] { auto n = covered({Handle::kFunc}); n.insert({"set_bounds", "set_estimates", "set_host_alignment"}); return n; }());
+                  [] {
+                      auto n = covered({Handle::kFunc});
+                      n.insert({"set_bounds", "set_estimates", "set_host_alignment"});
+                      return n;
+                  }());
     check_covered("Dimension", public_methods("Dimension", {"Dimension", "Expr"}), [] {
         auto n = covered({Handle::kDimension});
         n.insert("max");  // min + extent - 1

@@ -48,7 +48,8 @@ TEST_CASE("Loops and blocks by Halide's names", "[assembly]") {
     CHECK(a.loops[0].name == "y.s0.row.row_inner");
     CHECK(a.loops[0].number == 1);
     CHECK_FALSE(a.loops[0].innermost);
-    CHECK(a.loops[0].instructions == std::vector<std::string>{"xorl\t%eax, %eax", "decl\t%ecx", "jne\t.LBB0_2", "jmp\t.LBB0_4"});
+    CHECK(a.loops[0].instructions ==
+          std::vector<std::string>{"xorl\t%eax, %eax", "decl\t%ecx", "jne\t.LBB0_2", "jmp\t.LBB0_4"});
     CHECK(a.loops[1].name == "sum.s1.col$x.col$x");
     CHECK(a.loops[1].innermost);
     CHECK(a.loops[1].instructions.size() == 5);

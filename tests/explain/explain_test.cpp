@@ -38,7 +38,8 @@ TEST_CASE("Fused and unfused are compared by default", "[explain]") {
             CHECK(x.at("recomputed") == 1);
         }
         REQUIRE(stage(s, "y"));
-        // y is written once, whatever the cache: 8 MiB do not fit with x in an L3 of 8 MiB or less, but in L2 they never do.
+        // y is written once, whatever the cache: 8 MiB do not fit with x in an L3 of 8 MiB or less, but in L2 they
+        // never do.
         CHECK(stage(s, "y")->at("cold").at("bytes").at("L3").at("written") == Approx(2048 * 1024 * 4).epsilon(0.02));
     }
     // The fused sums are in registers, the unfused ones are an array.
@@ -78,7 +79,8 @@ TEST_CASE("The table, and a schedule of one's own", "[explain]") {
 }
 
 TEST_CASE("A prediction alone runs no kernel", "[explain]") {
-    const nlohmann::json j = run_json({"explain", "softmax", "--schedule", "softmax", "--shape", "rows=8,cols=512", "--predict"});
+    const nlohmann::json j =
+        run_json({"explain", "softmax", "--schedule", "softmax", "--shape", "rows=8,cols=512", "--predict"});
     REQUIRE(j.at("schedules").size() == 1);
     const auto &s = j.at("schedules")[0];
     CHECK(s.at("warm").at("measured_seconds").is_null());

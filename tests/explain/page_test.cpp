@@ -33,7 +33,8 @@ size_t count(const std::string &text, const std::string &part) {
 TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
     const Folder folder;
     const std::string page = folder / "page.html";
-    const ProcessResult made = run({"explain", "softmax", "--shape", "rows=16,cols=1024", "--seconds", "0.05", "--html", page});
+    const ProcessResult made =
+        run({"explain", "softmax", "--shape", "rows=16,cols=1024", "--seconds", "0.05", "--html", page});
     INFO(made.err);
     REQUIRE(made.exit_code == 0);
     CHECK(made.out == page + "\n");
@@ -58,10 +59,11 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
         WARN("skipped: no Chromium is installed (third_party/debian.txt)");
         return;
     }
-    const ProcessResult shown = halyard::run_process(
-        {chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + (folder / "profile"),
-         "--enable-logging=stderr", "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
-        {90, {"HOME=" + folder.path()}});
+    const ProcessResult shown =
+        halyard::run_process({chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                              "--user-data-dir=" + (folder / "profile"), "--enable-logging=stderr",
+                              "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
+                             {90, {"HOME=" + folder.path()}});
     INFO(shown.err);
     REQUIRE(shown.exit_code == 0);
     // What the browser made of it, serialised anew: a tag that was not closed would show here.

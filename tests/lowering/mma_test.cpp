@@ -97,8 +97,10 @@ TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]
         {"k.acc:compute_root() k.acc:update(0):mma()", "neighbouring columns of packed b"},
         {"k.acc:compute_root() k.acc:update(0):vectorize('col', 8):mma()", "the product is vectorized"},
         {"k.acc:compute_root() k.acc:update(0):parallel('row'):mma()", "is not serial"},
-        {"k.a_f:compute_root() k.acc:compute_root() k.acc:update(0):mma()", "there is no tile instruction that multiplies"},
-        {"k.acc:compute_root() k.acc:update(0):split('row', 7, 'guard') k.acc:update(0):mma()", "the loop acc.s1.row.row_inner is none of a product of tiles"},
+        {"k.a_f:compute_root() k.acc:compute_root() k.acc:update(0):mma()",
+         "there is no tile instruction that multiplies"},
+        {"k.acc:compute_root() k.acc:update(0):split('row', 7, 'guard') k.acc:update(0):mma()",
+         "the loop acc.s1.row.row_inner is none of a product of tiles"},
     };
     for (const auto &c : cases) {
         const std::string script = dir.write("wrong.lua", "return schedule 'gemm' {\n"

@@ -66,7 +66,8 @@ TEST_CASE("streamed rows hold what rows stored as usual hold", "[stream]") {
             };
             for (const Place &p : {Place{256, 256, 0}, {256, 256, 8}, {256, 256, 4}, {256, 272, 1}, {251, 251, 0},
                                    {251, 253, 3}, {65, 67, 5}, {16, 16, 0}, {3, 5, 1}, {1, 1, 0}}) {
-                INFO(type << " " << target << ", " << p.cols << " columns, stride " << p.stride << ", offset " << p.offset);
+                INFO(type << " " << target << ", " << p.cols << " columns, stride " << p.stride << ", offset "
+                          << p.offset);
                 std::vector<double> results[2];
                 for (int i = 0; i < 2; i++) {
                     const CompiledKernel &kernel = i ? without : with;

@@ -51,7 +51,8 @@ public:
         const std::vector<int> outputs = {1, 15, 33, 64, 70, 130};
         for (size_t i = 0; i < 6; i++) {
             const int groups = i % 3 == 2 ? 2 : 1;
-            cases.push_back({"random", dims(channels > 0 ? channels : depths[i], outputs[i], std::max(widths[i], least), least + int(i) % 5, groups, 1 + int(i) % 2)});
+            cases.push_back({"random", dims(channels > 0 ? channels : depths[i], outputs[i], std::max(widths[i], least),
+                                            least + int(i) % 5, groups, 1 + int(i) % 2)});
         }
         cases.push_back({"several bands", dims(channels > 0 ? channels : 5, 20, 9, least + 21, 1, 2)});
         if (channels > 0 && channels != 3) {
@@ -118,7 +119,8 @@ private:
         return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }
 
-    static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row, int n) {
+    static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row,
+                            int n) {
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {

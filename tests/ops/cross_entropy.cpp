@@ -86,7 +86,8 @@ public:
                 const double value = std::log(sum) - (s > 0 ? (1 - s) * at_label + s / cols * total : at_label);
                 // The logarithm is off by the relative error of the sum, which has e^x and an addition in each
                 // lane; the rest by roundings of the distances from the top, and by those of their sum.
-                const double units = 30 + cols / 8.0 + 4 * std::fabs(at_label) + std::fabs(value) + (s > 0 ? 4 + cols : 0) * size;
+                const double units =
+                    30 + cols / 8.0 + 4 * std::fabs(at_label) + std::fabs(value) + (s > 0 ? 4 + cols : 0) * size;
                 loss.push_back({value, units * kRoundoff});
             }
         }

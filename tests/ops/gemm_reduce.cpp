@@ -39,7 +39,8 @@ public:
             double sum_abs = 0;
             for (const Inexact &l : logits) {
                 if (reduction == "max") {
-                    result.value = std::isnan(l.value) || std::isnan(result.value) ? kNaN : std::max(result.value, l.value);
+                    result.value =
+                        std::isnan(l.value) || std::isnan(result.value) ? kNaN : std::max(result.value, l.value);
                     result.error = std::isfinite(l.value) ? std::max(result.error, l.error) : result.error;
                 } else {
                     result.value += l.value;

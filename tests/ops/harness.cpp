@@ -311,7 +311,8 @@ std::string check_build(const OpTest &test, const std::string &op, const Assignm
         }
         number++;
     }
-    return wrong == 0 ? "" : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);
+    return wrong == 0 ? ""
+                      : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);
 }
 
 }  // namespace ops_test

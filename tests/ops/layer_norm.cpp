@@ -38,7 +38,8 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "unfused" && build.count("set.statistics")) {  // it tunes nothing; there the generator has the choice
+        // It tunes nothing; there the generator has the choice.
+        if (build["schedule"] == "unfused" && build.count("set.statistics")) {
             build["statistics"] = build["set.statistics"];
             build.erase("set.statistics");
         }

@@ -54,11 +54,13 @@ public:
         for (int row = 0; row < p.dim("m"); row++) {
             std::vector<double> logits;
             for (int e = 0; e < n; e++) {
-                logits.push_back(p.has("logits") ? p["logits"](e, row) : linear(p, "x", row, "w", e, p.dim("k"), "").value);
+                logits.push_back(p.has("logits") ? p["logits"](e, row)
+                                                 : linear(p, "x", row, "w", e, p.dim("k"), "").value);
             }
             std::vector<int> order(logits.size());
             std::iota(order.begin(), order.end(), 0);
-            std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return logits[size_t(a)] > logits[size_t(b)]; });
+            std::stable_sort(order.begin(), order.end(),
+                             [&](int a, int b) { return logits[size_t(a)] > logits[size_t(b)]; });
             double sum = 0;
             for (int i = 0; i < (all ? n : std::min(best, n)); i++) {
                 sum += std::exp(logits[size_t(order[size_t(i)])] - logits[size_t(order[0])]);

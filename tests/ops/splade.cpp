@@ -58,7 +58,8 @@ public:
     std::vector<Expected> expected(const Problem &p) const override {
         std::vector<Expected> y;
         for (int n = 0; n < p.dim("batch"); n++) {
-            const int length = p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
+            const int length =
+                p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
             for (int col = 0; col < p.dim("vocab"); col++) {
                 double top = 0, error = 0;  // relu
                 for (int i = 0; i < length; i++) {

@@ -67,7 +67,8 @@ TEST_CASE("a wrong script ends the build with one message and no files", "[plugi
     const Finished f = run_program(build(dir.path(), script));
     INFO(f.err);
     CHECK(f.exit_code == 255);  // of the stock main; a signal would be 128 + n
-    CHECK(f.err.find(script + ":17: error: there is no Func \"blurx\" in this algorithm; there are ") != std::string::npos);
+    CHECK(f.err.find(script + ":17: error: there is no Func \"blurx\" in this algorithm; there are ") !=
+          std::string::npos);
     CHECK(f.err.find("\n  did you mean \"blur_x\"?") != std::string::npos);
     CHECK(count(f.err, "error: ") == 1);
     CHECK(files_in(dir.path()).empty());
@@ -80,7 +81,8 @@ TEST_CASE("an error that Halide finds later ends the build likewise", "[plugin]"
     const Finished f = run_program(build(out.path(), script));
     INFO(f.err);
     CHECK(f.exit_code == 255);  // of the stock main; a signal would be 128 + n
-    CHECK(f.err.find(script + ":2: error: unroll: Can only unroll for loops over a constant extent") != std::string::npos);
+    CHECK(f.err.find(script + ":2: error: unroll: Can only unroll for loops over a constant extent") !=
+          std::string::npos);
     CHECK(count(f.err, "error: ") == 1);
     CHECK(files_in(out.path()).empty());
 }
@@ -106,7 +108,8 @@ TEST_CASE("wrong parameters of the plugin are named", "[plugin]") {
         CHECK(files_in(dir.path()).empty());
     }
     auto argv = build(dir.path(), dir.path() + "/missing.lua");
-    CHECK(run_program(argv).err.find("missing.lua: error: cannot be read: No such file or directory") != std::string::npos);
+    CHECK(run_program(argv).err.find("missing.lua: error: cannot be read: No such file or directory") !=
+          std::string::npos);
     argv.pop_back();
     CHECK(run_program(argv).err.find("autoscheduler.script=FILE.lua is missing") != std::string::npos);
 }

@@ -66,7 +66,8 @@ op("attention", label="mask", params={"masked": "true"}, **FORMS,
 
 # Every key of the cache counts; torch has no form for lengths, and gets none.
 op("decode_attention", family=FAMILY, params={"padded": "false"},
-   shapes=["d=128,queries=1,keys=8192,heads=32,key_heads=8,batch=1", "d=128,queries=1,keys=512,heads=32,key_heads=8,batch=4"],
+   shapes=["d=128,queries=1,keys=8192,heads=32,key_heads=8,batch=1",
+           "d=128,queries=1,keys=512,heads=32,key_heads=8,batch=4"],
    torch=lambda q, k, v, scale: F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=True),
    more={"torch, repeated keys": lambda q, k, v, scale, heads, key_heads: F.scaled_dot_product_attention(
        q, k.repeat_interleave(heads // key_heads, 1), v.repeat_interleave(heads // key_heads, 1), scale=scale)},

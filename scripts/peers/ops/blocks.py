@@ -32,7 +32,8 @@ op("rms_norm_gemm", family=FAMILY, schedules=few_rows, constants="w",
 
 op("swiglu_mlp", family=FAMILY, constants="w_gate w_up w_down",
    shapes=[("m=1,hidden=11008,k=4096,n=4096", "f32 bf16"), "m=256,hidden=2816,k=1024,n=1024"],
-   prepare=lambda v: {"w_gate": linear(v, "w_gate", v["hidden"], v["k"]), "w_up": linear(v, "w_up", v["hidden"], v["k"]),
+   prepare=lambda v: {"w_gate": linear(v, "w_gate", v["hidden"], v["k"]),
+                      "w_up": linear(v, "w_up", v["hidden"], v["k"]),
                       "w_down": linear(v, "w_down", v["n"], v["hidden"])},
    torch=lambda x, w_gate, w_up, w_down, residual, k, eps: mlp(
        F.rms_norm(x, (k,), None, eps), w_gate, w_up, w_down, residual),

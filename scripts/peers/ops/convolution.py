@@ -50,8 +50,8 @@ def prepare_int8(v):
     v["weight_scale"].copy_((torch.rand(v["o"], generator=generator) + 1).view(1, -1) * 1e-2 / (v["c"] * kernel))
     x, scales, size = image(v["x"]), v["weight_scale"].flatten(), [kernel // 2] * 2
     try:
-        packed = torch.ops.onednn.qconv_prepack(w, scales, v["x_scale"], int(v["x_zero_point"]), [1, 1], size, [1, 1], 1,
-                                                list(x.shape))
+        packed = torch.ops.onednn.qconv_prepack(w, scales, v["x_scale"], int(v["x_zero_point"]), [1, 1], size, [1, 1],
+                                                1, list(x.shape))
     except Exception:  # this build of torch has no oneDNN; its call will say so
         packed = None
     return {"image": x, "w": w, "scales": scales, "shift": v["bias"].flatten(), "packed": packed, "around": size,

@@ -8,7 +8,8 @@ from .weights import linear, schedules
 FAMILY = "GEMM"
 CUBES = [("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32 bf16")]
 FEW_ROWS = [("m=1,n=4096,k=4096", "f32 bf16"), ("m=8,n=4096,k=4096", "f32 bf16"), "m=16,n=1152,k=384"]
-COMMON = dict(family=FAMILY, schedules=schedules, constants="w bias", prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
+COMMON = dict(family=FAMILY, schedules=schedules, constants="w bias",
+              prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
 GELU = [("eltwise", onednn.GELU_ERF)]
 
 op("gemm", label="plain", shapes=CUBES,

@@ -16,7 +16,8 @@ def prepare(v):
     v["b_sum"].copy_(w.sum(1, dtype=torch.int32))
     v["b_scale"].copy_(torch.rand(v["n"], generator=generator) * 1e-3 + 1e-3)
     zero = int(v["a_zero_point"])
-    return {"w": w, "w_kn": w.T.contiguous(), "zero": zero, "a_scales": torch.tensor([v["a_scale"]], dtype=torch.float32),
+    return {"w": w, "w_kn": w.T.contiguous(), "zero": zero,
+            "a_scales": torch.tensor([v["a_scale"]], dtype=torch.float32),
             "a_zeros": torch.tensor([zero], dtype=torch.uint8), "zeros": torch.zeros(v["n"], dtype=torch.int8),
             "packed": pack_for_torch(w, v["m"])}
 
@@ -40,12 +41,12 @@ def by_onednn(post):
 
 
 def by_onnxruntime(a_scales, a_zeros, zeros, w_kn, b_scale):
-    return nodes(("MatMulIntegerToFloat", ["a", "w_kn", "a_scales", "b_scale", "a_zeros", "zeros", "bias"], ["result0"], {},
-                  "com.microsoft"))
+    return nodes(("MatMulIntegerToFloat", ["a", "w_kn", "a_scales", "b_scale", "a_zeros", "zeros", "bias"], ["result0"],
+                  {}, "com.microsoft"))
 
 
-COMMON = dict(family=FAMILY, types="int8", schedules=lambda amx: ("", "mma") if amx else ("",), shapes=SIZES, prepare=prepare,
-              constants="w w_kn a_scales a_zeros zeros b_scale bias")
+COMMON = dict(family=FAMILY, types="int8", schedules=lambda amx: ("", "mma") if amx else ("",), shapes=SIZES,
+              prepare=prepare, constants="w w_kn a_scales a_zeros zeros b_scale bias")
 
 op("gemm_int8", label="bias", params={"add_bias": "true", "zero_point": "true"}, onnx=by_onnxruntime,
    more={"torch qlinear": by_torch("none")}, onednn=by_onednn([]), **COMMON)
