@@ -22,6 +22,10 @@ return schedule "batch_norm" {
     end
     y:vectorize(inner, step, "guard")
     y:fuse(task, "n", "task"):parallel()
-    y:stream()
+    -- Not rows of pixels: where they are no whole vectors, plain stores and streamed ones meet in a line, which
+    -- then goes to memory by pieces (56 x 56 x 256 x 8 in f32: 21 ms, without 2).
+    if k:has "y_nhwc" then
+      y:stream()
+    end
   end,
 }
