@@ -45,8 +45,8 @@ public:
         const Expr group = (c - x.dim(2).min()) / channels;
         channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
         channel_shift(c, n) = load_f32(bias(c));
-        y(w, h, c, n) = store_as(type, activate(activation, (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) +
-                                                                channel_shift(c, n), get_target()));
+        const Expr normed = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
+        y(w, h, c, n) = store_as(type, activate(activation, normed, get_target()));
     }
 
 private:

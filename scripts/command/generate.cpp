@@ -31,8 +31,8 @@ std::string place_of(const std::vector<std::string> &targets) {
 // Halide's emit options, for a message with the nearest; GenGen would drown it in its usage text.
 const std::vector<std::string> kEmits = {
     "assembly", "bitcode", "c_header", "c_source", "compiler_log", "conceptual_stmt", "conceptual_stmt_html",
-    "cuda", "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object", "python_extension",
-    "pytorch_wrapper", "registration", "schedule", "static_library", "stmt", "stmt_html"};
+    "cuda", "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object",
+    "python_extension", "pytorch_wrapper", "registration", "schedule", "static_library", "stmt", "stmt_html"};
 
 void check_emit(const std::vector<std::string> &emit) {
     for (const auto &e : emit) {
