@@ -32,7 +32,8 @@ def torch_convolution(image, w, shift, kernel, groups):
 SIZES = ["c=64,o=64,w=56,h=56,groups=1,n=1", "c=128,o=128,w=28,h=28,groups=1,n=1", "c=512,o=512,w=7,h=7,groups=1,n=1"]
 GROUPED = ["c=4,o=4,w=56,h=56,groups=32,n=1"]
 
-for label, kernel, shapes, schedule in (("3x3 bias ReLU", 3, SIZES, ""), ("3x3 bias ReLU", 3, GROUPED, "grouped"),
+for label, kernel, shapes, schedule in (("3x3 bias ReLU", 3, SIZES, ""),
+                                        ("3x3 bias ReLU, groups", 3, GROUPED, "grouped"),
                                         ("1x1 bias ReLU", 1, SIZES[:2], "")):
     op("conv2d", label=label, family=FAMILY, constants="w shift", shapes=shapes, schedules=(schedule,),
        params={"add_bias": "true", "activation": "relu", "kernel": kernel, "padding": kernel // 2}, prepare=prepare,
