@@ -19,7 +19,7 @@ local reduce = {}
 -- lose on others: 8 for 4 take LayerNorm of 64 x 4096 from 57 us to 55, in bf16 from 67 to 61, but of 1000 x 200
 -- from 49 to 158, in bf16 from 80 to 202 (Zen 4). "predicate" for "guard" leaves the assembly of LayerNorm and
 -- softmax as it is (Zen 4). What loses:
---   in_partials, `accum` vectors as a Func: 57 us and 59 on 64 x 4096, but 156 for 65, in bf16 192 for 110 on 1024 x 384
+--   in_partials, `accum` vectors as a Func: 57 us, 59 on 64 x 4096, but 156 for 65, in bf16 192 for 110 on 1024 x 384
 --   the same with a guard for each vector (split by lanes, then by accum, rfactor of both): 59, 60, 178, 202
 --   a guard for each vector, unrolled without rfactor: 79, 103, 104, 164, as LLVM does not merge the steps' shuffles
 -- Where a pipeline has a strict_float anywhere, in_partials is the way: LLVM may not reorder a sum then, and adds
