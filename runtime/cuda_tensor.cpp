@@ -11,6 +11,9 @@ namespace {
 // Of cuTensorMapEncodeTiled, by their values in cuda.h.
 constexpr int kFloat16 = 6, kBFloat16 = 9, kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 
+constexpr int kDevices = 64;
+std::atomic<int> known[kDevices];  // multiprocessors of each
+
 }  // namespace
 
 Result encode(TensorMap *map, const Tensor &t) {
@@ -28,8 +31,6 @@ using namespace halyard_cuda;
 /** Multiprocessors of the device that a launch with this user context goes to: where blocks stay and take tile after
  * tile, there are as many. At least 1; an error shows at the launch. */
 extern "C" int halyard_cuda_multiprocessors(void *user_context) {
-    constexpr int kDevices = 64;
-    static std::atomic<int> known[kDevices];
     const Scope scope(user_context);
     Device device = 0;
     if (scope.error || driver().context_device(&device) || device < 0 || device >= kDevices) {
