@@ -63,24 +63,34 @@ class PredicateBranches : public IRMutator {
         op->then_case.accept(&moves);
         MovesMemory condition(registers);
         op->condition.accept(&condition);
-        if (op->else_case.defined() || !moves.loads || condition.loads || !is_straight(op->then_case)) {
+        if (op->else_case.defined() || !moves.loads || condition.loads || !is_straight(op->then_case, registers)) {
             return IRMutator::visit(op);
         }
         return straight(op->condition, op->then_case);
     }
 
-    // Lets and stores, one after the other.
-    static bool is_straight(const Stmt &s) {
+    // Lets and stores, one after the other, and branches of such: Halide puts a condition that follows from another's
+    // into its branch.
+    static bool is_straight(const Stmt &s, const std::set<std::string> &registers) {
         if (const auto *let = s.as<LetStmt>()) {
-            return is_straight(let->body);
+            return is_straight(let->body, registers);
         }
         if (const auto *block = s.as<Block>()) {
-            return is_straight(block->first) && is_straight(block->rest);
+            return is_straight(block->first, registers) && is_straight(block->rest, registers);
         }
         if (const auto *atomic = s.as<Atomic>()) {
-            return is_straight(atomic->body);
+            return is_straight(atomic->body, registers);
+        }
+        if (const auto *branch = s.as<IfThenElse>()) {
+            MovesMemory condition(registers);
+            branch->condition.accept(&condition);
+            return !condition.loads && !branch->else_case.defined() && is_straight(branch->then_case, registers);
         }
         return s.as<Store>();
+    }
+
+    static Expr both(const Expr &outer, const Expr &inner) {
+        return can_prove(!inner || outer) ? inner : simplify(outer && inner);
     }
 
     Stmt straight(const Expr &condition, const Stmt &s) {
@@ -96,6 +106,9 @@ class PredicateBranches : public IRMutator {
         }
         if (const auto *atomic = s.as<Atomic>()) {
             return Atomic::make(atomic->producer_name, atomic->mutex_name, straight(condition, atomic->body));
+        }
+        if (const auto *branch = s.as<IfThenElse>()) {
+            return straight(both(condition, branch->condition), branch->then_case);
         }
         const auto *store = s.as<Store>();
         const Expr value = predicate.mutate(store->value);
