@@ -1,5 +1,8 @@
 #include "hold.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "linear.h"
 
 namespace halyard {
@@ -11,22 +14,71 @@ namespace {
 
 constexpr int kHeldBytes = 192;  // a thread; three quarters of 64 registers
 
-// Lets and stores that happen under their own conditions: such a body may run once too often.
-bool is_guarded(const Stmt &s) {
+// The condition under which a store changes anything.
+Expr guard_of(const Store *op) {
+    const auto *choice = op->value.as<Select>();
+    if (!choice) {
+        return const_true();
+    }
+    const auto *old = choice->true_value.as<Load>();
+    return old && old->name == op->name ? !choice->condition : choice->condition;
+}
+
+// A comparison of integers as what has to be above 0; undefined for other conditions.
+Expr above_zero(const Expr &condition) {
+    if (const auto *no = condition.as<Not>()) {
+        const Expr opposite = above_zero(no->a);
+        return opposite.defined() ? 1 - opposite : Expr();
+    }
+    const auto *less = condition.as<LT>();
+    const auto *at_most = condition.as<LE>();
+    const Expr difference = less ? less->b - less->a : at_most ? at_most->b - at_most->a + 1 : Expr();
+    return difference.defined() && difference.type() == Int(32) ? difference : Expr();
+}
+
+// Whether turns > 0 follows from a condition, one part of it being enough.
+bool implies_turns(const Expr &condition, const Expr &turns) {
+    if (const auto *both = condition.as<And>()) {
+        return implies_turns(both->a, turns) || implies_turns(both->b, turns);
+    }
+    const auto *quotient = turns.as<Div>();
+    const auto divisor = quotient ? as_const_int(quotient->b) : std::optional<int64_t>();
+    const Expr needed = divisor && *divisor > 0 ? quotient->a - make_const(Int(32), *divisor - 1) : turns;
+    const Expr given = above_zero(condition);
+    if (!given.defined()) {
+        return false;
+    }
+    const Linear more = linear(needed - given);
+    bool enough = more.constant >= 0;
+    for (const auto &t : more.terms) {
+        const auto *v = t.atom.as<Variable>();
+        const bool thread = v && std::find(kThreadNames.begin(), kThreadNames.end(), v->name) != kThreadNames.end();
+        enough = enough && thread && t.factor > 0;
+    }
+    return enough;
+}
+
+// Whether all that a body stores happens under conditions of its own from which turns > 0 follows: it may then run
+// without asking.
+bool is_guarded(const Stmt &s, const Expr &turns, Lets &lets) {
+    const auto implied = [&](const Expr &condition) {
+        return implies_turns(simplify(expand(condition, lets)), turns);
+    };
     if (const auto *let = s.as<LetStmt>()) {
-        return is_guarded(let->body);
+        ScopedBinding<Expr> bind(lets, let->name, let->value);
+        return is_guarded(let->body, turns, lets);
     }
     if (const auto *block = s.as<Block>()) {
-        return is_guarded(block->first) && is_guarded(block->rest);
+        return is_guarded(block->first, turns, lets) && is_guarded(block->rest, turns, lets);
     }
     if (const auto *atomic = s.as<Atomic>()) {
-        return is_guarded(atomic->body);
+        return is_guarded(atomic->body, turns, lets);
     }
     if (const auto *branch = s.as<IfThenElse>()) {
-        return !branch->else_case.defined() && branch->then_case.as<Store>();
+        return !branch->else_case.defined() && branch->then_case.as<Store>() && implied(branch->condition);
     }
     const auto *store = s.as<Store>();
-    return store && store->value.as<Select>();
+    return store && store->value.as<Select>() && store->value.type().is_scalar() && implied(guard_of(store));
 }
 
 // The names of lets anew, as they stand twice from now on.
@@ -43,14 +95,24 @@ class RenameLets : public IRMutator {
 class PeelFirstTurns : public IRMutator {
     using IRMutator::visit;
 
+    Stmt visit(const LetStmt *op) override {
+        ScopedBinding<Expr> bind(lets, op->name, op->value);
+        return IRMutator::visit(op);
+    }
+
     Stmt visit(const For *op) override {
-        if (op->for_type != ForType::Serial || !is_const_zero(op->min) || !is_guarded(op->body)) {
+        if (op->for_type != ForType::Serial || !is_const_zero(op->min)) {
             return IRMutator::visit(op);
         }
         const Stmt first = RenameLets().mutate(simplify(substitute(op->name, 0, op->body)));
+        if (!is_guarded(first, simplify(expand(op->extent, lets)), lets)) {
+            return IRMutator::visit(op);
+        }
         const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy, op->device_api, op->body);
         return Block::make(first, others);
     }
+
+    Lets lets;
 };
 
 struct Held {
@@ -101,12 +163,16 @@ class FindLoads : public IRVisitor {
         const Expr index = simplify(expand(ramp->base, lets));
         for (auto &h : found) {
             if (h.array == op->name && h.load->type == op->type && equal(h.index, index)) {
-                h.when = equal(h.when, when) ? h.when : h.when || when;
+                h.when = either(h.when, when);
                 h.uses++;
                 return;
             }
         }
         found.push_back({unique_name(op->name + ".held"), op->name, index, when, op, 1, false});
+    }
+
+    static Expr either(const Expr &a, const Expr &b) {
+        return equal(a, b) || can_prove(!b || a) ? a : can_prove(!a || b) ? b : a || b;
     }
 
     const std::set<std::string> &read_only;
