@@ -1,5 +1,8 @@
 #include "kernel.h"
 
+#include <cstring>
+#include <map>
+
 namespace halyard {
 
 using namespace Halide;
@@ -48,11 +51,33 @@ public:
     Kernel kernel;
 };
 
+// Scalars that an expression of the host is made of become arguments.
+class AddArguments : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Variable *op) override {
+        for (const auto &a : kernel.arguments) {
+            if (a.name == op->name) {
+                return;
+            }
+        }
+        kernel.arguments.push_back({op->name, false, false, op->type, Expr(), Expr()});
+    }
+
+    Kernel &kernel;
+
+public:
+    explicit AddArguments(Kernel &kernel)
+        : kernel(kernel) {
+    }
+};
+
 }  // namespace
 
 int gpu_dimension(const std::string &loop) {
-    const std::string end = loop.substr(loop.size() - 2);
-    return end == "_x" ? 0 : end == "_y" ? 1 : 2;
+    // FUNC.s0.LOOP.block_id_y, or that and $2 where Halide met the name before.
+    const char end = loop[loop.rfind("_id_") + 4];
+    return end - 'x';
 }
 
 int Kernel::constant_threads(int dimension) const {
@@ -73,6 +98,30 @@ Kernel extract_kernel(const For *loop) {
         kernel.arguments.push_back({a.name, a.is_buffer, a.write, a.type, Expr(), Expr()});
     }
     return kernel;
+}
+
+void number_blocks(Kernel &kernel) {
+    const Expr x = kernel.blocks[0], y = kernel.blocks[1];
+    const Expr number = Variable::make(Int(32), kBlockNames[0]);
+    std::map<std::string, Expr> coordinates;
+    if (!is_const_one(kernel.blocks[2])) {
+        coordinates[kBlockNames[2]] = number / y / x;
+    }
+    if (!is_const_one(y)) {
+        coordinates[kBlockNames[1]] = is_const_one(kernel.blocks[2]) ? number / x : number / x % y;
+    }
+    if (coordinates.empty()) {
+        return;
+    }
+    coordinates[kBlockNames[0]] = number % x;
+    for (const auto &c : coordinates) {
+        const std::string name = unique_name(std::string("block") + c.first.substr(strlen("blockIdx")));
+        kernel.body = LetStmt::make(name, c.second, substitute(c.first, Variable::make(Int(32), name), kernel.body));
+    }
+    AddArguments add(kernel);
+    x.accept(&add);
+    y.accept(&add);
+    kernel.blocks = {simplify(x * y * kernel.blocks[2]), 1, 1};
 }
 
 }  // namespace halyard

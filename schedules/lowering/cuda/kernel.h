@@ -44,6 +44,10 @@ int gpu_dimension(const std::string &loop);
 /** Takes the kernel out of its block loops. The name is left to the caller. */
 Kernel extract_kernel(const Halide::Internal::For *outermost_block_loop);
 
+/** Numbers the blocks in one dimension, the first coordinate fastest: a launch has 2^31 - 1 of them along it, and 65535
+ * along the others. */
+void number_blocks(Kernel &kernel);
+
 }  // namespace halyard
 
 #endif

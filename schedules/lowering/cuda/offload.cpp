@@ -121,6 +121,7 @@ private:
         if (!products.empty()) {
             return with_tensor_cores(kernel, products, func);
         }
+        number_blocks(kernel);
         kernel.body = simplify(kernel.body);
         keep_in_registers(kernel, options_.fail);
         kernel.name = name_for(func);
