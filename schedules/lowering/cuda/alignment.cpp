@@ -89,22 +89,44 @@ class MarkVectors : public IRMutator {
         if (!within || n < 2) {
             return false;
         }
-        Expr host = 0;
+        std::vector<Expr> to_hold;
         bool moves = false;
-        const Linear room = linear(expand(within->b - within->a + n, lets));
-        for (const auto &t : room.terms) {
+        if (!is_multiple(expand(within->b - within->a + n, lets), n, to_hold, moves) || !moves) {
+            return false;
+        }
+        for (const auto &e : to_hold) {
+            ask(e);
+        }
+        return true;
+    }
+
+    // Whether e is a multiple of n, given what is to hold on the host. moves: e depends on the thread.
+    bool is_multiple(const Expr &e, int n, std::vector<Expr> &to_hold, bool &moves) const {
+        Expr host = 0;
+        const Linear sum = linear(e);
+        for (const auto &t : sum.terms) {
+            const auto *smaller = t.atom.as<Min>();
+            const auto *larger = t.atom.as<Max>();
             if (known_to_host(t.atom)) {
                 host += t.atom * make_const(Int(32), t.factor);
             } else if (t.factor % n == 0) {
                 moves = true;
+            } else if (smaller || larger) {
+                const Expr a = smaller ? smaller->a : larger->a, b = smaller ? smaller->b : larger->b;
+                if (!is_multiple(a, n, to_hold, moves) || !is_multiple(b, n, to_hold, moves)) {
+                    return false;
+                }
             } else {
                 return false;
             }
         }
-        if (!moves) {
+        const Expr rest = simplify((host + make_const(Int(32), sum.constant)) % n == 0);
+        if (is_const_zero(rest)) {
             return false;
         }
-        ask(simplify(host + make_const(Int(32), room.constant)) % n == 0);
+        if (!is_const_one(rest)) {
+            to_hold.push_back(rest);
+        }
         return true;
     }
 
@@ -149,7 +171,7 @@ class MarkVectors : public IRMutator {
             return 0;
         }
         const Linear at = linear(expand(ramp->base, lets));
-        std::vector<Expr> to_hold;
+        std::vector<Expr> factors, to_hold;
         Expr host = make_const(Int(32), at.constant);
         for (const auto &t : at.terms) {
             const ModulusRemainder m = modulus_remainder(t.atom, multiples);
@@ -160,11 +182,16 @@ class MarkVectors : public IRMutator {
                 host += t.atom * make_const(Int(32), t.factor);
                 continue;
             }
+            const auto *smaller = t.atom.as<Min>();  // of where a vector is and where the last one fits
+            bool moves = false;
+            if (smaller && is_multiple(smaller->a, n, to_hold, moves) && is_multiple(smaller->b, n, to_hold, moves)) {
+                continue;
+            }
             const Expr factor = host_factor(t.atom);
             if (!factor.defined()) {
                 return 0;
             }
-            to_hold.push_back(factor);
+            factors.push_back(factor);
         }
         host = simplify(host);
         if (const auto c = as_const_int(host)) {
@@ -172,10 +199,13 @@ class MarkVectors : public IRMutator {
                 return 0;
             }
         } else {
-            to_hold.push_back(host);
+            factors.push_back(host);
+        }
+        for (const auto &e : factors) {
+            to_hold.push_back(e % n == 0);
         }
         for (const auto &e : to_hold) {
-            ask(e % n == 0);
+            ask(e);
         }
         if (!local.contains(name)) {
             const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), name + ".buffer");
