@@ -131,6 +131,17 @@ __device__ __forceinline__ float divide(float a, float b) {
 }
 #endif
 
+/** What was promised when the kernel was printed, as that an extent is enough. The emulator asks whether it holds. */
+__device__ __forceinline__ void expect(bool holds) {
+#ifdef HALYARD_EMULATOR
+    if (!holds) {
+        emulator::fail("does not find what its schedule promises");
+    }
+#else
+    (void)holds;
+#endif
+}
+
 /** Floor of a / b, 0 for b == 0; and what is left, in [0, |b|). Halide's integer division. */
 template<class T>
 __device__ __forceinline__ T div_floor(T a, T b) {
@@ -246,28 +257,28 @@ __device__ __forceinline__ auto each(F f, const vec<T, N> &a, const vec<U, N> &b
     return v;
 }
 
-#define HALYARD_ELEMENTWISE(OP)                                                              \
+#define HALYARD_ELEMENTWISE(OP, RESULT)                                                      \
     template<class T, int N>                                                                 \
-    __device__ __forceinline__ auto operator OP(const vec<T, N> &a, const vec<T, N> &b) {    \
-        return each([](T x, T y) { return x OP y; }, a, b);                                  \
+    __device__ __forceinline__ vec<RESULT, N> operator OP(const vec<T, N> &a, const vec<T, N> &b) { \
+        return each([](T x, T y) { return RESULT(x OP y); }, a, b);                          \
     }
-HALYARD_ELEMENTWISE(+)
-HALYARD_ELEMENTWISE(-)
-HALYARD_ELEMENTWISE(*)
-HALYARD_ELEMENTWISE(/)
-HALYARD_ELEMENTWISE(&)
-HALYARD_ELEMENTWISE(|)
-HALYARD_ELEMENTWISE(^)
-HALYARD_ELEMENTWISE(<<)
-HALYARD_ELEMENTWISE(>>)
-HALYARD_ELEMENTWISE(<)
-HALYARD_ELEMENTWISE(<=)
-HALYARD_ELEMENTWISE(>)
-HALYARD_ELEMENTWISE(>=)
-HALYARD_ELEMENTWISE(==)
-HALYARD_ELEMENTWISE(!=)
-HALYARD_ELEMENTWISE(&&)
-HALYARD_ELEMENTWISE(||)
+HALYARD_ELEMENTWISE(+, T)
+HALYARD_ELEMENTWISE(-, T)
+HALYARD_ELEMENTWISE(*, T)
+HALYARD_ELEMENTWISE(/, T)
+HALYARD_ELEMENTWISE(&, T)
+HALYARD_ELEMENTWISE(|, T)
+HALYARD_ELEMENTWISE(^, T)
+HALYARD_ELEMENTWISE(<<, T)
+HALYARD_ELEMENTWISE(>>, T)
+HALYARD_ELEMENTWISE(<, bool)
+HALYARD_ELEMENTWISE(<=, bool)
+HALYARD_ELEMENTWISE(>, bool)
+HALYARD_ELEMENTWISE(>=, bool)
+HALYARD_ELEMENTWISE(==, bool)
+HALYARD_ELEMENTWISE(!=, bool)
+HALYARD_ELEMENTWISE(&&, bool)
+HALYARD_ELEMENTWISE(||, bool)
 #undef HALYARD_ELEMENTWISE
 
 template<int N>
@@ -353,6 +364,25 @@ __device__ __forceinline__ vec<T, N / M> reduce_lanes(F f, const vec<T, N> &a) {
 }
 
 // ---- Memory ----
+
+/** Of an array that the thread has in registers. */
+template<int N, class T>
+__device__ __forceinline__ vec<T, N> load_registers(const T *p) {
+    vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = p[i];
+    }
+    return v;
+}
+
+template<class T, int N>
+__device__ __forceinline__ void store_registers(T *p, const vec<T, N> &v) {
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        p[i] = v[i];
+    }
+}
 
 #ifndef HALYARD_EMULATOR
 

@@ -151,7 +151,8 @@ public:
             line("#pragma unroll");
         }
         const std::string v = name.text();
-        line("for (int " + v + " = " + min + "; " + v + " < " + expr_.print(end) + "; " + v + "++) {");
+        const std::string within = expr_.print(LT::make(Variable::make(Int(32), op->name), end));
+        line("for (int " + v + " = " + min + "; " + within + "; " + v + "++) {");
         block(op->body);
         line("}");
     }
@@ -193,6 +194,11 @@ public:
             ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name + " is to be stored elsewhere");
         }
         op->body.accept(this);
+    }
+
+    // Halide checks here what it could not show before, as that an extent that was promised is enough.
+    void visit(const AssertStmt *op) override {
+        line("expect(" + expr_.print(op->condition) + ");");
     }
 
     void visit(const Free *) override {

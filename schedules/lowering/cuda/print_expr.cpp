@@ -143,6 +143,10 @@ private:
         const bool plain = p <= kAdd || p == kCompare || p == kEqual || p == kAnd;
         const std::string left = print(a, plain ? p : kUnary);
         const std::string right = print(b, plain ? Precedence(p - 1) : kUnary);
+        if (t.is_scalar() && !t.is_float() && !t.is_bool() && t.bits() < 32 && p != kCompare && p != kEqual) {
+            set("to<" + element_text(t) + ">(" + left + " " + op + " " + right + ")", kPrimary);  // C++ computes in int
+            return;
+        }
         set(left + " " + op + " " + right, p);
     }
 
@@ -373,6 +377,8 @@ private:
             } else {
                 set(print(op->predicate, kOr) + " ? " + e + " : " + element_text(op->type) + "(0)", kConditional);
             }
+        } else if (p_.memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
+            set("load_registers<" + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
         } else if (const auto *same = op->predicate.as<Broadcast>(); !all && same && ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load_if<" : "load_elements_if<";
             const std::string condition = argument(same->value);
@@ -589,6 +595,11 @@ std::string ExprPrinter::print_store(const Store *op, bool streaming) {
         return all ? s : "if (" + v.argument(op->predicate) + ") " + s;
     }
     const std::string array = names_.of(op->name);
+    if (memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
+        const std::string p = v.pointer(op->name, ramp->base);
+        const std::string old = "load_registers<" + std::to_string(ramp->lanes) + ">(" + p + ")";
+        return "store_registers(" + p + ", " + (all ? value : "select(" + v.argument(op->predicate) + ", " + value + ", " + old + ")") + ");";
+    }
     if (!all) {
         return "scatter_if(" + v.argument(op->predicate) + ", " + array + ", " + v.argument(op->index) + ", " + value + ");";
     }

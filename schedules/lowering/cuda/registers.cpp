@@ -88,6 +88,9 @@ class FindRegisterArrays : public IRVisitor {
     }
 
     void note_store(const std::string &name, Registers &r, const Expr &index) {
+        if (r.elements == 1) {
+            return;  // whatever the index is made of: there is no other
+        }
         const auto *ramp = index.as<Ramp>();
         const Linear at = linear(expand(ramp ? ramp->base : index, lets));
         for (int d = 0; d < 3; d++) {
@@ -347,6 +350,9 @@ class OwnIndices : public IRMutator {
     }
 
     Expr own(const std::string &name, const Registers &r, const Expr &index) {
+        if (r.elements == 1 && index.type().is_scalar()) {
+            return 0;
+        }
         if (const auto *ramp = index.as<Ramp>()) {
             if (!is_const_one(ramp->stride)) {
                 fail(name, "is in registers, but its neighbours in a vector are not neighbours in memory; vectorize its "
