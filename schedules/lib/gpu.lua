@@ -8,7 +8,21 @@ local gpu = {}
 --     ->
 --   for chunk: threads thread: unrolled step: vectorized lane      -- col = ((chunk * unroll + step) * threads + thread)
 --                                                                  --       * vector + lane
+--
+-- Where there are loops around, its vectors and theirs count on in one loop, so that short ones fill a block too:
+--
+--   for h: for w
+--     ->
+--   for chunk: threads thread: unrolled step: vectorized lane
+--                                          -- number of the vector in all h = (chunk * unroll + step) * threads + thread
 local function over_threads(stage, loop, o)
+  if o.around then
+    stage:split(loop, o.vector, "guard", "vector", "lane")
+    loop = gpu.fuse(stage, { "vector", table.unpack(o.around) })
+    stage:split(loop, o.threads * o.unroll, "guard", "chunk", "in_chunk")
+    stage:split("in_chunk", o.threads, "guard", "step", "thread")
+    return
+  end
   stage:split(loop, o.threads * o.vector * o.unroll, "guard", "chunk", "in_chunk")
   stage:split("in_chunk", o.threads * o.vector, "guard", "step", "in_step")
   stage:split("in_step", o.vector, "guard", "thread", "lane")
@@ -38,6 +52,21 @@ function gpu.row_blocks(y, o)
   in_registers(y)
 end
 
+-- The same where a block has several loops: a group of channels, an image.
+--
+--   for n: for group: for channel: for h: for w: y
+--     ->
+--   blocks group, n
+--     threads thread: for chunk: unrolled step: y             -- vectors of w, of all h and channels
+--
+-- loop, around    those of a block, innermost first            blocks    the others
+function gpu.group_blocks(y, o)
+  over_threads(y, o.loop, o)
+  y:reorder("lane", "step", "chunk", "thread", table.unpack(o.blocks))
+  y:gpu_blocks(o.blocks):gpu_threads("thread")
+  in_registers(y)
+end
+
 -- Reduces a loop in the registers of all threads, then across them by shuffles.
 --
 --   for col: sum += x(col)
@@ -45,12 +74,12 @@ end
 --   threads thread: for chunk: unrolled step: part += x(((chunk * unroll + step) * threads + thread) * vector ...)
 --   sum = part of all threads                                   -- reduce_threads; each thread has the sum
 --
--- func    a Func with one update, which reduces `loop`
+-- func    a Func with one update, which reduces `loop`, and the loops `around` it if there are any
 -- at      the Func and the loop in which it is needed: { k.y, "row" }
 function gpu.reduce(func, loop, o)
   local update = func:update(0)
   over_threads(update, loop, o)
-  local part = update:rfactor("thread", { "of_thread" })
+  local part = update:rfactor("thread", { "of_thread" }):bound_extent("of_thread", o.threads)
   gpu.each_thread(func, o)
   gpu.each_thread(part, o)
   part:gpu_threads "of_thread"
@@ -74,6 +103,187 @@ end
 -- Has every thread compute and keep a value of the row in its registers: no thread waits for another's.
 function gpu.each_thread(func, o)
   func:compute_at(o.at[1], o.at[2]):store_in "register"
+end
+
+-- The same for a whole Func: a kernel with a block a row, which writes what its threads reduced.
+--
+--   for row: for col: sum(row) += x(col, row)
+--     ->
+--   blocks row
+--     sum, as above
+--
+-- rows    the loops that are no reduction, innermost first
+function gpu.reduce_rows(func, loop, o)
+  local wrapper = func:in_():compute_root():gpu_blocks(o.rows)
+  gpu.reduce(func, loop, {
+    at = { wrapper, o.rows[1] }, around = o.around, threads = o.threads, vector = o.vector, unroll = o.unroll,
+  })
+end
+
+-- Joins loops, innermost first, into one, and returns its name.
+function gpu.fuse(stage, loops)
+  local name = loops[1]
+  for i = 2, #loops do
+    local both = name .. "_" .. loops[i]
+    stage:fuse(name, loops[i], both)
+    name = both
+  end
+  return name
+end
+
+-- Has a thread compute vectors of neighbouring columns, in several rows at once: a pass over a whole Func.
+--
+--   for row: for col: y
+--     ->
+--   blocks tile_row, tile_col            -- lanes * vector columns, threads / lanes * unroll rows
+--     threads thread_row, thread
+--       unrolled step
+--         y[step * (threads / lanes) + thread_row][thread * vector ...]                -- a vector at once
+--
+-- y       a Func                       col        the loop of neighbours, "col" if nothing is said
+-- rows    the other loops, innermost first; several become one
+-- threads, unroll                      lanes      threads side by side in a row, 32 if nothing is said
+function gpu.vectors(y, o)
+  local lanes, vector, col = o.lanes or 32, gpu.vector_of(y), o.col or "col"
+  local row = gpu.fuse(y, o.rows)
+  y:split(col, lanes * vector, "guard", "tile_col", "in_col")
+  y:split("in_col", vector, "guard", "thread", "lane")
+  y:split(row, o.threads // lanes * o.unroll, "guard", "tile_row", "in_row")
+  y:split("in_row", o.threads // lanes, "guard", "step", "thread_row")
+  y:reorder("lane", "step", "thread", "thread_row", "tile_col", "tile_row")
+  y:gpu_blocks { "tile_col", "tile_row" }:gpu_threads { "thread", "thread_row" }
+  y:vectorize("lane"):unroll("step"):never_partition_all()
+end
+
+local bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
+
+-- How many elements of a Func or buffer have 16 bytes, the widest access of a thread; at most 8, since they are f32
+-- in registers.
+function gpu.vector_of(func)
+  return math.min(16 // bytes_of[func:type()], 8)
+end
+
+-- Computes a value for each element of its loops, a thread an element: short passes, as over the statistics of rows.
+--
+--   for row: inv_rms
+--     ->
+--   blocks row: threads thread
+function gpu.elements(func, o)
+  local row = gpu.fuse(func, o.rows)
+  func:split(row, o.threads, "guard", "tile", "thread")
+  func:gpu_blocks("tile"):gpu_threads("thread"):never_partition_all()
+end
+
+-- Transposes through shared memory: a block reads a tile by its columns and stores it by its rows.
+--
+--   for n: for col: for row: y[n][col][row] = f(t[n][col][row])            -- t[n][col][row] = x[n][row][col]
+--     ->
+--   blocks n, tile_col, tile_row
+--     threads: t[col of the tile][row of the tile] = x, in shared memory             -- vectors along the columns
+--     threads: y = f(t)                                                              -- vectors along the rows
+--
+-- y        a Func over [row, col, n]    t        the Func it transposes
+-- tile     rows and columns             threads  of a block
+--
+-- A column of the tile is followed by a gap of 4 bytes, so that threads that go along a row meet different banks.
+function gpu.transposed(y, t, o)
+  local vector = gpu.vector_of(t)
+  local across = o.tile // vector
+  local function over_threads(stage, along, other)
+    stage:split(along, vector, "guard", "thread", "lane")
+    stage:split(other, o.threads // across, "guard", "step", "thread_y")
+    stage:reorder("lane", "step", "thread", "thread_y")
+    stage:gpu_threads { "thread", "thread_y" }
+    stage:vectorize("lane"):unroll("step"):never_partition_all()
+  end
+  y:split("row", o.tile, "guard", "tile_row", "in_row")
+  y:split("col", o.tile, "guard", "tile_col", "in_col")
+  y:reorder("in_row", "in_col", "tile_row", "tile_col", "n")
+  y:gpu_blocks { "tile_row", "tile_col", "n" }
+  over_threads(y, "in_row", "in_col")
+  t:compute_at(y, "tile_row"):store_in "gpu_shared"
+  t:bound_storage("row", o.tile + 4 // bytes_of[t:type()]):bound_storage("col", o.tile):bound_storage("n", 1)
+  over_threads(t, "col", "row")
+end
+
+-- Sums the windows of a depthwise convolution in tiles of registers: a thread has some pixels by a vector of channels.
+--
+--   for n: for h: for w: for c: y = f(sum over r, s of x * weight)
+--     ->
+--   blocks of channels, of pixels of a row, (strip of rows, n)
+--     threads thread (channels), thread_tile (pixels)
+--       acc in registers = 0
+--       unrolled r, s: acc += x * weight         -- rows x pixels vectors
+--       y tile = f(acc)
+--
+-- y        a Func over [c, w, h, n]        vector     channels of a thread      lanes   threads along the channels
+-- pixels, rows    of a thread's tile       threads    of a block
+--
+-- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one.
+function gpu.window_tiles(k, y, o)
+  local function tile(stage, vector, pixels, rows)
+    local function tail(size) return size > 1 and "shift_inwards" or "auto" end
+    stage:split("c", vector, tail(vector), "vector", "lane")
+    stage:split("w", pixels, tail(pixels), "tile", "pixel")
+    stage:split("h", rows, tail(rows), "strip", "line")
+    stage:split("vector", o.lanes, "guard", "part", "thread")
+    stage:split("tile", o.threads // o.lanes, "guard", "tiles", "thread_tile")
+    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "part", "tiles", "strip", "n")
+    stage:gpu_blocks { "part", "tiles", gpu.fuse(stage, { "strip", "n" }) }:gpu_threads { "thread", "thread_tile" }
+    stage:vectorize("lane"):unroll("pixel"):unroll("line"):never_partition_all()
+  end
+  local out = k.y
+  tile(y:specialize(out:dim(0):extent():at_least(o.vector):and_(out:dim(1):extent():at_least(o.pixels))
+    :and_(out:dim(2):extent():at_least(o.rows))), o.vector, o.pixels, o.rows)
+  tile(y, 1, 1, 1)
+
+  k.acc:compute_at(y, "thread"):store_in "register"
+  k.acc:update(0):reorder("c", "w", "h", "tap_x", "tap_y"):unroll("tap_x"):unroll("tap_y")
+  for _, stage in ipairs { k.acc, k.acc:update(0) } do
+    stage:vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
+  end
+end
+
+-- Convolves in tiles of registers: a thread has some pixels of a row by 8 output channels.
+--
+--   for n: for h: for w: for g: for o: y = f(sum over r, s, c of x * weight)
+--     ->
+--   blocks (panel of channels, tiles of pixels), row h, (g, n)
+--     threads thread (channels), thread_tile (pixels)
+--       acc in registers = 0
+--       for r, s: for c: acc += x * weight       -- pixels x 8 independent sums
+--       y tile = f(acc)
+--
+-- y        a Func over [o, g, w, h, n]     panel    channels of a panel of the weights
+-- pixels   of a thread's tile              tiles    of pixels in a block
+-- group    channels of x that lie together in the weights
+--
+-- A tile that sticks out of its row is moved back; rows of fewer pixels are done one by one.
+function gpu.conv_tiles(k, y, o)
+  local channels = 8
+  local function tile(stage, pixels)
+    stage:split("o", channels, "guard", "part", "channel")
+    stage:split("part", o.panel // channels, "guard", "panel", "thread")
+    stage:split("w", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
+    stage:split("tile", o.tiles, "guard", "tiles", "thread_tile")
+    stage:reorder("channel", "pixel", "thread", "thread_tile", "panel", "tiles", "h", "g", "n")
+    stage:gpu_blocks { gpu.fuse(stage, { "panel", "tiles" }), "h", gpu.fuse(stage, { "g", "n" }) }
+    stage:gpu_threads { "thread", "thread_tile" }
+    stage:vectorize("channel"):unroll("pixel"):never_partition_all()
+  end
+  tile(y:specialize(k.y:dim(2):extent():at_least(o.pixels)), o.pixels)
+  tile(y, 1)
+
+  k.acc:compute_at(y, "thread"):store_in "register"
+  k.acc:bound_extent("o", channels):bound_extent("g", 1):bound_extent("h", 1):bound_extent("n", 1)
+  k.acc:vectorize("o"):unroll("w"):never_partition_all()
+  for i, tap in ipairs { "tap", "rest" } do
+    if i == 1 or o.group > 1 then
+      local sum = k.acc:update(i - 1)
+      sum:reorder("o", "w", tap .. "_x", tap .. "_y", tap .. "_z", "g", "h", "n")
+      sum:vectorize("o"):unroll("w"):never_partition_all()
+    end
+  end
 end
 
 -- Has the tensor cores compute a tile of a product in a block, and what is made of it where the sums are.

@@ -1,0 +1,30 @@
+-- BatchNorm in one pass over memory: the scale and the shift of a channel are computed first, by a small kernel, and a
+-- thread has vectors of 16 bytes of several rows of pixels (NHWC: of several pixels) in flight.
+
+local gpu = require "lib.gpu"
+
+return schedule "batch_norm" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 128, 256, 512, default = 256 },
+    lanes   = tune { 8, 16, 32, 64, default = 32 }, -- threads side by side in a row
+    unroll  = tune { 1, 2, 4, 8, default = 4 },
+  },
+
+  apply = function(k, p)
+    for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
+      gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
+    end
+    local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll }
+    if k:has "y" then
+      o.col, o.rows = "w", { "h", "c", "n" }
+      gpu.vectors(k.y, o)
+      k.y:stream()
+    else
+      o.col, o.rows = "c", { "w", "h", "n" }
+      gpu.vectors(k.y_nhwc, o)
+      k.y_nhwc:stream()
+    end
+  end,
+}

@@ -1,0 +1,19 @@
+-- A chain of elementwise steps in one pass: everything between reading x and writing y stays in registers. A thread
+-- has vectors of 16 bytes of several rows in flight, and reads the bias once for them.
+
+local gpu = require "lib.gpu"
+
+return schedule "bias_activation" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 128, 256, 512, default = 256 },
+    lanes   = tune { 16, 32, 64, 128, default = 32 }, -- threads side by side in a row
+    unroll  = tune { 1, 2, 4, 8, default = 4 },       -- of which so many are in flight
+  },
+
+  apply = function(k, p)
+    gpu.vectors(k.y, { rows = { "row" }, threads = p.threads, lanes = p.lanes, unroll = p.unroll })
+    k.y:stream()
+  end,
+}

@@ -1,0 +1,29 @@
+-- Depthwise convolution without fusion: the image with its padding, the sums, scale and bias (a BatchNorm), residual
+-- and activation, and the result, each a kernel of its own.
+
+local gpu = require "lib.gpu"
+
+return schedule "depthwise_conv2d" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 128, 256, 512, default = 256 },
+    unroll  = tune { 1, 2, 4, default = 4 },
+    lanes   = tune { 4, 8, 16, 32, default = 8 },
+    pixels  = tune { 1, 2, 4, default = 4 },
+    rows    = tune { 1, 2, 4, default = 1 },
+  },
+
+  apply = function(k, p)
+    local o = { col = "c", rows = { "w", "h", "n" }, threads = p.threads, unroll = p.unroll }
+    gpu.vectors(k.x_f:compute_root(), o)
+    local sums = k.acc:in_():compute_root()
+    gpu.window_tiles(k, sums, {
+      vector = gpu.vector_of(sums), lanes = p.lanes, threads = p.threads, pixels = p.pixels, rows = p.rows,
+    })
+    for _, step in ipairs { "linear", "activated" } do
+      if k:has(step) then gpu.vectors(k[step]:compute_root(), o) end
+    end
+    gpu.vectors(k.y, o)
+  end,
+}

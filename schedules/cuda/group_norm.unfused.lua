@@ -1,0 +1,25 @@
+-- GroupNorm without fusion: sums, means, sums of squares, scales and the result, each a kernel of its own over the
+-- whole tensor, as a chain of library calls would be.
+
+local gpu = require "lib.gpu"
+
+return schedule "group_norm" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 128, 256, 512, 1024, default = 512 },
+    unroll  = tune { 1, 2, 4, 8, default = 4 },
+  },
+
+  apply = function(k, p)
+    local o = {
+      rows = { "g", "n" }, around = { "pixel_y", "pixel_z" },
+      threads = p.threads, unroll = p.unroll, vector = gpu.vector_of(k.x),
+    }
+    gpu.reduce_rows(k.sum, "pixel_x", o)
+    gpu.elements(k.mean:compute_root(), o)
+    gpu.reduce_rows(k.sum_sq, "pixel_x", o)
+    gpu.elements(k.inv_std:compute_root(), o)
+    gpu.vectors(k.y, { col = "w", rows = { "h", "c", "n" }, threads = p.threads, unroll = p.unroll })
+  end,
+}

@@ -1,0 +1,19 @@
+-- Transposition through shared memory: a block reads a tile by the rows of x and stores it by the rows of y, in vectors
+-- on both sides, and applies scale, bias, activation and residual to it between. A row of the tile in shared memory
+-- is followed by a gap of 4 bytes, so that threads that go down a column meet different banks.
+
+local gpu = require "lib.gpu"
+
+return schedule "transpose" {
+  target = "cuda",
+
+  params = {
+    tile    = tune { 32, 64, 128, default = 64 }, -- rows and columns of a tile
+    threads = tune { 128, 256, 512, default = 256 },
+  },
+
+  apply = function(k, p)
+    gpu.transposed(k.y, k.transposed, p)
+    k.y:stream()
+  end,
+}
