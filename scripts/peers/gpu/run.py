@@ -24,6 +24,13 @@ def inputs(case, dims, kind, seed):
         if what == "labels":
             values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
             continue
+        if what in ("uint8", "int8"):
+            low = -128 if what == "int8" else 0
+            values[name] = torch.randint(low, low + 256, extents, generator=g, device="cuda").to(getattr(torch, what))
+            continue
+        if what == "positive":
+            values[name] = torch.rand(extents, generator=g, device="cuda") + 0.5
+            continue
         x = torch.randn(extents, generator=g, device="cuda", dtype=torch.float32)
         if name.startswith("w_"):  # as weights are, so that nothing overflows behind several layers
             x /= extents[-1] ** 0.5

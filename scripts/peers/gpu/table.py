@@ -165,3 +165,145 @@ case("swiglu_mlp", "", {"weights": "nk"},
                 "residual": ((d["m"], d["k"]), "type")}, rms_swiglu_mlp, lambda d: {"y": (d["m"], d["k"])}, FFN[:1],
      [dict(m=130, n=264, k=72), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6}, peers={"torch": rms_swiglu_mlp},
      checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]})
+
+
+def chain(x, bias):
+    return functional().gelu(x + bias, approximate="tanh")
+
+
+WIDE_ROWS = [dict(rows=16384, cols=4096), dict(rows=1048576, cols=64)]
+
+for schedule in ("", "unfused"):
+    case("bias_activation", schedule, {"activation": "gelu_tanh"}, rows_and_columns(bias="cols"), chain, same(), WIDE_ROWS, ODD_ROWS,
+         peers={"torch": chain}, schedule=schedule)
+case("bias_activation", "residual", {"activation": "silu", "add_residual": "true"}, rows_and_columns(bias="cols", residual="both"),
+     lambda x, bias, residual: functional().silu(x + bias) + residual, same(), WIDE_ROWS[:1], ODD_ROWS,
+     peers={"torch": lambda x, bias, residual: functional().silu(x + bias) + residual})
+
+
+# What the row ops cost without fusion.
+case("rms_norm", "unfused", {}, rows_and_columns(weight="cols"), lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
+     same(), ROWS[:1], ODD_ROWS, scalars={"eps": 1e-6}, schedule="unfused")
+case("layer_norm", "unfused", {}, rows_and_columns(weight="cols", bias="cols"),
+     lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS[:1], ODD_ROWS,
+     scalars={"eps": 1e-5}, schedule="unfused")
+case("softmax", "unfused", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS[:1], ODD_ROWS, schedule="unfused")
+case("cross_entropy", "unfused", {}, lambda d: {"logits": ((d["rows"], d["cols"]), "type"), "labels": ((d["rows"],), "labels")},
+     lambda logits, labels, **_: functional().cross_entropy(logits, labels.long(), reduction="none"), lambda d: {"loss": (d["rows"],)},
+     [dict(rows=8192, cols=128256)], [dict(rows=3, cols=1000), dict(rows=2, cols=32001)], scalars={"ignore_index": -100}, schedule="unfused")
+
+
+# Images. Channels innermost is torch's channels_last, seen as it lies in memory.
+
+def pixels(*names):
+    return lambda d: tuple(d[n] for n in names)
+
+
+def batch_norm(x, weight, bias, mean, variance, eps):
+    return functional().batch_norm(x, mean.to(x.dtype), variance.to(x.dtype), weight.to(x.dtype), bias.to(x.dtype), eps=eps)
+
+
+def batch_norm_last(x_nhwc, weight, bias, mean, variance, eps):
+    return batch_norm(x_nhwc.permute(0, 3, 1, 2), weight, bias, mean, variance, eps).permute(0, 2, 3, 1)
+
+
+def of_channels(x, shape):
+    return lambda d: {x: (shape(d), "type"), "weight": ((d["c"],), "float32"), "bias": ((d["c"],), "float32"),
+                      "mean": ((d["c"],), "float32"), "variance": ((d["c"],), "positive")}
+
+
+IMAGES = [dict(n=64, c=256, h=56, w=56), dict(n=256, c=64, h=1, w=3136)]
+ODD_IMAGES = [dict(n=1, c=1, h=1, w=1), dict(n=2, c=5, h=7, w=13), dict(n=3, c=12, h=8, w=130), dict(n=1, c=33, h=5, w=64)]
+
+case("batch_norm", "", {}, of_channels("x", pixels("n", "c", "h", "w")), batch_norm, lambda d: {"y": pixels("n", "c", "h", "w")(d)},
+     IMAGES, ODD_IMAGES, scalars={"eps": 1e-5}, peers={"torch": batch_norm})
+case("batch_norm", "NHWC", {"layout": "nhwc"}, of_channels("x_nhwc", pixels("n", "h", "w", "c")), batch_norm_last,
+     lambda d: {"y_nhwc": pixels("n", "h", "w", "c")(d)}, IMAGES[:1], ODD_IMAGES, scalars={"eps": 1e-5}, peers={"torch": batch_norm_last})
+
+
+def group_norm(x, weight, bias, groups, eps):
+    return functional().group_norm(x, groups, weight, bias, eps)
+
+
+for schedule in ("", "unfused"):
+    case("group_norm", schedule, {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
+         group_norm, lambda d: {"y": pixels("n", "c", "h", "w")(d)}, [dict(n=16, c=320, h=1, w=4096), dict(n=8, c=320, h=64, w=64)],
+         [dict(n=1, c=4, h=1, w=1), dict(n=2, c=12, h=7, w=13), dict(n=3, c=64, h=5, w=130)], scalars={"groups": 4, "eps": 1e-5},
+         peers={"torch": group_norm} if not schedule else {}, schedule=schedule)
+
+
+def transposed(x):
+    return x.transpose(1, 2).contiguous()
+
+
+for schedule in ("", "unfused"):
+    case("transpose", schedule, {}, lambda d: {"x": ((d["batch"], d["rows"], d["cols"]), "type")}, transposed,
+         lambda d: {"y": (d["batch"], d["cols"], d["rows"])}, [dict(batch=1, rows=16384, cols=4096), dict(batch=64, rows=768, cols=1024)],
+         [dict(batch=1, rows=1, cols=1), dict(batch=2, rows=65, cols=129), dict(batch=3, rows=70, cols=33), dict(batch=1, rows=1000, cols=264)],
+         peers={"torch": transposed} if not schedule else {}, schedule=schedule)
+
+
+def window_flops(d, channels):
+    return 2.0 * d["n"] * d["h"] * d["w"] * d["o"] * channels * 9
+
+
+def depthwise(x, weight, bias):
+    channels = weight.shape[-1]
+    y = functional().conv2d(x.permute(0, 3, 1, 2), weight.permute(2, 0, 1)[:, None], bias, padding=1, groups=channels)
+    return functional().relu(y).permute(0, 2, 3, 1)
+
+
+for schedule in ("", "unfused"):
+    case("depthwise_conv2d", schedule, {"add_bias": "true", "activation": "relu"},
+         lambda d: {"x": (pixels("n", "h", "w", "c")(d), "type"), "weight": ((3, 3, d["c"]), "type"), "bias": ((d["c"],), "type")}, depthwise,
+         lambda d: {"y": pixels("n", "h", "w", "c")(d)}, [dict(n=64, h=112, w=112, c=32), dict(n=64, h=28, w=28, c=512)], ODD_IMAGES,
+         peers={"torch": depthwise} if not schedule else {}, schedule=schedule)
+
+
+PANEL = 64
+
+
+def unpacked(weight_packed, o, c):
+    """The weights (o, c, rows, columns) of one group from their panels."""
+    panels, rows, columns, steps, panel, group = weight_packed.shape[1:]
+    return weight_packed[0].permute(0, 4, 3, 5, 1, 2).reshape(panels * panel, steps * group, rows, columns)[:o, :c]
+
+
+def convolution(group_of):
+    def tensors(d, kind="type"):
+        return {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), kind),
+                "weight_packed": ((1, -(-d["o"] // PANEL), 3, 3, -(-d["c"] // group_of), PANEL, group_of), kind), "bias": ((1, d["o"]), "type")}
+    return tensors
+
+
+def convolve(x, weight_packed, bias):
+    y = functional().conv2d(x[:, :, :, 0].permute(0, 3, 1, 2), unpacked(weight_packed, bias.shape[1], x.shape[-1]), bias[0], padding=1)
+    return functional().relu(y).permute(0, 2, 3, 1)[:, :, :, None]
+
+
+def convolved(d):
+    return {"y": (d["n"], d["h"], d["w"], 1, d["o"])}
+
+
+CONVOLUTIONS = [dict(n=32, h=56, w=56, c=64, o=64), dict(n=32, h=14, w=14, c=256, o=256)]
+ODD_CONVOLUTIONS = [dict(n=1, h=1, w=1, c=1, o=1), dict(n=2, h=7, w=13, c=5, o=70), dict(n=1, h=9, w=3, c=32, o=130)]
+
+# bf16 weights lie in pairs of channels, the others do not.
+for types, together in ((("bfloat16",), 2), (("float32", "float16"), 1)):
+    for schedule in ("", "unfused"):
+        case("conv2d", schedule, {"add_bias": "true", "activation": "relu"}, convolution(together), convolve, convolved, CONVOLUTIONS,
+             ODD_CONVOLUTIONS, peers={"torch": convolve} if not schedule else {}, flops=lambda d: window_flops(d, d["c"]), types=types[:1],
+             checked_types=types, schedule=schedule)
+
+
+def convolve_int8(x, weight_packed, weight_scale, x_scale):
+    y = functional().conv2d(x[:, :, :, 0].permute(0, 3, 1, 2).double(), unpacked(weight_packed, weight_scale.shape[1], x.shape[-1]).double(), padding=1)
+    return (y.permute(0, 2, 3, 1) * weight_scale[0] * x_scale)[:, :, :, None]
+
+
+for schedule in ("", "unfused"):
+    case("conv2d_int8", schedule, {}, lambda d: {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), "uint8"),
+                                                 "weight_packed": ((1, -(-d["o"] // PANEL), 3, 3, -(-d["c"] // 4), PANEL, 4), "int8"),
+                                                 "weight_scale": ((1, d["o"]), "float32")},
+         convolve_int8, convolved, CONVOLUTIONS, ODD_CONVOLUTIONS, scalars={"x_scale": 0.02}, flops=lambda d: window_flops(d, d["c"]),
+         types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
