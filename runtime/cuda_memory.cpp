@@ -63,6 +63,16 @@ Pool current_pool(void *user_context) {
     return pool == kNoPools ? nullptr : pool;
 }
 
+// At least one, so that a buffer without elements has an address too. Of such a one size_in_bytes() may be below 0.
+size_t bytes_of(const halide_buffer_t *buffer) {
+    for (int i = 0; i < buffer->dimensions; i++) {
+        if (buffer->dim[i].extent <= 0) {
+            return 1;
+        }
+    }
+    return buffer->size_in_bytes();
+}
+
 Result allocate(DevicePointer *pointer, size_t bytes, Pool pool, Stream stream) {
     return pool ? driver().pool_alloc(pointer, bytes, pool, stream) : driver().memory_alloc(pointer, bytes);
 }
@@ -108,7 +118,7 @@ int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
     if (scope.error) {
         return scope.error;
     }
-    const size_t size = buffer->size_in_bytes(), bytes = size ? size : 1;
+    const size_t bytes = bytes_of(buffer);
     const Pool pool = current_pool(user_context);
     DevicePointer pointer = 0;
     Result r = allocate(&pointer, bytes, pool, scope.stream);

@@ -6,7 +6,10 @@ local gpu = require "lib.gpu"
 return schedule "gemm" {
   target = "cuda",
 
-  generator = { weights = "kn" },
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "kn",
+  },
 
   params = {
     rows    = tune { 64, 128, 192, default = 128 },

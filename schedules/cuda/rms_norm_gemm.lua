@@ -6,7 +6,10 @@ local gpu = require "lib.gpu"
 return schedule "rms_norm_gemm" {
   target = "cuda",
 
-  generator = { weights = "nk", folded = true },
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "nk", folded = true,
+  },
 
   params = {
     rows    = tune { 64, 128, 192, default = 128 },

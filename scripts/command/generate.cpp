@@ -65,6 +65,24 @@ void check_head(const Plan &plan, const ScriptHeader &head) {
     }
 }
 
+// What the schedule leaves open among the parameters of the generator is chosen there. Whether something was.
+bool choose_params(Plan &plan, const ScriptHeader &head) {
+    bool chosen = false;
+    for (const auto &t : head.params) {
+        const auto given = plan.params.find(t.name);
+        if (!t.is_generator_param || t.choices.empty() || given == plan.params.end() || plan.set.count(t.name)) {
+            continue;
+        }
+        if (std::find(t.choices.begin(), t.choices.end(), given->second) == t.choices.end()) {
+            throw Failure(fmt::format("{}: error: --param {}={}: the schedule takes {}\n  take another schedule, or another value",
+                                      plan.script, given->first, given->second, quoted_list(t.choices)));
+        }
+        plan.set.insert(*given);
+        chosen = true;
+    }
+    return chosen;
+}
+
 void merge_params(Plan &plan, const ScriptHeader &head) {
     for (const auto &declared : head.generator) {
         plan.declared.insert(declared.first);
@@ -291,8 +309,12 @@ Plan make_plan(const GenerateRequest &request) {
     options.facts = plan.facts;
     options.lib_dirs = {paths().schedules};
     options.target = plan.targets.front();
-    const ScriptHeader head = read_header(plan.script, options);
+    ScriptHeader head = read_header(plan.script, options);
     check_head(plan, head);
+    if (choose_params(plan, head)) {
+        options.set = plan.set;
+        head = read_header(plan.script, options);
+    }
     merge_params(plan, head);
     plan.inputs.push_back(require_piece(paths().plugin, "the Halide plugin"));
     plan.inputs.insert(plan.inputs.end(), head.files.begin(), head.files.end());

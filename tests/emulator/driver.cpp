@@ -21,7 +21,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../schedules/lowering/cuda/emulator.h"
+#include "../../schedules/lowering/cuda/emulator/launch.h"
+#include "../../schedules/lowering/cuda/emulator/tensor_map.h"
 #include "memory.h"
 
 namespace {
@@ -129,7 +130,7 @@ struct World {
 
     World() {
         for (const auto &[name, value] : std::initializer_list<std::pair<const char *, int>>{
-                 {"devices", 2}, {"capability", 90}, {"memory", 4096}, {"pools", 1},
+                 {"devices", 2}, {"capability", 90}, {"multiprocessors", 132}, {"memory", 4096}, {"pools", 1},
                  {"fail_allocation", 0}, {"fail_launch", 0}, {"fail_load", 0}}) {
             std::string variable = std::string("HALYARD_EMULATOR_") + name;
             std::transform(variable.begin(), variable.end(), variable.begin(), ::toupper);
@@ -452,7 +453,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     const std::map<int, int> values = {
         {1, 1024},           {2, 1024},      {3, 1024},  {4, 64},          {5, 2147483647},
         {6, 65535},          {7, 65535},     {8, 49152}, {9, 65536},       {10, 32},
-        {12, 65536},         {13, 1980000},  {16, 132},  {36, 3201000},    {37, 6144},
+        {12, 65536},         {13, 1980000},  {16, w.settings["multiprocessors"]},  {36, 3201000},    {37, 6144},
         {38, 60 << 20},      {39, 2048},     {41, 1},    {81, 228 * 1024}, {82, 65536},
         {97, kMaxShared},    {106, 32},      {111, 1024}, {115, w.settings["pools"]},
         {75, w.settings["capability"] / 10}, {76, w.settings["capability"] % 10},
@@ -762,6 +763,48 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
     } else {
         return kNotSupported;
     }
+    return kSuccess;
+}
+
+/** Refuses what the real one refuses (CUDA driver API, "Tensor Map Object Management"). */
+int cuTensorMapEncodeTiled(halyard::tensor_map *map, int type, unsigned rank, uint64_t address, const uint64_t *extents,
+                           const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int, int fill) {
+    constexpr int kFloat16 = 6, kFloat32 = 7, kBFloat16 = 9, kMaxBox = 256;
+    const int bytes = type == 0 ? 1 : type == 1 || type == kFloat16 || type == kBFloat16 ? 2 : type == 2 || type == 3 || type == kFloat32 ? 4 : 0;
+    const int swizzles[] = {0, 32, 64, 128};
+    if (bytes == 0 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0) {
+        return kNotSupported;  // by this driver
+    }
+    if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || rank < 1 || rank > halyard::tensor_map::kMaxRank || address == 0 || address % 16 != 0) {
+        return kInvalidValue;
+    }
+    halyard::tensor_map m = {};
+    m.magic = halyard::tensor_map::kMagic;
+    m.rank = uint8_t(rank);
+    m.element_bytes = uint8_t(bytes);
+    m.swizzle_bytes = uint8_t(swizzles[swizzle]);
+    m.address = address;
+    for (unsigned d = 0; d < rank; d++) {
+        if (extents[d] == 0 || extents[d] > uint64_t(1) << 32 || box[d] == 0 || box[d] > kMaxBox || steps[d] == 0 || steps[d] > 8) {
+            return kInvalidValue;
+        }
+        if (steps[d] != 1) {
+            return kNotSupported;
+        }
+        m.extent[d] = uint32_t(extents[d]);
+        m.box[d] = box[d];
+    }
+    for (unsigned d = 0; d + 1 < rank; d++) {
+        if (strides[d] % 16 != 0 || strides[d] >= uint64_t(1) << 40) {
+            return kInvalidValue;
+        }
+        m.stride[d] = strides[d];
+    }
+    const int across = int(box[0]) * bytes;
+    if (across % 16 != 0 || (swizzle != 0 && across > swizzles[swizzle])) {
+        return kInvalidValue;
+    }
+    *map = m;
     return kSuccess;
 }
 

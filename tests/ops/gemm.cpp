@@ -38,8 +38,11 @@ public:
         }
     }
 
-    std::vector<Case> cases(const Assignments & /*build*/) const override {
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
+        if (build.count("target") && build.at("target") == "cuda") {
+            return tile_cases();
+        }
         const std::vector<int> rows = {1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 16, 17, 31, 33, 65, 6};
         const std::vector<int> depths = {1, 2, 7, 8, 9, 16, 33, 64, 129, 15, 17, 100};
         for (size_t n = 0; n < kOddSizes.size(); n++) {
@@ -105,6 +108,22 @@ public:
     }
 
 private:
+    // Tiles of 128 x 256, fetched by the copy engine where rows begin at multiples of 8 elements: dense, or with 3 more
+    // between them.
+    static std::vector<Case> tile_cases() {
+        return {{"a tile", {{"m", 128}, {"n", 256}, {"k", 64}}},
+                {"beyond a tile", {{"m", 130}, {"n", 261}, {"k", 69}}},
+                {"odd", {{"m", 129}, {"n", 257}, {"k", 65}}},
+                {"several steps", {{"m", 37}, {"n", 93}, {"k", 453}}},
+                {"a row", {{"m", 1}, {"n", 264}, {"k", 72}}},
+                {"an element", {{"m", 1}, {"n", 1}, {"k", 1}}},
+                {"several tiles", {{"m", 260}, {"n", 776}, {"k", 136}}},
+                {"special rows", {{"m", 11}, {"n", 53}, {"k", 5}}, special_rows},
+                {"special columns", {{"m", 11}, {"n", 72}, {"k", 8}}, special_columns},
+                {"deep", {{"m", 9}, {"n", 69}, {"k", 2053}}, large_sum},
+                {"no depth", {{"m", 9}, {"n", 69}, {"k", 0}}}};
+    }
+
     static double weight(const Problem &p, int k, int col) {
         if (p.has("b_packed")) {
             const int group = p["b_packed"].extents[0], panel = p["b_packed"].extents[1];

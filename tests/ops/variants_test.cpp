@@ -43,6 +43,17 @@ void check_target(const OpTest &test, const std::string &op, const std::string &
     }
 }
 
+Assignments small_tiles(const halyard::ScriptHeader &head) {
+    Assignments tiles;
+    for (const auto &t : head.params) {
+        const bool of_tile = t.name == "rows" || t.name == "columns" || t.name == "back";
+        if (of_tile && std::count(t.choices.begin(), t.choices.end(), "64")) {
+            tiles["set." + t.name] = "64";
+        }
+    }
+    return tiles;
+}
+
 // For each CUDA schedule, what of the choices it leaves open.
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
     std::vector<Assignments> builds;
@@ -53,16 +64,28 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         halyard::ScriptOptions options;
         options.lib_dirs = {halyard::paths().schedules};
         options.target = halyard::resolve_targets(kCudaTarget).front();
-        const auto given = halyard::read_header(schedule.path, options).generator;
+        const auto head = halyard::read_header(schedule.path, options);
+        Assignments given;  // what the schedule leaves no choice of
         std::vector<Choice> open;
+        for (const auto &t : head.params) {
+            if (t.is_generator_param && t.choices.empty()) {
+                given[t.name] = t.value;
+            } else if (t.is_generator_param) {
+                open.push_back({t.name, t.choices});
+            }
+        }
         for (const auto &choice : test.choices()) {
             const bool of_host = choice.name == "target" || choice.name == "schedule" || choice.name.rfind("set.", 0) == 0;
-            if (!of_host && !given.count(choice.name)) {
+            if (!of_host && !head.generator.count(choice.name)) {
                 open.push_back(choice);
             }
         }
+        // Large tiles in the first build; small ones take the emulator a fraction of the time.
+        Assignments tiles;
         for (auto build : all_pairs(open)) {
             build.insert(given.begin(), given.end());
+            build.insert(tiles.begin(), tiles.end());
+            tiles = small_tiles(head);
             build["schedule"] = schedule.name;
             build["target"] = kCudaTarget;
             test.settle(build);

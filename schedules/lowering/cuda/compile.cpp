@@ -83,12 +83,15 @@ std::string compile_to_fatbin(bool hopper, const std::string &source, const std:
 
 std::string compile_for_emulator(bool hopper, const std::string &source) {
     const TemporaryFolder folder;
-    std::ofstream(folder.path / "emulator.h") << kEmulatorHeader;
+    fs::create_directory(folder.path / "emulator");
+    for (const Header &h : kEmulatorHeaders) {
+        std::ofstream(folder.path / h.name) << h.text;
+    }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << (hopper ? kHopperHeader : "") << source;
     const char *cxx = std::getenv("CXX");
     const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
-    const int code = run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o",
+    const int code = run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o",
                           object.string(), (folder.path / "kernels.cpp").string()},
                          log);
     if (code != 0) {

@@ -69,8 +69,8 @@ __device__ __forceinline__ float exp2_approx(float x) {
     return y;
 }
 
-/** Where the block's kernel ends is all that NVRTC needs. */
-#define HALYARD_KERNEL(name)
+/** After a kernel: its name, and those of its parameters for messages of the emulator. NVRTC needs neither. */
+#define HALYARD_KERNEL(...)
 
 }  // namespace halyard
 
@@ -205,6 +205,19 @@ struct alignas(vector_alignment(N * int(sizeof(T)))) vec {
     __device__ __forceinline__ const T &operator[](int i) const {
         return element[i];
     }
+};
+
+template<class T>
+struct without_const {
+    using type = T;
+};
+template<class T>
+struct without_const<T &> {
+    using type = T;
+};
+template<class T>
+struct without_const<const T &> {
+    using type = T;
 };
 
 template<class T>
@@ -366,10 +379,10 @@ __device__ __forceinline__ vec<T, N / M> reduce_lanes(F f, const vec<T, N> &a) {
 
 // ---- Memory ----
 
-/** Of an array that the thread has in registers. */
-template<int N, class T>
-__device__ __forceinline__ vec<T, N> load_registers(const T *p) {
-    vec<T, N> v;
+/** Of an array that the thread has in registers; P points to its elements. */
+template<int N, class P>
+__device__ __forceinline__ auto load_registers(P p) {
+    vec<typename without_const<decltype(p[0])>::type, N> v;
 #pragma unroll
     for (int i = 0; i < N; i++) {
         v[i] = p[i];
@@ -377,8 +390,8 @@ __device__ __forceinline__ vec<T, N> load_registers(const T *p) {
     return v;
 }
 
-template<class T, int N>
-__device__ __forceinline__ void store_registers(T *p, const vec<T, N> &v) {
+template<class P, class T, int N>
+__device__ __forceinline__ void store_registers(P p, const vec<T, N> &v) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
         p[i] = v[i];

@@ -1,6 +1,10 @@
 // What kernels for sm_90a stand on beside device.h: mbarriers, the copy engine (TMA), and what surrounds wgmma.
 // The instructions: PTX ISA 8.0 and later, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate" and "Data Movement".
 
+#ifdef HALYARD_EMULATOR
+#include "emulator/hopper.h"
+#else
+
 namespace halyard {
 
 /** What the copy engine knows of a tensor; the launcher fills it in (cuTensorMapEncodeTiled). */
@@ -76,6 +80,10 @@ __device__ __forceinline__ void registers_more() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
 }
 
+/** What a thread has of the sums of its warpgroup. */
+template<int Count>
+using sums = float[Count];
+
 __device__ __forceinline__ void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -88,17 +96,23 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-/** A matrix in shared memory, with the 128-byte swizzle: 16-byte chunk c of line r lies at chunk c ^ (r % 8).
- * Offsets in bytes: `leading` between blocks of 64 elements across, `stride` between groups of 8 lines. */
-__device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t leading, uint32_t stride) {
-    return uint64_t((address & 0x3ffff) >> 4) | (uint64_t(leading >> 4) << 16) | (uint64_t(stride >> 4) << 32) | (uint64_t(1) << 62);
-}
-
 /** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name. */
 __device__ __forceinline__ void store_matrices(void *line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0),
                  "r"(m1), "r"(m2), "r"(m3)
                  : "memory");
+}
+
+}  // namespace halyard
+
+#endif
+
+namespace halyard {
+
+/** A matrix in shared memory, with the 128-byte swizzle: 16-byte chunk c of line r lies at chunk c ^ (r % 8).
+ * Offsets in bytes: `leading` between blocks of 64 elements across, `stride` between groups of 8 lines. */
+__device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t leading, uint32_t stride) {
+    return uint64_t((address & 0x3ffff) >> 4) | (uint64_t(leading >> 4) << 16) | (uint64_t(stride >> 4) << 32) | (uint64_t(1) << 62);
 }
 
 }  // namespace halyard

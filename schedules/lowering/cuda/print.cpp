@@ -78,7 +78,11 @@ public:
     }
 
     std::string foot() {
-        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ")\n";
+        std::string parameters;
+        for (const auto &a : kernel_.arguments) {
+            parameters += (parameters.empty() ? "" : ", ") + names_.of(a.name);
+        }
+        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ", \"" + parameters + "\")\n";
         return text_;
     }
 
@@ -114,6 +118,11 @@ public:
         } else {
             line(type + " " + names_.of(name) + "[" + std::to_string(size) + "];");
         }
+    }
+
+    void declare_sums(const std::string &name, int size) {
+        registers_.insert(name);
+        line("sums<" + std::to_string(size) + "> " + names_.of(name) + ";");
     }
 
     using IRVisitor::visit;
@@ -313,6 +322,10 @@ std::string KernelPrinter::name(const std::string &halide_name) {
 
 void KernelPrinter::declare_registers(const std::string &halide_name, const std::string &type, int elements) {
     statements_->declare_registers(halide_name, type, elements);
+}
+
+void KernelPrinter::declare_sums(const std::string &halide_name, int elements) {
+    statements_->declare_sums(halide_name, elements);
 }
 
 std::string KernelPrinter::finish() {

@@ -38,6 +38,8 @@ public:
     std::string expr(const Halide::Expr &e);
     std::string name(const std::string &halide_name);
     void declare_registers(const std::string &halide_name, const std::string &type, int elements);
+    /** f32, of the tensor cores. */
+    void declare_sums(const std::string &halide_name, int elements);
     std::string finish();
 
 private:

@@ -2,14 +2,21 @@
 #define HALYARD_LOWERING_CUDA_TEXTS_H
 
 /** \file
- * device.h, hopper.h and emulator.h, as text: a plugin that is installed needs no folder of headers.
+ * device.h, hopper.h and the headers of the emulator, as text: a plugin that is installed needs no folder of headers.
  */
 
 #include <string>
+#include <vector>
 
 namespace halyard {
 
-extern const std::string kDeviceHeader, kHopperHeader, kEmulatorHeader;
+extern const std::string kDeviceHeader, kHopperHeader;
+
+struct Header {
+    std::string name, text;
+};
+/** emulator.h, and what it and hopper.h include, in the folder emulator. */
+extern const std::vector<Header> kEmulatorHeaders;
 
 }  // namespace halyard
 

@@ -283,7 +283,7 @@ private:
             const std::string &row, &col;
             const std::function<void(const std::string &)> &fail;
         };
-        return Own(tiles_, row_, col_, fail_).mutate(e);
+        return Own(tiles_, row_, col_, fail_).mutate(substitute_in_all_lets(e));
     }
 
     const std::vector<TileOfProduct> &tiles_;
@@ -337,10 +337,13 @@ std::string wgmma_text(const TileOfProduct &t) {
     }
     const std::string a = std::to_string(sums), b = std::to_string(sums + 1);
     const bool b_across = t.b.depth_dimension != 0;  // columns are neighbours, not the depth
-    return "__device__ __forceinline__ void " + wgmma_function(t) + "(float (&d)[" + a + "], uint64_t a, uint64_t b) {\n" +
+    return "__device__ __forceinline__ void " + wgmma_function(t) + "(sums<" + a + "> &d, uint64_t a, uint64_t b) {\n" +
+           "#ifdef HALYARD_EMULATOR\n" +
+           "    emulator::multiply<" + type_text(t.a.type) + ", " + std::to_string(t.columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b);\n" +
+           "#else\n" +
            "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type + "." + type +
            " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") + ";\"\n" +
-           "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n}\n";
+           "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n#endif\n}\n";
 }
 
 std::string number(int n) {
@@ -472,8 +475,9 @@ private:
         const Expr address = Call::make(UInt(64), Call::buffer_get_device,
                                         {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
         const Expr stride = on_host(buffer, Call::buffer_get_stride, 1);
+        const Expr across = on_host(buffer, Call::buffer_get_extent, 0), down = on_host(buffer, Call::buffer_get_extent, 1);
         return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
-               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= on_host(buffer, Call::buffer_get_extent, 0);
+               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= across && across > 0 && down > 0;
     }
 
     // Whether a result may leave by the copy engine: 16 bits, two dimensions, one store for each sum.
@@ -691,10 +695,15 @@ private:
             out.close();
             out.line("__syncthreads();");
             out.open("if (warpgroup == " + number(warpgroups_) + ") {  // the producer");
-            out.line("registers_less<40>();");
+            // Of 65536 registers; with one warpgroup beside the producer each thread has as many as there are.
+            if (warpgroups_ > 1) {
+                out.line("registers_less<" + number(warpgroups_ == 3 ? 32 : 40) + ">();");
+            }
             producer();
             out.otherwise();
-            out.line("registers_more<" + number(warpgroups_ == 3 ? 160 : 232) + ">();");
+            if (warpgroups_ > 1) {
+                out.line("registers_more<" + number(warpgroups_ == 3 ? 160 : 232) + ">();");
+            }
             consumers(true);
             out.close();
         } else {
@@ -791,7 +800,7 @@ private:
         }
         open_tiles();
         for (const auto &t : tiles_) {
-            out_->declare_registers(t.accumulator, "float", t.columns / 2);
+            out_->declare_sums(t.accumulator, t.columns / 2);
         }
         for (const auto &p : before_) {
             fragment(p, false, 0);

@@ -1,0 +1,114 @@
+#ifndef HALYARD_EMULATOR_GLOBAL_H
+#define HALYARD_EMULATOR_GLOBAL_H
+
+/** \file
+ * Arrays in device memory: every access is inside of a live allocation, and aligned.
+ */
+
+#include "threads.h"
+
+namespace halyard {
+namespace emulator {
+
+constexpr int alignment_of(int bytes) {
+    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+}
+
+/** The name of a parameter, where HALYARD_KERNEL has the names; else its place. */
+inline void name_parameter(char *name, int size, int index) {
+    const char *at = state.parameter_names;
+    for (int i = 0; i < index && at; i++) {
+        at = strchr(at, ',');
+        at = at ? at + 1 : nullptr;
+    }
+    if (!at || !*at) {
+        snprintf(name, size, "parameter %d", index);
+        return;
+    }
+    at += strspn(at, " ");
+    snprintf(name, size, "%.*s", int(strcspn(at, ", ")), at);
+}
+
+template<class T>
+struct remove_const {
+    using type = T;
+};
+template<class T>
+struct remove_const<const T> {
+    using type = T;
+};
+template<class T>
+using value_of = typename remove_const<T>::type;
+
+inline int64_t floor_index(int64_t bytes, int size) {
+    return bytes >= 0 ? bytes / size : -((-bytes + size - 1) / size);
+}
+
+__attribute__((noinline, noreturn)) inline void fail_outside(const Array &a, const char *at, int bytes, int size,
+                                                             bool write) {
+    fail("%s outside of an array: %s, element %lld, %d bytes; its allocation has the elements %lld to %lld",
+         write ? "writes" : "reads", a.name, (long long)floor_index(at - a.start, size), bytes,
+         (long long)floor_index(a.begin - a.start, size), (long long)floor_index(a.end - a.start, size) - 1);
+}
+
+__attribute__((noinline, noreturn)) inline void fail_aligned(const Array &a, const char *at, int size, int alignment,
+                                                             bool write) {
+    fail("%s %d bytes at once that are not aligned: %s, element %lld", write ? "writes" : "reads", alignment, a.name,
+         (long long)floor_index(at - a.start, size));
+}
+
+inline char *check_global(const Array *a, char *at, int bytes, int alignment, int size, bool write) {
+    if (__builtin_expect(at < a->begin || at + bytes > a->end, 0)) {
+        fail_outside(*a, at, bytes, size, write);
+    }
+    if (__builtin_expect(uintptr_t(at) % alignment != 0, 0)) {
+        fail_aligned(*a, at, size, alignment, write);
+    }
+    return at;
+}
+
+}  // namespace emulator
+
+/** An array in device memory: what a kernel has as a parameter, or a place in it. */
+template<class T>
+class global {
+    const emulator::Array *array = nullptr;
+    char *at = nullptr;
+    template<class>
+    friend class global;
+
+public:
+    using element = emulator::value_of<T>;
+    global() = default;
+    global(const emulator::Array *array, char *at)
+        : array(array), at(at) {
+    }
+    operator global<const T>() const {
+        return {array, at};
+    }
+    /** The same place with elements of another type. */
+    template<class U>
+    explicit operator global<U>() const {
+        return {array, at};
+    }
+    global operator+(int64_t i) const {
+        return {array, at + i * int64_t(sizeof(T))};
+    }
+    global operator-(int64_t i) const {
+        return *this + -i;
+    }
+    T &operator[](int64_t i) const {
+        return *reinterpret_cast<T *>((*this + i).access(sizeof(T), sizeof(T), false));
+    }
+    T &operator*() const {
+        return (*this)[0];
+    }
+    /** `bytes` of it, checked. */
+    char *access(int bytes, int alignment, bool write) const {
+        return emulator::check_global(array, at, bytes, alignment, sizeof(T), write);
+    }
+};
+
+}  // namespace halyard
+
+#endif

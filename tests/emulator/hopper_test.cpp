@@ -1,0 +1,308 @@
+// What kernels for sm_90a stand on: right products, and every fault found and named.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#include "support.h"
+
+using Catch::Contains;
+
+namespace {
+
+// As the launcher takes it for a parameter of letter t (runtime/cuda_tensor.h).
+struct Tensor {
+    const halide_buffer_t *buffer;
+    int type, rank, extent[2], stride, box[2];
+};
+
+const Image &hopper() {
+    static const Image image("hopper");
+    return image;
+}
+
+// Small integers, which all half types have.
+int element(int row, int col, int seed) {
+    return (row * 7 + col * 5 + seed) % 9 - 4;
+}
+
+uint16_t bits_of(int value, bool bf16) {
+    float f = float(value);
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof(bits));
+    const uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
+    return bf16         ? uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)
+           : value == 0 ? 0
+                        : uint16_t(sign | (exponent - 112) << 10 | mantissa >> 13);
+}
+
+struct Matrix {
+    int rows, cols, stride;
+    Array<uint16_t> data;
+
+    Matrix(int rows, int cols, int seed, bool bf16 = false)
+        : rows(rows), cols(cols), stride((cols + 7) / 8 * 8), data(rows * stride, 0x7fff) {
+        for (int r = 0; r < rows; r++) {
+            for (int c = 0; c < cols; c++) {
+                data[r * stride + c] = bits_of(element(r, c, seed), bf16);
+            }
+        }
+    }
+    Tensor tensor(int across, int down, bool bf16 = false) {
+        return {data.to_device(), bf16, 2, {cols, rows}, stride, {across, down}};
+    }
+};
+
+struct ProductArguments {
+    Tensor *y, *a, *b;
+    int steps, tiles, fault;
+};
+
+// "" where y = a b came out.
+std::string product(const char *kernel, int m, int n, int k, int fault = 0) {
+    const bool bf16 = strstr(kernel, "bfloat16") != nullptr, across = strstr(kernel, "_kn_") != nullptr;
+    Matrix a(m, k, 1, bf16), b(across ? k : n, across ? n : k, 2, bf16), y(m, n, 0, bf16);
+    Tensor ty = y.tensor(64, 64, bf16), ta = a.tensor(64, 64, bf16), tb = b.tensor(64, 64, bf16);
+    const ProductArguments arguments = {&ty, &ta, &tb, (k + 63) / 64, (m + 63) / 64, fault};
+    if (launch(hopper(), kernel, {1, 384, 40992}, "tttiii", arguments) != 0) {
+        const std::string message = last_error();
+        for (Matrix *x : {&a, &b, &y}) {
+            x->data.buffer().device_free();
+        }
+        halyard_cuda_release();
+        return message;
+    }
+    y.data.to_host();
+    for (int r = 0; r < m; r++) {
+        for (int c = 0; c < y.stride; c++) {
+            int sum = 0;
+            for (int i = 0; i < k; i++) {
+                sum += element(r, i, 1) * (across ? element(i, c, 2) : element(c, i, 2));
+            }
+            if (y.data[r * y.stride + c] != (c < n ? bits_of(sum, bf16) : 0x7fff)) {
+                return "wrong at " + std::to_string(r) + ", " + std::to_string(c);
+            }
+        }
+    }
+    return "";
+}
+
+std::string fault(int which, int steps = 3) {
+    return product("product_kn_half", 128, 64, steps * 64, which);
+}
+
+// The order of the enumeration in hopper_kernels.cpp.
+enum Fault {
+    kNone,
+    kNoWaitForLoad,
+    kWrongParity,
+    kNoWaitForEmptyStage,
+    kReleasesTooEarly,
+    kNoRegisterFence,
+    kReadsSumsTooEarly,
+    kNoCommit,
+    kNoFenceOfStores,
+    kNoBarrierAfterFence,
+    kNoWaitForStore,
+    kNoCommitOfStore,
+    kOverwritesResult,
+    kBarriersNotReady,
+    kNoBarrierAfterInit,
+    kBarrierNotMade,
+    kExpectsTooFewBytes,
+    kExpectsTooManyBytes,
+    kArrivesTooOften,
+    kNeverArrives,
+    kWarpWithoutProduct,
+    kTooManyRegisters,
+    kRegistersOfHalf,
+    kOperandWithoutFence,
+    kOperandWithoutBarrier,
+    kMisplacedOperand,
+    kMisplacedBox,
+    kReadsWhileLoading,
+    kOtherCommit,
+    kNoWaitAtEnd,
+};
+
+}  // namespace
+
+TEST_CASE("products on the tensor cores", "[order]") {
+    for (const char *kernel : {"product_kn_half", "product_nk_half", "product_nk_bfloat16"}) {
+        INFO(kernel);
+        CHECK(product(kernel, 64, 64, 64) == "");
+        CHECK(product(kernel, 128, 64, 256) == "");
+        CHECK(product(kernel, 1, 1, 1) == "");
+        CHECK(product(kernel, 129, 57, 65) == "");
+        CHECK(product(kernel, 67, 8, 200) == "");
+    }
+}
+
+TEST_CASE("a product with one operand in registers", "[order]") {
+    Matrix b(16, 64, 3), x(64, 16, 4);
+    Array<float> y(64 * 64);
+    Tensor tb = b.tensor(64, 16);
+    struct {
+        halide_buffer_t *y, *x;
+        Tensor *b;
+    } arguments = {y.to_device(), x.data.to_device(), &tb};
+    const int error = launch(hopper(), "product_of_registers", {1, 128, 2056}, "bbt", arguments);
+    INFO(last_error());
+    REQUIRE(error == 0);
+    REQUIRE(y.to_host() == 0);
+    for (int r = 0; r < 64; r++) {
+        for (int c = 0; c < 64; c++) {
+            int sum = 0;
+            for (int i = 0; i < 16; i++) {
+                sum += element(r, i, 4) * element(i, c, 3);
+            }
+            REQUIRE(y[r * 64 + c] == float(sum));
+        }
+    }
+}
+
+TEST_CASE("barriers by number", "[order]") {
+    const auto run = [](int fault) {
+        Array<int> y(128, 0);
+        struct {
+            halide_buffer_t *y;
+            int rounds, fault;
+        } arguments = {y.to_device(), 3, fault};
+        if (launch(hopper(), "numbered_barriers", {1, 256, 512}, "bii", arguments) != 0) {
+            const std::string message = last_error();
+            y.buffer().device_free();
+            halyard_cuda_release();
+            return message;
+        }
+        y.to_host();
+        return std::string(y[5] == 3000 + 3 * 122 ? "" : "wrong");
+    };
+    CHECK(run(0) == "");
+    CHECK_THAT(run(1), Contains("race: ") || Contains("which no thread of the block has written"));
+    CHECK_THAT(run(2), Contains("at which others wait for") ||
+                           Contains("threads 128 to 255 wait at the barrier 1, where 128 of 256 threads are"));
+    CHECK_THAT(run(3),
+               Contains("deadlock:") && Contains("threads 0 to 31 wait at the barrier 4, where 32 of 128 threads are"));
+}
+
+TEST_CASE("faults: work of the copy engine that was not waited for", "[order]") {
+    CHECK_THAT(fault(kNoWaitForLoad),
+               Contains("the tensor cores read element 0") && Contains("which the copy engine still fills") ||
+                   Contains("without a wait for its barrier") || Contains("nobody has made") ||
+                   Contains("no thread of the block has written"));
+    CHECK_THAT(fault(kReadsWhileLoading),
+               Contains("thread (9, 0, 0): reads element") &&
+                   (Contains("which the copy engine still fills") || Contains("without a wait for its barrier") ||
+                    Contains("no thread of the block has written")));
+    CHECK_THAT(fault(kWrongParity), Contains("the copy engine still fills") || Contains("deadlock:") ||
+                                        Contains("without a wait for its barrier") ||
+                                        Contains("no thread of the block has written"));
+    CHECK_THAT(fault(kNoWaitForEmptyStage),
+               Contains("which the copy engine still fills") || Contains("without a wait for its barrier") ||
+                   Contains("which the tensor cores still read") || Contains("arrives at the barrier at byte 4096"));
+    CHECK_THAT(fault(kNoWaitForStore),
+               Contains("the block ends while the copy engine may still store to y_map from byte 32768") &&
+                   Contains("thread (0, 0, 0) has not waited for it"));
+    CHECK_THAT(fault(kNoCommitOfStore),
+               Contains("writes element") && Contains("which the copy engine still reads to store it"));
+    CHECK_THAT(fault(kOverwritesResult),
+               Contains("writes element") && Contains("which the copy engine still reads to store it"));
+}
+
+TEST_CASE("faults: products that were not waited for", "[order]") {
+    // The stage is given back without the wait, too.
+    CHECK_THAT(fault(kReadsSumsTooEarly),
+               Contains("touches sums that the tensor cores may still add to: wgmma_wait for the group") ||
+                   Contains("the copy engine writes element 0") && Contains("which the tensor cores still read"));
+    CHECK_THAT(fault(kNoCommit), Contains("touches sums that the tensor cores may still add to: wgmma_commit()") ||
+                                     Contains("which the tensor cores still read"));
+    CHECK_THAT(fault(kReleasesTooEarly),
+               Contains("which the tensor cores still read: wgmma_wait has to come first") || Contains("touches sums"));
+    CHECK_THAT(fault(kNoWaitAtEnd), Contains("the block ends while the tensor cores are still at work") &&
+                                        Contains("wgmma_wait is missing"));
+}
+
+TEST_CASE("faults: missing fences", "[order]") {
+    CHECK_THAT(fault(kNoRegisterFence),
+               Contains("the tensor cores add to sums that the thread has touched since its last wgmma_fence()"));
+    CHECK_THAT(fault(kNoFenceOfStores), Contains("the copy engine reads element") &&
+                                            Contains("has written, without fence_shared() and a barrier after it"));
+    CHECK_THAT(fault(kNoBarrierAfterFence),
+               Contains("the copy engine reads element") && (Contains("has written with no barrier since") ||
+                                                             Contains("which no thread of the block has written")));
+    CHECK_THAT(fault(kOperandWithoutFence), Contains("the tensor cores read element") &&
+                                                Contains("has written, without fence_shared() and a barrier after it"));
+    CHECK_THAT(fault(kOperandWithoutBarrier),
+               Contains("the tensor cores read element") && Contains("has written with no barrier since"));
+    CHECK_THAT(fault(kBarriersNotReady), Contains("barriers_ready() is missing after barrier_init"));
+}
+
+TEST_CASE("faults: barriers in shared memory", "[order]") {
+    CHECK_THAT(fault(kBarrierNotMade), Contains("uses the barrier that is element") &&
+                                           Contains("which nobody has made: barrier_init is missing"));
+    CHECK_THAT(fault(kNoBarrierAfterInit),
+               Contains("has made with no barrier of threads since") || Contains("barrier_init is missing"));
+    CHECK_THAT(fault(kExpectsTooManyBytes),
+               Contains("deadlock:") && Contains("threads 0 to 127 wait for parity 0 of the barrier at byte 40960 (in "
+                                                 "phase 0: 0 of 1 arrivals and 16 bytes are missing)"));
+    CHECK_THAT(fault(kExpectsTooFewBytes),
+               Contains("deadlock:") && Contains("0 of 1 arrivals and -16 bytes are missing"));
+    CHECK_THAT(fault(kNeverArrives), Contains("deadlock:") && Contains("threads 128 to 128 wait for parity") &&
+                                         Contains("1 of 1 arrivals and 0 bytes are missing"));
+    CHECK_THAT(fault(kArrivesTooOften), Contains("arrives at the barrier at byte 4097") ||
+                                            Contains("waits for the one before") ||
+                                            Contains("which the tensor cores still read"));
+}
+
+TEST_CASE("faults: threads that do not come along", "[order]") {
+    CHECK_THAT(fault(kWarpWithoutProduct), Contains("the threads of a warpgroup multiply different matrices"));
+    CHECK_THAT(fault(kOtherCommit),
+               Contains("have not called wgmma_commit equally often") || Contains("which the tensor cores still read"));
+    CHECK_THAT(fault(kTooManyRegisters),
+               Contains("threads 0 to 127 wait for 232 registers each, or for others of the warpgroup; 0 are free"));
+    CHECK_THAT(fault(kRegistersOfHalf),
+               Contains("deadlock:") &&
+                   Contains("threads 0 to 63 wait for 232 registers each, or for others of the warpgroup"));
+}
+
+TEST_CASE("faults: misplaced operands", "[order]") {
+    CHECK_THAT(fault(kMisplacedOperand), Contains("a matrix of the tensor cores begins at byte 16512"));
+    CHECK_THAT(fault(kMisplacedBox),
+               Contains("accesses 128 bytes at once that are not aligned: element 8 of the shared array at byte 0"));
+}
+
+TEST_CASE("faults: boxes outside of their tensors' memory") {
+    Matrix a(64, 64, 1), b(64, 64, 2), y(64, 64, 0);
+    Tensor ty = y.tensor(64, 64), ta = a.tensor(64, 64), tb = b.tensor(64, 64);
+    ta.extent[1] = 65;  // as the host would have to know
+    const ProductArguments arguments = {&ty, &ta, &tb, 1, 2, 0};
+    CHECK(launch(hopper(), "product_kn_half", {1, 384, 40992}, "tttiii", arguments) != 0);
+    CHECK_THAT(last_error(), Contains("reads outside of an array: a_map, element 4096"));
+    for (Matrix *x : {&a, &b, &y}) {
+        x->data.buffer().device_free();
+    }
+    halyard_cuda_release();
+}
+
+TEST_CASE("tensors that the driver refuses") {
+    Matrix a(64, 64, 1);
+    const auto encode = [&](Tensor t) {
+        const ProductArguments arguments = {&t, &t, &t, 0, 0, 0};
+        return launch(hopper(), "product_kn_half", {1, 384, 40992}, "tttiii", arguments);
+    };
+    const Tensor right = a.tensor(64, 64);
+    CHECK(encode(right) == 0);
+    for (int fault = 0; fault < 5; fault++) {
+        Tensor t = right;
+        switch (fault) {
+        case 0: t.stride = 60; break;        // no multiple of 16 bytes
+        case 1: t.box[0] = 128; break;       // wider than the swizzle
+        case 2: t.box[1] = 257; break;
+        case 3: t.box[0] = 20; break;        // no multiple of 16 bytes
+        case 4: t.extent[0] = 0; break;
+        }
+        INFO(fault);
+        CHECK(encode(t) != 0);
+        CHECK_THAT(last_error(), Contains("CUDA_ERROR_INVALID_VALUE"));
+    }
+}
