@@ -53,20 +53,16 @@ Polynomial multiplied_out(const Expr &e) {
     return {{1, {e}}};
 }
 
-// The dimension of which an expression is the stride, 0 for another expression. A matrix that the pipeline allocates
-// has its first extent for a stride.
-int strided_dimension(const Expr &e, const std::string &buffer) {
+// The dimension of which an expression is the stride, 0 for another expression.
+int strided_dimension(const Expr &e, const std::string &buffer, const std::vector<Expr> &strides) {
+    for (size_t d = 1; d < strides.size(); d++) {
+        if (equal(e, strides[d])) {
+            return int(d);
+        }
+    }
     const auto *v = e.as<Variable>();
-    if (!v) {
-        return 0;
-    }
-    const std::string stride = buffer + ".stride.", own = buffer + ".", realized = ".extent_realized";
-    if (v->name.compare(0, stride.size(), stride) == 0) {
-        return std::stoi(v->name.substr(stride.size()));
-    }
-    const bool is_own = v->name.compare(0, own.size(), own) == 0 && v->name.size() > realized.size() &&
-                        v->name.compare(v->name.size() - realized.size(), realized.size(), realized) == 0;
-    return is_own ? 1 : 0;
+    const std::string stride = buffer + ".stride.";
+    return v && v->name.compare(0, stride.size(), stride) == 0 ? std::stoi(v->name.substr(stride.size())) : 0;
 }
 
 class DropClamps : public IRMutator {
@@ -102,18 +98,19 @@ public:
 int rank_of(const std::set<std::string> &variables, const std::string &buffer) {
     int rank = 1;
     for (const auto &name : variables) {
-        rank = std::max(rank, strided_dimension(Variable::make(Int(32), name), buffer) + 1);
+        rank = std::max(rank, strided_dimension(Variable::make(Int(32), name), buffer, {}) + 1);
     }
     return rank;
 }
 
-std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::string &buffer, int dimensions) {
+std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::string &buffer, int dimensions,
+                                             const std::vector<Expr> &strides) {
     std::vector<Expr> all(size_t(dimensions), Expr(0));
     for (const auto &term : multiplied_out(index)) {
         int dimension = 0;
         Expr rest = make_const(Int(32), term.factor);
         for (const auto &atom : term.atoms) {
-            if (const int d = strided_dimension(atom, buffer)) {
+            if (const int d = strided_dimension(atom, buffer, strides)) {
                 if (dimension != 0) {
                     return std::nullopt;
                 }

@@ -15,8 +15,10 @@
 namespace halyard {
 
 /** The coordinates of an element, from the start of the buffer, one for each dimension; `index` with its lets expanded,
- * but those of the buffer's strides. Nothing where the index is no sum of coordinates times strides. */
-std::optional<std::vector<Halide::Expr>> coordinates(const Halide::Expr &index, const std::string &buffer, int dimensions);
+ * but those of the buffer's strides; `strides` are those of a buffer that the pipeline allocates, for which there are no
+ * variables. Nothing where the index is no sum of coordinates times strides. */
+std::optional<std::vector<Halide::Expr>> coordinates(const Halide::Expr &index, const std::string &buffer, int dimensions,
+                                                     const std::vector<Halide::Expr> &strides = {});
 
 /** The dimensions that a buffer has, by the strides among the variables of an index. */
 int rank_of(const std::set<std::string> &variables, const std::string &buffer);

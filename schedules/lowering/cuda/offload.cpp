@@ -184,7 +184,7 @@ private:
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
         kernel.name = name_for(func);
-        const TileKernel tiles = make_tile_kernel(kernel, products, lets_, {options_.streamed, options_.note});
+        const TileKernel tiles = make_tile_kernel(kernel, products, lets_, strides_, {options_.streamed, options_.note});
         for (const auto &i : tiles.instructions) {
             source_ += instructions_.insert(i.first).second ? "\n" + i.second : "";
         }
@@ -197,8 +197,35 @@ private:
         return IfThenElse::make(tiles.usable, launch(tiles.by_copy_engine), launch(tiles.by_elements));
     }
 
+    // Of a buffer that the pipeline allocates: its dimensions are a struct of min, extent, stride and flags each.
+    void note_strides(const std::string &name, const Expr &value) {
+        class FindStruct : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Call *op) override {
+                if (op->is_intrinsic(Call::make_struct) && op->args.size() % 4 == 0 && strides.empty()) {
+                    for (size_t i = 2; i < op->args.size(); i += 4) {
+                        strides.push_back(op->args[i]);
+                    }
+                }
+                IRVisitor::visit(op);
+            }
+
+        public:
+            std::vector<Expr> strides;
+        };
+        FindStruct find;
+        value.accept(&find);
+        if (!find.strides.empty()) {
+            strides_[name] = find.strides;
+        }
+    }
+
     // Fields of buffers keep their names: they say what an index is made of.
     Stmt visit(const LetStmt *op) override {
+        const std::string end = ".buffer";
+        if (op->name.size() > end.size() && op->name.compare(op->name.size() - end.size(), end.size(), end) == 0) {
+            note_strides(op->name.substr(0, op->name.size() - end.size()), op->value);
+        }
         const bool field = op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
                            op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
         if (field || !op->value.type().is_int()) {
@@ -262,6 +289,7 @@ private:
     std::string source_;
     std::set<std::string> used_, instructions_;
     Lets lets_;
+    Strides strides_;
     bool hopper_ = false;  // there are kernels of tensor cores among them
 };
 

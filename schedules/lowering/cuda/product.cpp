@@ -13,9 +13,9 @@ namespace {
 
 class ReadProduct {
 public:
-    ReadProduct(const Stmt &nest, const Lets &lets, const std::function<int(const std::string &)> &dimensions_of,
+    ReadProduct(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
                 const std::function<void(const std::string &)> &fail)
-        : dimensions_of_(dimensions_of), fail_(fail) {
+        : coordinates_of_(coordinates_of), fail_(fail) {
         descend(nest, lets);
         const Expr index = full(store_->index, lets), value = full(store_->value, lets);
         read_accumulator(index);
@@ -139,7 +139,7 @@ private:
         Operand o;
         o.buffer = load->name;
         o.type = load->type;
-        const auto all = coordinates(load->index, load->name, dimensions_of_(load->name));
+        const auto all = coordinates_of_(load->index, load->name);
         if (!all) {
             fail("reads " + load->name + " at an index that is no sum of coordinates");
         }
@@ -154,7 +154,7 @@ private:
 
     void find_dimensions(Operand &o, const Expr &e, const Loop &other) {
         const Load *load = widened(e);
-        const auto all = *coordinates(load->index, load->name, dimensions_of_(load->name));
+        const auto all = *coordinates_of_(load->index, load->name);
         for (size_t d = 0; d < all.size(); d++) {
             const Linear c = linear(all[d]);
             if (c.factor_of(depth_.name) == 1 && o.depth_dimension < 0) {
@@ -170,7 +170,7 @@ private:
         }
     }
 
-    const std::function<int(const std::string &)> &dimensions_of_;
+    const CoordinatesOf &coordinates_of_;
     const std::function<void(const std::string &)> &fail_;
     std::vector<std::pair<std::string, Expr>> inner_;
     std::vector<Loop> loops_;
@@ -182,9 +182,9 @@ private:
 
 }  // namespace
 
-TileOfProduct read_product(const Stmt &nest, const Lets &lets, const std::function<int(const std::string &)> &dimensions_of,
+TileOfProduct read_product(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
                            const std::function<void(const std::string &)> &fail) {
-    return ReadProduct(nest, lets, dimensions_of, fail).result();
+    return ReadProduct(nest, lets, coordinates_of, fail).result();
 }
 
 }  // namespace halyard

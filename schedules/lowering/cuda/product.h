@@ -8,6 +8,7 @@
  */
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,9 +35,12 @@ struct TileOfProduct {
     Operand a, b;  // a runs with row and d, b with col and d
 };
 
-/** Reads the loops. `dimensions_of` gives the rank of a buffer; `fail` throws. */
+/** The coordinates of an element of a buffer, by its index; nothing where it has none. */
+using CoordinatesOf = std::function<std::optional<std::vector<Halide::Expr>>(const Halide::Expr &index, const std::string &buffer)>;
+
+/** Reads the loops. `fail` throws. */
 TileOfProduct read_product(const Halide::Internal::Stmt &nest, const Lets &lets,
-                           const std::function<int(const std::string &)> &dimensions_of,
+                           const CoordinatesOf &coordinates_of,
                            const std::function<void(const std::string &)> &fail);
 
 }  // namespace halyard

@@ -352,12 +352,17 @@ std::string number(int n) {
 
 class MakeTileKernel {
 public:
-    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const PrintOptions &print)
-        : base_(kernel), product_(products.front()), print_(print), parts_(SplitIntoParts(kernel, products, host).parts) {
+    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                   const PrintOptions &print)
+        : base_(kernel), product_(products.front()), strides_(strides), print_(print), parts_(SplitIntoParts(kernel, products, host).parts) {
         const ProductPart &first = parts_.products.front();
         for (const auto &p : parts_.products) {
-            const auto rank = [&](const std::string &buffer) { return rank_of(p, buffer); };
-            tiles_.push_back(with_step(read_product(p.nest, *p.lets, rank, p.asked->fail), p.step, first.step));
+            const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
+                const auto own = strides_.find(buffer);
+                return own == strides_.end() ? coordinates(index, buffer, rank_of(p, buffer))
+                                             : coordinates(index, buffer, int(own->second.size()), own->second);
+            };
+            tiles_.push_back(with_step(read_product(p.nest, *p.lets, coordinates_of, p.asked->fail), p.step, first.step));
             accumulators_.insert(tiles_.back().accumulator);
             check_tile(tiles_.back(), *p.asked);
             if (!equal(simplify(p.min), simplify(first.min)) || !equal(simplify(p.extent), simplify(first.extent))) {
@@ -492,7 +497,9 @@ private:
         if (!ramp || !is_const_one(ramp->stride)) {
             return {};
         }
-        const auto all = coordinates(expand(ramp->base, *parts_.products.front().lets), p.stored, 2);
+        const auto own = strides_.find(p.stored);
+        const auto all = coordinates(expand(ramp->base, *parts_.products.front().lets), p.stored, 2,
+                                     own == strides_.end() ? std::vector<Expr>() : own->second);
         if (!all) {
             return {};
         }
@@ -973,6 +980,7 @@ private:
 
     const Kernel &base_;
     const TensorCores &product_;
+    const Strides &strides_;
     const PrintOptions &print_;
     Parts parts_;
     std::vector<TileOfProduct> tiles_;
@@ -990,8 +998,8 @@ bool has_product(const Kernel &kernel, const TensorCores &product) {
 }
 
 TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                            const PrintOptions &print) {
-    return MakeTileKernel(kernel, products, host, print).make();
+                            const Strides &strides, const PrintOptions &print) {
+    return MakeTileKernel(kernel, products, host, strides, print).make();
 }
 
 }  // namespace halyard

@@ -50,9 +50,12 @@ struct TileKernel {
 /** Whether a kernel has that product in it. */
 bool has_product(const Kernel &kernel, const TensorCores &product);
 
+/** Of buffers that the pipeline allocates, by their names. */
+using Strides = std::map<std::string, std::vector<Halide::Expr>>;
+
 /** `host` has the lets around the kernel, but those of fields of buffers. */
 TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                            const PrintOptions &print);
+                            const Strides &strides, const PrintOptions &print);
 
 }  // namespace halyard
 
