@@ -57,14 +57,18 @@ class MarkVectors : public IRMutator {
         const Expr e = IRMutator::visit(op);
         const auto *load = e.as<Load>();
         const int n = wanted(load->name, load->type, load->index);
-        return n == 0 ? e : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate, ModulusRemainder(n, 0));
+        return n == 0 ? e
+                      : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate,
+                                   ModulusRemainder(n, 0));
     }
 
     Stmt visit(const Store *op) override {
         const Stmt s = IRMutator::visit(op);
         const auto *store = s.as<Store>();
         const int n = wanted(store->name, store->value.type(), store->index);
-        return n == 0 ? s : Store::make(store->name, store->value, store->index, store->param, store->predicate, ModulusRemainder(n, 0));
+        return n == 0 ? s
+                      : Store::make(store->name, store->value, store->index, store->param, store->predicate,
+                                    ModulusRemainder(n, 0));
     }
 
     Stmt visit(const LetStmt *op) override {

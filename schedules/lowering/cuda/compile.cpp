@@ -91,9 +91,10 @@ std::string compile_for_emulator(bool hopper, const std::string &source) {
     std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << (hopper ? kHopperHeader : "") << source;
     const char *cxx = std::getenv("CXX");
     const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
-    const int code = run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o",
-                          object.string(), (folder.path / "kernels.cpp").string()},
-                         log);
+    const int code =
+        run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-shared",
+             "-DHALYARD_EMULATOR", "-o", object.string(), (folder.path / "kernels.cpp").string()},
+            log);
     if (code != 0) {
         throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(log));
     }

@@ -61,9 +61,7 @@ bool implies_turns(const Expr &condition, const Expr &turns) {
 // Whether all that a body stores happens under conditions of its own from which turns > 0 follows: it may then run
 // without asking.
 bool is_guarded(const Stmt &s, const Expr &turns, Lets &lets) {
-    const auto implied = [&](const Expr &condition) {
-        return implies_turns(simplify(expand(condition, lets)), turns);
-    };
+    const auto implied = [&](const Expr &condition) { return implies_turns(simplify(expand(condition, lets)), turns); };
     if (const auto *let = s.as<LetStmt>()) {
         ScopedBinding<Expr> bind(lets, let->name, let->value);
         return is_guarded(let->body, turns, lets);
@@ -88,7 +86,8 @@ class RenameLets : public IRMutator {
     Stmt visit(const LetStmt *op) override {
         const std::string name = unique_name(op->name);
         const Expr value = mutate(op->value);
-        return LetStmt::make(name, value, mutate(substitute(op->name, Variable::make(op->value.type(), name), op->body)));
+        return LetStmt::make(name, value,
+                             mutate(substitute(op->name, Variable::make(op->value.type(), name), op->body)));
     }
 };
 
@@ -108,7 +107,8 @@ class PeelFirstTurns : public IRMutator {
         if (!is_guarded(first, simplify(expand(op->extent, lets)), lets)) {
             return IRMutator::visit(op);
         }
-        const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy, op->device_api, op->body);
+        const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy,
+                                      op->device_api, op->body);
         return Block::make(first, others);
     }
 
@@ -254,8 +254,10 @@ void hold_loads(Kernel &kernel) {
     for (auto h = find.found.rbegin(); h != find.found.rend(); ++h) {
         if (h->hold) {
             const int n = h->load->type.lanes();
-            body = LetStmt::make(h->name, Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image, h->load->param,
-                                                     Broadcast::make(h->when, n), h->load->alignment), body);
+            body = LetStmt::make(h->name,
+                                 Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image,
+                                            h->load->param, Broadcast::make(h->when, n), h->load->alignment),
+                                 body);
         }
     }
     for (auto it = outer.rbegin(); it != outer.rend(); ++it) {

@@ -42,7 +42,8 @@ class TakeLaunchLoops : public IRMutator {
                 elements *= e;
             }
             const Expr bytes = elements * op->type.bytes();
-            kernel.shared_bytes = simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
+            kernel.shared_bytes =
+                simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
         }
         return IRMutator::visit(op);
     }

@@ -184,14 +184,17 @@ private:
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
         kernel.name = name_for(func);
-        const TileKernel tiles = make_tile_kernel(kernel, products, lets_, strides_, {options_.streamed, options_.note});
+        const TileKernel tiles =
+            make_tile_kernel(kernel, products, lets_, strides_, {options_.streamed, options_.note});
         for (const auto &i : tiles.instructions) {
             source_ += instructions_.insert(i.first).second ? "\n" + i.second : "";
         }
         source_ += tiles.text;
-        if (std::find(options_.architectures.begin(), options_.architectures.end(), kHopper) == options_.architectures.end() &&
+        if (std::find(options_.architectures.begin(), options_.architectures.end(), kHopper) ==
+                options_.architectures.end() &&
             !options_.emulated) {
-            products.front().fail(std::string("is for tensor cores of ") + kHopper + ", which is not among the devices; add it to --devices");
+            products.front().fail(std::string("is for tensor cores of ") + kHopper +
+                                  ", which is not among the devices; add it to --devices");
         }
         hopper_ = true;
         return IfThenElse::make(tiles.usable, launch(tiles.by_copy_engine), launch(tiles.by_elements));
@@ -226,8 +229,9 @@ private:
         if (op->name.size() > end.size() && op->name.compare(op->name.size() - end.size(), end.size(), end) == 0) {
             note_strides(op->name.substr(0, op->name.size() - end.size()), op->value);
         }
-        const bool field = op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
-                           op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
+        const bool field =
+            op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
+            op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
         if (field || !op->value.type().is_int()) {
             return IRMutator::visit(op);
         }
@@ -256,10 +260,14 @@ private:
         std::vector<Expr> values;
         for (const auto &a : kernel.arguments) {
             kinds += kind_of(a);
-            values.push_back(a.is_buffer ? handle(a.name + ".buffer") : a.tensor.defined() ? a.tensor : a.value.defined() ? a.value : Expr(Variable::make(a.type, a.name)));
+            values.push_back(a.is_buffer          ? handle(a.name + ".buffer")
+                             : a.tensor.defined() ? a.tensor
+                             : a.value.defined()  ? a.value
+                                                  : Expr(Variable::make(a.type, a.name)));
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
-        const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
+        const Expr arguments =
+            values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
         std::vector<Expr> args = {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic),
                                   handle(std::string(kImage) + ".buffer"), StringImm::make(kernel.name)};
         args.insert(args.end(), kernel.blocks.begin(), kernel.blocks.end());
@@ -272,15 +280,19 @@ private:
     }
 
     Stmt with_image(const Stmt &host) const {
-        const std::string text = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
-        const std::vector<std::string> architectures = hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
+        const std::string text =
+            "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
+        const std::vector<std::string> architectures =
+            hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
         if (!options_.source_file.empty()) {
             std::ofstream(options_.source_file) << text;
         }
-        const std::string code = options_.emulated ? compile_for_emulator(hopper_, text) : compile_to_fatbin(hopper_, text, architectures);
+        const std::string code =
+            options_.emulated ? compile_for_emulator(hopper_, text) : compile_to_fatbin(hopper_, text, architectures);
         Buffer<uint8_t> image(int(code.size()), kImage);
         std::memcpy(image.data(), code.data(), code.size());
-        const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
+        const Expr buffer =
+            Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
         return substitute(std::string(kImage) + ".buffer", buffer, host);
     }
 

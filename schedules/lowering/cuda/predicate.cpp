@@ -27,7 +27,8 @@ class PredicateLoads : public IRMutator {
 
 public:
     PredicateLoads(const Expr &condition, const std::set<std::string> &registers)
-        : condition(condition), registers(registers) {
+        : condition(condition),
+          registers(registers) {
     }
 };
 
@@ -113,13 +114,14 @@ class PredicateBranches : public IRMutator {
         const auto *store = s.as<Store>();
         const Expr value = predicate.mutate(store->value);
         if (registers.count(store->name)) {
-            const Expr old = Load::make(value.type(), store->name, store->index, Buffer<>(), Parameter(), const_true(value.type().lanes()),
-                                        store->alignment);
-            return Store::make(store->name, select(for_lanes(condition, value.type().lanes()), value, old), store->index, store->param,
-                               store->predicate, store->alignment);
+            const Expr old = Load::make(value.type(), store->name, store->index, Buffer<>(), Parameter(),
+                                        const_true(value.type().lanes()), store->alignment);
+            return Store::make(store->name, select(for_lanes(condition, value.type().lanes()), value, old),
+                               store->index, store->param, store->predicate, store->alignment);
         }
         const std::string name = unique_name(store->name + ".value");
-        const Stmt out = Store::make(store->name, Variable::make(value.type(), name), store->index, store->param, store->predicate, store->alignment);
+        const Stmt out = Store::make(store->name, Variable::make(value.type(), name), store->index, store->param,
+                                     store->predicate, store->alignment);
         return LetStmt::make(name, value, IfThenElse::make(condition, out));
     }
 

@@ -41,7 +41,8 @@ public:
 class KernelPrinter::Statements : public IRVisitor {
 public:
     Statements(const Kernel &kernel, const PrintOptions &options)
-        : kernel_(kernel), options_(options),
+        : kernel_(kernel),
+          options_(options),
           expr_(
               names_, [this](const std::string &array) { return memory_of(array); },
               [this](const std::string &l) { line(l); }) {
@@ -58,14 +59,17 @@ public:
         for (int d = 0; d < 3; d++) {
             threads *= kernel_.constant_threads(d);
         }
-        const std::string bounds = threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") " : "";
+        const std::string bounds =
+            threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") "
+                        : "";
         const std::string start = "extern \"C\" __global__ void " + bounds + kernel_.name + "(";
         std::string row = start;
         for (size_t i = 0; i < kernel_.arguments.size(); i++) {
             const auto &a = kernel_.arguments[i];
             const std::string type = a.tensor.defined() ? "const __grid_constant__ tensor_map" : type_text(a.type);
-            const std::string text = (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
-                                     names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
+            const std::string text =
+                (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
+                names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
             if (i > 0 && row.size() + text.size() + 1 > 120) {
                 text_ += row + "\n";
                 row = "    " + text;
@@ -99,7 +103,10 @@ public:
     }
 
     Memory memory_of(const std::string &array) const {
-        return scalars_.count(array) ? Memory::kScalar : registers_.count(array) ? Memory::kRegisters : shared_.count(array) ? Memory::kShared : Memory::kDevice;
+        return scalars_.count(array)     ? Memory::kScalar
+               : registers_.count(array) ? Memory::kRegisters
+               : shared_.count(array)    ? Memory::kShared
+                                         : Memory::kDevice;
     }
 
     void block(const Stmt &body) {
@@ -131,7 +138,8 @@ public:
         // A let ends with its statement in Halide's IR, and with the braces around it here.
         if (!declared_.back().insert(op->name).second) {
             const std::string name = unique_name(op->name);
-            LetStmt::make(name, op->value, substitute(op->name, Variable::make(op->value.type(), name), op->body)).accept(this);
+            LetStmt::make(name, op->value, substitute(op->name, Variable::make(op->value.type(), name), op->body))
+                .accept(this);
             return;
         }
         line("const " + type_text(op->value.type()) + " " + names_.of(op->name) + " = " + expr_.print(op->value) + ";");
@@ -148,7 +156,8 @@ public:
 
     void visit(const For *op) override {
         if (op->for_type != ForType::Serial && op->for_type != ForType::Unrolled) {
-            ExprPrinter::unsupported("the loop " + op->name + " is inside a kernel and neither serial, unrolled, nor over blocks or threads");
+            ExprPrinter::unsupported("the loop " + op->name +
+                                     " is inside a kernel and neither serial, unrolled, nor over blocks or threads");
         }
         const Names::Scoped name(names_, op->name);
         const std::string min = expr_.print(op->min);
@@ -189,18 +198,20 @@ public:
             }
             elements = simplify(elements);
             shared_.insert(op->name);
-            line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + expr_.print(shared_bytes_) + ", " +
-                 expr_.print(elements) + ");");
+            line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + expr_.print(shared_bytes_) +
+                 ", " + expr_.print(elements) + ");");
             shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
         } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack ||
                    op->memory_type == MemoryType::Auto) {
             const int size = op->constant_allocation_size();
             if (size == 0) {
-                ExprPrinter::unsupported("the size of " + op->name + " is not known when the kernel is compiled; bound its extents");
+                ExprPrinter::unsupported("the size of " + op->name +
+                                         " is not known when the kernel is compiled; bound its extents");
             }
             declare_registers(op->name, type, size);
         } else {
-            ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name + " is to be stored elsewhere");
+            ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name +
+                                     " is to be stored elsewhere");
         }
         op->body.accept(this);
     }
@@ -239,7 +250,8 @@ public:
     // One read-modify-write of an element.
     void atomic(const Stmt &body) {
         if (const auto *let = body.as<LetStmt>()) {
-            line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " + expr_.print(let->value) + ";");
+            line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " +
+                 expr_.print(let->value) + ";");
             atomic(let->body);
             return;
         }
@@ -265,10 +277,12 @@ public:
             }
         }
         if (!function) {
-            ExprPrinter::unsupported("the CUDA backend does a sum, a minimum or a maximum of one element atomically, and nothing else; "
-                                     "keep the accumulator in registers, or reduce in another order");
+            ExprPrinter::unsupported(
+                "the CUDA backend does a sum, a minimum or a maximum of one element atomically, and nothing else; "
+                "keep the accumulator in registers, or reduce in another order");
         }
-        line(std::string(function) + "(" + names_.of(store->name) + " + " + expr_.print(store->index) + ", " + expr_.print(operand) + ");");
+        line(std::string(function) + "(" + names_.of(store->name) + " + " + expr_.print(store->index) + ", " +
+             expr_.print(operand) + ");");
     }
 
     const Kernel &kernel_;

@@ -16,15 +16,38 @@ using namespace Halide::Internal;
 namespace {
 
 // Of C++, tightest first; an operand binds at least as tightly as its operator.
-enum Precedence { kPrimary, kUnary, kMultiply, kAdd, kShift, kCompare, kEqual, kBitAnd, kBitXor, kBitOr, kAnd, kOr, kConditional };
+enum Precedence {
+    kPrimary,
+    kUnary,
+    kMultiply,
+    kAdd,
+    kShift,
+    kCompare,
+    kEqual,
+    kBitAnd,
+    kBitXor,
+    kBitOr,
+    kAnd,
+    kOr,
+    kConditional
+};
 
 // Halide's names of functions of f32, and CUDA's.
 const std::map<std::string, const char *> kMath = {
-    {"exp", "exp_approx"}, {"log", "logf"}, {"sqrt", "sqrtf"}, {"sin", "sinf"}, {"cos", "cosf"}, {"tan", "tanf"},
-    {"asin", "asinf"}, {"acos", "acosf"}, {"atan", "atanf"}, {"atan2", "atan2f"}, {"sinh", "sinhf"}, {"cosh", "coshf"},
-    {"tanh", "tanhf"}, {"asinh", "asinhf"}, {"acosh", "acoshf"}, {"atanh", "atanhf"}, {"pow", "powf"},
-    {"floor", "floorf"}, {"ceil", "ceilf"}, {"round", "rintf"}, {"trunc", "truncf"}, {"fast_inverse_sqrt", "rsqrtf"},
-    {"is_nan", "isnan"}, {"is_inf", "isinf"}, {"is_finite", "isfinite"}, {"erf", "erff"}, {"exp2", "exp2_approx"},
+    {"exp", "exp_approx"},     {"log", "logf"},
+    {"sqrt", "sqrtf"},         {"sin", "sinf"},
+    {"cos", "cosf"},           {"tan", "tanf"},
+    {"asin", "asinf"},         {"acos", "acosf"},
+    {"atan", "atanf"},         {"atan2", "atan2f"},
+    {"sinh", "sinhf"},         {"cosh", "coshf"},
+    {"tanh", "tanhf"},         {"asinh", "asinhf"},
+    {"acosh", "acoshf"},       {"atanh", "atanhf"},
+    {"pow", "powf"},           {"floor", "floorf"},
+    {"ceil", "ceilf"},         {"round", "rintf"},
+    {"trunc", "truncf"},       {"fast_inverse_sqrt", "rsqrtf"},
+    {"is_nan", "isnan"},       {"is_inf", "isinf"},
+    {"is_finite", "isfinite"}, {"erf", "erff"},
+    {"exp2", "exp2_approx"},
 };
 
 std::string element_text(const Type &t) {
@@ -49,7 +72,9 @@ std::string float_text(double value, int bits) {
     char text[64];
     if (bits == 32) {
         if (std::isnan(value) || std::isinf(value)) {
-            return std::isnan(value) ? "__int_as_float(0x7fc00000)" : value > 0 ? "__int_as_float(0x7f800000)" : "__int_as_float(0xff800000)";
+            return std::isnan(value) ? "__int_as_float(0x7fc00000)"
+                   : value > 0       ? "__int_as_float(0x7f800000)"
+                                     : "__int_as_float(0xff800000)";
         }
         for (int digits = 6; digits <= 9; digits++) {
             snprintf(text, sizeof(text), "%.*g", digits, value);
@@ -110,7 +135,8 @@ public:
     // Whether an access may be made whole: registers have no addresses worth the name.
     bool whole(const std::string &array, const Type &type, const ModulusRemainder &alignment) const {
         const int n = vector_elements(type);
-        return n > 1 && p_.memory_of_(array) != Memory::kRegisters && alignment.modulus % n == 0 && alignment.remainder % n == 0;
+        return n > 1 && p_.memory_of_(array) != Memory::kRegisters && alignment.modulus % n == 0 &&
+               alignment.remainder % n == 0;
     }
 
 private:
@@ -225,7 +251,8 @@ private:
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
         } else if (half && !to.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
-        } else if (to.is_float() && to.bits() == 16 && to.is_vector() && from.is_float() && from.bits() == 32 && to.lanes() > 1) {
+        } else if (to.is_float() && to.bits() == 16 && to.is_vector() && from.is_float() && from.bits() == 32 &&
+                   to.lanes() > 1) {
             set("to_" + element_text(to.element_of()) + "(" + argument(op->value) + ")", kPrimary);
         } else {
             set("to<" + element_text(to.element_of()) + ">(" + argument(op->value) + ")", kPrimary);
@@ -345,7 +372,8 @@ private:
 
     void visit(const Select *op) override {
         if (op->condition.type().is_scalar()) {
-            const std::string c = print(op->condition, kOr), a = print(op->true_value, kOr), b = print(op->false_value, kOr);
+            const std::string c = print(op->condition, kOr), a = print(op->true_value, kOr),
+                              b = print(op->false_value, kOr);
             set(c + " ? " + a + " : " + b, kConditional);
         } else {
             call("select", {op->condition, op->true_value, op->false_value});
@@ -356,7 +384,8 @@ private:
         if (!op->base.type().is_scalar()) {
             unsupported("a ramp of vectors");
         }
-        set("ramp<" + std::to_string(op->lanes) + ">(" + argument(op->base) + ", " + argument(op->stride) + ")", kPrimary);
+        set("ramp<" + std::to_string(op->lanes) + ">(" + argument(op->base) + ", " + argument(op->stride) + ")",
+            kPrimary);
     }
 
     void visit(const Broadcast *op) override {
@@ -379,12 +408,15 @@ private:
             }
         } else if (p_.memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
             set("load_registers<" + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
-        } else if (const auto *same = op->predicate.as<Broadcast>(); !all && same && ramp && is_const_one(ramp->stride)) {
+        } else if (const auto *same = op->predicate.as<Broadcast>();
+                   !all && same && ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load_if<" : "load_elements_if<";
             const std::string condition = argument(same->value);
             set(function + n + ">(" + condition + ", " + pointer(op->name, ramp->base) + ")", kPrimary);
         } else if (!all) {
-            set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) + ")", kPrimary);
+            set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) +
+                    ")",
+                kPrimary);
         } else if (ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load<" : "load_elements<";
             set(function + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
@@ -417,7 +449,9 @@ private:
         default: unsupported("this vector reduction");
         }
         const int each = op->value.type().lanes() / op->type.lanes();
-        set("reduce_lanes<" + std::to_string(each) + ">(" + f + ", " + argument(op->value) + ")" + (op->type.is_scalar() ? "[0]" : ""), kPrimary);
+        set("reduce_lanes<" + std::to_string(each) + ">(" + f + ", " + argument(op->value) + ")" +
+                (op->type.is_scalar() ? "[0]" : ""),
+            kPrimary);
     }
 
     void visit(const Shuffle *op) override {
@@ -519,7 +553,8 @@ private:
         const Type t = call->type;
         const Expr by = cast(t, call->args[1]);
         if (t.is_int() && *op == '<') {
-            print_as(reinterpret(t, reinterpret(t.with_code(Type::UInt), call->args[0]) << cast(t.with_code(Type::UInt), call->args[1])));
+            print_as(reinterpret(t, reinterpret(t.with_code(Type::UInt), call->args[0])
+                                        << cast(t.with_code(Type::UInt), call->args[1])));
             return;
         }
         binary(call->args[0], op, by, kShift);
@@ -564,7 +599,9 @@ private:
         const std::string value = argument(op->args[0]), lanes = argument(op->args[1]);
         const std::string t = element_text(op->type);
         const auto offset = as_const_int(op->args[3]);
-        const std::string scratch = offset && *offset < 0 ? "shared<" + t + ">()" : "shared_array<" + t + ">(" + argument(op->args[3]) + ", " + argument(op->args[4]) + ")";
+        const std::string scratch = offset && *offset < 0 ? "shared<" + t + ">()"
+                                                          : "shared_array<" + t + ">(" + argument(op->args[3]) + ", " +
+                                                                argument(op->args[4]) + ")";
         set("reduce_threads<" + operation + ", " + lanes + ">(" + value + ", " + scratch + ")", kPrimary);
     }
 
@@ -598,10 +635,12 @@ std::string ExprPrinter::print_store(const Store *op, bool streaming) {
     if (memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
         const std::string p = v.pointer(op->name, ramp->base);
         const std::string old = "load_registers<" + std::to_string(ramp->lanes) + ">(" + p + ")";
-        return "store_registers(" + p + ", " + (all ? value : "select(" + v.argument(op->predicate) + ", " + value + ", " + old + ")") + ");";
+        return "store_registers(" + p + ", " +
+               (all ? value : "select(" + v.argument(op->predicate) + ", " + value + ", " + old + ")") + ");";
     }
     if (!all) {
-        return "scatter_if(" + v.argument(op->predicate) + ", " + array + ", " + v.argument(op->index) + ", " + value + ");";
+        return "scatter_if(" + v.argument(op->predicate) + ", " + array + ", " + v.argument(op->index) + ", " + value +
+               ");";
     }
     if (ramp && is_const_one(ramp->stride)) {
         const bool whole = v.whole(op->name, op->value.type(), op->alignment);

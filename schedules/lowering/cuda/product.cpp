@@ -15,7 +15,8 @@ class ReadProduct {
 public:
     ReadProduct(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
                 const std::function<void(const std::string &)> &fail)
-        : coordinates_of_(coordinates_of), fail_(fail) {
+        : coordinates_of_(coordinates_of),
+          fail_(fail) {
         descend(nest, lets);
         const Expr index = full(store_->index, lets), value = full(store_->value, lets);
         read_accumulator(index);
@@ -65,8 +66,9 @@ private:
                 body_ = s;
                 return;
             } else {
-                fail("has more in its loops than the product; split them so that no condition is needed, and compute what "
-                     "it reads elsewhere");
+                fail(
+                    "has more in its loops than the product; split them so that no condition is needed, and compute what "
+                    "it reads elsewhere");
             }
         }
     }
@@ -83,7 +85,8 @@ private:
         }
         const auto c = as_const_int(e);
         if (!c || !is_const_zero(loop->min)) {
-            fail("has a loop " + loop->name + " of an extent that is not known when it is compiled; split it, or bound it");
+            fail("has a loop " + loop->name +
+                 " of an extent that is not known when it is compiled; split it, or bound it");
         }
         return int(*c);
     }
@@ -113,8 +116,8 @@ private:
                 tile_.columns = int(by);
             }
         }
-        if (loops_.size() != 3 || depth_.name.empty() || col_.name.empty() || row_.name.empty() || at.terms.size() != 2 ||
-            at.constant != 0 || tile_.columns != col_.extent) {
+        if (loops_.size() != 3 || depth_.name.empty() || col_.name.empty() || row_.name.empty() ||
+            at.terms.size() != 2 || at.constant != 0 || tile_.columns != col_.extent) {
             fail("has other loops than rows, columns and depth over a whole tile of sums");
         }
         tile_.accumulator = store_->name;

@@ -131,7 +131,10 @@ const char *operation(const Expr &e, Expr &a, Expr &b) {
 }
 
 Expr identity(const std::string &operation, Type t) {
-    return operation == "add" ? make_zero(t) : operation == "multiply" ? make_one(t) : operation == "take_min" ? t.max() : t.min();
+    return operation == "add"        ? make_zero(t)
+           : operation == "multiply" ? make_one(t)
+           : operation == "take_min" ? t.max()
+                                     : t.min();
 }
 
 bool is_power_of_two(int64_t n) {
@@ -230,7 +233,8 @@ class ShareOut : public IRMutator {
         const int lanes = kernel.constant_threads(d);
         const int all = kernel.constant_threads(0) * kernel.constant_threads(1) * kernel.constant_threads(2);
         if (d != 0) {
-            fail(func, "is reduced across threads of the second or third dimension; make its loop the first of gpu_threads");
+            fail(func,
+                 "is reduced across threads of the second or third dimension; make its loop the first of gpu_threads");
         }
         if (!is_power_of_two(lanes) || lanes > 1024 || all == 0 || all % 32 != 0) {
             fail(func, "is reduced across " + std::to_string(lanes) + " threads of a block of " + std::to_string(all) +
@@ -245,19 +249,20 @@ class ShareOut : public IRMutator {
         const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), Expr(part));
         const std::string result = unique_name(store->name + ".of_threads");
         identities[part->name] = identity(name, part->type);
-        const Expr reduced = Call::make(part->type, kReduceThreads, {own, lanes, StringImm::make(name), scratch, all / 32},
-                                        Call::Intrinsic);
+        const Expr reduced = Call::make(part->type, kReduceThreads,
+                                        {own, lanes, StringImm::make(name), scratch, all / 32}, Call::Intrinsic);
         const Expr value = Variable::make(part->type, result);
         const Expr sum = substitute_operand(store->value, total, value);
-        const Stmt s = guarded(store->name, Store::make(store->name, sum, store->index, store->param, store->predicate,
-                                                        store->alignment));
+        const Stmt s = guarded(
+            store->name, Store::make(store->name, sum, store->index, store->param, store->predicate, store->alignment));
         // In a loop, the next turn must not write the scratch memory before all have read it.
         const Stmt after = lanes > 32 && loops > 0 ? Block::make(s, barrier()) : s;
         return LetStmt::make(result, reduced, after);
     }
 
     static Stmt barrier() {
-        return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
+        return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier,
+                                         {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
     }
 
     static Expr substitute_operand(const Expr &e, const Load *total, const Expr &value) {
@@ -274,7 +279,9 @@ class ShareOut : public IRMutator {
 
 public:
     ShareOut(Kernel &kernel, const RegisterArrays &arrays, const Fail &fail)
-        : kernel(kernel), arrays(arrays), fail(fail) {
+        : kernel(kernel),
+          arrays(arrays),
+          fail(fail) {
     }
     std::map<std::string, Expr> identities;
 };
@@ -294,7 +301,8 @@ class OwnIndices : public IRMutator {
         if (first != identities.end()) {
             // A thread without an element takes part in the reduction.
             for (int64_t i = size - 1; i >= 0; i--) {
-                body = Block::make(Store::make(op->name, first->second, int(i), Parameter(), const_true(), ModulusRemainder()), body);
+                body = Block::make(
+                    Store::make(op->name, first->second, int(i), Parameter(), const_true(), ModulusRemainder()), body);
             }
         }
         return Allocate::make(op->name, op->type, MemoryType::Register, {int(size)}, const_true(), body);
@@ -355,13 +363,15 @@ class OwnIndices : public IRMutator {
         }
         if (const auto *ramp = index.as<Ramp>()) {
             if (!is_const_one(ramp->stride)) {
-                fail(name, "is in registers, but its neighbours in a vector are not neighbours in memory; vectorize its "
-                           "first dimension");
+                fail(name,
+                     "is in registers, but its neighbours in a vector are not neighbours in memory; vectorize its "
+                     "first dimension");
             }
             return Ramp::make(own_scalar(name, r, ramp->base, ramp->lanes), 1, ramp->lanes);
         }
         if (!index.type().is_scalar()) {
-            fail(name, "is in registers, but read at an index that is only known when it runs; store it in shared memory");
+            fail(name,
+                 "is in registers, but read at an index that is only known when it runs; store it in shared memory");
         }
         return own_scalar(name, r, index, 1);
     }
@@ -370,8 +380,9 @@ class OwnIndices : public IRMutator {
         Linear at = linear(expand(index, lets));
         for (int d = 0; d < 3; d++) {
             if (at.factor_of(kThreadNames[d]) != r.stride[d] || at.hides(kThreadNames[d])) {
-                fail(name, "is in registers, and a thread reads an element that another thread has; split its loops as its "
-                           "consumer's are, or store it in shared memory");
+                fail(name,
+                     "is in registers, and a thread reads an element that another thread has; split its loops as its "
+                     "consumer's are, or store it in shared memory");
             }
         }
         std::vector<Linear::Term> kept;
@@ -424,7 +435,10 @@ class OwnIndices : public IRMutator {
 public:
     OwnIndices(const Kernel &kernel, const RegisterArrays &arrays, const std::map<std::string, Expr> &identities,
                const Fail &fail)
-        : kernel(kernel), arrays(arrays), identities(identities), fail(fail) {
+        : kernel(kernel),
+          arrays(arrays),
+          identities(identities),
+          fail(fail) {
     }
 };
 

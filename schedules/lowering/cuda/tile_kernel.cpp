@@ -17,12 +17,12 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kWarpgroup = 128;      // threads
+constexpr int kWarpgroup = 128;  // threads
 constexpr int kRowsOfWarpgroup = 64;
 constexpr int kSwizzledBytes = 128;  // across, of a block of shared memory
 constexpr int kDepthOfInstruction = 16;
 constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
-constexpr int kTensorAlignment = 16;  // bytes: what pointers and strides are multiples of for the copy engine
+constexpr int kTensorAlignment = 16;      // bytes: what pointers and strides are multiples of for the copy engine
 const char *const kRow = "fragment_row", *const kCol = "fragment_col", *const kElement = "fragment_element";
 
 bool begins_with(const std::string &s, const std::string &start) {
@@ -105,7 +105,8 @@ public:
         }
         walk(kernel.body);
         for (const auto &p : products_) {
-            if (std::none_of(parts.products.begin(), parts.products.end(), [&](const ProductPart &q) { return q.asked == &p; })) {
+            if (std::none_of(parts.products.begin(), parts.products.end(),
+                             [&](const ProductPart &q) { return q.asked == &p; })) {
                 p.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
             }
         }
@@ -189,15 +190,17 @@ private:
 
 // A nest over the tile, for one pair of neighbours that a thread has.
 struct Pair {
-    std::string stored;        // the buffer
-    Expr index, value;         // vectors of two
+    std::string stored;  // the buffer
+    Expr index, value;   // vectors of two
     Expr row_extent, col_extent;
 };
 
 class ReadPair {
 public:
-    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::function<void(const std::string &)> &fail)
-        : tiles_(tiles), fail_(fail) {
+    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
+             const std::function<void(const std::string &)> &fail)
+        : tiles_(tiles),
+          fail_(fail) {
         walk(nest);
     }
 
@@ -223,7 +226,8 @@ private:
                 read(store);
                 return;
             } else {
-                fail_("stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
+                fail_(
+                    "stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
                 return;
             }
         }
@@ -247,8 +251,9 @@ private:
     // For columns col and col + 1.
     Expr two(const Expr &e) {
         const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
-        const Stmt loop = For::make("fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
-                                    Evaluate::make(substitute({{row_, row}, {col_, col + Variable::make(Int(32), "fragment_lane")}}, own(e))));
+        const Stmt loop = For::make(
+            "fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
+            Evaluate::make(substitute({{row_, row}, {col_, col + Variable::make(Int(32), "fragment_lane")}}, own(e))));
         const Stmt vector = simplify(vectorize_loops(loop, {}));
         const auto *evaluate = vector.as<Evaluate>();
         if (!evaluate) {
@@ -263,21 +268,28 @@ private:
         class Own : public IRMutator {
             using IRMutator::visit;
             Expr visit(const Load *op) override {
-                const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const TileOfProduct &t) { return t.accumulator == op->name; });
+                const auto tile = std::find_if(tiles.begin(), tiles.end(),
+                                               [&](const TileOfProduct &t) { return t.accumulator == op->name; });
                 if (tile == tiles.end()) {
                     return IRMutator::visit(op);
                 }
                 const Linear at = linear(op->index);
-                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile->columns || at.factor_of(col) != 1) {
+                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile->columns ||
+                    at.factor_of(col) != 1) {
                     fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
                 }
                 const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
-                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(),
+                                  const_true(), ModulusRemainder());
             }
 
         public:
-            Own(const std::vector<TileOfProduct> &tiles, const std::string &row, const std::string &col, const std::function<void(const std::string &)> &fail)
-                : tiles(tiles), row(row), col(col), fail(fail) {
+            Own(const std::vector<TileOfProduct> &tiles, const std::string &row, const std::string &col,
+                const std::function<void(const std::string &)> &fail)
+                : tiles(tiles),
+                  row(row),
+                  col(col),
+                  fail(fail) {
             }
             const std::vector<TileOfProduct> &tiles;
             const std::string &row, &col;
@@ -304,7 +316,8 @@ class PredicateLoads : public IRMutator {
         const int n = op->type.lanes();
         Expr inside = const_true(n);
         if (expr_uses_var(op->index, kCol)) {
-            inside = (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
+            inside =
+                (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
         }
         if (expr_uses_var(op->index, kRow)) {
             const Expr in_rows = row < pair.row_extent;
@@ -318,12 +331,14 @@ class PredicateLoads : public IRMutator {
 
 public:
     PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators)
-        : pair(pair), accumulators(accumulators) {
+        : pair(pair),
+          accumulators(accumulators) {
     }
 };
 
 std::string wgmma_function(const TileOfProduct &t) {
-    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type) + (t.b.depth_dimension != 0 ? "_across" : "");
+    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type) +
+           (t.b.depth_dimension != 0 ? "_across" : "");
 }
 
 // The instruction for a tile's width: as many operands as a thread has sums.
@@ -338,12 +353,11 @@ std::string wgmma_text(const TileOfProduct &t) {
     const std::string a = std::to_string(sums), b = std::to_string(sums + 1);
     const bool b_across = t.b.depth_dimension != 0;  // columns are neighbours, not the depth
     return "__device__ __forceinline__ void " + wgmma_function(t) + "(sums<" + a + "> &d, uint64_t a, uint64_t b) {\n" +
-           "#ifdef HALYARD_EMULATOR\n" +
-           "    emulator::multiply<" + type_text(t.a.type) + ", " + std::to_string(t.columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b);\n" +
-           "#else\n" +
-           "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type + "." + type +
-           " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") + ";\"\n" +
-           "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n#endif\n}\n";
+           "#ifdef HALYARD_EMULATOR\n" + "    emulator::multiply<" + type_text(t.a.type) + ", " +
+           std::to_string(t.columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b);\n" + "#else\n" +
+           "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type +
+           "." + type + " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") +
+           ";\"\n" + "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n#endif\n}\n";
 }
 
 std::string number(int n) {
@@ -352,9 +366,13 @@ std::string number(int n) {
 
 class MakeTileKernel {
 public:
-    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
-                   const PrintOptions &print)
-        : base_(kernel), product_(products.front()), strides_(strides), print_(print), parts_(SplitIntoParts(kernel, products, host).parts) {
+    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                   const Strides &strides, const PrintOptions &print)
+        : base_(kernel),
+          product_(products.front()),
+          strides_(strides),
+          print_(print),
+          parts_(SplitIntoParts(kernel, products, host).parts) {
         const ProductPart &first = parts_.products.front();
         for (const auto &p : parts_.products) {
             const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
@@ -362,7 +380,8 @@ public:
                 return own == strides_.end() ? coordinates(index, buffer, rank_of(p, buffer))
                                              : coordinates(index, buffer, int(own->second.size()), own->second);
             };
-            tiles_.push_back(with_step(read_product(p.nest, *p.lets, coordinates_of, p.asked->fail), p.step, first.step));
+            tiles_.push_back(
+                with_step(read_product(p.nest, *p.lets, coordinates_of, p.asked->fail), p.step, first.step));
             accumulators_.insert(tiles_.back().accumulator);
             check_tile(tiles_.back(), *p.asked);
             if (!equal(simplify(p.min), simplify(first.min)) || !equal(simplify(p.extent), simplify(first.extent))) {
@@ -379,8 +398,8 @@ public:
 
     TileKernel make() {
         if (shared_bytes(true) > kSharedBytes) {
-            product_.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " + number(kSharedBytes) +
-                          "; take fewer stages or smaller tiles");
+            product_.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " +
+                          number(kSharedBytes) + "; take fewer stages or smaller tiles");
         }
         TileKernel result;
         result.usable = usable();
@@ -434,17 +453,20 @@ private:
         const bool types = type == t.b.type && type.is_float() && type.bits() == 16;
         if (!types) {
             std::ostringstream s;
-            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by " << t.b.type;
+            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by "
+              << t.b.type;
             product.fail(s.str());
         }
         if (t.rows % kRowsOfWarpgroup != 0 || t.rows > 3 * kRowsOfWarpgroup) {
             product.fail("has tiles of " + number(t.rows) + " rows; take 64, 128 or 192");
         }
         if (t.columns % 16 != 0 || t.columns * int(tiles_.size()) > 256) {
-            product.fail("has tiles of " + number(t.columns) + " columns; take a multiple of 16, up to 256 for all products of a kernel");
+            product.fail("has tiles of " + number(t.columns) +
+                         " columns; take a multiple of 16, up to 256 for all products of a kernel");
         }
         if (t.b.depth_dimension != 0 && t.columns % 64 != 0) {
-            product.fail("has tiles of " + number(t.columns) + " columns, which are neighbours in memory; take a multiple of 64");
+            product.fail("has tiles of " + number(t.columns) +
+                         " columns, which are neighbours in memory; take a multiple of 64");
         }
         if (t.depth != kSwizzledBytes / type.bytes()) {
             product.fail("has steps of " + number(t.depth) + "; take 64");
@@ -454,7 +476,8 @@ private:
         }
         for (const auto &o : {t.a, t.b}) {
             if (o.rank() != 2) {
-                product.fail("reads " + o.buffer + ", which has " + number(o.rank()) + " dimensions; two are what it can fetch so far");
+                product.fail("reads " + o.buffer + ", which has " + number(o.rank()) +
+                             " dimensions; two are what it can fetch so far");
             }
         }
     }
@@ -464,23 +487,27 @@ private:
         return Variable::make(Int(32), buffer + "." + what + "." + number(dimension));
     }
     static Expr on_host(const std::string &buffer, const char *getter, int dimension) {
-        return Call::make(Int(32), getter, {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), dimension}, Call::Extern);
+        return Call::make(Int(32), getter,
+                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), dimension}, Call::Extern);
     }
 
     // What of a tensor the launcher tells the copy engine (struct halyard_tensor of runtime/include/halyard/cuda.h).
     static Expr tensor(const std::string &buffer, const Type &type, int box0, int box1) {
         const int code = type.is_bfloat() ? 1 : 0;
         return Call::make(Handle(), Call::make_struct,
-                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2, on_host(buffer, Call::buffer_get_extent, 0),
-                           on_host(buffer, Call::buffer_get_extent, 1), on_host(buffer, Call::buffer_get_stride, 1), box0, box1},
+                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2,
+                           on_host(buffer, Call::buffer_get_extent, 0), on_host(buffer, Call::buffer_get_extent, 1),
+                           on_host(buffer, Call::buffer_get_stride, 1), box0, box1},
                           Call::Intrinsic);
     }
 
     static Expr aligned(const std::string &buffer, const Type &type) {
-        const Expr address = Call::make(UInt(64), Call::buffer_get_device,
-                                        {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
+        const Expr address =
+            Call::make(UInt(64), Call::buffer_get_device,
+                       {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
         const Expr stride = on_host(buffer, Call::buffer_get_stride, 1);
-        const Expr across = on_host(buffer, Call::buffer_get_extent, 0), down = on_host(buffer, Call::buffer_get_extent, 1);
+        const Expr across = on_host(buffer, Call::buffer_get_extent, 0),
+                   down = on_host(buffer, Call::buffer_get_extent, 1);
         return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
                stride % (kTensorAlignment / type.bytes()) == 0 && stride >= across && across > 0 && down > 0;
     }
@@ -558,7 +585,10 @@ private:
         k.name = base_.name;
         const int groups = warpgroups_ + (by_copy_engine ? 1 : 0);
         k.threads = {groups * kWarpgroup, 1, 1};
-        k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors", {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern)), 1, 1};
+        k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)},
+                                            Call::Extern)),
+                    1, 1};
         k.shared_bytes = shared_bytes(by_copy_engine);
         k.blocks_per_multiprocessor = ", 1";
         FreeVariables free;
@@ -577,8 +607,9 @@ private:
             written.insert(p.stored);
         }
         for (const auto &a : base_.arguments) {
-            const bool operand = a.name == tile().a.buffer ||
-                                 std::any_of(tiles_.begin(), tiles_.end(), [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
+            const bool operand =
+                a.name == tile().a.buffer ||
+                std::any_of(tiles_.begin(), tiles_.end(), [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
             const bool by_engine = written.count(a.name) && by_copy_engine && by_engine_name(a.name);
             if (a.is_buffer && !(by_copy_engine && operand) && !by_engine) {
                 k.arguments.push_back(a);
@@ -586,14 +617,18 @@ private:
         }
         if (by_copy_engine) {
             const int across = kSwizzledBytes / tile().a.type.bytes();
-            k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(), tensor(tile().a.buffer, tile().a.type, across, tile().rows), Expr()});
+            k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(),
+                                   tensor(tile().a.buffer, tile().a.type, across, tile().rows), Expr()});
             for (const auto &t : tiles_) {
                 const bool b_across = t.b.depth_dimension != 0;
-                k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(), tensor(t.b.buffer, t.b.type, across, b_across ? t.depth : t.columns), Expr()});
+                k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(),
+                                       tensor(t.b.buffer, t.b.type, across, b_across ? t.depth : t.columns), Expr()});
             }
             for (const auto &p : after_) {
                 if (leaves_by_copy_engine(p)) {
-                    k.arguments.push_back({p.stored + ".map", false, false, Handle(), tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup), Expr()});
+                    k.arguments.push_back({p.stored + ".map", false, false, Handle(),
+                                           tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup),
+                                           Expr()});
                 }
             }
         }
@@ -618,7 +653,8 @@ private:
     }
 
     bool by_engine_name(const std::string &buffer) const {
-        return std::any_of(after_.begin(), after_.end(), [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
+        return std::any_of(after_.begin(), after_.end(),
+                           [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
     }
 
     std::vector<Expr> used(bool by_copy_engine) const {
@@ -631,7 +667,8 @@ private:
         for (const auto &o : operands) {
             all.insert(all.end(), o.origin.begin(), o.origin.end());
             if (!by_copy_engine) {
-                all.insert(all.end(), {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
+                all.insert(all.end(),
+                           {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
             }
         }
         for (const auto &list : {before_, after_}) {
@@ -660,7 +697,8 @@ private:
         return int(tiles_.size());
     }
     int results_by_engine() const {
-        return int(std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
+        return int(
+            std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
     }
     int stages(bool by_copy_engine) const {
         return by_copy_engine ? product_.stages : 1;
@@ -672,7 +710,8 @@ private:
         return offset_b(by_copy_engine) + stages(by_copy_engine) * products() * bytes_b();
     }
     int offset_barriers(bool by_copy_engine) const {
-        return offset_results(by_copy_engine) + (by_copy_engine ? results_by_engine() * tile().rows * tile().columns * 2 : 0);
+        return offset_results(by_copy_engine) +
+               (by_copy_engine ? results_by_engine() * tile().rows * tile().columns * 2 : 0);
     }
     int shared_bytes(bool by_copy_engine) const {
         return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * product_.stages : 0);
@@ -685,11 +724,13 @@ private:
         out_ = &out;
         const std::string type = type_text(tile().a.type);
         const auto array = [&](const std::string &t, const std::string &name, int offset, int n) {
-            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(offset) + ", " + number(n) + ");");
+            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(offset) + ", " +
+                     number(n) + ");");
         };
         array(type, "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
         array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * products() * elements_b());
-        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
+        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
+                 number(kWarpgroup) + ";");
         if (by_copy_engine) {
             array("uint64_t", "full", offset_barriers(true), product_.stages);
             array("uint64_t", "empty", offset_barriers(true) + 8 * product_.stages, product_.stages);
@@ -729,13 +770,15 @@ private:
 
     // Opens the loop over the tiles that this block takes, with their coordinates.
     void open_tiles() {
-        const std::string across = parenthesised(base_.blocks[0]), down = parenthesised(base_.blocks[1]), g = number(product_.group);
+        const std::string across = parenthesised(base_.blocks[0]), down = parenthesised(base_.blocks[1]),
+                          g = number(product_.group);
         out_->line("const int across = " + across + ", down = " + down + ";");
         out_->open("for (int tile = blockIdx.x; tile < across * down; tile += gridDim.x) {");
         out_->line("const int group = tile / (" + g + " * across), in_group = tile % (" + g + " * across);");
         out_->line("const int rows_of_group = minimum(" + g + ", down - group * " + g + ");");
         if (!parts_.block_names[1].empty()) {
-            out_->line("const int " + out_->name(parts_.block_names[1]) + " = group * " + g + " + in_group % rows_of_group;");
+            out_->line("const int " + out_->name(parts_.block_names[1]) + " = group * " + g +
+                       " + in_group % rows_of_group;");
         }
         if (!parts_.block_names[0].empty()) {
             out_->line("const int " + out_->name(parts_.block_names[0]) + " = in_group / rows_of_group;");
@@ -772,7 +815,8 @@ private:
         out_->line("barrier_wait(&empty[stage], phase ^ 1);");
         out_->line("barrier_expect(&full[stage], " + number(bytes_a() + products() * bytes_b()) + ");");
         const Operand &a = tile().a;
-        out_->line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " + out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + ", " + e(a.origin[1]) + ");");
+        out_->line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " +
+                   out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + ", " + e(a.origin[1]) + ");");
         for (int i = 0; i < products(); i++) {
             fetch_b(tiles_[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
         }
@@ -791,12 +835,14 @@ private:
     void fetch_b(const Operand &b, const std::string &to) {
         const std::string map = out_->name(b.buffer + ".map");
         if (b.depth_dimension == 0) {
-            out_->line("tensor_load(" + to + ", " + map + ", &full[stage], " + e(b.origin[0]) + ", " + e(b.origin[1]) + ");");
+            out_->line("tensor_load(" + to + ", " + map + ", &full[stage], " + e(b.origin[0]) + ", " + e(b.origin[1]) +
+                       ");");
             return;
         }
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
-        out_->line("tensor_load(" + to + " + i * " + number(64 * tile().depth) + ", " + map + ", &full[stage], " + parenthesised(b.origin[0]) + " + i * 64, " + e(b.origin[1]) + ");");
+        out_->line("tensor_load(" + to + " + i * " + number(64 * tile().depth) + ", " + map + ", &full[stage], " +
+                   parenthesised(b.origin[0]) + " + i * 64, " + e(b.origin[1]) + ");");
         out_->close();
     }
 
@@ -857,16 +903,21 @@ private:
     void multiply(bool by_copy_engine) {
         const std::string stage = by_copy_engine ? "stage" : "0";
         out_->line("wgmma_fence();");
-        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile().rows * tile().depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth) + ");");
-        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " + number(products() * elements_b()) + ");");
+        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
+                   number(tile().rows * tile().depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth) +
+                   ");");
+        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
+                   number(products() * elements_b()) + ");");
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(tile().depth / kDepthOfInstruction) + "; d++) {");
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = tiles_[size_t(i)];
             const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * bytes_b());
-            const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " + number(t.depth * kSwizzledBytes) + ", 1024)"
+            const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " +
+                                                                 number(t.depth * kSwizzledBytes) + ", 1024)"
                                                            : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
-            out_->line(wgmma_function(t) + "(" + out_->name(t.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
+            out_->line(wgmma_function(t) + "(" + out_->name(t.accumulator) +
+                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
         }
         out_->close();
         out_->line("wgmma_commit();");
@@ -876,7 +927,8 @@ private:
     void fetch_elements() {
         fetch(tile().a, "a_tiles", tile().rows);
         for (int i = 0; i < products(); i++) {
-            fetch(tiles_[size_t(i)].b, i == 0 ? "b_tiles" : "(b_tiles + " + number(i * elements_b()) + ")", tile().columns);
+            fetch(tiles_[size_t(i)].b, i == 0 ? "b_tiles" : "(b_tiles + " + number(i * elements_b()) + ")",
+                  tile().columns);
         }
         out_->line("fence_shared();");
         out_->line("__syncthreads();");
@@ -886,18 +938,24 @@ private:
         const bool across = o.depth_dimension != 0;  // lines run along the depth, 64 others each
         const int elements = others * tile().depth;
         const std::string x = out_->name(o.buffer);
-        out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) + ") {");
+        out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) +
+                   ") {");
         if (across) {
-            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) + ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
+            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) +
+                       ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
             out_->line("const int line = i / " + number(others) + ", in_block = i % " + number(others) + " % 64;");
-            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile().depth) + " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
+            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile().depth) +
+                       " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
         } else {
-            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % 64, c1 = " + parenthesised(o.origin[1]) + " + i / 64;");
+            out_->line("const int c0 = " + parenthesised(o.origin[0]) +
+                       " + i % 64, c1 = " + parenthesised(o.origin[1]) + " + i / 64;");
             out_->line("const int line = i / 64, to = line * 64 + ((i % 64 / 8) ^ (line % 8)) * 8 + i % 8;");
         }
-        const std::string in0 = "c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)), in1 = "c1 >= 0 && c1 < " + e(field(o.buffer, "extent", 1));
+        const std::string in0 = "c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)),
+                          in1 = "c1 >= 0 && c1 < " + e(field(o.buffer, "extent", 1));
         const std::string type = type_text(o.type);
-        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " + e(field(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
+        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " +
+                   e(field(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
         out_->close();
     }
 
@@ -905,9 +963,11 @@ private:
     // lane / 4 and 8 below, of the 16 rows of its warp.
     void fragment(const Pair &p, bool by_engine, int result) {
         if (accumulators_.count(p.stored)) {
-            const Stmt s = Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(), const_true(2), ModulusRemainder());
+            const Stmt s = Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2),
+                                       Parameter(), const_true(2), ModulusRemainder());
             out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " +
+                       number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
             if (expr_uses_var(p.value, kRow) || expr_uses_var(p.value, kCol)) {
                 coordinates_of_element();
             }
@@ -920,17 +980,22 @@ private:
         inside.value = PredicateLoads(p, accumulators_).mutate(p.value);
         if (!by_engine) {
             out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " + number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
+            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " +
+                       number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
             coordinates_of_element();
-            const Expr in_tile = Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
+            const Expr in_tile =
+                Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
             out_->print(Store::make(p.stored, inside.value, p.index, Parameter(), in_tile, ModulusRemainder()));
             out_->close();
             return;
         }
-        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) + ") == " + number(tile().columns);
+        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
+                                 ") == " + number(tile().columns);
         const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
         const std::string start = number(offset_results(true) + result * tile().rows * tile().columns * 2);
-        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " + number(tile().rows * tile().columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * tile().columns) + ";");
+        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " +
+                   number(tile().rows * tile().columns) + ") + warpgroup * " +
+                   number(kRowsOfWarpgroup * tile().columns) + ";");
         out_->open("if (thread == 0) {");
         out_->line("tensor_store_wait_read();");
         out_->close();
@@ -946,7 +1011,9 @@ private:
         const auto at = tensor_coordinates(p);
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
-        out_->line("tensor_store(" + out_->name(p.stored + ".map") + ", " + name + " + i * " + number(64 * kRowsOfWarpgroup) + ", " + parenthesised(at[0]) + " + i * 64, " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup) + ");");
+        out_->line("tensor_store(" + out_->name(p.stored + ".map") + ", " + name + " + i * " +
+                   number(64 * kRowsOfWarpgroup) + ", " + parenthesised(at[0]) + " + i * 64, " + parenthesised(at[1]) +
+                   " + warpgroup * " + number(kRowsOfWarpgroup) + ");");
         out_->close();
         out_->line("tensor_store_commit();");
         out_->close();
@@ -954,7 +1021,9 @@ private:
 
     void coordinates_of_element() {
         const std::string i = out_->name(kElement);
-        out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8, " + out_->name(kCol) + " = " + i + " / 4 * 8 + lane % 4 * 2;");
+        out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) +
+                   " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8, " + out_->name(kCol) + " = " + i +
+                   " / 4 * 8 + lane % 4 * 2;");
     }
 
     // The results of 16 columns at a time, by stmatrix into the order in which the copy engine takes them.
@@ -968,13 +1037,16 @@ private:
         const std::string i = out_->name(kElement);
         out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
         coordinates_of_element();
-        Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(), const_true(2), ModulusRemainder());
+        Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
+                                 const_true(2), ModulusRemainder());
         out_->print(store);
         out_->close();
         const std::string n = out_->name(pairs);
         const auto word = [&](int k) { return "reinterpret_cast<const uint32_t *>(" + n + ")[" + number(k) + "]"; };
         out_->line("const int line = warp * 16 + lane % 16, chunk = first / 4 % 8 + lane / 16;");
-        out_->line("store_matrices(" + name + " + first / 32 * " + number(64 * kRowsOfWarpgroup) + " + line * 64 + (chunk ^ (line % 8)) * 8, " + word(0) + ", " + word(1) + ", " + word(2) + ", " + word(3) + ");");
+        out_->line("store_matrices(" + name + " + first / 32 * " + number(64 * kRowsOfWarpgroup) +
+                   " + line * 64 + (chunk ^ (line % 8)) * 8, " + word(0) + ", " + word(1) + ", " + word(2) + ", " +
+                   word(3) + ");");
         out_->close();
     }
 
