@@ -1,0 +1,69 @@
+#include "task.h"
+
+#include "failure.h"
+#include "text.h"
+
+#include <fmt/format.h>
+
+namespace halyard::explore {
+
+namespace {
+
+const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result"};
+
+}  // namespace
+
+std::string Candidate::id() const {
+    Hash hash;
+    hash.add(lua).add(assignments_text(params)).add(assignments_text(set));
+    return hash.hex().substr(0, 16);
+}
+
+const char *status_name(Status status) {
+    return kStatusNames[static_cast<int>(status)];
+}
+
+Status status_of(const std::string &name) {
+    for (int i = 0; i <= static_cast<int>(Status::kWrongResult); i++) {
+        if (name == kStatusNames[i]) {
+            return static_cast<Status>(i);
+        }
+    }
+    throw Failure(fmt::format("\"{}\" is no status of a candidate", name));
+}
+
+nlohmann::json to_json(const Measured &m) {
+    return {{"status", status_name(m.status)},
+            {"message", m.message},
+            {"least", m.least},
+            {"median", m.median},
+            {"lower", m.lower},
+            {"upper", m.upper},
+            {"samples", m.samples},
+            {"whole", m.whole},
+            {"error", m.error},
+            {"reference", m.reference},
+            {"library_bytes", m.library_bytes},
+            {"build_seconds", m.build_seconds},
+            {"run_seconds", m.run_seconds}};
+}
+
+Measured measured_from_json(const nlohmann::json &j) {
+    Measured m;
+    m.status = status_of(j.at("status"));
+    m.message = j.value("message", "");
+    m.least = j.value("least", 0.0);
+    m.median = j.value("median", 0.0);
+    m.lower = j.value("lower", 0.0);
+    m.upper = j.value("upper", 0.0);
+    m.samples = j.value("samples", 0);
+    m.whole = j.value("whole", false);
+    m.error = j.value("error", 0.0);
+    m.reference = j.value("reference", "");
+    m.library_bytes = j.value("library_bytes", int64_t(0));
+    m.build_seconds = j.value("build_seconds", 0.0);
+    m.run_seconds = j.value("run_seconds", 0.0);
+    return m;
+}
+
+}  // namespace halyard::explore

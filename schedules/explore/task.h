@@ -1,0 +1,78 @@
+#ifndef HALYARD_EXPLORE_TASK_H
+#define HALYARD_EXPLORE_TASK_H
+
+/** \file
+ * What is searched for, what is tried, and what came of it. A candidate is the text of a Lua schedule: whatever made it,
+ * it is built, checked and timed like one that a person wrote.
+ */
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "arithmetic.h"
+#include "generate.h"
+
+namespace halyard::explore {
+
+/** What one candidate may take before it is given up. */
+struct Limits {
+    double build_seconds = 60;                   // generator, finishing step and linker together
+    double run_seconds = 20;                     // loading, checking and timing together
+    int64_t memory_bytes = int64_t(8) << 30;     // of address space, each process
+};
+
+struct Task {
+    std::string op;
+    std::string generator;       // a stock Halide generator executable; "" takes the registry's
+    Dims shape;                  // as the registry names it; empty takes the estimates of the generator (not the registry's)
+    Assignments params;          // of the generator: element types, variants
+    std::string target = "host";
+    int threads = 1;
+    Limits limits;
+};
+
+struct Candidate {
+    std::string lua;             // the whole script
+    Assignments params;          // of the generator, besides those of the task
+    Assignments set;             // values for tune{} parameters of the script
+    std::string origin;          // "random", "mutation of 3f2a", "Adams2019", a file: shown, never interpreted
+    double predicted = 0;        // seconds; 0 where nothing was predicted
+    nlohmann::json decisions = nlohmann::json::object();  // how the search describes it to itself
+    std::string folder;          // where `require` looks besides the library: the script's own; "" for none
+
+    /** 16 hex digits of text, params and set: the same candidate has the same id in every run. */
+    std::string id() const;
+};
+
+enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult };
+
+/** "ok", "build error", "crash", "timeout", "out of memory", "wrong result" */
+const char *status_name(Status status);
+/** Throws Failure for a name that is none. */
+Status status_of(const std::string &name);
+
+struct Measured {
+    Status status = Status::kCrash;
+    std::string message;         // ready to print; "" where all went well
+    double least = 0;            // seconds a call
+    double median = 0, lower = 0, upper = 0;  // and the quartiles
+    int samples = 0;
+    bool whole = false;          // false: given up early, since it is clearly slower than the best
+    double error = 0;            // largest distance from the reference, where 1 is what the op allows
+    std::string reference;       // the schedule that it was checked against
+    int64_t library_bytes = 0;   // of machine code and constants
+    double build_seconds = 0, run_seconds = 0;
+
+    bool ok() const {
+        return status == Status::kOk;
+    }
+};
+
+nlohmann::json to_json(const Measured &measured);
+Measured measured_from_json(const nlohmann::json &json);
+
+}  // namespace halyard::explore
+
+#endif
