@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
+#include <sstream>
 
 #include "alignment.h"
 #include "coordinates.h"
 #include "print_expr.h"
 #include "product.h"
+#include "tile_pairs.h"
+#include "wgmma.h"
 
 namespace halyard {
 
@@ -23,342 +25,6 @@ constexpr int kSwizzledBytes = 128;  // across, of a block of shared memory
 constexpr int kDepthOfInstruction = 16;
 constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
 constexpr int kTensorAlignment = 16;      // bytes: what pointers and strides are multiples of for the copy engine
-const char *const kRow = "fragment_row", *const kCol = "fragment_col", *const kElement = "fragment_element";
-
-bool begins_with(const std::string &s, const std::string &start) {
-    return s.compare(0, start.size(), start) == 0;
-}
-
-std::string stage_prefix(const TensorCores &p) {
-    return p.func + ".s" + std::to_string(p.stage) + ".";
-}
-
-class FindLoop : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const For *op) override {
-        found = found || begins_with(op->name, prefix);
-        IRVisitor::visit(op);
-    }
-
-    const std::string prefix;
-
-public:
-    explicit FindLoop(std::string prefix)
-        : prefix(std::move(prefix)) {
-    }
-    bool found = false;
-};
-
-bool has_loop(const Stmt &s, const std::string &prefix) {
-    FindLoop find(prefix);
-    s.accept(&find);
-    return find.found;
-}
-
-class StoredNames : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Store *op) override {
-        names.insert(op->name);
-        IRVisitor::visit(op);
-    }
-
-public:
-    std::set<std::string> names;
-};
-
-// Variables that are used and not defined inside.
-class FreeVariables : public IRGraphVisitor {
-    using IRGraphVisitor::visit;
-
-    void visit(const Variable *op) override {
-        types[op->name] = op->type;
-    }
-
-public:
-    std::map<std::string, Type> types;
-};
-
-// A product, and the loop over its steps.
-struct ProductPart {
-    const TensorCores *asked = nullptr;
-    std::string step;
-    Expr min, extent;
-    Stmt nest;
-    std::shared_ptr<Lets> lets = std::make_shared<Lets>();
-};
-
-// The parts of a kernel's body, each with the lets around it put in.
-struct Parts {
-    std::array<std::string, 3> block_names;
-    std::vector<Stmt> nests;  // over the tile
-    std::vector<ProductPart> products;
-};
-
-class SplitIntoParts {
-public:
-    SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host)
-        : products_(products) {
-        for (auto it = host.cbegin(); it != host.cend(); ++it) {
-            lets_.push(it.name(), it.value());
-        }
-        walk(kernel.body);
-        for (const auto &p : products_) {
-            if (std::none_of(parts.products.begin(), parts.products.end(),
-                             [&](const ProductPart &q) { return q.asked == &p; })) {
-                p.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
-            }
-        }
-    }
-
-    Parts parts;
-
-private:
-    Stmt inlined(Stmt s) const {
-        for (auto it = local_.rbegin(); it != local_.rend(); ++it) {
-            s = substitute(it->first, it->second, s);
-        }
-        return s;
-    }
-
-    const TensorCores *product_in(const Stmt &s) const {
-        for (const auto &p : products_) {
-            if (has_loop(s, stage_prefix(p))) {
-                return &p;
-            }
-        }
-        return nullptr;
-    }
-
-    void walk(const Stmt &s) {
-        if (const auto *let = s.as<LetStmt>()) {
-            const auto *v = let->value.as<Variable>();
-            if (v && begins_with(v->name, "blockIdx.")) {
-                parts.block_names[size_t(gpu_dimension(let->name))] = let->name;
-                walk(let->body);
-                return;
-            }
-            ScopedBinding<Expr> bind(lets_, let->name, let->value);
-            local_.emplace_back(let->name, let->value);
-            walk(let->body);
-            local_.pop_back();
-        } else if (const auto *block = s.as<Block>()) {
-            walk(block->first);
-            walk(block->rest);
-        } else if (const auto *pc = s.as<ProducerConsumer>()) {
-            walk(pc->body);
-        } else if (const auto *allocate = s.as<Allocate>()) {
-            walk(allocate->body);
-        } else if (s.as<Free>() || s.as<Evaluate>()) {
-            return;
-        } else if (const auto *product = s.as<For>() ? product_in(s) : nullptr) {
-            const Stmt whole = inlined(s);
-            const auto *steps = whole.as<For>();
-            ProductPart part;
-            part.asked = product;
-            part.step = steps->name;
-            part.min = steps->min;
-            part.extent = steps->extent;
-            find_nest(part, s.as<For>()->body);
-            parts.products.push_back(part);
-        } else {
-            parts.nests.push_back(inlined(s));
-        }
-    }
-
-    void find_nest(ProductPart &part, const Stmt &s) {
-        if (const auto *let = s.as<LetStmt>()) {
-            ScopedBinding<Expr> bind(lets_, let->name, let->value);
-            find_nest(part, let->body);
-        } else if (const auto *pc = s.as<ProducerConsumer>()) {
-            find_nest(part, pc->body);
-        } else if (s.as<For>()) {
-            part.nest = s;
-            for (auto it = lets_.cbegin(); it != lets_.cend(); ++it) {
-                part.lets->push(it.name(), it.value());
-            }
-        } else {
-            part.asked->fail("is not all that its loop over steps has; compute elsewhere what stands beside it");
-        }
-    }
-
-    const std::vector<TensorCores> &products_;
-    Lets lets_;
-    std::vector<std::pair<std::string, Expr>> local_;
-};
-
-// A nest over the tile, for one pair of neighbours that a thread has.
-struct Pair {
-    std::string stored;  // the buffer
-    Expr index, value;   // vectors of two
-    Expr row_extent, col_extent;
-};
-
-class ReadPair {
-public:
-    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
-             const std::function<void(const std::string &)> &fail)
-        : tiles_(tiles),
-          fail_(fail) {
-        walk(nest);
-    }
-
-    Pair pair;
-
-private:
-    struct Loop {
-        std::string name;
-        Expr extent;
-    };
-
-    void walk(Stmt s) {
-        for (;;) {
-            if (const auto *let = s.as<LetStmt>()) {
-                s = substitute(let->name, let->value, let->body);
-            } else if (const auto *loop = s.as<For>()) {
-                if (!is_const_zero(loop->min)) {
-                    fail_("has a loop " + loop->name + " that does not begin at 0");
-                }
-                loops_.push_back({loop->name, loop->extent});
-                s = loop->body;
-            } else if (const auto *store = s.as<Store>()) {
-                read(store);
-                return;
-            } else {
-                fail_(
-                    "stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
-                return;
-            }
-        }
-    }
-
-    void read(const Store *store) {
-        if (loops_.size() != 2) {
-            fail_("stands in one kernel with loops that are not over its rows and columns");
-        }
-        // The inner loop is over columns: the schedule's order is that of memory.
-        const Loop &row = loops_[0], &col = loops_[1];
-        pair.stored = store->name;
-        pair.row_extent = row.extent;
-        pair.col_extent = col.extent;
-        row_ = row.name;
-        col_ = col.name;
-        pair.index = two(store->index);
-        pair.value = two(store->value);
-    }
-
-    // For columns col and col + 1.
-    Expr two(const Expr &e) {
-        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
-        const Stmt loop = For::make(
-            "fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
-            Evaluate::make(substitute({{row_, row}, {col_, col + Variable::make(Int(32), "fragment_lane")}}, own(e))));
-        const Stmt vector = simplify(vectorize_loops(loop, {}));
-        const auto *evaluate = vector.as<Evaluate>();
-        if (!evaluate) {
-            fail_("has a value that cannot be computed two columns at a time");
-            return e;
-        }
-        return evaluate->value.type().is_scalar() ? Broadcast::make(evaluate->value, 2) : evaluate->value;
-    }
-
-    // Sums of the tile become elements of the thread's own; by the column, as vectorising has to see it.
-    Expr own(const Expr &e) {
-        class Own : public IRMutator {
-            using IRMutator::visit;
-            Expr visit(const Load *op) override {
-                const auto tile = std::find_if(tiles.begin(), tiles.end(),
-                                               [&](const TileOfProduct &t) { return t.accumulator == op->name; });
-                if (tile == tiles.end()) {
-                    return IRMutator::visit(op);
-                }
-                const Linear at = linear(op->index);
-                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile->columns ||
-                    at.factor_of(col) != 1) {
-                    fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
-                }
-                const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
-                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(),
-                                  const_true(), ModulusRemainder());
-            }
-
-        public:
-            Own(const std::vector<TileOfProduct> &tiles, const std::string &row, const std::string &col,
-                const std::function<void(const std::string &)> &fail)
-                : tiles(tiles),
-                  row(row),
-                  col(col),
-                  fail(fail) {
-            }
-            const std::vector<TileOfProduct> &tiles;
-            const std::string &row, &col;
-            const std::function<void(const std::string &)> &fail;
-        };
-        return Own(tiles_, row_, col_, fail_).mutate(substitute_in_all_lets(e));
-    }
-
-    const std::vector<TileOfProduct> &tiles_;
-    const std::function<void(const std::string &)> &fail_;
-    std::vector<Loop> loops_;
-    std::string row_, col_;
-};
-
-// Loads of device memory only where the tile is inside: at its end there is nothing.
-class PredicateLoads : public IRMutator {
-    using IRMutator::visit;
-
-    Expr visit(const Load *op) override {
-        if (accumulators.count(op->name)) {
-            return IRMutator::visit(op);
-        }
-        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
-        const int n = op->type.lanes();
-        Expr inside = const_true(n);
-        if (expr_uses_var(op->index, kCol)) {
-            inside =
-                (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
-        }
-        if (expr_uses_var(op->index, kRow)) {
-            const Expr in_rows = row < pair.row_extent;
-            inside = simplify(inside && (n > 1 ? Broadcast::make(in_rows, n) : in_rows));
-        }
-        return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, inside, ModulusRemainder());
-    }
-
-    const Pair &pair;
-    const std::set<std::string> &accumulators;
-
-public:
-    PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators)
-        : pair(pair),
-          accumulators(accumulators) {
-    }
-};
-
-std::string wgmma_function(const TileOfProduct &t) {
-    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type) +
-           (t.b.depth_dimension != 0 ? "_across" : "");
-}
-
-// The instruction for a tile's width: as many operands as a thread has sums.
-std::string wgmma_text(const TileOfProduct &t) {
-    const int sums = t.columns / 2;
-    const std::string type = t.a.type.is_bfloat() ? "bf16" : "f16";
-    std::string registers, outputs;
-    for (int i = 0; i < sums; i++) {
-        registers += (i ? ", %" : "%") + std::to_string(i);
-        outputs += std::string(i ? ", " : "") + "\"+f\"(d[" + std::to_string(i) + "])";
-    }
-    const std::string a = std::to_string(sums), b = std::to_string(sums + 1);
-    const bool b_across = t.b.depth_dimension != 0;  // columns are neighbours, not the depth
-    return "__device__ __forceinline__ void " + wgmma_function(t) + "(sums<" + a + "> &d, uint64_t a, uint64_t b) {\n" +
-           "#ifdef HALYARD_EMULATOR\n" + "    emulator::multiply<" + type_text(t.a.type) + ", " +
-           std::to_string(t.columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b);\n" + "#else\n" +
-           "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type +
-           "." + type + " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") +
-           ";\"\n" + "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n#endif\n}\n";
-}
 
 std::string number(int n) {
     return std::to_string(n);
@@ -372,7 +38,7 @@ public:
           product_(products.front()),
           strides_(strides),
           print_(print),
-          parts_(SplitIntoParts(kernel, products, host).parts) {
+          parts_(split_into_parts(kernel, products, host)) {
         const ProductPart &first = parts_.products.front();
         for (const auto &p : parts_.products) {
             const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
@@ -390,7 +56,7 @@ public:
         }
         warpgroups_ = tile().rows / kRowsOfWarpgroup;
         for (const auto &s : parts_.nests) {
-            const Pair pair = ReadPair(s, tiles_, product_.fail).pair;
+            const Pair pair = read_pair(s, tiles_, product_.fail);
             (accumulators_.count(pair.stored) ? before_ : after_).push_back(pair);
         }
         align_pairs();
@@ -977,7 +643,7 @@ private:
         }
         const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
         Pair inside = p;
-        inside.value = PredicateLoads(p, accumulators_).mutate(p.value);
+        inside.value = loaded_inside(p, accumulators_);
         if (!by_engine) {
             out_->line("#pragma unroll");
             out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " +
@@ -1064,10 +730,6 @@ private:
 };
 
 }  // namespace
-
-bool has_product(const Kernel &kernel, const TensorCores &product) {
-    return has_loop(kernel.body, stage_prefix(product));
-}
 
 TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                             const Strides &strides, const PrintOptions &print) {

@@ -19,26 +19,16 @@
  * fetch and store element by element; the rest is the same.
  */
 
-#include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernel.h"
 #include "linear.h"
 #include "print.h"
+#include "tile_parts.h"
 
 namespace halyard {
-
-/** What a schedule says about a product. */
-struct TensorCores {
-    std::string func;
-    int stage = 1;   // the update
-    int stages = 4;  // steps that are fetched ahead
-    int group = 8;   // rows of tiles that blocks take together, so that what they read is in L2
-    std::function<void(const std::string &)> fail;
-};
 
 struct TileKernel {
     Kernel by_copy_engine, by_elements;
@@ -46,9 +36,6 @@ struct TileKernel {
     std::map<std::string, std::string> instructions;  // functions that they call, by name
     Halide::Expr usable;  // when the first may be called, for the host
 };
-
-/** Whether a kernel has that product in it. */
-bool has_product(const Kernel &kernel, const TensorCores &product);
 
 /** Of buffers that the pipeline allocates, by their names. */
 using Strides = std::map<std::string, std::vector<Halide::Expr>>;

@@ -1,0 +1,145 @@
+#include "tile_parts.h"
+
+#include <algorithm>
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+bool begins_with(const std::string &s, const std::string &start) {
+    return s.compare(0, start.size(), start) == 0;
+}
+
+std::string stage_prefix(const TensorCores &p) {
+    return p.func + ".s" + std::to_string(p.stage) + ".";
+}
+
+class FindLoop : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const For *op) override {
+        found = found || begins_with(op->name, prefix);
+        IRVisitor::visit(op);
+    }
+
+    const std::string prefix;
+
+public:
+    explicit FindLoop(std::string prefix)
+        : prefix(std::move(prefix)) {
+    }
+    bool found = false;
+};
+
+bool has_loop(const Stmt &s, const std::string &prefix) {
+    FindLoop find(prefix);
+    s.accept(&find);
+    return find.found;
+}
+
+class SplitIntoParts {
+public:
+    SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host)
+        : products_(products) {
+        for (auto it = host.cbegin(); it != host.cend(); ++it) {
+            lets_.push(it.name(), it.value());
+        }
+        walk(kernel.body);
+        for (const auto &p : products_) {
+            if (std::none_of(parts.products.begin(), parts.products.end(),
+                             [&](const ProductPart &q) { return q.asked == &p; })) {
+                p.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
+            }
+        }
+    }
+
+    Parts parts;
+
+private:
+    Stmt inlined(Stmt s) const {
+        for (auto it = local_.rbegin(); it != local_.rend(); ++it) {
+            s = substitute(it->first, it->second, s);
+        }
+        return s;
+    }
+
+    const TensorCores *product_in(const Stmt &s) const {
+        for (const auto &p : products_) {
+            if (has_loop(s, stage_prefix(p))) {
+                return &p;
+            }
+        }
+        return nullptr;
+    }
+
+    void walk(const Stmt &s) {
+        if (const auto *let = s.as<LetStmt>()) {
+            const auto *v = let->value.as<Variable>();
+            if (v && begins_with(v->name, "blockIdx.")) {
+                parts.block_names[size_t(gpu_dimension(let->name))] = let->name;
+                walk(let->body);
+                return;
+            }
+            ScopedBinding<Expr> bind(lets_, let->name, let->value);
+            local_.emplace_back(let->name, let->value);
+            walk(let->body);
+            local_.pop_back();
+        } else if (const auto *block = s.as<Block>()) {
+            walk(block->first);
+            walk(block->rest);
+        } else if (const auto *pc = s.as<ProducerConsumer>()) {
+            walk(pc->body);
+        } else if (const auto *allocate = s.as<Allocate>()) {
+            walk(allocate->body);
+        } else if (s.as<Free>() || s.as<Evaluate>()) {
+            return;
+        } else if (const auto *product = s.as<For>() ? product_in(s) : nullptr) {
+            const Stmt whole = inlined(s);
+            const auto *steps = whole.as<For>();
+            ProductPart part;
+            part.asked = product;
+            part.step = steps->name;
+            part.min = steps->min;
+            part.extent = steps->extent;
+            find_nest(part, s.as<For>()->body);
+            parts.products.push_back(part);
+        } else {
+            parts.nests.push_back(inlined(s));
+        }
+    }
+
+    void find_nest(ProductPart &part, const Stmt &s) {
+        if (const auto *let = s.as<LetStmt>()) {
+            ScopedBinding<Expr> bind(lets_, let->name, let->value);
+            find_nest(part, let->body);
+        } else if (const auto *pc = s.as<ProducerConsumer>()) {
+            find_nest(part, pc->body);
+        } else if (s.as<For>()) {
+            part.nest = s;
+            for (auto it = lets_.cbegin(); it != lets_.cend(); ++it) {
+                part.lets->push(it.name(), it.value());
+            }
+        } else {
+            part.asked->fail("is not all that its loop over steps has; compute elsewhere what stands beside it");
+        }
+    }
+
+    const std::vector<TensorCores> &products_;
+    Lets lets_;
+    std::vector<std::pair<std::string, Expr>> local_;
+};
+
+}  // namespace
+
+bool has_product(const Kernel &kernel, const TensorCores &product) {
+    return has_loop(kernel.body, stage_prefix(product));
+}
+
+Parts split_into_parts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host) {
+    return SplitIntoParts(kernel, products, host).parts;
+}
+
+}  // namespace halyard
