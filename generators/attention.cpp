@@ -13,6 +13,7 @@
 // bf16: both products are of bf16, with sums in f32, so that pairs may be multiplied in one instruction. The
 // weights of the values are rounded to bf16 for it, before they are summed.
 
+#include <cmath>
 #include <limits>
 
 #include <Halide.h>
@@ -27,7 +28,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class SoftmaxForm { kTwoPass, kOnline };
+enum class SoftmaxForm { kTwoPass, kOnline, kRescaled };
 
 class Attention : public Generator<Attention> {
 public:
@@ -35,9 +36,14 @@ public:
     GeneratorParam<int> key_block{"key_block", 16};
     GeneratorParam<int> query_block{"query_block", 16};
     /** two_pass: the maximum over all keys first. online: running maximum and rescaled accumulator,
-     * so that a block of scores is needed only once (Milakov and Gimelshein 2018). */
-    GeneratorParam<SoftmaxForm> softmax{
-        "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"online", SoftmaxForm::kOnline}}};
+     * so that a block of scores is needed only once (Milakov and Gimelshein 2018). rescaled: the same with weights by the
+     * maximum of their block, and one accumulator of the result, its maximum and its sum (Dao et al. 2022); scale is
+     * above 0 there. */
+    GeneratorParam<SoftmaxForm> softmax{"softmax",
+                                        SoftmaxForm::kTwoPass,
+                                        {{"two_pass", SoftmaxForm::kTwoPass},
+                                         {"online", SoftmaxForm::kOnline},
+                                         {"rescaled", SoftmaxForm::kRescaled}}};
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
     /** A query sees the keys up to the one it stands at. */
@@ -96,7 +102,8 @@ public:
 
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
-        const int pair = packed_group(type);
+        const bool rescaled = softmax == SoftmaxForm::kRescaled;
+        const int pair = rescaled ? 1 : packed_group(type);
         const Expr depth = q.dim(0).extent();
         const auto value = [&](const Expr &column, const Expr &number) {
             return select(number < real_keys(), v(column, min(number, keys - 1), hk, n), cast(type, 0.0f));
@@ -114,28 +121,34 @@ public:
             v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
         } else {
             k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
-            v_f(d, j, kb, hk, n) = load_f32(value(d, key));
-            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * scale;
+            // The weights of keys after the last are 0 here as elsewhere, and what is read for them is a value.
+            v_f(d, j, kb, hk, n) = load_f32(rescaled && !padded ? v(d, real_key, hk, n) : value(d, key));
+            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(scale));
         }
 
         RDom r(0, (depth + (pair - 1)) / pair * pair, "depth");
         scores(j, i, kb, ib, h, n) += q_f(r, i, ib, h, n) * k_f(r, j, kb, h / group, n);
 
         Expr s = scores(j, i, kb, ib, h, n);
-        if (pair == 2) {
-            s = s * scale;
+        // In units of log2(e) where there are powers of 2, and where nothing is added, unscaled: then the exponent is one
+        // multiplication with an addition.
+        const bool plain = !masked && !add_bias && !alibi;
+        const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
+        const Expr factor = scale * unit;
+        if (pair == 2 || (rescaled && !plain)) {
+            s = s * factor;
         }
         const Expr likely_key = min(likely(key), keys - 1);
         if (masked) {
             mask_f(j, i, kb, ib) = load_f32((*mask)(likely_key, nearest));
-            s = s + mask_f(j, i, kb, ib);
+            s = s + mask_f(j, i, kb, ib) * unit;
         }
         if (add_bias) {
             bias_f(j, i, kb, ib, h, n) = load_f32((*bias)(likely_key, nearest, h, n));
-            s = s + bias_f(j, i, kb, ib, h, n);
+            s = s + bias_f(j, i, kb, ib, h, n) * unit;
         }
         if (alibi) {
-            s = s - (*slopes)(h) * cast<float>(abs(position(nearest) - key));
+            s = s - (*slopes)(h) * unit * cast<float>(abs(position(nearest) - key));
         }
         Expr counts = key <= own.last;
         if (windowed) {
@@ -183,7 +196,7 @@ public:
             weigh(row_max(i, ib, h, n));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
             acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
-        } else {
+        } else if (softmax == SoftmaxForm::kOnline) {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
             // so that it is rescaled with the others, in the same loop.
             const Expr columns = v.dim(0).extent();
@@ -207,10 +220,36 @@ public:
             acc(d, i, ib, h, n) = 0.0f;
             acc(d, i, ib, h, n) = acc(d, i, ib, h, n) * alpha(i, rb, ib, h, n) + pv(d, i, rb, ib, h, n);
             row_sum(i, ib, h, n) = acc(columns, i, ib, h, n);
+        } else {
+            // A factor that is not above 0 would make a maximum a minimum.
+            Parameter given = Expr(scale).as<Internal::Variable>()->param;
+            given.set_min_value(std::numeric_limits<float>::min());
+            const Expr times = plain ? factor : Expr(1.0f);
+            RDom rj(0, block, "key");
+            raw_max(i, kb, ib, h, n) = ninf;
+            raw_max(i, kb, ib, h, n) = max(raw_max(i, kb, ib, h, n), logits(rj, i, kb, ib, h, n));
+            block_max(i, kb, ib, h, n) = max(raw_max(i, kb, ib, h, n) * times, lowest);
+            p(j, i, kb, ib, h, n) =
+                exp2_f32(logits(j, i, kb, ib, h, n) * times - block_max(i, kb, ib, h, n), get_target());
+            block_sum(i, kb, ib, h, n) += p(rj, i, kb, ib, h, n);
+            weights(j, i, kb, ib, h, n) = store_as(type, p(j, i, kb, ib, h, n));
+            pv(d, i, kb, ib, h, n) += load_f32(weights(rj, i, kb, ib, h, n)) * v_f(d, rj, kb, h / group, n);
+            RDom rb(0, blocks, "block");
+            seen(rb, rb);
+            acc(d, i, ib, h, n) = Tuple(0.0f, lowest, 0.0f);
+            const Expr before = acc(d, i, ib, h, n)[1], here = block_max(i, rb, ib, h, n);
+            const Expr top = max(before, here);
+            const Expr of_before = exp2_f32(before - top, get_target()), of_here = exp2_f32(here - top, get_target());
+            acc(d, i, ib, h, n) =
+                Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, rb, ib, h, n) * of_here, top,
+                      acc(d, i, ib, h, n)[2] * of_before + block_sum(i, rb, ib, h, n) * of_here);
+            result(d, i, ib, h, n) = acc(d, i, ib, h, n)[0];
+            row_sum(i, ib, h, n) = acc(0, i, ib, h, n)[2];
         }
         inv_sum(i, ib, h, n) = reciprocal(row_sum(i, ib, h, n));
         const Expr row = (query - first_query) % strip, at = (query - first_query) / strip;
-        out(d, query, h, n) = store_as(type, acc(d, row, at, h, n) * inv_sum(row, at, h, n));
+        const Expr sum = rescaled ? result(d, row, at, h, n) : acc(d, row, at, h, n);
+        out(d, query, h, n) = store_as(type, sum * inv_sum(row, at, h, n));
 
         k.dim(0).set_extent(q.dim(0).extent());
         v.dim(1).set_extent(k.dim(1).extent());
@@ -258,6 +297,7 @@ private:
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
     Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"};
+    Func raw_max{"raw_max"}, block_sum{"block_sum"}, weights{"weights"}, result{"result"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };
 

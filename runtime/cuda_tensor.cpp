@@ -17,11 +17,19 @@ std::atomic<int> known[kDevices];  // multiprocessors of each
 }  // namespace
 
 Result encode(TensorMap *map, const Tensor &t) {
-    const uint64_t extents[2] = {uint64_t(t.extent[0]), uint64_t(t.extent[1])};
-    const uint64_t strides[1] = {uint64_t(t.stride) * 2};
-    const uint32_t box[2] = {uint32_t(t.box[0]), uint32_t(t.box[1])}, steps[2] = {1, 1};
-    return driver().tensor_encode(map->opaque, t.type == 1 ? kBFloat16 : kFloat16, 2, t.buffer->device, extents, strides, box, steps,
-                                  kNotInterleaved, kSwizzle128, kPromote256, kFillZeros);
+    constexpr int kRank = Tensor::kMaxRank;
+    uint64_t extents[kRank], strides[kRank - 1];
+    uint32_t box[kRank], steps[kRank];
+    for (int d = 0; d < t.rank; d++) {
+        extents[d] = uint64_t(t.extent[d]);
+        box[d] = uint32_t(t.box[d]);
+        steps[d] = 1;
+    }
+    for (int d = 1; d < t.rank; d++) {  // of a dimension of one, any will do
+        strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * 2;
+    }
+    return driver().tensor_encode(map->opaque, t.type == 1 ? kBFloat16 : kFloat16, uint32_t(t.rank), t.buffer->device, extents, strides,
+                                  box, steps, kNotInterleaved, kSwizzle128, kPromote256, kFillZeros);
 }
 
 }  // namespace halyard_cuda

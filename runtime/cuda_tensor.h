@@ -2,7 +2,7 @@
 #define HALYARD_CUDA_TENSOR_H
 
 /** \file
- * Matrices that a kernel's copy engine reads and writes in boxes (TMA).
+ * Tensors that a kernel's copy engine reads and writes in boxes (TMA).
  */
 
 #include "cuda_api.h"
@@ -11,12 +11,14 @@ namespace halyard_cuda {
 
 /** What a compiled pipeline says of such a parameter of a kernel (letter t of halyard_cuda_launch). */
 struct Tensor {
+    static constexpr int kMaxRank = 4;
+
     const halide_buffer_t *buffer;
-    int type;  // 0 float16, 1 bfloat16
-    int rank;  // 2
-    int extent[2];
-    int stride;  // elements from row to row; a multiple of 16 bytes, as is the address
-    int box[2];  // elements; 128 bytes of the first dimension
+    int type;                  // 0 float16, 1 bfloat16
+    int rank;                  // 2 to 4
+    int extent[kMaxRank];      // elements
+    int stride[kMaxRank - 1];  // elements, of the second dimension and on; multiples of 16 bytes, as is the address
+    int box[kMaxRank];         // elements; 128 bytes of the first dimension
 };
 
 /** What the driver makes of it, and a kernel takes as its parameter. */

@@ -63,6 +63,15 @@ inline Halide::Expr exp_nonpositive_f32(const Halide::Expr &x, const Halide::Tar
     return select(is_below_f32(x, -86.99f), 0.0f, reinterpret<float>(f32_bits(p) + (n << 23)));
 }
 
+/** 2^x, as exp_f32 of x ln(2). */
+inline Halide::Expr exp2_f32(const Halide::Expr &x, const Halide::Target &target = {}) {
+    using namespace Halide;
+    if (target.has_gpu_feature()) {
+        return Internal::Call::make(Float(32), "exp2_f32", {x}, Internal::Call::PureExtern);
+    }
+    return exp_f32(x * 0.693147181f, target);
+}
+
 }  // namespace halyard
 
 #endif

@@ -38,7 +38,7 @@ __device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
         : "memory");
 }
 
-/** A box of a tensor of 2 dimensions into shared memory; what lies outside of the tensor comes as 0. */
+/** A box of a tensor into shared memory; what lies outside of the tensor comes as 0. */
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
@@ -46,10 +46,34 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uin
         "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
         : "memory");
 }
+__device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
+            shared_address(to)),
+        "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2)
+        : "memory");
+}
+__device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2, int c3) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(
+            shared_address(to)),
+        "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+        : "memory");
+}
 /** Back; what lies outside is left out. */
 __device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
                  "r"(shared_address(from)), "r"(c0), "r"(c1)
+                 : "memory");
+}
+__device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1, int c2) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+                 "r"(shared_address(from)), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
+}
+__device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1, int c2, int c3) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+                 "r"(shared_address(from)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
                  : "memory");
 }
 __device__ __forceinline__ void tensor_store_commit() {
@@ -70,6 +94,11 @@ __device__ __forceinline__ void fence_shared() {
 /** Threads of one warpgroup wait for each other. */
 __device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
     asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
+}
+/** Threads of the first so many warpgroups. */
+template<int Warpgroups>
+__device__ __forceinline__ void warpgroups_barrier() {
+    asm volatile("bar.sync 8, %0;" ::"n"(Warpgroups * 128) : "memory");
 }
 template<int Count>
 __device__ __forceinline__ void registers_less() {

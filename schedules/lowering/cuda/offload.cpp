@@ -6,6 +6,8 @@
 #include <map>
 
 #include "alignment.h"
+#include "chain_kernel.h"
+#include "chain_parts.h"
 #include "compile.h"
 #include "hold.h"
 #include "kernel.h"
@@ -184,8 +186,10 @@ private:
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
         kernel.name = name_for(func);
-        const TileKernel tiles =
-            make_tile_kernel(kernel, products, lets_, strides_, {options_.streamed, options_.note});
+        const PrintOptions print{options_.streamed, options_.note};
+        const TileKernel tiles = is_chain(kernel, products)
+                                     ? make_chain_kernel(kernel, products, lets_, strides_, print)
+                                     : make_tile_kernel(kernel, products, lets_, strides_, print);
         for (const auto &i : tiles.instructions) {
             source_ += instructions_.insert(i.first).second ? "\n" + i.second : "";
         }

@@ -9,6 +9,8 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
+const char *const kOperandDepth = "operand_depth";
+
 namespace {
 
 class ReadProduct {
@@ -125,7 +127,17 @@ private:
         tile_.depth = depth_.extent;
     }
 
+    // x, or a select between x and 0.
+    static const Select *or_zero(const Expr &e) {
+        const auto *cast = e.as<Cast>();
+        const auto *select = (cast ? cast->value : e).as<Select>();
+        return select && (is_const_zero(select->true_value) || is_const_zero(select->false_value)) ? select : nullptr;
+    }
+
     static const Load *widened(const Expr &e) {
+        if (const auto *select = or_zero(e)) {
+            return widened(is_const_zero(select->true_value) ? select->false_value : select->true_value);
+        }
         const auto *cast = e.as<Cast>();
         return cast ? cast->value.as<Load>() : e.as<Load>();
     }
@@ -151,6 +163,15 @@ private:
                 c = substitute(l.name, 0, c);
             }
             o.origin.push_back(simplify(c));
+        }
+        if (const auto *select = or_zero(e)) {
+            const Expr counts = is_const_zero(select->true_value) ? !select->condition : select->condition;
+            o.counts = simplify(substitute(depth_.name, Variable::make(Int(32), kOperandDepth), counts));
+            for (const auto &l : loops_) {
+                if (expr_uses_var(o.counts, l.name)) {
+                    fail("reads " + o.buffer + " under a condition on more than its depth");
+                }
+            }
         }
         return o;
     }

@@ -16,6 +16,9 @@
 
 namespace halyard {
 
+/** The variable in Operand::counts: how deep in the tile. */
+extern const char *const kOperandDepth;
+
 /** A matrix that the product reads: a tile of a tensor in device memory. */
 struct Operand {
     std::string buffer;
@@ -23,6 +26,7 @@ struct Operand {
     std::vector<Halide::Expr> origin;  // coordinates of the tile's first element
     int depth_dimension = -1;          // the dimension that runs with d
     int other_dimension = -1;          // and with row, or col
+    Halide::Expr counts;  // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
 
     int rank() const {
         return int(origin.size());

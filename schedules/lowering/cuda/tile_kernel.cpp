@@ -9,6 +9,7 @@
 #include "coordinates.h"
 #include "print_expr.h"
 #include "product.h"
+#include "tensor_argument.h"
 #include "tile_pairs.h"
 #include "wgmma.h"
 
@@ -73,7 +74,7 @@ public:
         result.by_elements = with_arguments(false);
         result.by_elements.name += "_elements";
         for (const auto &t : tiles_) {
-            result.instructions[wgmma_function(t)] = wgmma_text(t);
+            result.instructions[instruction(t).name()] = instruction(t).text();
         }
         result.text += "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
         return result;
@@ -83,6 +84,10 @@ private:
     // Of the products of a kernel, which share rows, columns and the operand a; their loops over steps become one.
     const TileOfProduct &tile() const {
         return tiles_.front();
+    }
+
+    static WgmmaInstruction instruction(const TileOfProduct &t) {
+        return {t.a.type, t.columns, t.b.depth_dimension != 0, false};
     }
 
     static TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
@@ -141,6 +146,9 @@ private:
             product.fail("reads a by columns; its rows have to be neighbours along k");
         }
         for (const auto &o : {t.a, t.b}) {
+            if (o.counts.defined()) {
+                product.fail("reads " + o.buffer + " under a condition; compute it elsewhere first");
+            }
             if (o.rank() != 2) {
                 product.fail("reads " + o.buffer + ", which has " + number(o.rank()) +
                              " dimensions; two are what it can fetch so far");
@@ -155,16 +163,6 @@ private:
     static Expr on_host(const std::string &buffer, const char *getter, int dimension) {
         return Call::make(Int(32), getter,
                           {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), dimension}, Call::Extern);
-    }
-
-    // What of a tensor the launcher tells the copy engine (struct halyard_tensor of runtime/include/halyard/cuda.h).
-    static Expr tensor(const std::string &buffer, const Type &type, int box0, int box1) {
-        const int code = type.is_bfloat() ? 1 : 0;
-        return Call::make(Handle(), Call::make_struct,
-                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), code, 2,
-                           on_host(buffer, Call::buffer_get_extent, 0), on_host(buffer, Call::buffer_get_extent, 1),
-                           on_host(buffer, Call::buffer_get_stride, 1), box0, box1},
-                          Call::Intrinsic);
     }
 
     static Expr aligned(const std::string &buffer, const Type &type) {
@@ -284,16 +282,17 @@ private:
         if (by_copy_engine) {
             const int across = kSwizzledBytes / tile().a.type.bytes();
             k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(),
-                                   tensor(tile().a.buffer, tile().a.type, across, tile().rows), Expr()});
+                                   tensor_argument(tile().a.buffer, tile().a.type, {across, tile().rows}), Expr()});
             for (const auto &t : tiles_) {
                 const bool b_across = t.b.depth_dimension != 0;
                 k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(),
-                                       tensor(t.b.buffer, t.b.type, across, b_across ? t.depth : t.columns), Expr()});
+                                       tensor_argument(t.b.buffer, t.b.type, {across, b_across ? t.depth : t.columns}),
+                                       Expr()});
             }
             for (const auto &p : after_) {
                 if (leaves_by_copy_engine(p)) {
                     k.arguments.push_back({p.stored + ".map", false, false, Handle(),
-                                           tensor(p.stored, p.value.type().element_of(), 64, kRowsOfWarpgroup),
+                                           tensor_argument(p.stored, p.value.type().element_of(), {64, kRowsOfWarpgroup}),
                                            Expr()});
                 }
             }
@@ -582,8 +581,8 @@ private:
             const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " +
                                                                  number(t.depth * kSwizzledBytes) + ", 1024)"
                                                            : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
-            out_->line(wgmma_function(t) + "(" + out_->name(t.accumulator) +
-                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ");");
+            out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) +
+                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ", true);");
         }
         out_->close();
         out_->line("wgmma_commit();");

@@ -4,28 +4,43 @@
 
 namespace halyard {
 
-std::string wgmma_function(const TileOfProduct &t) {
-    return "wgmma_n" + std::to_string(t.columns) + "_" + type_text(t.a.type) +
-           (t.b.depth_dimension != 0 ? "_across" : "");
+std::string WgmmaInstruction::name() const {
+    return "wgmma_n" + std::to_string(columns) + "_" + type_text(type) + (b_across ? "_across" : "") +
+           (a_in_registers ? "_registers" : "");
 }
 
-// The instruction for a tile's width: as many operands as a thread has sums.
-std::string wgmma_text(const TileOfProduct &t) {
-    const int sums = t.columns / 2;
-    const std::string type = t.a.type.is_bfloat() ? "bf16" : "f16";
+std::string WgmmaInstruction::text() const {
+    const int sums = columns / 2;  // of a thread
+    const std::string of = type.is_bfloat() ? "bf16" : "f16";
     std::string registers, outputs;
     for (int i = 0; i < sums; i++) {
         registers += (i ? ", %" : "%") + std::to_string(i);
         outputs += std::string(i ? ", " : "") + "\"+f\"(d[" + std::to_string(i) + "])";
     }
-    const std::string a = std::to_string(sums), b = std::to_string(sums + 1);
-    const bool b_across = t.b.depth_dimension != 0;  // columns are neighbours, not the depth
-    return "__device__ __forceinline__ void " + wgmma_function(t) + "(sums<" + a + "> &d, uint64_t a, uint64_t b) {\n" +
-           "#ifdef HALYARD_EMULATOR\n" + "    emulator::multiply<" + type_text(t.a.type) + ", " +
-           std::to_string(t.columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b);\n" + "#else\n" +
-           "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n" + std::to_string(t.columns) + "k16.f32." + type +
-           "." + type + " {" + registers + "}, %" + a + ", %" + b + ", 1, 1, 1, 0, " + (b_across ? "1" : "0") +
-           ";\"\n" + "                 : " + outputs + "\n                 : \"l\"(a), \"l\"(b));\n#endif\n}\n";
+    int operand = sums;
+    const auto next = [&] { return "%" + std::to_string(operand++); };
+    std::string a, inputs;
+    if (a_in_registers) {
+        for (int i = 0; i < 4; i++) {
+            a += (i ? ", " : "{") + next();
+            inputs += (i ? ", " : "") + std::string("\"r\"(a[") + std::to_string(i) + "])";
+        }
+        a += "}";
+    } else {
+        a = next();
+        inputs = "\"l\"(a)";
+    }
+    const std::string b = next(), accumulate = next();
+    // Whether a is negated, b is negated, and, of matrices in shared memory, transposed.
+    const std::string modes = std::string(", 1, 1") + (a_in_registers ? "" : ", 0") + (b_across ? ", 1" : ", 0");
+    return "__device__ __forceinline__ void " + name() + "(sums<" + std::to_string(sums) + "> &d, " +
+           (a_in_registers ? "const uint32_t *a" : "uint64_t a") + ", uint64_t b, bool accumulate) {\n" +
+           "#ifdef HALYARD_EMULATOR\n" + "    emulator::multiply<" + type_text(type) + ", " + std::to_string(columns) +
+           ", " + (b_across ? "true" : "false") + ">(d, a, b, accumulate);\n" + "#else\n" +
+           "    asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + accumulate +
+           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k16.f32." + of + "." + of + " {" +
+           registers + "}, " + a + ", " + b + ", add" + modes + ";\\n}\"\n" + "                 : " + outputs +
+           "\n                 : " + inputs + ", \"l\"(b), \"r\"(int(accumulate)));\n#endif\n}\n";
 }
 
 }  // namespace halyard

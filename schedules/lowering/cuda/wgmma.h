@@ -2,19 +2,27 @@
 #define HALYARD_LOWERING_CUDA_WGMMA_H
 
 /** \file
- * The instruction of sm_90a's tensor cores for the width of a tile, as a function of the printed kernels.
+ * The functions that kernels call for wgmma instructions (PTX ISA 8.0).
  */
 
 #include <string>
 
-#include "product.h"
+#include <Halide.h>
 
 namespace halyard {
 
-/** `wgmma_n256_bfloat16_across` */
-std::string wgmma_function(const TileOfProduct &tile);
+/** d += a b, or d = a b: 64 rows, `columns`, 16 deep, sums in f32. b and, but for `a_in_registers`, a are matrices in
+ * shared memory. */
+struct WgmmaInstruction {
+    Halide::Type type;
+    int columns = 0;             // a multiple of 8, up to 256
+    bool b_across = false;       // columns of b are neighbours in memory, not its depth
+    bool a_in_registers = false; // in the order in which a thread has sums
 
-std::string wgmma_text(const TileOfProduct &tile);
+    std::string name() const;
+    /** The function's text: `name(d, a, b, accumulate)`. */
+    std::string text() const;
+};
 
 }  // namespace halyard
 

@@ -309,3 +309,46 @@ for schedule in ("", "unfused"):
                                                  "weight_scale": ((1, d["o"]), "float32")},
          convolve_int8, convolved, CONVOLUTIONS, ODD_CONVOLUTIONS, scalars={"x_scale": 0.02}, flops=lambda d: window_flops(d, d["c"]),
          types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
+
+
+def attention_tensors(d):
+    return {"q": ((d["n"], d["h"], d["s"], d["d"]), "type"), **{x: ((d["n"], d["hk"], d["keys"], d["d"]), "type") for x in ("k", "v")}}
+
+
+def attention_flops(part):
+    return lambda d: part * 4.0 * d["n"] * d["h"] * d["s"] * d["keys"] * d["d"]
+
+
+def attend(causal):
+    """cuDNN where torch has it for these sizes, else what torch chooses."""
+    def call(q, k, v, scale, backend=None):
+        import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+        grouped = q.shape[1] != k.shape[1]
+        if q.dtype == torch.float64:  # a reference; the mask is aligned to the last key
+            k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+            scores = q @ k.transpose(-1, -2) * scale
+            if causal:
+                ones = scores.new_ones(scores.shape[-2:]).bool()
+                scores = scores.masked_fill(~ones.tril(scores.shape[-1] - scores.shape[-2]), float("-inf"))
+            return scores.softmax(-1).nan_to_num(0) @ v
+        with sdpa_kernel(getattr(SDPBackend, backend)):
+            return functional().scaled_dot_product_attention(q, k, v, is_causal=causal, scale=scale, enable_gqa=grouped)
+    return call
+
+
+def attended(d):
+    return {"out": (d["n"], d["h"], d["s"], d["d"])}
+
+
+ATTENTION = {128: [dict(n=4, h=32, hk=32, s=4096, keys=4096, d=128)], 64: [dict(n=8, h=32, hk=32, s=2048, keys=2048, d=64)]}
+ATTENTION_GROUPED = dict(n=4, h=32, hk=8, s=4096, keys=4096, d=128)
+for causal in (False, True):
+    for d in (128, 64):
+        call = attend(causal)
+        case("attention", ("causal " if causal else "") + f"d{d}", {"causal": str(causal).lower()}, attention_tensors, call, attended,
+             ATTENTION[d] + ([ATTENTION_GROUPED] if causal and d == 128 else []),
+             [dict(n=2, h=2, hk=1, s=1, keys=300, d=d), dict(n=1, h=4, hk=2, s=130, keys=130, d=d), dict(n=2, h=3, hk=3, s=257, keys=400, d=d)],
+             scalars={"scale": d ** -0.5}, settings={"head_dim": d}, flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
+             peers={name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
+                    for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))})

@@ -239,6 +239,11 @@ inline void barrier_wait(const shared<uint64_t> &b, int parity) {
 inline void warpgroup_barrier(int warpgroup) {
     emulator::named_barrier(warpgroup + 1, emulator::kWarpgroup, true);
 }
+/** Threads of the first so many warpgroups. */
+template<int Warpgroups>
+void warpgroups_barrier() {
+    emulator::named_barrier(8, Warpgroups * emulator::kWarpgroup, true);
+}
 
 }  // namespace halyard
 

@@ -1,0 +1,31 @@
+-- Attention in one pass over the keys on the tensor cores of sm_90a: scores and weights stay in registers (FlashAttention-3,
+-- Shah et al. 2024). A block has a strip of queries; the blocks of keys that none of them sees are left out.
+
+local gpu = require "lib.gpu"
+
+return schedule "attention" {
+  target = "cuda",
+
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    softmax = "rescaled",
+    query_block = tune { 64, 128, 192, default = 128 },
+    key_block = tune { 64, 128, default = 128 },
+  },
+
+  params = {
+    head_dim = tune { 32, 64, 128, 256, default = 128 },
+    stages   = tune { 2, 3, 4, default = 2 }, -- blocks of keys and of values fetched ahead
+  },
+
+  where = function(p)
+    -- Registers: scores and results of a thread. Shared memory: queries, the stages, and the results on their way out.
+    local dim = math.max(p.head_dim, 64)
+    return (p.key_block + p.head_dim) // 2 <= (p.query_block == 192 and 96 or 160) and
+      2 * dim * (2 * p.query_block + 2 * p.stages * p.key_block) < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    gpu.attention_tiles(k, p)
+  end,
+}

@@ -1,0 +1,567 @@
+#include "chain_algebra.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+Expr held_row(const std::string &name, const Type &type) {
+    return Load::make(type, name, Variable::make(Int(32), kChainHeldRow), Buffer<>(), Parameter(), const_true(),
+                      ModulusRemainder());
+}
+
+std::vector<std::vector<ChainNest> *> lists(ChainParts &p) {
+    return {&p.before, &p.between, &p.behind, &p.after};
+}
+
+[[noreturn]] void fail(const ChainParts &parts, const std::string &message) {
+    parts.second_asked->fail(message);
+    throw CompileError(message);
+}
+
+const Call *exponential(const Expr &e) {
+    const auto *call = e.as<Call>();
+    return call && call->name == "exp2_f32" ? call : nullptr;
+}
+
+// ---- 1. Values that are one a row ----
+
+class LoadByRow : public IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Load *op) override {
+        return names.count(op->name) ? held_row(op->name, op->type) : IRMutator::visit(op);
+    }
+
+    const std::set<std::string> &names;
+
+public:
+    explicit LoadByRow(const std::set<std::string> &names)
+        : names(names) {
+    }
+};
+
+class VariesBut : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *op) override {
+        if (!names.count(op->name)) {
+            IRVisitor::visit(op);
+        }
+    }
+    void visit(const Variable *op) override {
+        yes = yes || op->name == kChainColumn || op->name == kChainElement;
+    }
+
+    const std::set<std::string> &names;
+
+public:
+    explicit VariesBut(const std::set<std::string> &names)
+        : names(names) {
+    }
+    bool yes = false;
+};
+
+bool varies_but(const Expr &e, const std::set<std::string> &names) {
+    VariesBut v(names);
+    e.accept(&v);
+    return v.yes;
+}
+
+void hold_by_row(ChainParts &parts) {
+    std::set<std::string> candidates;
+    for (auto *list : lists(parts)) {
+        for (const auto &n : *list) {
+            for (const auto &a : n.assignments) {
+                if (n.kind == ChainNest::kTile && parts.held.count(a.stored)) {
+                    candidates.insert(a.stored);
+                }
+            }
+        }
+    }
+    for (const auto *tile : {&parts.first, &parts.second}) {
+        candidates.erase(tile->accumulator);
+        candidates.erase(tile->a.buffer);
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (auto *list : lists(parts)) {
+            for (const auto &n : *list) {
+                for (const auto &a : n.assignments) {
+                    if (candidates.count(a.stored) && varies_but(a.value, candidates)) {
+                        candidates.erase(a.stored);
+                        changed = true;
+                    }
+                }
+            }
+        }
+    }
+    for (const auto &name : candidates) {
+        parts.held[name].columns = 0;
+    }
+    for (auto *list : lists(parts)) {
+        std::vector<ChainNest> nests;
+        for (const auto &n : *list) {
+            // Those of a row first: the values that others have at the same time are computed before (5.).
+            ChainNest rows = n, tile = n;
+            rows.assignments.clear();
+            tile.assignments.clear();
+            for (auto a : n.assignments) {
+                a.value = LoadByRow(candidates).mutate(a.value);
+                (candidates.count(a.stored) ? rows : tile).assignments.push_back(a);
+            }
+            rows.kind = ChainNest::kRows;
+            rows.columns = 0;
+            if (!tile.assignments.empty()) {
+                nests.push_back(tile);
+            }
+            if (!rows.assignments.empty()) {
+                nests.push_back(rows);
+            }
+        }
+        *list = nests;
+    }
+}
+
+// ---- 2. The second product adds to the accumulator ----
+
+void terms_of(const Expr &e, std::vector<Expr> &terms) {
+    if (const auto *add = e.as<Add>()) {
+        terms_of(add->a, terms);
+        terms_of(add->b, terms);
+    } else {
+        terms.push_back(e);
+    }
+}
+
+void factors_of(const Expr &e, std::vector<Expr> &factors) {
+    if (const auto *mul = e.as<Mul>()) {
+        factors_of(mul->a, factors);
+        factors_of(mul->b, factors);
+    } else {
+        factors.push_back(e);
+    }
+}
+
+Expr sum_of(const std::vector<Expr> &terms) {
+    Expr sum;
+    for (const auto &t : terms) {
+        sum = sum.defined() ? sum + t : t;
+    }
+    return sum;
+}
+
+Expr product_of(const std::vector<Expr> &factors) {
+    Expr product = 1.0f;
+    for (const auto &f : factors) {
+        product = is_const_one(product) ? f : product * f;
+    }
+    return product;
+}
+
+// rest + f * name: rest and f. f is undefined where the value is not of that form, with f and rest free of it.
+struct LinearIn {
+    Expr rest, factor;
+};
+
+LinearIn linear_in(const Expr &value, const std::string &name) {
+    std::vector<Expr> terms, others;
+    terms_of(value, terms);
+    LinearIn result;
+    for (const auto &t : terms) {
+        if (!held_in(t).count(name)) {
+            others.push_back(t);
+            continue;
+        }
+        std::vector<Expr> factors, rest;
+        factors_of(t, factors);
+        const auto is_it = [&](const Expr &f) {
+            const auto *load = f.as<Load>();
+            return load && load->name == name;
+        };
+        if (result.factor.defined() || std::count_if(factors.begin(), factors.end(), is_it) != 1) {
+            return {};
+        }
+        std::copy_if(factors.begin(), factors.end(), std::back_inserter(rest),
+                     [&](const Expr &f) { return !is_it(f); });
+        result.factor = product_of(rest);
+        if (varies_in_row(result.factor) || held_in(result.factor).count(name)) {
+            return {};
+        }
+    }
+    result.rest = sum_of(others);
+    return result;
+}
+
+int uses(const ChainParts &parts, const std::string &name) {
+    int n = 0;
+    for (const auto *list : {&parts.before, &parts.between, &parts.behind, &parts.after}) {
+        for (const auto &nest : *list) {
+            for (const auto &a : nest.assignments) {
+                n += int(held_in(a.value).count(name));
+            }
+        }
+    }
+    return n;
+}
+
+Assignment *assignment_to(std::vector<ChainNest> &list, const std::string &name, ChainNest::Kind kind) {
+    for (auto &n : list) {
+        for (auto &a : n.assignments) {
+            if (a.stored == name && n.kind == kind) {
+                return &a;
+            }
+        }
+    }
+    return nullptr;
+}
+
+void erase_assignments_to(std::vector<ChainNest> &list, const std::string &name) {
+    for (auto &n : list) {
+        n.assignments.erase(std::remove_if(n.assignments.begin(), n.assignments.end(),
+                                           [&](const Assignment &a) { return a.stored == name; }),
+                            n.assignments.end());
+    }
+    list.erase(std::remove_if(list.begin(), list.end(), [](const ChainNest &n) { return n.assignments.empty(); }),
+               list.end());
+}
+
+bool begins_as_zero(std::vector<ChainNest> &list, const std::string &name) {
+    const Assignment *init = assignment_to(list, name, ChainNest::kTile);
+    return init && is_const_zero(init->value);
+}
+
+// Sums over p of which each is used once, as f * sum; undefined where p is used in another way. `users` are those values.
+bool sums_take_factor(ChainParts &parts, const std::string &p, const Expr &f, std::vector<std::string> &sums) {
+    for (const auto &n : parts.between) {
+        for (const auto &a : n.assignments) {
+            if (!held_in(a.value).count(p) || a.stored == parts.second.a.buffer) {
+                continue;
+            }
+            const auto *load = a.value.as<Load>();
+            if (n.kind != ChainNest::kReduction || n.reduction != ChainNest::kSum || !load || uses(parts, a.stored) != 1) {
+                return false;
+            }
+            sums.push_back(a.stored);
+        }
+    }
+    for (const auto &s : sums) {
+        bool found = false;
+        for (const auto &n : parts.behind) {
+            for (const auto &a : n.assignments) {
+                const LinearIn l = linear_in(a.value, s);
+                found = found || (l.factor.defined() && equal(l.factor, f));
+            }
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void add_to_accumulator(ChainParts &parts) {
+    const std::string out = parts.second.accumulator, operand = parts.second.a.buffer;
+    Assignment *sum = nullptr;
+    LinearIn l;
+    for (auto &n : parts.behind) {
+        for (auto &a : n.assignments) {
+            if (n.kind == ChainNest::kTile && held_in(a.value).count(out)) {
+                sum = &a;
+                l = linear_in(a.value, out);
+            }
+        }
+    }
+    if (!sum || !l.factor.defined() || uses(parts, out) != 1 || !begins_as_zero(parts.between, out) ||
+        held_in(l.rest).count(sum->stored) == 0) {
+        fail(parts, "does not add to an accumulator, as acc = acc * g + product * f, with f and g of a row");
+    }
+    const std::string accumulator = sum->stored;
+    sum->value = l.rest;
+    erase_assignments_to(parts.between, out);
+    parts.second.accumulator = accumulator;
+    parts.held.erase(out);
+    if (const auto *load = l.rest.as<Load>(); load && load->name == accumulator) {
+        erase_assignments_to(parts.behind, accumulator);
+    }
+    if (is_const_one(l.factor)) {
+        return;
+    }
+    // The factor, where what the product multiplies is computed.
+    for (const auto &n : parts.behind) {
+        for (const auto &a : n.assignments) {
+            if (held_in(l.factor).count(a.stored) && n.kind != ChainNest::kRows) {
+                fail(parts, "has a factor of its rows that is computed behind it");
+            }
+        }
+    }
+    Assignment *weights = assignment_to(parts.between, operand, ChainNest::kTile);
+    if (!weights) {
+        fail(parts, "multiplies what is not computed in its step");
+    }
+    const auto *cast = weights->value.as<Cast>();
+    const auto *p = cast ? cast->value.as<Load>() : nullptr;
+    Assignment *of_p = p ? assignment_to(parts.between, p->name, ChainNest::kTile) : nullptr;
+    std::vector<std::string> sums;
+    if (of_p && sums_take_factor(parts, p->name, l.factor, sums)) {
+        of_p->value = of_p->value * l.factor;
+        for (auto &n : parts.behind) {
+            for (auto &a : n.assignments) {
+                for (const auto &s : sums) {
+                    const LinearIn of = linear_in(a.value, s);
+                    if (of.factor.defined()) {
+                        const Expr same = held_row(s, parts.held[s].type);
+                        a.value = of.rest.defined() ? of.rest + same : same;
+                    }
+                }
+            }
+        }
+    } else {
+        const Expr value = cast ? cast->value : weights->value;
+        weights->value = Cast::make(weights->value.type(), value * l.factor);
+    }
+}
+
+// ---- 3. and 4. Exponentials and factors ----
+
+struct Term {
+    Expr e;
+    bool minus;
+};
+
+void signed_terms(const Expr &e, bool minus, std::vector<Term> &terms) {
+    if (const auto *add = e.as<Add>()) {
+        signed_terms(add->a, minus, terms);
+        signed_terms(add->b, minus, terms);
+    } else if (const auto *sub = e.as<Sub>()) {
+        signed_terms(sub->a, minus, terms);
+        signed_terms(sub->b, !minus, terms);
+    } else {
+        for (auto t = terms.begin(); t != terms.end(); ++t) {
+            if (t->minus != minus && equal(t->e, e)) {
+                terms.erase(t);
+                return;
+            }
+        }
+        terms.push_back({e, minus});
+    }
+}
+
+Expr sum_of_signed(const std::vector<Term> &terms) {
+    Expr sum;
+    for (bool minus : {false, true}) {
+        for (const auto &t : terms) {
+            if (t.minus == minus) {
+                sum = !sum.defined() ? (minus ? -t.e : t.e) : minus ? sum - t.e : sum + t.e;
+            }
+        }
+    }
+    return sum.defined() ? sum : Expr(0.0f);
+}
+
+class Rearrange : public IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Mul *op) override {
+        if (op->type != Float(32)) {
+            return IRMutator::visit(op);
+        }
+        std::vector<Expr> factors, same, others;
+        factors_of(op, factors);
+        std::vector<Term> exponents;
+        const Call *last = nullptr;
+        for (const auto &f : factors) {
+            const Expr m = mutate(f);
+            if (const Call *call = exponential(m)) {
+                signed_terms(call->args[0], false, exponents);
+                last = call;
+            } else {
+                const bool fixed = !varies_in_row(m) && !expr_uses_var(m, kChainRow) && held_in(m).empty();
+                (fixed ? same : others).push_back(m);
+            }
+        }
+        if (last) {
+            others.push_back(Call::make(Float(32), "exp2_f32", {mutate(sum_of_signed(exponents))}, last->call_type));
+        }
+        if (others.empty() || same.empty()) {
+            return product_of(others.empty() ? same : others);
+        }
+        return product_of(others) * product_of(same);
+    }
+};
+
+// ---- 5. Once a row ----
+
+class HoistRows : public IRMutator {
+public:
+    using IRMutator::mutate;
+
+    Expr mutate(const Expr &e) override {
+        const bool held = e.defined() && e.type() == Float(32) && !e.as<Load>() && !varies_in_row(e) && !held_in(e).empty();
+        if (!held || e.as<Let>()) {
+            return IRMutator::mutate(e);
+        }
+        for (const auto &[value, name] : known) {
+            if (equal(value, e)) {
+                return held_row(name, e.type());
+            }
+        }
+        const std::string name = unique_name("row_value");
+        parts.held[name] = {e.type(), 0};
+        known.emplace_back(e, name);
+        fresh.push_back({name, e, Expr()});
+        return held_row(name, e.type());
+    }
+
+    // Values that are stored now are others from here on.
+    void stored(const std::string &name) {
+        known.erase(std::remove_if(known.begin(), known.end(),
+                                   [&](const auto &k) { return held_in(k.first).count(name) > 0; }),
+                    known.end());
+    }
+
+    explicit HoistRows(ChainParts &parts)
+        : parts(parts) {
+    }
+    ChainParts &parts;
+    std::vector<std::pair<Expr, std::string>> known;
+    std::vector<Assignment> fresh;
+};
+
+void hoist_rows(ChainParts &parts) {
+    for (auto *list : lists(parts)) {
+        HoistRows hoist(parts);
+        std::vector<ChainNest> nests;
+        for (auto n : *list) {
+            if (n.kind != ChainNest::kRows) {
+                for (auto &a : n.assignments) {
+                    a.value = hoist.mutate(a.value);
+                }
+            }
+            if (!hoist.fresh.empty()) {
+                ChainNest rows;
+                rows.kind = ChainNest::kRows;
+                rows.row_extent = parts.rows;
+                for (const auto &a : hoist.fresh) {
+                    rows.assignments = {a};
+                    nests.push_back(rows);
+                }
+                hoist.fresh.clear();
+            }
+            for (const auto &a : n.assignments) {
+                hoist.stored(a.stored);
+            }
+            nests.push_back(n);
+        }
+        *list = nests;
+    }
+}
+
+// Values of a row that were computed before are not computed again: max(acc.1, block_max) is what acc.1 becomes.
+void share_rows(std::vector<ChainNest> &list) {
+    std::vector<std::pair<Expr, Expr>> known;
+    class Replace : public IRMutator {
+    public:
+        using IRMutator::mutate;
+        Expr mutate(const Expr &e) override {
+            const Expr m = IRMutator::mutate(e);
+            for (const auto &[value, load] : known) {
+                if (m.defined() && equal(value, m)) {
+                    return load;
+                }
+            }
+            return m;
+        }
+        explicit Replace(const std::vector<std::pair<Expr, Expr>> &known)
+            : known(known) {
+        }
+        const std::vector<std::pair<Expr, Expr>> &known;
+    };
+    for (auto &n : list) {
+        for (auto &a : n.assignments) {
+            a.value = Replace(known).mutate(a.value);
+        }
+        for (const auto &a : n.assignments) {
+            known.erase(std::remove_if(known.begin(), known.end(),
+                                       [&](const auto &k) {
+                                           return held_in(k.first).count(a.stored) || held_in(k.second).count(a.stored);
+                                       }),
+                        known.end());
+        }
+        if (n.kind == ChainNest::kRows && n.assignments.size() == 1 && !n.assignments[0].value.as<Load>() &&
+            !held_in(n.assignments[0].value).empty() &&
+            !held_in(n.assignments[0].value).count(n.assignments[0].stored)) {
+            known.emplace_back(n.assignments[0].value,
+                               held_row(n.assignments[0].stored, n.assignments[0].value.type()));
+        }
+    }
+}
+
+}  // namespace
+
+void rewrite_chain(ChainParts &parts) {
+    hold_by_row(parts);
+    add_to_accumulator(parts);
+    for (auto *list : lists(parts)) {
+        for (auto &n : *list) {
+            for (auto &a : n.assignments) {
+                a.value = Rearrange().mutate(a.value);
+            }
+        }
+    }
+    // Nothing of the step stands behind the second product any more: it adds to what the nests before it leave.
+    parts.between.insert(parts.between.end(), parts.behind.begin(), parts.behind.end());
+    parts.behind.clear();
+    hoist_rows(parts);
+    for (auto *list : lists(parts)) {
+        share_rows(*list);
+    }
+}
+
+Expr without_selects(const std::vector<ChainNest> &nests, int rows, std::vector<ChainNest> *without) {
+    Expr whole;
+    class Assume : public IRMutator {
+        using IRMutator::visit;
+
+        Expr visit(const Select *op) override {
+            if (!varies_in_row(op->condition)) {
+                return IRMutator::visit(op);
+            }
+            Scope<Interval> tile;
+            tile.push(kChainRow, Interval(0, rows - 1));
+            tile.push(kChainColumn, Interval(0, columns - 1));
+            const bool usually = is_const(op->false_value);
+            const Expr always =
+                simplify(and_condition_over_domain(simplify(usually ? op->condition : !op->condition), tile));
+            if (is_const_zero(always)) {
+                return IRMutator::visit(op);
+            }
+            whole = whole.defined() ? whole && always : always;
+            return mutate(usually ? op->true_value : op->false_value);
+        }
+
+        const int rows, columns;
+        Expr &whole;
+
+    public:
+        Assume(int rows, int columns, Expr &whole)
+            : rows(rows),
+              columns(columns),
+              whole(whole) {
+        }
+    };
+    *without = nests;
+    for (auto &n : *without) {
+        for (auto &a : n.assignments) {
+            a.value = Assume(rows, n.columns, whole).mutate(a.value);
+        }
+    }
+    return whole.defined() ? simplify(whole) : whole;
+}
+
+}  // namespace halyard

@@ -1,0 +1,27 @@
+#ifndef HALYARD_LOWERING_CUDA_CHAIN_KERNEL_H
+#define HALYARD_LOWERING_CUDA_CHAIN_KERNEL_H
+
+/** \file
+ * Kernels for sm_90a with two products, of which the second multiplies what was made of the first (chain_parts.h): a
+ * block has a tile of rows, and goes over steps.
+ *
+ * A producer warp has the copy engine fetch the rows' tile once, and for each step the tiles of both other operands,
+ * `stages` steps ahead. Warpgroups of 64 rows each start the first product of the next step and the second of this one
+ * together, and compute what is between while the second is under way: its operand is made of sums in registers, which
+ * lie as the tensor cores want it, and never leaves them (FlashAttention-3, Shah et al. 2024).
+ *
+ * Where pointers and strides are not what the copy engine takes, the host calls a second kernel, in which the threads
+ * fetch and store element by element.
+ */
+
+#include "tile_kernel.h"
+
+namespace halyard {
+
+/** See make_tile_kernel; is_chain(kernel, products) holds. */
+TileKernel make_chain_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                             const Strides &strides, const PrintOptions &print);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef HALYARD_LOWERING_CUDA_CHAIN_PARTS_H
+#define HALYARD_LOWERING_CUDA_CHAIN_PARTS_H
+
+/** \file
+ * The parts of a kernel with two products, of which the second multiplies what was made of the first:
+ *
+ *   blocks tile:
+ *     before: nests over the tile, such as acc = 0
+ *     for step:
+ *       scores += a * b                    -- a product of tiles of tensors
+ *       nests over rows and columns of scores, as p = f(scores)
+ *       out += p * c                       -- a product of p with a tile of a tensor
+ *       nests over rows and columns of out, as acc = acc * g + out
+ *     after: nests over the tile
+ *
+ * All that is computed in between is held in registers: values of a tile, or one a row.
+ */
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "product.h"
+#include "tile_kernel.h"
+
+namespace halyard {
+
+/** Variables in the expressions of nests: the row and the column in the tile. Loads of held values have as index one of
+ * the other two: the element that a thread has, for values of a tile, and its row, for those that are one a row. */
+extern const char *const kChainRow, *const kChainColumn, *const kChainElement, *const kChainHeldRow;
+
+/** Values in registers. */
+struct Held {
+    Halide::Type type;
+    int columns = 0;  // of a tile; 0 where there is one a row
+};
+
+/** stored = value, for each element of the tile, or each row. */
+struct Assignment {
+    std::string stored;
+    Halide::Expr value;
+    Halide::Expr index;  // where it is stored in device memory; of held values, undefined
+};
+
+/** Loops over rows, or rows and columns. */
+struct ChainNest {
+    enum Kind { kRows, kTile, kReduction };
+    Kind kind = kTile;
+    int columns = 0;                        // of the tile; 0 for kRows
+    std::vector<Assignment> assignments;    // all at once; of a reduction there is one, and its value is without the sum so far
+    enum Reduction { kSum, kMin, kMax };
+    Reduction reduction = kSum;
+    Halide::Expr row_extent, column_extent;
+};
+
+struct ChainParts {
+    std::array<std::string, 3> block_names;
+    int rows = 0;
+    std::map<std::string, Held> held;
+    std::string step;
+    Halide::Expr first_step, steps;
+    TileOfProduct first, second;            // the sums of the second may be renamed
+    const TensorCores *first_asked = nullptr, *second_asked = nullptr;
+    std::vector<ChainNest> before, between, behind, after;  // `behind` the second product, in the step
+    Lets lets;                                              // of the host
+};
+
+/** Whether a loop of the kernel has both products in it. */
+bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
+
+/** `host`, `strides`: as of make_tile_kernel. Throws through the products' fail(). */
+ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                      const Strides &strides);
+
+/** Whether an expression has values of single columns in it. */
+bool varies_in_row(const Halide::Expr &e);
+
+/** Held values that it reads. */
+std::set<std::string> held_in(const Halide::Expr &e);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef HALYARD_LOWERING_CUDA_TENSOR_ARGUMENT_H
+#define HALYARD_LOWERING_CUDA_TENSOR_ARGUMENT_H
+
+/** \file
+ * Tensors as the host describes them to the copy engine, before a launch.
+ */
+
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+namespace halyard {
+
+/** A field of a buffer as the host has it, at a launch: `getter` is such as Call::buffer_get_extent. */
+Halide::Expr field_on_host(const std::string &buffer, const char *getter, int dimension);
+
+/** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension. */
+Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box);
+
+/** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes. */
+Halide::Expr is_tensor(const std::string &buffer, const Halide::Type &type, int rank);
+
+}  // namespace halyard
+
+#endif
