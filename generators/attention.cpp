@@ -234,15 +234,17 @@ public:
             block_sum(i, kb, ib, h, n) += p(rj, i, kb, ib, h, n);
             weights(j, i, kb, ib, h, n) = store_as(type, p(j, i, kb, ib, h, n));
             pv(d, i, kb, ib, h, n) += load_f32(weights(rj, i, kb, ib, h, n)) * v_f(d, rj, kb, h / group, n);
+            // Counted from the first block that is seen: a condition from below would leave its bounds to each Func.
             RDom rb(0, blocks, "block");
-            seen(rb, rb);
+            rb.where(rb <= last_block - first_block);
+            const Expr number = rb + first_block;
             acc(d, i, ib, h, n) = Tuple(0.0f, lowest, 0.0f);
-            const Expr before = acc(d, i, ib, h, n)[1], here = block_max(i, rb, ib, h, n);
+            const Expr before = acc(d, i, ib, h, n)[1], here = block_max(i, number, ib, h, n);
             const Expr top = max(before, here);
             const Expr of_before = exp2_f32(before - top, get_target()), of_here = exp2_f32(here - top, get_target());
             acc(d, i, ib, h, n) =
-                Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, rb, ib, h, n) * of_here, top,
-                      acc(d, i, ib, h, n)[2] * of_before + block_sum(i, rb, ib, h, n) * of_here);
+                Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, number, ib, h, n) * of_here, top,
+                      acc(d, i, ib, h, n)[2] * of_before + block_sum(i, number, ib, h, n) * of_here);
             result(d, i, ib, h, n) = acc(d, i, ib, h, n)[0];
             row_sum(i, ib, h, n) = acc(0, i, ib, h, n)[2];
         }

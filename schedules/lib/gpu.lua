@@ -340,12 +340,12 @@ function gpu.attention_tiles(k, o)
   k.acc:update(0):reorder("d", "i", "block"):never_partition_all()
   for _, func in ipairs { k.scores, k.raw_max, k.block_max, k.p, k.block_sum, k.weights, k.pv } do
     func:compute_at(k.acc, "block"):store_in "register":bound_extent("i", o.query_block):never_partition_all()
+    for _, one in ipairs { "kb", "ib", "h", "n" } do func:bound_extent(one, 1) end
   end
   for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", o.key_block) end
   k.pv:bound_extent("d", o.head_dim)
   k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages)
-  k.raw_max:update(0):reorder("key", "i")
-  k.block_sum:update(0):reorder("key", "i")
+  for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "i"):never_partition_all() end
   k.pv:update(0):reorder("key", "d", "i"):never_partition_all():mma()
 end
 

@@ -16,14 +16,14 @@ namespace {
 // meet the values and before they are summed, each time by half an epsilon of bf16 at most.
 struct Tolerance {
     int d, keys;
-    bool rounded;
+    double rounding;  // of weights
 
     double logit(double sum_abs, double added_abs) const {
         return (d + 5) * sum_abs + 6 * added_abs;
     }
     double result(double worst_logit, double spread, double mean_abs) const {
         const double weight = worst_logit + 4 + 2 * std::min(spread, 90.0);
-        return ((2 * weight + 2 * keys + 8) * kRoundoff + (rounded ? 2 * 0x1p-8 : 0)) * mean_abs + 1e-37;
+        return ((2 * weight + 2 * keys + 8) * kRoundoff + 2 * rounding) * mean_abs + 1e-37;
     }
 };
 
@@ -75,9 +75,17 @@ public:
             // Only the last query sees the last key, which begins a block, as the query begins a strip.
             dims["queries"] = dims["keys"] = 385;
             dims["heads"] = dims["batch"] = 1;
-            cases.push_back({"NaN in a block that no query of a strip sees", dims, nan_in_last_value});
+            cases.push_back({"NaN in a block that no query of a strip sees", dims, nan_in_last_value, true});
         }
         return cases;
+    }
+
+    // CUDA schedules are for one size of a head. Small tiles take the emulator less time.
+    void settle(Assignments &build) const override {
+        if (build.count("query_block")) {
+            build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
+            build["key_block"] = "64";
+        }
     }
 
     std::vector<std::string> open_dims() const override {
@@ -132,7 +140,10 @@ private:
 
     static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
         const int d = p.dim("d"), keys = p.dim("keys"), hk = h / (p.dim("heads") / p.dim("key_heads"));
-        const Tolerance tolerance{d, keys, p.is("type", "bfloat16")};
+        const double rounding = p.is("type", "bfloat16")                              ? 0x1p-8
+                                : p.is("type", "float16") && p.is("softmax", "rescaled") ? 0x1p-11
+                                                                                    : 0;
+        const Tolerance tolerance{d, keys, rounding};
         const double scale = p.scalar("scale", 1);
         std::vector<double> logits;
         double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
@@ -164,7 +175,11 @@ private:
             double value = 0, mean_abs = 0;
             for (int key = 0; key < keys && !none; key++) {
                 if (seen(p, i, key, n)) {
-                    const double product = std::exp(logits[size_t(key)] - top) / sum * p["v"](c, key, hk, n);
+                    double weight = std::exp(logits[size_t(key)] - top);
+                    if (rounding == 0x1p-11 && weight < 0x1p-25) {
+                        weight = 0;  // in f16, which shows where the value is infinite
+                    }
+                    const double product = weight / sum * p["v"](c, key, hk, n);
                     value += product;
                     mean_abs += std::fabs(product);
                 }

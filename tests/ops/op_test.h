@@ -82,6 +82,8 @@ struct Case {
     Dims dims;
     /** Changes inputs after they were filled with random values. */
     std::function<void(KernelArguments &, const Dims &)> alter = nullptr;
+    /** Not a window of an output: tiles begin with it. */
+    bool whole = false;
 };
 
 /** A choice of a build. `schedule` and `target` are names of their own, `set.NAME` is a parameter of

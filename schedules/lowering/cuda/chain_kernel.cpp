@@ -200,7 +200,7 @@ private:
             return std::nullopt;
         }
         const auto own = strides_.find(a.stored);
-        const Expr index = expand(a.index, parts_.lets);
+        const Expr index = substitute_in_all_lets(expand(a.index, parts_.lets));
         FreeVariables free;
         index.accept(&free);
         std::set<std::string> names;
@@ -348,6 +348,7 @@ private:
                 }
             }
         }
+        all.insert(all.end(), parts_.promises.begin(), parts_.promises.end());
         for (const auto *list : {&parts_.before, &parts_.between, &parts_.after}) {
             for (const auto &n : *list) {
                 if (n.row_extent.defined()) {
@@ -493,6 +494,12 @@ private:
         out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + "++) {");
     }
 
+    void expect_promises() {
+        for (const auto &p : parts_.promises) {
+            out_->line("expect(" + e(p) + ");");
+        }
+    }
+
     // Panels of 64 elements across, `rows` long, one after the other.
     void load(const Operand &o, const std::string &to, const std::string &barrier, int columns, int rows) {
         const std::string map = out_->name(o.buffer + ".map");
@@ -523,6 +530,7 @@ private:
         load(first().a, "a_tile", "a_full[0]", first().depth, parts_.rows);
         out_->line("turn ^= 1;");
         open_steps("first_step");
+        expect_promises();
         out_->line("barrier_wait(&b_empty[stage], phase ^ 1);");
         load(first().b, "b_tiles + stage * " + number(elements_b()), "b_full[stage]", first().depth, first().columns);
         out_->line("barrier_wait(&c_empty[stage], phase ^ 1);");
@@ -640,6 +648,7 @@ private:
         const std::string step = out_->name(parts_.step);
         fetch(first().a, "a_tile", first().depth, parts_.rows);
         open_steps("first_step");
+        expect_promises();
         fetch(first().b, "b_tiles", first().depth, first().columns);
         fetch(second().b, "c_tiles", second().columns, second().depth);
         out_->line("fence_shared();");

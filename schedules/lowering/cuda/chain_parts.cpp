@@ -1,6 +1,7 @@
 #include "chain_parts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "coordinates.h"
 
@@ -114,6 +115,8 @@ private:
             walk(allocate->body);
         } else if (s.as<Free>() || s.as<Evaluate>()) {
             return;
+        } else if (const auto *promise = s.as<AssertStmt>()) {
+            parts.promises.push_back(inlined(promise->condition));
         } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
             // Of the tile: where it does not hold, nothing is stored.
             walk(branch->then_case);
@@ -153,7 +156,7 @@ private:
         for (auto it = local_.rbegin(); it != local_.rend(); ++it) {
             e = substitute(it->first, it->second, e);
         }
-        return simplify(e);
+        return simplify(substitute_in_all_lets(e));
     }
 
     // ---- Products ----
@@ -166,16 +169,23 @@ private:
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
         if (!parts.first_asked) {
             parts.first_asked = &p;
-            parts.first = tile;
             parts.rows = tile.rows;
         } else {
             parts.second_asked = &p;
-            parts.second = tile;
             if (tile.rows != parts.rows || !sizes_.count(tile.a.buffer)) {
                 p.fail("does not multiply what was made of the product before it, row by row");
             }
             into_ = &parts.behind;
         }
+        for (Operand *o : {&tile.a, &tile.b}) {
+            for (auto &c : o->origin) {
+                c = simplify(substitute_in_all_lets(c));
+            }
+            if (o->counts.defined()) {
+                o->counts = simplify(substitute_in_all_lets(o->counts));
+            }
+        }
+        (into_ == &parts.behind ? parts.second : parts.first) = tile;
         know(tile.accumulator, tile.columns);
         if (sizes_.count(tile.a.buffer)) {
             know(tile.a.buffer, tile.depth);
@@ -255,7 +265,7 @@ private:
             for (auto it = inner.rbegin(); it != inner.rend(); ++it) {
                 e = substitute(it->first, it->second, e);
             }
-            return inlined(substitute_in_all_lets(e));
+            return inlined(e);
         };
         ChainNest nest;
         nest.kind = loops.size() == 1 ? ChainNest::kRows : ChainNest::kTile;
