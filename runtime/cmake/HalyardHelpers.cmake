@@ -3,6 +3,8 @@
 #                     [TARGETS <level or Halide target>...]  default: avx512 avx2, chosen at run time
 #                     [PARAMS <generator parameter>=<value>...]
 #                     [SET <tune parameter>=<value>...]
+#                     [SHAPE <dims>]                     the best schedule of this user's database for one size, as
+#                                                        rows=64,cols=4096; then the library depends on the database
 #                     [FUNCTION <C function>]            default: <name>
 #                     [GENERATOR <executable target>])   a Halide generator of your own; default: the
 #                                                        generators that ship with Halyard
@@ -12,7 +14,7 @@
 # rebuilds just this library.
 
 function(halyard_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR" "TARGETS;PARAMS;SET")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR;SHAPE" "TARGETS;PARAMS;SET")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "halyard_add_library(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -36,6 +38,11 @@ function(halyard_add_library name)
             list(APPEND depends ${schedule})
         endif()
         list(APPEND command --schedule ${schedule})
+    endif()
+    if(arg_SHAPE)
+        list(APPEND command --shape ${arg_SHAPE})
+    else()
+        list(APPEND command --no-db)
     endif()
     if(arg_TARGETS)
         list(JOIN arg_TARGETS "," targets)

@@ -135,6 +135,21 @@ int Binding::index_funcs(lua_State *L) {
         });
         return 1;
     }
+    // k:names() are the Funcs that can be scheduled, for a script that treats them all alike.
+    if (name == "names") {
+        lua_pushcfunction(L, [](lua_State *L) -> int {
+            lua_newtable(L);
+            lua_Integer n = 0;
+            for (const auto &f : of(L).view_.funcs()) {
+                if (!f.second.parameter.defined()) {
+                    lua_pushstring(L, f.first.c_str());
+                    lua_rawseti(L, -2, ++n);
+                }
+            }
+            return 1;
+        });
+        return 1;
+    }
     const auto entry = b.view_.funcs().find(name);
     if (entry != b.view_.funcs().end()) {
         Handle h;

@@ -11,31 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "task.h"
+#include "entry.h"
 
 namespace halyard::explore {
 
-/** What a result holds for, besides the text of the schedule. */
-struct Key {
-    std::string op;
-    std::string generator;  // "" for the registry's; otherwise the file name of the executable
-    std::string shape;      // "cols=4096,rows=64", in alphabetical order
-    std::string params;     // generator parameters of the task: "type=float16"
-    std::string target;     // Halide's string
-    std::string machine;    // processor, number of processors, last level of cache
-    std::string compilers;  // versions of Halyard, Halide and LLVM
-    int threads = 1;
-};
+class Sqlite;
 
-/** Of a task on this machine, with these compilers. */
-Key key_of(const Task &task);
-
-struct Entry {
-    Key key;
-    Candidate candidate;
-    Measured measured;
-    std::string script_hash;  // of the text and of every file that it requires
-    std::string when;         // UTC, as 2026-01-31T12:00:00Z
+/** Which entries are meant; what is empty or 0 does not restrict. */
+struct Filter {
+    std::string op, shape, target, machine, compilers;
+    std::string id;   // of a candidate, or how it begins
+    int threads = 0;
+    bool ok = false;  // only right ones
+    size_t best = 0;  // so many of each task, the fastest first; 0 for all, in the order in which they came
 };
 
 class Database {
@@ -50,7 +38,8 @@ public:
 
     const std::string &path() const;
 
-    /** Replaces what was known of the same candidate for the same key, unless that was timed longer and is faster. */
+    /** Replaces what was known of the same candidate for the same key, unless that was right and faster, or the new one
+     * only ran out of time or memory. */
     void record(const Task &task, const Candidate &candidate, const Measured &measured);
 
     /** What is known of a candidate; nothing also where a file that it requires has changed since. */
@@ -66,9 +55,15 @@ public:
     void keep(const Task &task, const std::string &name, const nlohmann::json &value);
     nlohmann::json kept(const Task &task, const std::string &name);
 
+    std::vector<Entry> entries(const Filter &filter);
+
+    /** As record() does, all of them or none. How many were new or better. */
+    size_t insert(const std::vector<Entry> &entries);
+
+    void remove(const std::vector<Entry> &entries);
+
 private:
-    struct Implementation;
-    std::unique_ptr<Implementation> implementation_;
+    std::unique_ptr<Sqlite> sqlite_;
 };
 
 }  // namespace halyard::explore

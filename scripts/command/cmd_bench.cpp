@@ -121,7 +121,7 @@ private:
         std::vector<CompiledKernel> kernels;
         for (const auto &schedule : schedules_for(o_, op)) {
             progress_.say(fmt::format("{}: building {}", op.name, schedule.empty() ? "" : schedule));
-            GenerateRequest request = o_.request(op.name, schedule);
+            GenerateRequest request = o_.request(op.name, schedule, shapes.size() == 1 ? &shapes.front() : nullptr);
             kernels.push_back(CompiledKernel::build(request));
         }
         for (const auto &dims : shapes) {
@@ -179,7 +179,7 @@ void add_bench(CLI::App &app) {
     auto o = std::make_shared<BenchOptions>();
     CLI::App *cmd = app.add_subcommand("bench", "Time schedules, beside what the machine can do");
     cmd->add_option("op", o->ops, "Ops, as `halyard list` names them")->required()->type_name("OP");
-    add_repeated(*cmd, "--schedule", o->schedules, "A Lua file or the name of one that ships; several are interleaved")
+    add_repeated(*cmd, "--schedule", o->schedules, "A Lua file, the name of one that ships, db:ID or best; several are interleaved")
         ->type_name("FILE|NAME");
     cmd->add_flag("--all-schedules", o->all_schedules, "Every schedule that ships for the op");
     add_repeated(*cmd, "--shape", o->shapes, "A size, as rows=64,cols=4096 [those of the registry]")->type_name("DIMS");

@@ -8,26 +8,50 @@
 #include "commands.h"
 #include "failure.h"
 #include "options.h"
+#include "pick.h"
 #include "place.h"
 #include "process.h"
 #include "targets.h"
 #include "terminal.h"
 #include "text.h"
+#include "workload.h"
 
 namespace halyard {
 
 namespace {
 
 struct BuildOptions : CommonOptions {
-    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile;
-    bool quiet = false;
+    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape;
+    int threads = 0;
+    bool quiet = false, no_db = false;
 };
+
+// What is built for one size takes the best schedule known for it; what is built for all takes the one that ships, so
+// that the same command gives the same library everywhere.
+GenerateRequest choose(const BuildOptions &o, const GenerateRequest &request) {
+    if (o.shape.empty()) {
+        if (o.threads > 0) {
+            throw UsageError("--threads says which schedule of the database is meant, and needs --shape");
+        }
+        return request;
+    }
+    const Dims shape = parse_shape(o.shape);
+    if (request.generator.empty()) {
+        check_shape(find_op(request.op), shape);
+    }
+    if (o.no_db || !o.schedule.empty()) {
+        return request;
+    }
+    const explore::Pick picked = explore::pick(o.database(), request, shape, o.threads);
+    fmt::print(stderr, "{}: {}\n", request.op, picked.why);
+    return picked.request;
+}
 
 void build(const BuildOptions &o) {
     GenerateRequest request = o.request(o.op, o.schedule);
     request.function = o.name;
     request.emit = split(o.emit, ',');
-    const Plan plan = make_plan(request);
+    const Plan plan = make_plan(choose(o, request));
 
     Progress progress;
     progress.say(fmt::format("building {} for {} target(s)", plan.op, plan.targets.size()));
@@ -67,14 +91,21 @@ void add_build(CLI::App &app) {
     cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
         ->type_name("LIST")->capture_default_str();
+    cmd->add_option("--shape", o->shape, "Build for this size: the best schedule of the database for it, as rows=64,cols=4096; "
+                                         "without, one for all sizes")->type_name("DIMS");
+    cmd->add_option("--threads", o->threads, "With --shape: of those found for so many threads [all processors first]")
+        ->type_name("N")->check(CLI::Range(1, 1024));
+    cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")
         ->type_name("FILE");
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
+                "With --shape it says on standard error which schedule it took, and why.\n"
                 "\nExamples:\n"
                 "  halyard build rms_norm -o out\n"
                 "  halyard build rms_norm --schedule my.lua --set rows=16 --param type=float16 --name rms_norm_f16\n"
                 "  halyard build rms_norm --target host --emit stmt,assembly\n"
+                "  halyard build rms_norm --target host --shape rows=64,cols=4096\n"
                 "  halyard build blur --generator ./my.generator --schedule blur.lua");
     cmd->callback([o] { build(*o); });
 }

@@ -56,7 +56,7 @@ void explain(const ExplainOptions &o) {
     request.again = o.again;
     request.measure = !o.predict_only;
     for (const auto &schedule : schedules_for(o)) {
-        GenerateRequest g = o.request(o.op, schedule);
+        GenerateRequest g = o.request(o.op, schedule, &request.shape);
         if (split(g.target, ',').size() > 1) {
             throw UsageError("explain takes one target");
         }

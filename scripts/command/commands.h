@@ -13,7 +13,9 @@ namespace halyard {
 void add_list(CLI::App &app);
 void add_build(CLI::App &app);
 void add_show(CLI::App &app);
+void add_candidate(CLI::App &app);
 void add_check(CLI::App &app);
+void add_db(CLI::App &app);
 void add_bench(CLI::App &app);
 void add_explain(CLI::App &app);
 void add_doctor(CLI::App &app);

@@ -12,10 +12,8 @@
 
 namespace halyard {
 
-namespace {
-
 // Two pairs of colours a schedule keep 4.5 to 1 on both backgrounds.
-const char *const kStyle = R"(
+const char *const kPageStyle = R"(
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #1b1f24; --dim: #57606a; --line: #d0d7de; --band: #f3f5f7;
   --one: #0a58b5; --two: #a3420a; --three: #1a6b32; --four: #7a2f8f; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181d; --ink: #e6e9ec; --dim: #a2acb6; --line: #39424c;
@@ -42,6 +40,8 @@ svg .tick, svg .axis, svg .roof-name { fill: var(--dim); } .grid { stroke: var(-
 .point { stroke-width: 2; } .predicted { fill: var(--paper); } .measured { fill: var(--mine); }
 svg.key { width: 1rem; height: 1rem; vertical-align: -.15rem; }
 )";
+
+namespace {
 
 std::string cell(const std::string &text, const char *kind = "td") {
     return fmt::format("<{0}>{1}</{0}>", kind, escape_html(text));
@@ -188,7 +188,7 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
                     "content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "
                     "href=\"data:,\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n"
                     "<body>\n<main>\n<h1>{0}</h1>\n<p class=\"sub\">{2} · {3} thread(s)</p>\n",
-                    escape_html(title), kStyle, escape_html(first.target), first.threads);
+                    escape_html(title), kPageStyle, escape_html(first.target), first.threads);
     s += "<h2 id=\"roofline\">Roofline</h2>\n" + roofline_svg(all, machine);
     s += "<p class=\"dim\">";
     for (size_t i = 0; i < all.size(); i++) {

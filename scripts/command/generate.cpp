@@ -271,6 +271,8 @@ Plan make_plan(const GenerateRequest &request) {
     plan.steps = request.steps;
     plan.sizes = request.sizes;
     plan.caches = request.caches;
+    plan.lib_dirs = request.lib_dirs;
+    plan.lib_dirs.push_back(paths().schedules);
     plan.timeout = request.timeout;
     check_emit(plan.emit);
     check_function(plan.function);
@@ -307,7 +309,7 @@ Plan make_plan(const GenerateRequest &request) {
     ScriptOptions options;
     options.set = plan.set;
     options.facts = plan.facts;
-    options.lib_dirs = {paths().schedules};
+    options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
     ScriptHeader head = read_header(plan.script, options);
     check_head(plan, head);
@@ -334,7 +336,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     }
     if (!plan.script.empty()) {
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
-                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + paths().schedules,
+                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + join(plan.lib_dirs, ":"),
                                        "autoscheduler.finish=true"});
         if (!plan.set.empty()) {
             command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));

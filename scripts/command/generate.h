@@ -28,6 +28,7 @@ struct GenerateRequest {
     std::vector<std::string> emit = {"static_library", "c_header"};
     bool steps = false;
     std::string sizes, caches;  // for the report's "traffic", as the plugin takes them
+    std::vector<std::string> lib_dirs;  // where `require` looks besides the script's folder and the library
     double timeout = 300;
 };
 
@@ -42,6 +43,7 @@ struct Plan {
     std::vector<std::string> inputs;  // every file that the outputs depend on
     bool steps = false;
     std::string sizes, caches;
+    std::vector<std::string> lib_dirs;  // the library is the last one
     double timeout = 0;
 };
 

@@ -75,26 +75,34 @@ void link(const Plan &plan, const std::string &directory, const std::string &out
     }
 }
 
-// Built beside its place and renamed, so that two processes may build the same kernel at once.
-std::string build_shared_object(const Plan &plan) {
+std::string cached_shared_object(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "kernels";
-    const fs::path shared_object = directory / fmt::format("{}-{}.so", plan.function, cache_key(plan));
-    if (!fs::exists(shared_object)) {
-        const TemporaryDirectory work(directory.string());
-        const Generated result = generate(plan, work.path());
-        if (!result.ok) {
-            throw Failure(result.error);
-        }
-        const std::string part = (fs::path(work.path()) / "kernel.so").string();
-        link(plan, work.path(), part);
-        fs::rename(part, shared_object);
+    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan))).string();
+    if (!fs::exists(path)) {
+        build_shared_object(plan, path);
     }
-    return shared_object.string();
+    return path;
 }
 
 template<typename T>
 T symbol(void *library, const std::string &name) {
     return reinterpret_cast<T>(dlsym(library, name.c_str()));
+}
+
+void add_estimates(KernelArgument &argument, const halide_filter_argument_t &a) {
+    if (!argument.is_buffer) {
+        const halide_scalar_value_t *value = a.scalar_estimate ? a.scalar_estimate : a.scalar_def;
+        argument.scalar_estimate = value && a.type.code != halide_type_handle ? load_element(a.type, value) : 1;
+        return;
+    }
+    for (int d = 0; a.buffer_estimates && d < a.dimensions; d++) {
+        const int64_t *min = a.buffer_estimates[2 * d], *extent = a.buffer_estimates[2 * d + 1];
+        if (!min || !extent) {
+            argument.estimate.clear();
+            return;
+        }
+        argument.estimate.emplace_back(int(*min), int(*extent));
+    }
 }
 
 // The threads of the pool must be gone before their code is unmapped.
@@ -107,6 +115,19 @@ void close_library(void *library) {
 
 }  // namespace
 
+// Built beside its place and renamed, so that two processes may build the same kernel at once.
+int64_t build_shared_object(const Plan &plan, const std::string &path) {
+    const TemporaryDirectory work(fs::path(path).parent_path().string());
+    const Generated result = generate(plan, work.path());
+    if (!result.ok) {
+        throw Failure(result.error);
+    }
+    const std::string part = (fs::path(work.path()) / "kernel.so").string();
+    link(plan, work.path(), part);
+    fs::rename(part, path);
+    return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
+}
+
 std::string system_compiler() {
     const char *cxx = std::getenv("CXX");
     return cxx && *cxx ? cxx : "c++";
@@ -118,7 +139,7 @@ CompiledKernel CompiledKernel::build(GenerateRequest request) {
     }
     request.emit = {"static_library", "c_header"};
     const Plan plan = make_plan(request);
-    CompiledKernel kernel = load(build_shared_object(plan), plan.function);
+    CompiledKernel kernel = load(cached_shared_object(plan), plan.function);
     kernel.params_ = plan.params;
     kernel.script_ = plan.script;
     return kernel;
@@ -148,6 +169,7 @@ CompiledKernel CompiledKernel::load(const std::string &path, const std::string &
         const halide_filter_argument_t &a = m->arguments[i];
         k.arguments_.push_back({a.name, a.type, a.dimensions, a.kind != halide_argument_kind_input_scalar,
                                 a.kind == halide_argument_kind_output_buffer});
+        add_estimates(k.arguments_.back(), a);
     }
     return k;
 }

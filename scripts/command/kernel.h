@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <HalideRuntime.h>
@@ -34,6 +35,8 @@ struct KernelArgument {
     halide_type_t type;
     int dimensions = 0;  // 0 for a scalar
     bool is_buffer = false, is_output = false;
+    std::vector<std::pair<int, int>> estimate = {};  // min and extent of each dimension, where the generator says them
+    double scalar_estimate = 1;                 // else the generator's default
 };
 
 struct CallResult {
@@ -135,6 +138,10 @@ private:
 
     std::vector<Value> values_;
 };
+
+/** Builds a plan, whose outputs must be library and header, past the cache: a shared object at `path`. The bytes of the
+ * library without the runtime. Throws Failure. */
+int64_t build_shared_object(const Plan &plan, const std::string &path);
 
 /** CXX, or c++. */
 std::string system_compiler();

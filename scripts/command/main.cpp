@@ -60,7 +60,9 @@ std::string unknown_argument(const CLI::App &app) {
         if (&command == &app) {
             std::vector<std::string> names;
             for (const CLI::App *s : app.get_subcommands({})) {
-                names.push_back(s->get_name());
+                if (!s->get_group().empty()) {  // not one that the command starts itself with
+                    names.push_back(s->get_name());
+                }
             }
             return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name,
                              names);
@@ -135,6 +137,8 @@ int main(int argc, char **argv) {
     add_check(app);
     add_bench(app);
     add_explain(app);
+    add_db(app);
+    add_candidate(app);
     add_doctor(app);
     add_version(app);
     return flushed(run(app, argc, argv));

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "failure.h"
+#include "pick.h"
 #include "text.h"
 
 namespace halyard {
@@ -45,9 +47,15 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
         ->type_name("EXE");
     app.add_option("--timeout", timeout, "Stop the generator after so many seconds")->type_name("SEC")
         ->check(positive_seconds())->capture_default_str();
+    app.add_option("--db", db, "The schedules that searches found [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")
+        ->type_name("FILE");
 }
 
-GenerateRequest CommonOptions::request(const std::string &op, const std::string &schedule) const {
+std::string CommonOptions::database() const {
+    return db.empty() ? explore::Database::default_path() : db;
+}
+
+GenerateRequest CommonOptions::request(const std::string &op, const std::string &schedule, const Dims *shape) const {
     GenerateRequest r;
     r.op = op;
     r.schedule = schedule;
@@ -58,6 +66,23 @@ GenerateRequest CommonOptions::request(const std::string &op, const std::string 
     r.facts = parse_options(separate(facts), "--fact");
     r.params = parse_options(params, "--param");
     r.timeout = timeout;
+    if (schedule == "best") {
+        if (!shape) {
+            throw UsageError("--schedule best is the best known for one size; give it with --shape");
+        }
+        r.schedule.clear();
+        r.target = target.empty() ? "host" : target;
+        const explore::Pick picked = explore::pick(database(), r, *shape, 0);
+        if (!picked.found) {
+            throw UsageError(fmt::format("--schedule best: there is only {}", picked.why));
+        }
+        return picked.request;
+    }
+    const std::string from_database = "db:";
+    if (starts_with(schedule, from_database)) {
+        explore::Database known(database());
+        r = explore::with_entry(r, explore::find_entry(known, schedule.substr(from_database.size())));
+    }
     return r;
 }
 

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "arithmetic.h"
 #include "generate.h"
 
 namespace halyard {
@@ -18,12 +19,17 @@ struct CommonOptions {
     std::string generator, target, devices;
     std::vector<std::string> set, facts, params;
     double timeout = 300;
+    std::string db;  // the file of schedules that db:ID is in; "" for the usual one
 
-    /** Adds --target, --devices, --set, --fact, --param, --generator and --timeout. */
+    /** Adds --target, --devices, --set, --fact, --param, --generator, --timeout and --db. */
     void add(CLI::App &app, const std::string &target_help);
 
-    /** A request with these options; throws UsageError. */
-    GenerateRequest request(const std::string &op, const std::string &schedule) const;
+    /** A request with these options; throws UsageError. A schedule "db:ID" is one of the database, "best" the best that it
+     * knows for the shape. */
+    GenerateRequest request(const std::string &op, const std::string &schedule, const Dims *shape = nullptr) const;
+
+    /** The file of --db, or the usual one. */
+    std::string database() const;
 };
 
 /** Accepts a duration. */

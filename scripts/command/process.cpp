@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t caught_signal = 0;
+bool children_lead_groups = true;
 
 struct Pipe {
     Pipe() {
@@ -50,7 +51,8 @@ struct Pipe {
     int ends[2] = {-1, -1};
 };
 
-// The child leads a process group of its own, so that whatever it starts is killed with it.
+// The child leads a process group of its own (keep_children_in_our_group() apart), so that whatever it starts is killed
+// with it.
 pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
     std::vector<char *> argv, envp;
     for (const auto &a : command) {
@@ -78,7 +80,8 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     sigaddset(&defaults, SIGTERM);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+    const int flags = POSIX_SPAWN_SETSIGDEF | (children_lead_groups ? POSIX_SPAWN_SETPGROUP : 0);
+    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
     pid_t pid = 0;
     const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
     posix_spawn_file_actions_destroy(&actions);
@@ -124,7 +127,7 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
         if (caught_signal || (options.timeout > 0 && elapsed > options.timeout)) {
             result.timed_out = !caught_signal;
-            kill(-pid, SIGKILL);
+            kill(children_lead_groups ? -pid : pid, SIGKILL);
             status = ended ? status : reap(pid);
             check_signals();
             break;
@@ -144,6 +147,9 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         }
         ended = ended || waitpid(pid, &status, WNOHANG) == pid;
     }
+    if (options.end_group) {
+        kill(-pid, SIGKILL);
+    }
     if (result.timed_out) {
         result.exit_code = -1;
     } else if (WIFSIGNALED(status)) {
@@ -153,6 +159,10 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         result.exit_code = WEXITSTATUS(status);
     }
     return result;
+}
+
+void keep_children_in_our_group() {
+    children_lead_groups = false;
 }
 
 std::string describe_end(const ProcessResult &result, double timeout) {

@@ -24,11 +24,16 @@ struct ProcessResult {
 struct ProcessOptions {
     double timeout = 0;                    // seconds; 0 waits for ever
     std::vector<std::string> environment;  // NAME=VALUE, added to ours
+    bool end_group = false;                // what it left running is killed when it ended
 };
 
 /** Runs a program (searched in PATH where it has no slash) and captures what it prints.
  * Throws Failure where it cannot be started, Interrupted after SIGINT or SIGTERM. */
 ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options = {});
+
+/** From here on children stay in this process's group instead of leading one of their own: whoever kills the group of a
+ * process that only works for another gets all of it. */
+void keep_children_in_our_group();
 
 /** "was killed by signal 11 (Segmentation fault)", "ran longer than 5 s", "failed with exit code 3". */
 std::string describe_end(const ProcessResult &result, double timeout);

@@ -69,6 +69,8 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
     } else if (integer && argument.type.bits == 8) {  // quantised values
         buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0,
                            argument.type.code == halide_type_int ? 127 : 255);
+    } else if (argument.name == "variance") {
+        buffer.fill_random(seed, 0, 1);
     } else {
         buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
     }
@@ -130,6 +132,38 @@ KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const
     for (const auto &a : kernel.arguments()) {
         if (a.is_buffer && !a.is_output) {
             fill(arguments.buffer(a.name), a, shape, ++seed);
+        }
+    }
+    return arguments;
+}
+
+KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t seed) {
+    KernelArguments arguments(kernel);
+    std::vector<KernelArgument> unknown;
+    for (const auto &a : kernel.arguments()) {
+        if (!a.is_buffer) {
+            arguments.scalar(a.name, a.scalar_estimate);
+        } else if (int(a.estimate.size()) == a.dimensions) {
+            Layout layout;
+            for (const auto &range : a.estimate) {
+                layout.mins.push_back(range.first);
+                layout.extents.push_back(range.second);
+            }
+            arguments.buffer(a.name, layout);
+        } else if (a.is_output) {
+            throw Failure(fmt::format("the generator estimates no size for its output \"{}\"; give it one with "
+                                      "set_estimates",
+                                      a.name));
+        } else {
+            unknown.push_back(a);
+        }
+    }
+    if (!unknown.empty()) {
+        query_layouts(kernel, arguments, unknown);
+    }
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !a.is_output) {
+            fill(arguments.buffer(a.name), a, {}, ++seed);
         }
     }
     return arguments;

@@ -22,6 +22,10 @@ Dims with_params(const Op &op, Dims dims, const Assignments &params);
  * and outputs poisoned; scalars have the registry's defaults. Throws Failure. */
 KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed);
 
+/** The same for a kernel that no registry knows, of the sizes that its generator estimates. Throws Failure where it
+ * estimates none for an output. */
+KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t seed);
+
 double flops_of(const Op &op, const Dims &dims);
 
 /** Element type of the output. */

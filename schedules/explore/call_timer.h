@@ -1,0 +1,24 @@
+#ifndef HALYARD_EXPLORE_CALL_TIMER_H
+#define HALYARD_EXPLORE_CALL_TIMER_H
+
+/** \file
+ * How long a call takes, found out as quickly as the answer matters: one that is far from the best is timed for a moment.
+ */
+
+#include "kernel.h"
+
+namespace halyard::explore {
+
+struct CallTimes {
+    CallResult result;  // of the first call that failed, if one did
+    double least = 0, lower = 0, median = 0, upper = 0;  // seconds a call
+    int samples = 0;
+    bool whole = false;  // false: given up, as it is slower than `best` by more than noise explains
+};
+
+/** `best` is the least time known of others; 0 for none. The data stays where the last call left it. */
+CallTimes time_calls(const CompiledKernel &kernel, KernelArguments &arguments, double best);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef HALYARD_EXPLORE_REFERENCE_H
+#define HALYARD_EXPLORE_REFERENCE_H
+
+/** \file
+ * The schedules that candidates are held against.
+ */
+
+#include <string>
+#include <vector>
+
+#include "task.h"
+
+namespace halyard::explore {
+
+struct Trusted {
+    std::string name;    // "rms_norm.unfused", "every Func at the root", "none"
+    std::string script;  // its file; "none" for the generator as it is
+};
+
+/** In the order in which they are asked; the first that takes the generator parameters of a candidate is the reference.
+ * `folder` gets the script that is not in the library. */
+std::vector<Trusted> trusted_schedules(const Task &task, const std::string &folder);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,83 @@
+#ifndef HALYARD_EXPLORE_SQLITE_H
+#define HALYARD_EXPLORE_SQLITE_H
+
+/** \file
+ * As much of SQLite as the database needs, with errors that name the file.
+ */
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <sqlite3.h>
+
+namespace halyard::explore {
+
+class Sqlite;
+
+/** A prepared statement. The next use() forgets the values and the row of the last. */
+class Statement {
+public:
+    Statement(Sqlite &sqlite, const std::string &sql);
+    ~Statement();
+    Statement(const Statement &) = delete;
+    Statement &operator=(const Statement &) = delete;
+
+    Statement &use();
+    Statement &bind(const std::string &text);
+    Statement &bind(int64_t number);
+    Statement &bind(double number);
+
+    /** Whether there is a row. Throws Failure. */
+    bool step();
+    std::string text(int column) const;
+    int64_t integer(int column) const;
+    double number(int column) const;
+
+private:
+    Sqlite &sqlite_;
+    sqlite3_stmt *statement_ = nullptr;
+    int bound_ = 0;
+};
+
+class Sqlite {
+public:
+    /** Opens or makes the file. Throws Failure. */
+    explicit Sqlite(const std::string &path);
+    ~Sqlite();
+    Sqlite(const Sqlite &) = delete;
+    Sqlite &operator=(const Sqlite &) = delete;
+
+    const std::string &path() const {
+        return path_;
+    }
+    void execute(const std::string &sql);
+    Statement &prepare(const std::string &sql);  // kept, and ready for values
+    int64_t last_id() const;
+    [[noreturn]] void fail(const std::string &doing) const;
+    sqlite3 *handle() const {
+        return handle_;
+    }
+
+private:
+    const std::string path_;
+    sqlite3 *handle_ = nullptr;
+    std::map<std::string, std::unique_ptr<Statement>> statements_;
+};
+
+/** From here to commit() all or nothing; without it, nothing. */
+class Transaction {
+public:
+    explicit Transaction(Sqlite &sqlite);
+    ~Transaction();
+    void commit();
+
+private:
+    Sqlite &sqlite_;
+    bool open_ = true;
+};
+
+}  // namespace halyard::explore
+
+#endif

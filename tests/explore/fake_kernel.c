@@ -1,0 +1,59 @@
+// y[i] = 2 x[i] as a library that Halide might have written, in variants that do what a candidate should not.
+
+#include <stdlib.h>
+#include <time.h>
+
+#include <HalideRuntime.h>
+
+static const int64_t zero = 0, size = 1000;
+static int64_t const *const estimates[] = {&zero, &size};
+static const struct halide_filter_argument_t arguments[] = {
+    {"x", halide_argument_kind_input_buffer, 1, {halide_type_float, 32, 1}, 0, 0, 0, 0, estimates},
+    {"y", halide_argument_kind_output_buffer, 1, {halide_type_float, 32, 1}, 0, 0, 0, 0, estimates},
+};
+static const struct halide_filter_metadata_t metadata = {1, 2, arguments, "x86-64-linux", "fake"};
+
+const struct halide_filter_metadata_t *fake_metadata(void) {
+    return &metadata;
+}
+
+// Seconds of this process, as a delay that RLIMIT_CPU counts too.
+static void work(double seconds) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec) < seconds);
+}
+
+int fake_argv(void **args) {
+    static int calls = 0;
+    const struct halide_buffer_t *x = args[0], *y = args[1];
+    float factor = 2;
+    calls++;
+    work(2e-4);
+#if defined(HALYARD_CRASH)
+    *(volatile int *)0 = 1;
+#elif defined(HALYARD_HANG)
+    work(1e9);
+#elif defined(HALYARD_WRONG)
+    factor = 3;
+#elif defined(HALYARD_RACE)
+    factor = calls > 3 ? 3 : 2;
+#elif defined(HALYARD_SLOW)
+    work(2e-2);
+#elif defined(HALYARD_MEMORY)
+    while (malloc((size_t)1 << 28)) {
+    }
+    return halide_error_code_out_of_memory;
+#endif
+    for (int i = 0; i < y->dim[0].extent; i++) {
+        ((float *)y->host)[i] = factor * ((const float *)x->host)[i];
+    }
+    return 0;
+}
+
+int fake(struct halide_buffer_t *x, struct halide_buffer_t *y) {
+    void *args[] = {x, y};
+    return fake_argv(args);
+}
