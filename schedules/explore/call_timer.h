@@ -16,8 +16,9 @@ struct CallTimes {
     bool whole = false;  // false: given up, as it is slower than `best` by more than noise explains
 };
 
-/** `best` is the least time known of others; 0 for none. The data stays where the last call left it. */
-CallTimes time_calls(const CompiledKernel &kernel, KernelArguments &arguments, double best);
+/** `best` is the least time known of others; 0 for none. The data stays where the last call left it. On one thread it is
+ * the processor's time that counts: where others use the machine, a long call is never left alone. */
+CallTimes time_calls(const CompiledKernel &kernel, KernelArguments &arguments, int threads, double best);
 
 }  // namespace halyard::explore
 

@@ -9,6 +9,7 @@
 #include "cpu.h"
 #include "diagnostics.h"
 #include "failure.h"
+#include "generator_params.h"
 #include "paths.h"
 #include "process.h"
 #include "script.h"
@@ -25,9 +26,39 @@ std::string microseconds(double seconds) {
     return seconds >= 1e-3 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} us", seconds * 1e6);
 }
 
+// Parameters whose value is not the generator's own default: type=float32 says no more than nothing does.
+Assignments beside_defaults(const GenerateRequest &request, Assignments params) {
+    const std::string executable = request.generator.empty() ? paths().generators : request.generator;
+    static std::map<std::string, std::vector<GeneratorParam>> known;
+    const std::string key = executable + "\n" + request.op;
+    if (known.count(key) == 0) {
+        known[key] = generator_params(executable, request.op);
+    }
+    for (const auto &d : known[key]) {
+        const auto given = params.find(d.name);
+        if (given != params.end() && given->second == d.value) {
+            params.erase(given);
+        }
+    }
+    return params;
+}
+
 // What of the generator decides how a caller has to lay out its arguments.
-Assignments interface_of(GenerateRequest request) {
-    return make_plan(request).params;
+Assignments interface_of(const GenerateRequest &request) {
+    return beside_defaults(request, make_plan(request).params);
+}
+
+// " --param panel=32" for each in which a library would not be as it is wanted.
+std::string differences(const Assignments &wanted, const Assignments &got) {
+    std::string text;
+    for (const auto &g : got) {
+        const auto w = wanted.find(g.first);
+        text += w == wanted.end() || w->second != g.second ? fmt::format(" --param {}={}", g.first, g.second) : "";
+    }
+    for (const auto &w : wanted) {
+        text += got.count(w.first) == 0 ? fmt::format(" {} as the generator has it", w.first) : "";
+    }
+    return text;
 }
 
 // Entries of this machine and these compilers in the order of preference.
@@ -40,13 +71,14 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
     f.threads = threads;
     f.ok = true;
     std::vector<Entry> found = database.entries(f);
-    const std::string params = assignments_text(request.params);
+    const Assignments params = beside_defaults(request, request.params);
     const std::string target = join(resolve_targets(request.target.empty() ? kDefaultTargets : request.target), ",");
     const std::string generator =
         request.generator.empty() ? "" : fs::path(request.generator).filename().string();
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
-                                   return e.key.params != params || e.key.generator != generator ||
+                                   return beside_defaults(request, parse_assignments(e.key.params)) != params ||
+                                          e.key.generator != generator ||
                                           e.script_hash != script_hash(e.candidate);
                                }),
                 found.end());
@@ -125,22 +157,19 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
     const auto known = candidates(database, request, shape, threads);
     std::string refused;
     for (const Entry &e : known) {
-        const GenerateRequest with = with_entry(request, e);
+        GenerateRequest with = with_entry(request, e);
+        for (const auto &param : e.candidate.params) {
+            with.params[param.first] = param.second;  // what was measured, also where the request says otherwise
+        }
         std::string why_not;
         try {
             // A request whose own parameters the shipped schedule does not take is the caller's word for them.
-            Assignments wanted = request.params;
+            Assignments wanted = beside_defaults(request, request.params);
             try {
                 wanted = interface_of(request);
             } catch (const Failure &) {
             }
-            const Assignments got = interface_of(with);
-            for (const auto &param : got) {
-                const auto same = wanted.find(param.first);
-                if (same == wanted.end() || same->second != param.second) {
-                    why_not += fmt::format(" --param {}={}", param.first, param.second);
-                }
-            }
+            why_not = differences(wanted, interface_of(with));
         } catch (const ScriptError &error) {
             continue;  // not for this target
         } catch (const Failure &) {

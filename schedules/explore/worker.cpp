@@ -162,7 +162,7 @@ Measured run(const json &job) {
         return m;
     }
     say("phase time");
-    const CallTimes times = time_calls(kernel, work.arguments, job.at("best"));
+    const CallTimes times = time_calls(kernel, work.arguments, job.at("threads"), job.at("best"));
     if (!times.result.ok()) {
         refuse(times.result, m);
         return m;

@@ -124,6 +124,8 @@ TEST_CASE("build takes the best schedule for a size, and says so", "[db]") {
     REQUIRE(taken.exit_code == 0);
     CHECK(contains(taken.err, "rms_norm: schedule " + c.id() + " of " + path + ": 5 us with 1 thread(s)"));
     CHECK(contains(taken.err, "is faster but wants other arguments; to have it: --param type=float16"));
+    // A parameter that is as the generator has it anyway changes nothing.
+    CHECK(contains(build("default", {"--shape", kShape, "--param", "type=float32"}).err, "rms_norm: schedule " + c.id()));
     // What a build does without a size does not depend on what this user has searched.
     CHECK(build("all", {}).err.empty());
     CHECK(build("no_db", {"--shape", kShape, "--no-db"}).err.empty());
