@@ -17,7 +17,7 @@ namespace halyard::explore {
 namespace {
 
 const char *const kOwnStyle = R"(
-svg.bars { width: 100%; max-width: 60rem; height: auto; } svg.bars .axis { stroke: var(--line); }
+svg.bars { width: 100%; max-width: 60rem; height: auto; } svg.bars .name { font-weight: 600; }
 .level-0 { fill: var(--dim); } .level-1 { fill: var(--one); } .level-2 { fill: var(--three); }
 .level-3 { fill: var(--four); } .level-4 { fill: var(--two); }
 .said { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 4 3; } .taken { stroke: var(--ink); stroke-width: 3; }
@@ -66,7 +66,7 @@ std::string bars_svg(const Comparison &c) {
             continue;
         }
         const Explained &e = *a.explained;
-        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" font-weight=\"600\">{}</text>\n",
+        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n",
                          top + kBar, escape_html(fit(a.name, 22)));
         for (int b = 0; b < kBars; b++) {
             const double seconds = bar_seconds(e, b);
@@ -176,7 +176,8 @@ std::string table(const Comparison &c) {
         s += cell(a.measured.ok() ? fmt::format("{:.2f}", a.seconds() / std::max(best, 1e-12)) : "–");
         s += cell(a.explained ? seconds_text(a.explained->warm_floor) : "–");
         for (int l = 0; l < kLevels; l++) {
-            s += cell(a.explained ? bytes_text(a.explained->warm.bytes[size_t(l)].both()) : "–");
+            const double bytes = a.explained ? a.explained->warm.bytes[size_t(l)].both() : 0;
+            s += cell(bytes >= 0.5 ? bytes_text(bytes) : "–");
         }
         s += cell(a.explained ? limit_name(a.explained->warm.limit) : "–");
         s += "<td class=\"left\">" + escape_html(status_name(a.measured.status));

@@ -41,7 +41,7 @@ void limit(int resource, rlim_t value) {
 
 // Generator and linker inherit them. Processor time is what stops a compile that nobody is left to stop.
 void limit_ourselves(const json &job, double seconds) {
-    keep_children_in_our_group();
+    bind_children();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, rlim_t(seconds) + 2);

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +52,7 @@ struct Pipe {
     int ends[2] = {-1, -1};
 };
 
-// The child leads a process group of its own (keep_children_in_our_group() apart), so that whatever it starts is killed
-// with it.
+// The child leads a process group of its own, so that whatever it starts is killed with it.
 pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
     std::vector<char *> argv, envp;
     for (const auto &a : command) {
@@ -80,8 +80,7 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     sigaddset(&defaults, SIGTERM);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setpgroup(&attributes, 0);
-    const int flags = POSIX_SPAWN_SETSIGDEF | (children_lead_groups ? POSIX_SPAWN_SETPGROUP : 0);
-    posix_spawnattr_setflags(&attributes, static_cast<short>(flags));
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
     pid_t pid = 0;
     const int error = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
     posix_spawn_file_actions_destroy(&actions);
@@ -90,6 +89,39 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
         throw Failure(fmt::format("{} cannot be started: {}", command[0], std::strerror(error)));
     }
     return pid;
+}
+
+// The same for a process that only works for another: the child ends with it, however it ends.
+pid_t start_bound(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+    std::vector<char *> argv;
+    for (const auto &a : command) {
+        argv.push_back(const_cast<char *>(a.c_str()));
+    }
+    argv.push_back(nullptr);
+    const pid_t parent = getpid(), pid = fork();
+    if (pid < 0) {
+        throw Failure(fmt::format("{} cannot be started: {}", command[0], std::strerror(errno)));
+    }
+    if (pid > 0) {
+        return pid;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {  // it ended before that
+        _exit(127);
+    }
+    const int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    for (const auto &e : options.environment) {
+        putenv(const_cast<char *>(e.c_str()));
+    }
+    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+        std::signal(number, SIG_DFL);
+    }
+    execvp(argv[0], argv.data());
+    const std::string message = fmt::format("{} cannot be started: {}\n", command[0], std::strerror(errno));
+    _exit(write(STDERR_FILENO, message.data(), message.size()) > 0 ? 127 : 126);
 }
 
 // Reads what is there; closes the end at the end of the data.
@@ -115,7 +147,8 @@ int reap(pid_t pid) {
 ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
     check_signals();
     Pipe out, err;
-    const pid_t pid = start(command, options, out.ends[1], err.ends[1]);
+    const pid_t pid = children_lead_groups ? start(command, options, out.ends[1], err.ends[1])
+                                           : start_bound(command, options, out.ends[1], err.ends[1]);
     out.close_end(1);
     err.close_end(1);
 
@@ -161,7 +194,7 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
     return result;
 }
 
-void keep_children_in_our_group() {
+void bind_children() {
     children_lead_groups = false;
 }
 

@@ -31,9 +31,9 @@ struct ProcessOptions {
  * Throws Failure where it cannot be started, Interrupted after SIGINT or SIGTERM. */
 ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options = {});
 
-/** From here on children stay in this process's group instead of leading one of their own: whoever kills the group of a
- * process that only works for another gets all of it. */
-void keep_children_in_our_group();
+/** From here on children stay in this process's group, and are killed when it ends: for a process that only works for
+ * another, which kills the group. */
+void bind_children();
 
 /** "was killed by signal 11 (Segmentation fault)", "ran longer than 5 s", "failed with exit code 3". */
 std::string describe_end(const ProcessResult &result, double timeout);

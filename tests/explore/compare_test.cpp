@@ -66,6 +66,7 @@ TEST_CASE("Alternatives side by side", "[compare]") {
     const auto &fused = j["alternatives"][j["alternatives"][0]["name"] == "softmax" ? 0 : 1];
     CHECK(fused["fusion"]["row_max"] != "root");
     const std::string why = j["why"].dump();
+    CHECK(contains(why, " takes "));
     CHECK(contains(why, "row_max"));
     CHECK(contains(why, "against root") != contains(why, "root against"));
     CHECK(contains(why, "times as fast as"));

@@ -1,6 +1,12 @@
 // What a candidate does costs that candidate: each way to fail comes back as what it was.
 
+#include <chrono>
 #include <csignal>
+#include <functional>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -61,6 +67,27 @@ TEST_CASE("Candidates that fail, in every way", "[measure]") {
     const int pid = std::stoi(read_file(generator.pid()));
     CHECK(kill(pid, 0) != 0);
     CHECK(measurer.measure(generator.candidate("right")).ok());
+}
+
+TEST_CASE("Who measures is killed, and the generator goes with it", "[measure]") {
+    const Folder folder;
+    const FakeGenerator generator(folder);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        measure(generator.task(), generator.candidate("no_end"));
+        _exit(0);
+    }
+    const auto wait_for = [](const std::function<bool()> &done) {
+        for (int i = 0; i < 1000 && !done(); i++) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        return done();
+    };
+    REQUIRE(wait_for([&] { return std::filesystem::exists(generator.pid()) && !read_file(generator.pid()).empty(); }));
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    const int generators = std::stoi(read_file(generator.pid()));
+    CHECK(wait_for([&] { return kill(generators, 0) != 0; }));
 }
 
 TEST_CASE("What is clearly slower is given up soon", "[measure]") {
