@@ -133,12 +133,30 @@ void HostBuffer::assign(const std::vector<double> &values) {
     each([&](size_t i, uint8_t *p) { store_element(type(), p, values[i]); });
 }
 
+bool HostBuffer::dense() const {
+    int64_t stride = 1;
+    for (size_t d = 0; d < dims_.size(); d++) {
+        if (layout_.strides[d] != stride && layout_.extents[d] > 1) {
+            return false;
+        }
+        stride *= layout_.extents[d];
+    }
+    return true;
+}
+
 void HostBuffer::fill_random(uint64_t seed, double low, double high) {
     const uint64_t start = mix(seed);
-    each([&](size_t i, uint8_t *p) {
-        const double unit = double(mix(start + i) >> 11) * 0x1p-53;
-        store_element(type(), p, low + unit * (high - low));
-    });
+    const auto value = [&](size_t i) { return low + double(mix(start + i) >> 11) * 0x1p-53 * (high - low); };
+    if (type() == halide_type_t(halide_type_float, 32) && dense()) {
+        // Weights are 100 million of these: 2 ns each instead of 20.
+        auto *elements = reinterpret_cast<float *>(first_);
+        const size_t n = size();
+        for (size_t i = 0; i < n; i++) {
+            elements[i] = float(value(i));
+        }
+        return;
+    }
+    each([&](size_t i, uint8_t *p) { store_element(type(), p, value(i)); });
 }
 
 void HostBuffer::fill(double value) {

@@ -73,6 +73,7 @@ private:
     template<typename F>
     void each(F f) const;
     int64_t position(const std::vector<int> &index) const;
+    bool dense() const;
 
     Layout layout_;
     std::vector<halide_dimension_t> dims_;
