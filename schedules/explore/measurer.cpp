@@ -5,6 +5,7 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
@@ -243,7 +244,8 @@ Measured Measurer::measure(const Candidate &candidate, double best) {
     return measure(std::vector<Candidate>{candidate}, best, 1).front();
 }
 
-std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates, double best, int jobs) {
+std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates, double best, int jobs,
+                                        const std::function<void(size_t, const Measured &)> &each) {
     Implementation &i = *implementation_;
     std::vector<Built> built(candidates.size());
     std::vector<std::exception_ptr> errors(candidates.size());
@@ -275,6 +277,9 @@ std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates
     std::vector<Measured> all;
     for (const Built &b : built) {
         all.push_back(i.finish(b, best));
+        if (each) {
+            each(all.size() - 1, all.back());
+        }
         if (all.back().ok() && (best <= 0 || all.back().least < best)) {
             best = all.back().least;
         }

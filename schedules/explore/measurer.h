@@ -6,7 +6,7 @@
  * candidate does costs that candidate, and its Measured says what it was.
  */
 
-#include <map>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,8 +29,10 @@ public:
     Measured measure(const Candidate &candidate, double best = 0);
 
     /** The same for several: they are built side by side, `jobs` at a time (0: a process a processor), and then checked
-     * and timed one after the other with nothing beside them. The best of those before counts for those after. */
-    std::vector<Measured> measure(const std::vector<Candidate> &candidates, double best = 0, int jobs = 0);
+     * and timed one after the other with nothing beside them. The best of those before counts for those after. `each` gets
+     * a candidate's number and result as soon as there is one, so that it can be kept before the next one is tried. */
+    std::vector<Measured> measure(const std::vector<Candidate> &candidates, double best = 0, int jobs = 0,
+                                  const std::function<void(size_t, const Measured &)> &each = {});
 
 private:
     struct Implementation;

@@ -94,8 +94,14 @@ TEST_CASE("What is clearly slower is given up soon", "[measure]") {
     const Folder folder;
     const FakeGenerator generator(folder);
     Measurer measurer(generator.task());
-    const auto all = measurer.measure(std::vector<Candidate>{generator.candidate("right"), generator.candidate("slow")});
+    std::vector<double> told;
+    const auto all = measurer.measure({generator.candidate("right"), generator.candidate("slow")}, 0, 2,
+                                      [&](size_t number, const Measured &m) {
+                                          CHECK(number == told.size());
+                                          told.push_back(m.least);
+                                      });
     REQUIRE(all.size() == 2);
+    CHECK(told == std::vector<double>{all[0].least, all[1].least});
     CHECK(all[0].ok());
     CHECK(all[0].whole);
     CHECK(all[1].ok());
