@@ -42,6 +42,9 @@ public:
     /** The handle at a stack index, or nullptr if the value is none. */
     static Handle *handle_at(lua_State *L, int index);
 
+    /** What is compiled for. */
+    Halide::Target target;
+
     /** Called after every word that was applied. */
     std::function<void(const Touch &)> on_word;
 

@@ -10,6 +10,7 @@
 //   finish   true: whoever started this runs the finishing step where the report asks for it
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
+//   describe a JSON file to write in place of all that: what there is to schedule at `sizes`; then no script is run
 //   devices  of CUDA kernels: sm_80,sm_90a and others, or emulator   cuda   a file for their printed source
 
 #include <fstream>
@@ -22,6 +23,7 @@
 
 #include "binding.h"
 #include "compile.h"
+#include "describe.h"
 #include "nest.h"
 #include "offload.h"
 #include "script.h"
@@ -33,7 +35,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kParams = {"caches", "cuda", "devices", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
+const std::vector<std::string> kParams = {"caches", "cuda", "describe", "devices", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -74,6 +76,7 @@ public:
             options.target = target.to_string();
             script_ = std::make_unique<Script>(get(params, "script"), options);
             binding_ = std::make_unique<Binding>(script_->host(), view_);
+            binding_->target = target;
             binding_->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
@@ -330,6 +333,14 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
                      const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
     reporter().session.reset();
     try {
+        if (const auto file = params.extra.find("describe"); file != params.extra.end()) {
+            const auto sizes = params.extra.find("sizes");
+            std::ofstream(file->second) << describe(pipeline, PipelineView(pipeline), target,
+                                                    parse_sizes(sizes == params.extra.end() ? "" : sizes->second));
+            results->target = target;
+            results->autoscheduler_params = params;
+            return;
+        }
         reporter().session = std::make_unique<Session>(pipeline, target, params.extra);
     } catch (const ScriptError &e) {
         // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.

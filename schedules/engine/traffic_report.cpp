@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "lowered_tree.h"
+#include "unfused.h"
 
 namespace halyard {
 
@@ -28,14 +29,6 @@ CacheSizes parse_caches(const std::string &text) {
         }
     }
     return c;
-}
-
-int vector_bytes(const Target &t) {
-    return t.natural_vector_size<uint8_t>();
-}
-
-int registers(const Target &t) {
-    return t.has_feature(Target::AVX512) || t.arch == Target::ARM ? 32 : 16;
 }
 
 // Runs after Halide's own passes, and changes nothing.
@@ -82,26 +75,9 @@ const Touch *placed_by(const std::vector<Touch> &touches, const std::string &fun
 TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, const std::string &sizes,
                              const std::string &caches)
     : target_(target), sizes_(parse_sizes(sizes)), caches_(parse_caches(caches)) {
-    // Every Func stored whole, by a copy of the pipeline: what has to be computed at least.
-    std::vector<Function> outputs;
-    for (const Func &f : Pipeline(pipeline).outputs()) {
-        outputs.push_back(f.function());
-    }
-    auto copies = deep_copy(outputs, build_environment(outputs));
-    for (auto &f : copies.second) {
-        const bool output = std::any_of(copies.first.begin(), copies.first.end(),
-                                        [&](const Function &o) { return o.same_as(f.second); });
-        if (!output) {
-            f.second.schedule().compute_level() = LoopLevel::root();
-            f.second.schedule().store_level() = LoopLevel::root();
-        }
-    }
-    for (auto &f : copies.second) {
-        f.second.lock_loop_levels();
-    }
+    // What has to be computed at least.
     try {
-        const Stmt lowered = lower_main_stmt(copies.first, "unfused", target_);
-        const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), registers(target_));
+        const LoopTree tree = unfused_tree(pipeline, target_, sizes_);
         const Traffic t = executions(tree);
         for (const auto &s : t.stages) {
             work_[s.name.func] += s.work.instructions;
@@ -124,7 +100,7 @@ TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, con
 void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, const std::vector<Touch> &touches,
                            std::function<void(json)> done) {
     const auto report = [=, &view, &touches](const Stmt &lowered) {
-        const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), registers(target_));
+        const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), vector_registers(target_));
         const Traffic t = traffic(tree, caches_);
         json stages = json::array(), loops = json::array(), arrays = json::array(), inlined = json::array();
         std::map<std::string, double> computed, recomputed;

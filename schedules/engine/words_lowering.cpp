@@ -1,5 +1,9 @@
 // Words that Halide has not: they take effect in a pass after its lowering (schedules/lowering).
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "autoschedule.h"
 #include "binding.h"
 
 namespace halyard {
@@ -45,6 +49,19 @@ void pipeline(Call &c) {
     }
 }
 
+void halide_autoscheduler(Call &c) {
+    const auto &known = halide_autoschedulers();
+    if (std::find(known.begin(), known.end(), c.args[0].text) == known.end()) {
+        c.fail("there is no autoscheduler \"" + c.args[0].text + "\"", "there are " + quoted_list(known));
+    }
+    try {
+        autoschedule(c.binding.view(), c.binding.target, c.args[0].text, int(c.args[2].present ? c.args[2].integer : 8),
+                     parse_sizes(c.args[1].text));
+    } catch (const std::invalid_argument &e) {
+        c.fail(e.what());
+    }
+}
+
 }  // namespace
 
 const std::vector<Word> kLoweringWords = {
@@ -71,6 +88,11 @@ const std::vector<Word> kLoweringWords = {
      "does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours "
      "read is in the cache.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
+    {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
+     "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "
+     "Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "
+     "\"x:4096x64,weight:4096,y:4096x64\". To compare with; nothing else should be said in such a script.",
+     "for row: for col: y = ...", "(what the autoscheduler makes of it)", halide_autoscheduler},
 };
 
 }  // namespace halyard

@@ -704,6 +704,19 @@ function Func:reorder_storage(...) end
 ---@return self
 function Func:stream(above) end
 
+--- Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "x:4096x64,weight:4096,y:4096x64". To compare with; nothing else should be said in such a script.
+---
+---```text
+---for row: for col: y = ...
+---  ->
+---(what the autoscheduler makes of it)
+---```
+---@param scheduler string a string
+---@param sizes string a string
+---@param parallelism? integer an integer
+---@return self
+function Func:autoschedule(scheduler, sizes, parallelism) end
+
 --- Promises the range of a dimension, so that loops over it are constant. Checked at run time.
 ---
 ---```text

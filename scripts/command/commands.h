@@ -18,6 +18,7 @@ void add_check(CLI::App &app);
 void add_db(CLI::App &app);
 void add_bench(CLI::App &app);
 void add_explain(CLI::App &app);
+void add_explore(CLI::App &app);
 void add_doctor(CLI::App &app);
 void add_version(CLI::App &app);
 

@@ -130,6 +130,7 @@ int main(int argc, char **argv) {
                "  halyard show rms_norm                 each Lua line beside the loops it made\n"
                "  halyard bench rms_norm --all-schedules\n"
                "  halyard explain rms_norm              bytes, flops, time: why fusing pays\n"
+               "  halyard explore rms_norm --budget 2m  the fastest schedule, as Lua\n"
                "  halyard doctor                        what is installed, what is missing");
     add_list(app);
     add_build(app);
@@ -137,6 +138,7 @@ int main(int argc, char **argv) {
     add_check(app);
     add_bench(app);
     add_explain(app);
+    add_explore(app);
     add_db(app);
     add_candidate(app);
     add_doctor(app);

@@ -1,0 +1,106 @@
+#ifndef HALYARD_EXPLORE_DESCRIPTION_H
+#define HALYARD_EXPLORE_DESCRIPTION_H
+
+/** \file
+ * What there is to schedule: the Funcs of a generator at one size, as the plugin describes them
+ * (schedules/engine/describe.h).
+ */
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace halyard::explore {
+
+/** An index of a read as a sum of loops; of what is none, the loops that it depends on. */
+struct Index {
+    std::map<std::string, int64_t> loops;  // with their factors
+    std::optional<int64_t> offset = 0;
+    bool exact = true, clamped = false;
+    int64_t div = 0, mod = 0;
+
+    bool uses(const std::string &loop) const {
+        return loops.count(loop) > 0;
+    }
+    /** The loop itself, and nothing else. */
+    bool is(const std::string &loop) const;
+};
+
+struct Read {
+    std::string func;
+    std::vector<Index> index;
+
+    bool uses(const std::string &loop) const;
+};
+
+struct Loop {
+    std::string name;
+    bool rvar = false;
+    double extent = 1;
+};
+
+struct Stage {
+    std::vector<Loop> loops;  // innermost first
+    std::vector<Read> reads;
+    std::vector<Index> stored;                 // of an update: where it writes
+    bool associative = false;
+    std::vector<std::vector<size_t>> factors;  // of an update acc += a * b: the reads in a and in b
+    double elements = 0;                       // stored, if nothing is computed twice
+    double instructions = 0, flops = 0;
+
+    const Loop *loop(const std::string &name) const;
+    bool reduces() const;
+    /** Instructions for an element. */
+    double cost() const {
+        return elements > 0 ? instructions / elements : 0;
+    }
+};
+
+struct Func {
+    std::string name;
+    bool output = false;
+    int bytes = 4;                  // of an element
+    std::vector<std::string> types;
+    std::vector<std::string> dims;  // innermost first
+    std::vector<Stage> stages;
+    bool permuted = false;          // dims are in another order than the generator has them
+    std::string wraps;              // a copy of that Func for its readers, which the schedule makes
+
+    const Stage &pure() const {
+        return stages.front();
+    }
+    bool reduction() const {
+        return stages.size() > 1;
+    }
+    double extent(const std::string &dim) const;
+    double size() const;  // bytes
+};
+
+struct Buffer {
+    std::string name;
+    int bytes = 4;
+    std::vector<int64_t> extents;
+};
+
+struct Description {
+    std::map<std::string, Func> funcs;
+    std::map<std::string, Buffer> buffers;
+    int vector_bytes = 64, vector_registers = 32;
+    std::string target;
+
+    /** A Func, or nullptr for an input. */
+    const Func *func(const std::string &name) const;
+    int lanes() const {
+        return vector_bytes / 4;
+    }
+};
+
+/** Throws Failure for what the plugin cannot have written. */
+Description read_description(const nlohmann::json &json);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,605 @@
+#include "planner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+
+#include "graph.h"
+#include "nest_builder.h"
+#include "product.h"
+#include "update_body.h"
+
+namespace halyard::explore {
+
+namespace {
+
+using Drivers = std::map<std::string, std::set<std::string>>;  // by dimension: the loops of a nest that move it
+
+class Planner {
+public:
+    Planner(const Description &d, Choices &choices, int threads)
+        : d_(d), choices_(choices), threads_(threads), products_(find_products(d)) {
+        for (const auto &p : products_) {
+            hosts_.insert(p.second.host);
+        }
+    }
+
+    Plan make() {
+        const std::set<std::string> inlined = choose_inlined();
+        graph_ = std::make_unique<Graph>(d_, inlined);
+        for (const auto &f : d_.funcs) {
+            plan_.placed[f.first].place = Place::kInlined;
+        }
+        for (const Func *f : graph_->order()) {
+            plan_.order.push_back(f->name);
+            place(*f);
+        }
+        return std::move(plan_);
+    }
+
+private:
+    // A loop of a nest.
+    struct At {
+        std::string nest;
+        size_t level = 0;
+    };
+
+    // --- what is stored at all
+
+    std::set<std::string> choose_inlined() {
+        std::set<std::string> inlined;
+        const Graph all(d_, {});
+        for (const Func *f : all.order()) {
+            if (f->output || f->reduction() || hosts_.count(f->name)) {
+                continue;
+            }
+            if (const auto p = products_.find(f->name); p != products_.end()) {
+                if (!choices_.yes("tiles of " + f->name, true)) {
+                    inlined.insert(f->name);
+                }
+                continue;
+            }
+            const double times = uses(d_, inlined)[f->name];
+            const double waste = f->pure().cost() * (times - 1);
+            const bool copy = copies_columns(*f);
+            if (f->permuted) {
+                continue;  // its order in memory is what it is for
+            }
+            if (f->pure().cost() < 0.01 && !copy) {
+                inlined.insert(f->name);  // another name of what it reads
+                continue;
+            }
+            bool guess = copy && f->pure().cost() < 0.01 ? !worth_copying(*f) : waste <= 2;
+            const bool window = std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
+                return p.second.stencil && upstream_direct(p.first, f->name);
+            });
+            guess = guess || window;
+            const bool open = copy || (waste > 0.2 && times > 1.01);
+            if (open ? choices_.yes("inline " + f->name, guess) : guess) {
+                inlined.insert(f->name);
+            }
+        }
+        return inlined;
+    }
+
+    bool upstream_direct(const std::string &func, const std::string &of) const {
+        for (const Stage &s : d_.func(func)->stages) {
+            for (const Read &r : s.reads) {
+                if (r.func == of) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    const Product *read_as_columns(const Func &f) const {
+        for (const auto &[name, p] : products_) {
+            const Stage &s = d_.func(name)->stages[size_t(p.update)];
+            for (const Read &r : s.reads) {
+                if (r.func == f.name && !p.vector.empty() && r.uses(p.vector)) {
+                    return &p;
+                }
+            }
+        }
+        return nullptr;
+    }
+
+    bool copies_columns(const Func &f) const {
+        return read_as_columns(f) != nullptr;
+    }
+
+    // Weights as they are written: rows of them lie far apart, and many rows of the product share a copy.
+    bool worth_copying(const Func &f) const {
+        const Product &p = *read_as_columns(f);
+        double rows = 1;
+        for (const auto &r : p.rows) {
+            rows *= d_.func(p.func)->extent(r);
+        }
+        return p.panel == 0 && d_.func(p.func)->extent(p.vector) > 64 && rows >= 64;
+    }
+
+    // --- where
+
+    void place(const Func &f) {
+        Placed &p = plan_.placed[f.name];
+        if (f.output) {
+            p.place = Place::kRoot;
+            whole_region(f, p);
+            if (!join_output(f)) {
+                nest(f, true);
+            }
+            body(f, p);
+            return;
+        }
+        auto at = common_level(f);
+        bool fused = at.has_value();
+        if (fused) {
+            const At task = outermost(*at);
+            std::vector<std::string> options = {"fused", "root"};
+            if (task.level != at->level) {
+                options.insert(options.begin() + 1, "task");
+            }
+            const std::string place = choices_.pick("place of " + f.name, options, guess_place(f, *at, task));
+            fused = place != "root";
+            at = place == "task" ? task : *at;
+            p.recomputed = fused ? recomputed(f, *at) : 1;
+        }
+        if (!fused) {
+            p.place = Place::kRoot;
+            whole_region(f, p);
+            nest(f, true);
+        } else {
+            const Nest &in = plan_.nests.at(at->nest);
+            p.place = Place::kAt;
+            p.in = at->nest;
+            p.in_stage = in.stage;
+            p.level = in.levels[at->level].name;
+            p.region = region_at(f, *at);
+            if (hosts_.count(f.name)) {
+                nest(f, false);
+            }
+        }
+        body(f, p);
+    }
+
+    std::string guess_place(const Func &f, const At &at, const At &task) const {
+        // A product in tiles needs several rows at once.
+        const auto of_host = std::find_if(products_.begin(), products_.end(),
+                                          [&](const auto &p) { return p.second.host == f.name && !p.second.turned; });
+        if (of_host != products_.end()) {
+            const auto region = region_at(f, at);
+            double rows = 1, all = 1;
+            Drivers moved = drivers_from(of_host->first, f.name);
+            for (const auto &l : of_host->second.rows) {
+                for (const auto &dim : moved[l]) {
+                    rows *= region.at(dim);
+                    all *= f.extent(dim);
+                }
+            }
+            return rows >= std::min(all, 8.0) && recomputed(f, at) < 1.05 ? "fused" : "root";
+        }
+        const auto product = products_.find(f.name);
+        if (product != products_.end() && product->second.host == at.nest) {
+            return "fused";  // in the tiles that are there for it
+        }
+        const double allowed = (f.reduction() ? 0.01 : 0.1) * total_, whole = upstream(f);
+        if (!f.reduction() && task.level != at.level && recomputed(f, at) > 1.2 &&
+            recomputed(f, task) < 0.8 * recomputed(f, at)) {
+            return "task";  // windows that overlap
+        }
+        if (whole * (recomputed(f, at) - 1) <= allowed) {
+            return "fused";
+        }
+        return task.level != at.level && whole * (recomputed(f, task) - 1) <= std::max(allowed, 0.1 * total_) &&
+                       recomputed(f, task) < 0.8 * recomputed(f, at)
+                   ? "task"
+                   : "root";
+    }
+
+    // The outermost loop of the nest that moves what is read of f.
+    At outermost(At at) const {
+        const Nest &n = plan_.nests.at(at.nest);
+        std::set<std::string> moving;
+        for (const auto &d : drivers_from(plan_.order.back(), at.nest)) {
+            moving.insert(d.second.begin(), d.second.end());
+        }
+        for (size_t i = at.level; i < n.levels.size(); i++) {
+            for (const auto &dim : n.levels[i].dims) {
+                at.level = moving.count(dim) ? i : at.level;
+            }
+        }
+        return at;
+    }
+
+    // An output with the loops of another is computed in them.
+    bool join_output(const Func &f) {
+        for (auto &[leader, n] : plan_.nests) {
+            const Func &l = *d_.func(leader);
+            if (!l.output || l.dims != f.dims || f.reduction() || l.reduction() || !n.with.empty() || n.job.empty()) {
+                continue;
+            }
+            bool same = std::none_of(n.cuts.begin(), n.cuts.end(), [](const Cut &c) { return c.registers; });
+            for (const auto &dim : f.dims) {
+                same = same && f.extent(dim) == l.extent(dim);
+            }
+            if (!same || !choices_.yes(f.name + " with " + leader, true)) {
+                continue;
+            }
+            Nest copy = n;
+            copy.func = f.name;
+            copy.with = leader;
+            for (const Level &level : n.levels) {
+                if (!level.vector && !level.inside_tile) {
+                    copy.with_level = level.name;
+                    break;
+                }
+            }
+            plan_.nests[f.name] = copy;
+            return true;
+        }
+        return false;
+    }
+
+    void whole_region(const Func &f, Placed &p) {
+        for (const auto &dim : f.dims) {
+            p.region[dim] = f.extent(dim);
+        }
+    }
+
+    void nest(const Func &f, bool root) {
+        NestRequest r;
+        r.func = &f;
+        r.root = root;
+        r.threads = threads_;
+        r.region = plan_.placed.at(f.name).region;
+        for (const auto &[name, p] : products_) {
+            if (p.host == f.name && graph_->stored(name)) {
+                r.products.push_back({&p, drivers_from(name, f.name)});
+            }
+        }
+        // Which dimensions the statistics of a row are indexed by.
+        for (const Func *other : graph_->order()) {
+            if (other->reduction() && !products_.count(other->name) && upstream_of(f, other->name)) {
+                r.statistics = true;
+            }
+        }
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            for (const Index &i : read.index) {
+                if (i.loops.size() == 1 && i.exact && (i.div > 1 || i.mod > 1) && d_.func(read.func)) {
+                    r.natural[i.loops.begin()->first] = std::max(i.div, i.mod);
+                }
+            }
+        }
+        // Products that are reduced on the way want their columns in tiles here too.
+        for (const auto &[name, p] : products_) {
+            if (p.host == f.name || p.vector.empty() || p.turned || !graph_->stored(name)) {
+                continue;
+            }
+            const auto moved = drivers_from(name, f.name);
+            const auto it = moved.find(p.vector);
+            if (it != moved.end() && it->second.size() == 1 && f.extent(*it->second.begin()) > 2 * d_.lanes()) {
+                r.columns[*it->second.begin()] = p.panel > 0 ? p.panel : 3 * d_.lanes();
+            }
+        }
+        for (int s = 0; s < int(f.stages.size()); s++) {
+            r.cost += graph_->cost(f.name, s);
+        }
+        plan_.nests[f.name] = build_nest(d_, r, choices_);
+        for (const auto &s : f.stages) {
+            total_ += s.instructions;
+        }
+        for (const auto &p : r.products) {
+            total_ += d_.func(p.product->func)->stages[size_t(p.product->update)].instructions;
+        }
+    }
+
+    bool upstream_of(const Func &f, const std::string &name) const {
+        std::set<std::string> seen;
+        const std::function<bool(const std::string &)> reaches = [&](const std::string &from) {
+            const Func *x = d_.func(from);
+            if (!x || !seen.insert(from).second) {
+                return false;
+            }
+            for (int s = 0; s < int(x->stages.size()); s++) {
+                for (const Read &r : graph_->reads(from, s)) {
+                    if (r.func == name || (!hosts_.count(r.func) && r.func != from && reaches(r.func))) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        };
+        return reaches(f.name);
+    }
+
+    // --- levels
+
+    std::optional<At> level_of_reader(const Reader &r) const {
+        const auto n = plan_.nests.find(r.func->name);
+        if (n != plan_.nests.end()) {
+            if (n->second.stage != r.stage) {
+                return std::nullopt;
+            }
+            return n->second.with.empty() ? At{r.func->name, 0} : At{n->second.with, 0};
+        }
+        const Placed &p = plan_.placed.at(r.func->name);
+        return p.place == Place::kAt ? std::optional<At>(At{p.in, index_of(p)}) : std::nullopt;
+    }
+
+    size_t index_of(const Placed &p) const {
+        const auto &levels = plan_.nests.at(p.in).levels;
+        for (size_t i = 0; i < levels.size(); i++) {
+            if (levels[i].name == p.level) {
+                return i;
+            }
+        }
+        return 0;
+    }
+
+    std::optional<At> outwards(const At &a) const {
+        const Placed &p = plan_.placed.at(a.nest);
+        return p.place == Place::kAt ? std::optional<At>(At{p.in, index_of(p)}) : std::nullopt;
+    }
+
+    std::optional<At> common_level(const Func &f) {
+        std::optional<At> at;
+        for (const Reader &r : graph_->readers(f.name)) {
+            std::optional<At> here = level_of_reader(r);
+            if (!here) {
+                return std::nullopt;
+            }
+            if (!at) {
+                at = here;
+                continue;
+            }
+            at = join(*at, *here);
+            if (!at) {
+                return std::nullopt;
+            }
+        }
+        while (at) {
+            if (const auto fitting = move_out(f, *at)) {
+                return fitting;
+            }
+            at = outwards(*at);
+        }
+        return at;
+    }
+
+    std::optional<At> join(At a, At b) const {
+        for (std::optional<At> x = a; x; x = outwards(*x)) {
+            for (std::optional<At> y = b; y; y = outwards(*y)) {
+                if (x->nest == y->nest) {
+                    return At{x->nest, std::max(x->level, y->level)};
+                }
+            }
+        }
+        return std::nullopt;
+    }
+
+    // The innermost loop from there on that moves what is read of f.
+    std::optional<At> move_out(const Func &f, At at) {
+        const Nest &n = plan_.nests.at(at.nest);
+        const Drivers drivers = drivers_from(f.name, at.nest);
+        std::set<std::string> moving;
+        for (const auto &d : drivers) {
+            moving.insert(d.second.begin(), d.second.end());
+        }
+        bool tile = products_.count(f.name) > 0 || hosts_.count(f.name) > 0;
+        for (const Level &l : n.levels) {
+            tile = tile || (l.vector && std::any_of(l.dims.begin(), l.dims.end(),
+                                                    [&](const std::string &dim) { return moving.count(dim) > 0; }));
+        }
+        // What has a number for each row of a tile is computed for all of its rows at once, if they fill the lanes.
+        for (size_t i = at.level; i < n.levels.size() && !tile; i++) {
+            if (!n.levels[i].inside_tile && !n.levels[i].vector) {
+                for (const auto &dim : region_at(f, {at.nest, i})) {
+                    const auto it = drivers.find(dim.first);
+                    tile = tile || (dim.second >= d_.lanes() && it != drivers.end() && inside_tile(n, it->second));
+                }
+                break;
+            }
+        }
+        for (size_t i = at.level; i < n.levels.size(); i++) {
+            const Level &l = n.levels[i];
+            if (l.vector || (tile && l.inside_tile)) {
+                continue;
+            }
+            if (std::any_of(l.dims.begin(), l.dims.end(),
+                    [&](const std::string &dim) { return moving.count(dim) > 0; })) {
+                return At{at.nest, i};
+            }
+        }
+        return std::nullopt;
+    }
+
+    static bool inside_tile(const Nest &n, const std::set<std::string> &dims) {
+        return std::any_of(n.levels.begin(), n.levels.end(), [&](const Level &l) {
+            return l.inside_tile && !l.vector && dims.count(l.dims[0]) > 0;
+        });
+    }
+
+    // The loops of a nest that move each dimension of a Func, through what is computed in the nest.
+    Drivers drivers_from(const std::string &func, const std::string &nest) const {
+        Drivers result;
+        std::set<std::string> busy;
+        return drivers(func, nest, busy);
+    }
+
+    Drivers drivers(const std::string &func, const std::string &nest, std::set<std::string> &busy) const {
+        Drivers result;
+        if (!busy.insert(func).second) {
+            return result;
+        }
+        const Func *f = d_.func(func);
+        for (const Reader &r : graph_->readers(func)) {
+            const bool leader = r.func->name == nest || joined(r.func->name, nest);
+            const Drivers of_reader = leader ? Drivers() : drivers(r.func->name, nest, busy);
+            for (size_t i = 0; i < r.read.index.size() && i < f->dims.size(); i++) {
+                for (const auto &l : r.read.index[i].loops) {
+                    if (leader) {
+                        result[f->dims[i]].insert(l.first);
+                    } else if (!r.definition().loop(l.first)->rvar) {
+                        const auto it = of_reader.find(l.first);
+                        if (it != of_reader.end()) {
+                            result[f->dims[i]].insert(it->second.begin(), it->second.end());
+                        }
+                    }
+                }
+            }
+        }
+        busy.erase(func);
+        return result;
+    }
+
+    bool joined(const std::string &func, const std::string &nest) const {
+        const auto n = plan_.nests.find(func);
+        return n != plan_.nests.end() && n->second.with == nest;
+    }
+
+    // Elements computed over elements there are: also those that neighbouring tasks both need.
+    double recomputed(const Func &f, const At &at) const {
+        const Nest &n = plan_.nests.at(at.nest);
+        double times = 1, region = 1, all = 1;
+        std::map<std::string, double> rounded;  // by the last tiles
+        for (size_t i = 0; i < n.levels.size(); i++) {
+            times *= i >= at.level ? n.levels[i].extent : 1;
+            for (size_t k = 0; k < n.levels[i].dims.size(); k++) {
+                rounded.emplace(n.levels[i].dims[k], 1).first->second *= n.levels[i].extents[k];
+            }
+        }
+        for (const auto &r : rounded) {
+            const auto real = plan_.placed.at(at.nest).region.find(r.first);
+            times *= real == plan_.placed.at(at.nest).region.end() ? 1 : real->second / std::max(1.0, r.second);
+        }
+        const auto at_once = region_at(f, at);
+        for (const auto &dim : f.dims) {
+            const auto it = at_once.find(dim);
+            region *= it == at_once.end() ? f.extent(dim) : it->second;
+            all *= f.extent(dim);
+        }
+        const Placed &p = plan_.placed.at(at.nest);
+        for (const auto &dim : p.place == Place::kAt ? d_.func(at.nest)->dims : std::vector<std::string>()) {
+            times *= d_.func(at.nest)->extent(dim) / std::max(1.0, p.region.at(dim));
+        }
+        return std::max(times * region / std::max(all, 1.0), 1.0);
+    }
+
+    // Instructions of a Func and of what it reads.
+    double upstream(const Func &f) const {
+        std::set<std::string> seen;
+        const std::function<double(const std::string &)> sum = [&](const std::string &name) -> double {
+            const Func *x = d_.func(name);
+            if (!x || !seen.insert(name).second) {
+                return 0;
+            }
+            double n = 0;
+            for (int s = 0; s < int(x->stages.size()); s++) {
+                const Stage &stage = x->stages[size_t(s)];
+                double times = 1;
+                for (const Loop &l : stage.loops) {
+                    times *= l.extent;
+                }
+                n += std::max(graph_->cost(name, s), 1.0) * std::max(times, stage.elements);
+                for (const Read &r : graph_->reads(name, s)) {
+                    n += hosts_.count(r.func) || products_.count(r.func) ? 0 : sum(r.func);
+                }
+            }
+            return n;
+        };
+        return sum(f.name);
+    }
+
+    // --- how much of it at once
+
+    std::map<std::string, double> region_at(const Func &f, const At &at) const {
+        const Nest &n = plan_.nests.at(at.nest);
+        std::map<std::string, double> inside;  // of the nest's dimensions, below the level
+        for (size_t i = 0; i < at.level; i++) {
+            for (size_t k = 0; k < n.levels[i].dims.size(); k++) {
+                const auto it = inside.emplace(n.levels[i].dims[k], 1).first;
+                it->second *= n.levels[i].extents[k];
+            }
+        }
+        std::map<std::string, double> region;
+        for (const Reader &r : graph_->readers(f.name)) {
+            const bool leader = r.func->name == at.nest || joined(r.func->name, at.nest);
+            // What the reader computes while the loop stands still, which may be more than at its own place.
+            const auto of_reader = leader ? std::map<std::string, double>() : region_at(*r.func, at);
+            const auto extent_of = [&](const std::string &loop) {
+                const Loop *l = r.definition().loop(loop);
+                if (leader) {
+                    const auto it = inside.find(loop);
+                    const bool whole = std::any_of(n.levels.begin(), n.levels.end(), [&](const Level &level) {
+                        return level.inside_tile && level.dims[0] == loop;
+                    });
+                    // A tile of registers is whole also where there is less.
+                    return it == inside.end() ? 1.0 : whole ? it->second : std::min(it->second, l->extent);
+                }
+                if (l->rvar) {
+                    return l->extent;
+                }
+                const auto it = of_reader.find(loop);
+                return it == of_reader.end() ? l->extent : it->second;
+            };
+            for (size_t i = 0; i < f.dims.size() && i < r.read.index.size(); i++) {
+                const Index &index = r.read.index[i];
+                double span = 1;
+                for (const auto &[loop, factor] : index.loops) {
+                    span += std::abs(double(factor)) * (extent_of(loop) - 1);
+                }
+                if (index.div > 0) {
+                    span = std::max(1.0, std::ceil(span / double(index.div)));
+                } else if (index.mod > 0) {
+                    span = std::min(span, double(index.mod));
+                }
+                if (!index.exact) {
+                    span = f.extent(f.dims[i]);
+                }
+                double &all = region[f.dims[i]];
+                all = std::max(all, products_.count(f.name) ? span : std::min(span, f.extent(f.dims[i])));
+            }
+        }
+        return region;
+    }
+
+    // --- its loops
+
+    void body(const Func &f, Placed &p) {
+        BodyRequest r{&f, &p, nullptr, graph_.get(), nullptr};
+        const auto product = products_.find(f.name);
+        r.product = product == products_.end() ? nullptr : &product->second;
+        const auto n = plan_.nests.find(f.name);
+        r.nest = n == plan_.nests.end() ? nullptr : &n->second;
+        choose_bodies(d_, r, choices_);
+    }
+
+    const Description &d_;
+    Choices &choices_;
+    const int threads_;
+    const std::map<std::string, Product> products_;
+    std::set<std::string> hosts_;
+    std::unique_ptr<Graph> graph_;
+    Plan plan_;
+    double total_ = 0;  // instructions of the nests so far
+};
+
+}  // namespace
+
+Plan make_plan(const Description &description, Choices &choices, int threads) {
+    return Planner(description, choices, threads).make();
+}
+
+std::string Plan::fusion() const {
+    std::string at, roots, inlined;
+    for (const auto &[name, p] : placed) {
+        std::string &list = p.place == Place::kAt ? at : p.place == Place::kRoot ? roots : inlined;
+        list += (list.empty() ? "" : ", ") + name + (p.place == Place::kAt ? " at " + p.in + "." + p.level : "");
+    }
+    return "stored whole: " + roots + (at.empty() ? "" : "; computed where it is used: " + at) +
+           (inlined.empty() ? "" : "; inlined: " + inlined);
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,198 @@
+#include "query.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "failure.h"
+#include "generator_params.h"
+#include "paths.h"
+#include "process.h"
+#include "product.h"
+#include "registry.h"
+#include "schedules.h"
+#include "script.h"
+#include "targets.h"
+#include "text.h"
+#include "workload.h"
+
+namespace halyard::explore {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string executable_of(const Task &task) {
+    return task.generator.empty() ? require_piece(paths().generators, "the generator of every op")
+                                  : fs::absolute(task.generator).string();
+}
+
+bool is_number(const std::string &s) {
+    return !s.empty() && s.size() < 10 && s.find_first_not_of("0123456789") == std::string::npos;
+}
+
+const Op *registered(const std::string &name) {
+    for (const Op &op : registry()) {
+        if (op.name == name) {
+            return &op;
+        }
+    }
+    return nullptr;
+}
+
+bool mentions(const std::string &expression, const std::string &name) {
+    return std::regex_search(expression, std::regex("\\b" + name + "\\b"));
+}
+
+// Parameters of the task and of the schedule, and of the generator's own what is left.
+Assignments all_params(const Task &task, const Assignments &params) {
+    Assignments all = params;
+    all.insert(task.params.begin(), task.params.end());
+    for (const auto &p : generator_params(executable_of(task), task.op)) {
+        all.emplace(p.name, p.value);
+    }
+    return all;
+}
+
+// "x:4096x64,y:4096x64"
+std::string sizes_text(const Task &task, const Assignments &params) {
+    const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
+    std::vector<std::string> items;
+    if (!op) {
+        return "";
+    }
+    const Dims dims = with_params(*op, task.shape, all_params(task, params));
+    for (const auto &a : op->arguments) {
+        std::vector<std::string> extents;
+        for (const auto &e : a.is_buffer() ? a.extents : std::vector<std::string>{a.value}) {
+            if (const auto value = evaluate(e, dims); value && *value >= 0 && *value == double(int64_t(*value))) {
+                extents.push_back(std::to_string(int64_t(*value)));
+            }
+        }
+        if (extents.size() == std::max<size_t>(a.extents.size(), 1)) {
+            items.push_back(a.name + ":" + join(extents, "x"));
+        }
+    }
+    return join(items, ",");
+}
+
+}  // namespace
+
+std::vector<FreeParam> free_params(const Task &task) {
+    std::vector<FreeParam> result;
+    const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
+    if (!op) {
+        return result;
+    }
+    for (const auto &p : generator_params(executable_of(task), task.op)) {
+        if (!is_number(p.value) || task.params.count(p.name)) {
+            continue;
+        }
+        bool fixed = mentions(op->flops, p.name);
+        for (const auto &a : op->arguments) {
+            for (const auto &e : a.extents) {
+                fixed = fixed || (a.output && mentions(e, p.name));
+            }
+            fixed = fixed || a.name == p.name;
+        }
+        if (fixed) {
+            continue;
+        }
+        FreeParam free{p.name, {}, std::stoll(p.value)};
+        for (const int64_t v : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048}) {
+            // Whole vectors stay whole.
+            const bool whole = free.value % 16 != 0 || v % 16 == 0;
+            if (whole && 2 * v >= free.value && v <= 2 * free.value) {
+                free.values.push_back(v);
+            }
+        }
+        result.push_back(std::move(free));
+    }
+    return result;
+}
+
+Assignments declared_params(const Task &task) {
+    Assignments result;
+    const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
+    if (!op) {
+        return result;
+    }
+    // What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
+    std::set<std::string> chosen;
+    for (const auto &file : schedules_of(task.op)) {
+        ScriptOptions options;
+        options.lib_dirs = {paths().schedules};
+        for (const auto &g : read_header(file.path, options).generator) {
+            chosen.insert(g.first);
+        }
+    }
+    for (const auto &p : generator_params(executable_of(task), task.op)) {
+        for (const auto &a : op->arguments) {
+            for (const auto &e : a.extents) {
+                if (a.output && is_number(p.value) && !op->argument(p.name) && !task.params.count(p.name) &&
+                    mentions(e, p.name)) {
+                    result[p.name] = p.value;
+                }
+            }
+        }
+        if (chosen.count(p.name) && !task.params.count(p.name) && p.name != "type") {
+            result.emplace(p.name, p.value);
+        }
+    }
+    return result;
+}
+
+Description describe_pipeline(const Task &task, const Assignments &params) {
+    const TemporaryDirectory work(temporary_root());
+    const std::string file = (fs::path(work.path()) / "description.json").string();
+    std::vector<std::string> command = {executable_of(task), "-g", task.op, "-f", task.op, "-n", task.op, "-o",
+                                        work.path(), "-e", "c_header", "-p",
+                                        require_piece(paths().plugin, "the Halide plugin")};
+    command.push_back("target=" + resolve_targets(task.target.empty() ? "host" : task.target).front());
+    Assignments given = params;
+    given.insert(task.params.begin(), task.params.end());
+    for (const auto &p : given) {
+        command.push_back(p.first + "=" + p.second);
+    }
+    command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.describe=" + file});
+    if (const std::string sizes = sizes_text(task, params); !sizes.empty()) {
+        command.push_back("autoscheduler.sizes=" + sizes);
+    }
+    ProcessOptions options;
+    options.timeout = task.limits.build_seconds;
+    const ProcessResult r = run_process(command, options);
+    if (!fs::exists(file)) {
+        throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op, describe_end(r, options.timeout),
+                trim(r.err)));
+    }
+    Description d = read_description(nlohmann::json::parse(read_file(file)));
+    add_copies(d);
+    return d;
+}
+
+std::vector<Candidate> halide_candidates(const Task &task) {
+    std::vector<Candidate> result;
+    const std::string sizes = sizes_text(task, {});
+    const Description d = describe_pipeline(task, {});
+    for (const auto &f : d.funcs) {
+        if (!f.second.output || sizes.empty()) {
+            continue;
+        }
+        for (const char *name : {"Mullapudi2016", "Adams2019", "Li2018"}) {
+            Candidate c;
+            c.lua = fmt::format("-- {} as Halide's {} schedules it.\n\n"
+                                "return schedule \"{}\" {{\n  target = \"cpu\",\n\n"
+                                "  apply = function(k)\n    k[\"{}\"]:autoschedule(\"{}\", \"{}\", {})\n  end,\n}}\n",
+                                task.op, name, task.op, f.first, name, sizes, task.threads);
+            c.origin = name;
+            result.push_back(std::move(c));
+        }
+        break;
+    }
+    return result;
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,36 @@
+#ifndef HALYARD_EXPLORE_QUERY_H
+#define HALYARD_EXPLORE_QUERY_H
+
+/** \file
+ * Asks a generator what there is to schedule.
+ */
+
+#include "description.h"
+#include "task.h"
+
+namespace halyard::explore {
+
+/** A generator parameter that a schedule may choose: another value gives the same result, of the same shape. */
+struct FreeParam {
+    std::string name;
+    std::vector<int64_t> values;
+    int64_t value = 0;  // the generator's own
+};
+
+/** The numbers among the generator's parameters on which no output depends, as far as the task leaves them open. */
+std::vector<FreeParam> free_params(const Task &task);
+
+/** Parameters of the generator that a schedule has to say: numbers that sizes of buffers depend on and of which only
+ * the
+ * generator knows the default, and what other schedules of the op choose, at its default. */
+Assignments declared_params(const Task &task);
+
+/** Runs the generator with the plugin. Throws Failure with the generator's message. */
+Description describe_pipeline(const Task &task, const Assignments &params);
+
+/** What Halide's own autoschedulers make of the task, as scripts that call them: to compare with. */
+std::vector<Candidate> halide_candidates(const Task &task);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,275 @@
+#include "search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cost.h"
+#include "failure.h"
+#include "layout.h"
+#include "lua_writer.h"
+#include "planner.h"
+#include "text.h"
+
+namespace halyard::explore {
+
+namespace {
+
+const std::string kParam = "generator's ";  // decisions about parameters of the generator
+
+std::string milliseconds(double seconds) {
+    return seconds < 1e-3 ? fmt::format("{:.4g} us", seconds * 1e6) : fmt::format("{:.4g} ms", seconds * 1e3);
+}
+
+}  // namespace
+
+struct Search::Implementation {
+    using Clock = std::chrono::steady_clock;
+
+    Implementation(Task t, SearchOptions o, MeasureAll m)
+        : task(std::move(t)), options(std::move(o)), measure(std::move(m)), random(options.seed),
+          free(free_params(task)), declared(declared_params(task)), machine(measured_machine(task.threads, false)) {
+    }
+
+    double elapsed() const {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    }
+    bool over() const {
+        return elapsed() >= options.seconds || tried.size() + failed >= options.most;
+    }
+
+    const Description &description(const Assignments &params) {
+        const std::string key = assignments_text(params);
+        auto it = descriptions.find(key);
+        if (it == descriptions.end()) {
+            it = descriptions.emplace(key, describe_pipeline(task, params)).first;
+        }
+        return it->second;
+    }
+
+    Proposal propose(const Answers &answers) {
+        Choices choices(answers);
+        Assignments params;
+        for (const auto &p : free) {
+            params[p.name] = std::to_string(choices.number(kParam + p.name, p.values, p.value));
+        }
+        Description d = description(params);
+        choose_layouts(d, choices);
+        Proposal p;
+        p.plan = make_plan(d, choices, task.threads);
+        p.points = choices.points();
+        p.answers = choices.taken();
+        ScriptHead head;
+        head.op = task.op;
+        head.comment = {fmt::format("{}, found by halyard explore.", task.op)};
+        head.generator = params;
+        head.generator.insert(declared.begin(), declared.end());
+        p.candidate.lua = write_lua(d, p.plan, head);
+        p.candidate.decisions = p.answers;
+        p.candidate.predicted = predict(d, p.plan, machine);
+        return p;
+    }
+
+    /** Measures what was not tried before. Whether one of them is the best so far. */
+    bool try_all(const std::vector<Answers> &many, const std::string &origin) {
+        const double before = best();
+        for (size_t at = 0; at < many.size() && !over();) {
+            std::vector<Proposal> some;
+            for (; at < many.size() && int(some.size()) < options.at_once; at++) {
+                try {
+                    Proposal p = propose(many[at]);
+                    if (hopeless(p.candidate)) {
+                        pruned++;
+                    } else if (known.insert(p.candidate.id()).second) {
+                        p.candidate.origin = origin;
+                        some.push_back(std::move(p));
+                    }
+                } catch (const Failure &) {
+                    if (tried.empty() && failed == 0) {
+                        throw;  // not even the first guess
+                    }
+                }
+            }
+            std::vector<Candidate> candidates;
+            for (const auto &p : some) {
+                candidates.push_back(p.candidate);
+            }
+            if (candidates.empty()) {
+                continue;
+            }
+            const auto measured = measure(candidates, best());
+            for (size_t i = 0; i < measured.size(); i++) {
+                if (measured[i].ok()) {
+                    tried.push_back({some[i], measured[i]});
+                } else {
+                    failed++;
+                    last_failure = measured[i].message;
+                }
+            }
+            options.say(fmt::format("{} s: {} tried, {} failed, best {}", int(elapsed()), tried.size() + failed, failed,
+                                    tried.empty() ? "none yet" : milliseconds(best())));
+        }
+        return best() < 0.995 * before;
+    }
+
+    // Predictions are right within a factor of some units: what is far behind the best one is not built.
+    bool hopeless(const Candidate &c) const {
+        return !tried.empty() && c.predicted > 6 * least_predicted();
+    }
+
+    double least_predicted() const {
+        double least = 1e30;
+        for (const auto &t : tried) {
+            least = std::min(least, t.proposal.candidate.predicted);
+        }
+        return least;
+    }
+
+    double best() const {
+        double least = 0;
+        for (const auto &t : tried) {
+            least = least == 0 ? t.measured.least : std::min(least, t.measured.least);
+        }
+        return least;
+    }
+
+    const Tried *winner() const {
+        const Tried *w = nullptr;
+        for (const auto &t : tried) {
+            w = !w || t.measured.least < w->measured.least ? &t : w;
+        }
+        return w;
+    }
+
+    // The answers of a proposal with one of them changed: all other options, or those next to it.
+    static std::vector<Answers> neighbours(const Proposal &p, bool numbers, bool only_next) {
+        std::vector<Answers> result;
+        for (const ChoicePoint &point : p.points) {
+            if (point.number != numbers) {
+                continue;
+            }
+            const auto at = std::find(point.options.begin(), point.options.end(), point.taken) - point.options.begin();
+            for (int i = 0; i < int(point.options.size()); i++) {
+                if (i == at || (only_next && std::abs(i - int(at)) > 1)) {
+                    continue;
+                }
+                Answers a = p.answers;
+                a[point.name] = point.options[size_t(i)];
+                result.push_back(std::move(a));
+            }
+        }
+        return result;
+    }
+
+    Answers mutated(const Proposal &p, int changes) {
+        Answers a = p.answers;
+        for (int i = 0; i < changes && !p.points.empty(); i++) {
+            const ChoicePoint &point = p.points[random() % p.points.size()];
+            a[point.name] = point.options[random() % point.options.size()];
+        }
+        return a;
+    }
+
+    void run() {
+        begin = Clock::now();
+        try_all(std::vector<Answers>{Answers()}, "guess");
+        if (tried.empty() && failed == 0) {
+            throw Failure(task.op + ": error: there is nothing to try");
+        }
+        Proposal guess = propose({});
+        // What is fused, first: numbers matter within a form.
+        const Proposal *from = winner() ? &winner()->proposal : &guess;
+        for (bool better = true; better && !over();) {
+            const Proposal p = *from;
+            better = try_all(neighbours(p, false, false), "another form");
+            from = winner() ? &winner()->proposal : from;
+        }
+        for (int round = 0; !over() && winner(); round++) {
+            const Proposal p = winner()->proposal;
+            std::vector<Answers> next = neighbours(p, true, true);
+            std::shuffle(next.begin(), next.end(), random);
+            if (try_all(next, "numbers next to the best")) {
+                continue;
+            }
+            next = neighbours(p, false, false);
+            const auto far = neighbours(p, true, false);
+            next.insert(next.end(), far.begin(), far.end());
+            std::shuffle(next.begin(), next.end(), random);
+            if (try_all(next, "one change of the best")) {
+                continue;
+            }
+            // Nothing next to the best: some changes at once, of one of the best few.
+            const size_t before = tried.size() + failed;
+            for (int i = 0; i < 200 && !over() && tried.size() + failed < before + 24; i++) {
+                const auto ranked = ranking();
+                const auto &base = ranked[random() % std::min<size_t>(ranked.size(), 5)].proposal;
+                if (try_all(std::vector<Answers>{mutated(base, 2 + int(random() % 2))}, "mutation")) {
+                    break;
+                }
+            }
+            if (tried.size() + failed == before) {
+                return;  // everything near is known
+            }
+        }
+    }
+
+    std::vector<Tried> ranking() const {
+        std::vector<Tried> ranked = tried;
+        std::stable_sort(ranked.begin(), ranked.end(),
+                         [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+        return ranked;
+    }
+
+    const Task task;
+    const SearchOptions options;
+    const MeasureAll measure;
+    std::mt19937_64 random;
+    const std::vector<FreeParam> free;
+    const Assignments declared;
+    const Machine machine;
+    std::map<std::string, Description> descriptions;
+    std::set<std::string> known;
+    std::vector<Tried> tried;
+    size_t failed = 0, pruned = 0;
+    std::string last_failure;
+    Clock::time_point begin = Clock::now();
+};
+
+Search::Search(Task task, SearchOptions options, MeasureAll measure)
+    : implementation_(std::make_unique<Implementation>(std::move(task), std::move(options), std::move(measure))) {
+}
+
+Search::~Search() = default;
+
+void Search::run() {
+    implementation_->run();
+}
+
+std::vector<Tried> Search::ranking() const {
+    return implementation_->ranking();
+}
+
+size_t Search::tried() const {
+    return implementation_->tried.size() + implementation_->failed;
+}
+
+size_t Search::failures() const {
+    return implementation_->failed;
+}
+
+const std::string &Search::last_failure() const {
+    return implementation_->last_failure;
+}
+
+double Search::seconds() const {
+    return implementation_->elapsed();
+}
+
+Proposal Search::propose(const Answers &answers) {
+    return implementation_->propose(answers);
+}
+
+}  // namespace halyard::explore

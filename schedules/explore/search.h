@@ -1,0 +1,68 @@
+#ifndef HALYARD_EXPLORE_SEARCH_H
+#define HALYARD_EXPLORE_SEARCH_H
+
+/** \file
+ * Looks for the fastest schedule of a task: a good guess first, then other answers to its decisions, one at a time and
+ * some at once. The same seed gives the same order of candidates for the same measurements.
+ */
+
+#include <functional>
+#include <memory>
+
+#include "choices.h"
+#include "plan.h"
+#include "query.h"
+#include "task.h"
+
+namespace halyard::explore {
+
+/** A schedule that the search made, with what it decided. */
+struct Proposal {
+    Answers answers;                  // all of them
+    std::vector<ChoicePoint> points;  // the decisions as they came up
+    Plan plan;
+    Candidate candidate;
+};
+
+/** Builds and times what is proposed; what it has measured before it may remember. */
+using MeasureAll = std::function<std::vector<Measured>(const std::vector<Candidate> &, double best)>;
+
+struct SearchOptions {
+    double seconds = 600;
+    uint64_t seed = 1;
+    size_t most = 100000;  // candidates
+    int at_once = 2;       // that are built side by side
+    std::function<void(const std::string &)> say = [](const std::string &) {};
+};
+
+struct Tried {
+    Proposal proposal;
+    Measured measured;
+};
+
+class Search {
+public:
+    Search(Task task, SearchOptions options, MeasureAll measure);
+    ~Search();
+
+    /** Until the time is over or nothing is left. Throws Failure where no candidate could be made at all. */
+    void run();
+
+    /** Right ones, the fastest first. */
+    std::vector<Tried> ranking() const;
+    size_t tried() const;
+    size_t failures() const;
+    const std::string &last_failure() const;
+    double seconds() const;
+
+    /** The schedule of some answers; the same for the same answers. */
+    Proposal propose(const Answers &answers);
+
+private:
+    struct Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,219 @@
+// halyard explore: looks for the fastest schedule of an op at a size, and writes it as Lua.
+
+#include <memory>
+#include <regex>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "cpu.h"
+#include "database.h"
+#include "explore_compare.h"
+#include "explore_report.h"
+#include "failure.h"
+#include "measurer.h"
+#include "options.h"
+#include "search.h"
+#include "terminal.h"
+#include "text.h"
+#include "workload.h"
+
+namespace halyard {
+
+namespace {
+
+using namespace explore;
+
+struct ExploreOptions : CommonOptions {
+    std::string op, shape, output, html, budget = "10m";
+    std::vector<std::string> with, compare;
+    uint64_t seed = 1;
+    int threads = 0;
+    size_t most = 100000;
+    bool guess = false, again = false, halide = false, json = false, keep = true;
+};
+
+// "90", "90s", "10m", "1h"
+double seconds_of(const std::string &text) {
+    std::smatch m;
+    if (!std::regex_match(text, m, std::regex("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smh]?)"))) {
+        throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
+    }
+    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
+}
+
+Task task_of(const ExploreOptions &o) {
+    Task task;
+    task.op = o.op;
+    task.generator = o.generator;
+    task.params = parse_options(o.params, "--param");
+    task.target = o.target.empty() ? "host" : o.target;
+    task.threads = o.threads > 0 ? o.threads : cpu().processors;
+    if (o.generator.empty()) {
+        const Op &op = find_op(o.op);
+        task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
+        check_shape(op, task.shape);
+    } else if (!o.shape.empty()) {
+        task.shape = parse_shape(o.shape);
+    }
+    return task;
+}
+
+// What was measured before, in this search or another one, is not measured again.
+class Memory {
+public:
+    Memory(const ExploreOptions &o, Task task)
+        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again) {
+    }
+
+    std::vector<Measured> operator()(const std::vector<Candidate> &candidates, double best) {
+        std::vector<Measured> all(candidates.size());
+        std::vector<Candidate> fresh;
+        std::vector<size_t> places;
+        for (size_t i = 0; i < candidates.size(); i++) {
+            const auto known = again_ ? std::nullopt : database_.lookup(task_, candidates[i]);
+            if (known) {
+                all[i] = *known;
+            } else {
+                fresh.push_back(candidates[i]);
+                places.push_back(i);
+            }
+        }
+        const auto measured = fresh.empty() ? std::vector<Measured>() : measurer_.measure(fresh, best);
+        for (size_t i = 0; i < measured.size(); i++) {
+            all[places[i]] = measured[i];
+            database_.record(task_, fresh[i], measured[i]);
+        }
+        return all;
+    }
+
+private:
+    const Task task_;
+    Measurer measurer_;
+    Database database_;
+    const bool again_;
+};
+
+// name=value of decisions, for a closer look at one schedule.
+Answers answers_of(const ExploreOptions &o) {
+    Answers answers;
+    for (const auto &item : o.with) {
+        const size_t equals = item.rfind('=');
+        if (equals == std::string::npos) {
+            throw UsageError(fmt::format("--with \"{}\" is not of the form decision=answer", item));
+        }
+        answers[item.substr(0, equals)] = item.substr(equals + 1);
+    }
+    return answers;
+}
+
+void print_halide(const Task &task, Memory &memory, const std::vector<Tried> &ranking) {
+    for (const Candidate &c : halide_candidates(task)) {
+        const Measured m = memory({c}, 0).front();
+        if (m.ok()) {
+            fmt::print(stderr, "Halide's {}: {:.4g} ms{}\n", c.origin, m.least * 1e3,
+                       ranking.empty() ? "" : fmt::format(", {:.2f} times as long",
+                               m.least / ranking[0].measured.least));
+        } else {
+            fmt::print(stderr, "Halide's {}: {}\n", c.origin, m.message);
+        }
+    }
+}
+
+// The best, and the best of those that fuse otherwise, side by side.
+std::vector<Contender> fusions(const std::vector<Tried> &ranking) {
+    std::vector<Contender> contenders;
+    std::set<std::string> seen;
+    for (const Tried &t : ranking) {
+        if (contenders.size() < 4 && seen.insert(t.proposal.plan.fusion()).second) {
+            contenders.push_back({contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1),
+                                  t.proposal.candidate});
+        }
+    }
+    return contenders;
+}
+
+void explore_op(const ExploreOptions &o) {
+    const Task task = task_of(o);
+    if (!o.compare.empty()) {
+        explore_compare(o, task, o.compare, o.json, o.html, o.keep);
+        return;
+    }
+    SearchOptions options;
+    options.seconds = seconds_of(o.budget);
+    options.seed = o.seed;
+    options.most = o.most;
+    options.at_once = std::max(2, cpu().processors);
+    Progress progress;
+    options.say = [&](const std::string &text) { progress.say(o.op + ": " + text); };
+    if (o.guess) {
+        Search search(task, options, {});
+        const Proposal p = search.propose(answers_of(o));
+        fmt::print("{}", p.candidate.lua);
+        for (const auto &point : p.points) {
+            fmt::print("-- {}: {} of {}\n", point.name, point.taken, join(point.options, ", "));
+        }
+        return;
+    }
+    Memory memory(o, task);
+    Search search(task, options, [&](const std::vector<Candidate> &c, double best) { return memory(c, best); });
+    search.run();
+    if (o.halide) {
+        print_halide(task, memory, search.ranking());
+    }
+    progress.say("");
+    const ExploreResult result{task, search.ranking(), search.tried(), search.failures(), search.seconds(), o.seed};
+    if (result.ranking.empty()) {
+        throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried,
+                                  search.last_failure()));
+    }
+    const std::string lua = with_findings(result);
+    if (o.output.empty()) {
+        fmt::print("{}", lua);
+    } else {
+        write_file(o.output, lua);
+        fmt::print("{}: {}\n", o.output, summary(result));
+    }
+    if (!o.output.empty() || !o.html.empty()) {
+        const Comparison c = compare(task, fusions(result.ranking),
+                [&](const std::string &what) { progress.say(what); });
+        progress.say("");
+        show_comparison(c, o.json, o.html);
+    }
+}
+
+}  // namespace
+
+void add_explore(CLI::App &app) {
+    auto o = std::make_shared<ExploreOptions>();
+    CLI::App *cmd = app.add_subcommand("explore", "Look for the fastest schedule, and write it as Lua");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
+    cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
+    cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")
+        ->capture_default_str();
+    cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
+    cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
+    cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
+    cmd->add_flag("--measure-again", o->again, "Also what is in the database");
+    add_repeated(*cmd, "--compare", o->compare,
+                 "Instead of a search: a Lua file or the name of a schedule that ships; several are put side by side")
+        ->type_name("FILE|NAME");
+    cmd->add_option("--html", o->html, "The table of fusions as a page with pictures")->type_name("FILE");
+    cmd->add_flag("--json", o->json, "The table of fusions as JSON");
+    cmd->add_flag("--halide", o->halide, "Also time what Halide's own autoschedulers make of it");
+    cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
+    add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");
+    o->add(*cmd, "The instruction set [host]");
+    cmd->footer("\nNumbers among the generator's parameters on which the result does not depend are chosen too; give\n"
+                "the others, as weights=packed, by --param. The same command finds its measurements in the database\n"
+                "and goes on from there.\n"
+                "\nExamples:\n"
+                "  halyard explore rms_norm --shape rows=64,cols=4096 --budget 2m -o mine.lua\n"
+                "  halyard explore gemm --param weights=packed --threads 1\n"
+                "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html");
+    cmd->callback([o] { explore_op(*o); });
+}
+
+}  // namespace halyard

@@ -1,0 +1,79 @@
+// What the search proposes for every op of the registry, at small sizes: the first guess is right, and other answers to
+// its decisions are right too, or rejected with a message: none computes something else.
+
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include "measurer.h"
+#include "registry.h"
+#include "search.h"
+
+using namespace halyard;
+using namespace halyard::explore;
+
+namespace {
+
+// Sizes that no tile divides.
+Dims small(const Op &op) {
+    Dims dims;
+    for (const auto &name : op.dims) {
+        dims[name] = 37;
+    }
+    const std::map<std::string, int64_t> known = {{"groups", 1}, {"g", 3}, {"n", 50}, {"c", 48}, {"d", 32}, {"batch",
+            2},
+                                                  {"heads", 4}, {"key_heads", 2}, {"vocab", 100}, {"n_q", 96},
+                                                          {"n_kv", 48}};
+    for (auto &d : dims) {
+        const auto it = known.find(d.first);
+        d.second = it == known.end() ? d.second : it->second;
+    }
+    if (dims.count("w")) {
+        dims["n"] = 2;
+    }
+    return dims;
+}
+
+Task task_of(const std::string &name) {
+    Task t;
+    t.op = name;
+    t.shape = small(find_op(name));
+    t.threads = 2;
+    t.limits.run_seconds = 10;
+    return t;
+}
+
+}  // namespace
+
+TEST_CASE("the first guess of every op is right", "[proposals]") {
+    for (const auto &name : op_names()) {
+        INFO(name);
+        const Task t = task_of(name);
+        const Proposal p = Search(t, {}, {}).propose({});
+        INFO(p.candidate.lua);
+        const Measured m = measure(t, p.candidate);
+        INFO(m.message);
+        CHECK(m.ok());
+    }
+}
+
+TEST_CASE("random answers are right or rejected", "[random_proposals]") {
+    std::mt19937_64 random(7);
+    for (const char *name : {"layer_norm", "softmax", "gemm", "depthwise_conv2d", "gemm_reduce", "transpose"}) {
+        const Task t = task_of(name);
+        Search search(t, {}, {});
+        Measurer measurer(t);
+        for (int i = 0; i < 4; i++) {
+            Answers answers;
+            for (const ChoicePoint &p : search.propose({}).points) {
+                answers[p.name] = p.options[random() % p.options.size()];
+            }
+            const Proposal p = search.propose(answers);
+            INFO(name << "\n" << p.candidate.lua);
+            const Measured m = measurer.measure(p.candidate);
+            INFO(m.message);
+            CHECK(m.status != Status::kWrongResult);
+            CHECK((m.ok() || !m.message.empty()));
+        }
+    }
+}
