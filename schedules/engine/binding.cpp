@@ -306,11 +306,12 @@ void Binding::stream(const Halide::Internal::Function &output, int64_t above) {
     streamed_.push_back({output, above});
 }
 
-bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int group) {
+bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns) {
     for (auto &p : tile_products_) {
         if (p.func.same_as(f) && p.stage == stage) {
             p.stages = stages;
             p.group = group;
+            p.turns = turns;
             return true;
         }
     }
@@ -321,7 +322,7 @@ void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) 
     Diagnostic d;
     host_.where(d.file, d.line);
     d.word = "mma";
-    tile_products_.push_back({f, stage, 4, 8, [this, d](const std::string &message) {
+    tile_products_.push_back({f, stage, 4, 8, false, [this, d](const std::string &message) {
                                   Diagnostic here = d;
                                   here.message = message;
                                   if (on_late_error) {

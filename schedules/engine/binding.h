@@ -66,7 +66,7 @@ public:
     void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
 
     /** How many steps ahead a product's operands are fetched on a GPU; false where mma was not said of it. */
-    bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int group);
+    bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns);
 
     const std::vector<TileProduct> &tile_products() const {
         return tile_products_;

@@ -225,7 +225,7 @@ private:
             }
         }
         for (const auto &p : binding_->tile_products()) {
-            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.fail});
+            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.turns, p.fail});
         }
         o.note = [this](const std::string &func) { return note(func); };
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };

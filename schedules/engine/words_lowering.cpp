@@ -44,7 +44,7 @@ void pipeline(Call &c) {
     if (stages < 2 || stages > 16 || group < 1) {
         c.fail("takes 2 to 16 stages, and groups of at least 1");
     }
-    if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(group))) {
+    if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(group), c.args[2].present && c.args[2].boolean)) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
 }
@@ -83,10 +83,11 @@ const std::vector<Word> kLoweringWords = {
      "registers and tiles of float16 or bfloat16 fetched by the copy engine; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
-    {"pipeline", Handle::kStage, "stages:int group:int?", "self",
+    {"pipeline", Handle::kStage, "stages:int group:int? turns:bool?", "self",
      "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, by a warp that "
      "does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours "
-     "read is in the cache.",
+     "read is in the cache. Where a second product multiplies what is made of this one, as in attention, `turns` has one "
+     "half of a block multiply while the other computes.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
     {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "

@@ -331,6 +331,8 @@ end
 --
 -- k                        the Funcs of the generator attention, with softmax = "rescaled"
 -- query_block, key_block   queries of a strip, keys of a block         head_dim   a constant
+-- group                    heads that are taken together
+-- turns                    one half of a block multiplies while the other computes
 function gpu.attention_tiles(k, o)
   attention.fix_head_dim(k, o.head_dim)
   k.out:split("query", o.query_block, "guard", "strip", "row")
@@ -344,7 +346,7 @@ function gpu.attention_tiles(k, o)
   end
   for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", o.key_block) end
   k.pv:bound_extent("d", o.head_dim)
-  k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages)
+  k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages, o.group, o.turns)
   for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "i"):never_partition_all() end
   k.pv:update(0):reorder("key", "d", "i"):never_partition_all():mma()
 end

@@ -353,7 +353,7 @@ function Stage:always_partition_all() end
 ---@return self
 function Stage:mma() end
 
---- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, by a warp that does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours read is in the cache.
+--- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, by a warp that does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this one, as in attention, `turns` has one half of a block multiply while the other computes.
 ---
 ---```text
 ---for step: fetch; multiply
@@ -363,8 +363,9 @@ function Stage:mma() end
 ---```
 ---@param stages integer an integer
 ---@param group? integer an integer
+---@param turns? boolean true or false
 ---@return self
-function Stage:pipeline(stages, group) end
+function Stage:pipeline(stages, group, turns) end
 
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---

@@ -85,6 +85,7 @@ public:
         if (build.count("query_block")) {
             build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
             build["key_block"] = "64";
+            build["set.turns"] = build.at("query_block") == "64" ? "false" : build.at("causal");
         }
     }
 

@@ -502,6 +502,42 @@ void share_rows(std::vector<ChainNest> &list) {
     }
 }
 
+// ---- 6. Sums over the lanes of a row ----
+
+void sum_lanes_later(ChainParts &parts) {
+    for (auto &n : parts.between) {
+        if (n.kind != ChainNest::kReduction || n.reduction != ChainNest::kSum) {
+            continue;
+        }
+        const std::string sum = n.assignments[0].stored;
+        // t = t * g + sum, the only use of both in the step.
+        const Assignment *total = nullptr;
+        for (const auto &m : parts.between) {
+            for (const auto &a : m.assignments) {
+                total = held_in(a.value).count(sum) ? &a : total;
+            }
+        }
+        const Assignment *init = assignment_to(parts.between, sum, ChainNest::kRows);
+        if (!total || uses(parts, sum) != 1 || !init || !is_const_zero(init->value)) {
+            continue;
+        }
+        const LinearIn of_sum = linear_in(total->value, sum);
+        const LinearIn of_total = of_sum.rest.defined() ? linear_in(of_sum.rest, total->stored) : LinearIn();
+        const Assignment *begin = assignment_to(parts.before, total->stored, ChainNest::kRows);
+        int uses_in_step = 0;
+        for (const auto &m : parts.between) {
+            for (const auto &a : m.assignments) {
+                uses_in_step += int(held_in(a.value).count(total->stored));
+            }
+        }
+        if (of_sum.factor.defined() && is_const_one(of_sum.factor) && of_total.factor.defined() &&
+            !of_total.rest.defined() && begin && is_const_zero(begin->value) && uses_in_step == 1) {
+            n.across_lanes = false;
+            parts.sums_of_lanes.push_back(total->stored);
+        }
+    }
+}
+
 }  // namespace
 
 void rewrite_chain(ChainParts &parts) {
@@ -521,6 +557,56 @@ void rewrite_chain(ChainParts &parts) {
     for (auto *list : lists(parts)) {
         share_rows(*list);
     }
+    sum_lanes_later(parts);
+}
+
+Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts) {
+    class Take : public IRMutator {
+        using IRMutator::visit;
+
+        Expr visit(const Select *op) override {
+            const bool usually = is_const(op->false_value);
+            const auto *load = (usually ? op->true_value : op->false_value).as<Load>();
+            if (!load || load->name != sums || (value.defined() && !equal(value, op))) {
+                return IRMutator::visit(op);
+            }
+            value = op;
+            return load;
+        }
+        Expr visit(const Load *op) override {
+            others = others || op->name == sums;
+            return op;
+        }
+
+        const std::string &sums;
+
+    public:
+        explicit Take(const std::string &sums)
+            : sums(sums) {
+        }
+        Expr value;
+        bool others = false;
+    };
+    Take take(parts.first.accumulator);
+    std::vector<ChainNest> without = nests;
+    for (auto &n : without) {
+        for (auto &a : n.assignments) {
+            a.value = take.mutate(a.value);
+        }
+    }
+    if (!take.value.defined() || take.others) {
+        return {};
+    }
+    const auto *select = take.value.as<Select>();
+    if (!expr_uses_var(select->condition, kChainRow)) {
+        return {};
+    }
+    Scope<Interval> tile;
+    tile.push(kChainRow, Interval(0, parts.rows - 1));
+    tile.push(kChainColumn, Interval(0, parts.first.columns - 1));
+    const Expr keeps = is_const(select->false_value) ? select->condition : !select->condition;
+    nests = without;
+    return {take.value, simplify(and_condition_over_domain(simplify(keeps), tile))};
 }
 
 Expr without_selects(const std::vector<ChainNest> &nests, int rows, std::vector<ChainNest> *without) {

@@ -19,11 +19,22 @@ namespace halyard {
  *      s = sum of p; t = t * g + s * f         ->   s = sum of (p * f); t = t * g + s
  * 3. exp2(x) * exp2(y) becomes exp2(x + y), without the terms that cancel.
  * 4. Factors that are the same everywhere are multiplied with each other first.
- * 5. What is the same in all columns is computed once a row, in nests of their own. */
+ * 5. What is the same in all columns is computed once a row, in nests of their own.
+ * 6. A sum that goes on from step to step as t = t * g + s is summed over the lanes of a row once, after the last. */
 void rewrite_chain(ChainParts &parts);
 
-/** The condition, for a whole tile of `columns` columns, under which all selects of nests over it take one side whatever
- * the row and the column are; and the nests without them. Undefined where there are none. */
+/** A condition on the sums of the first product, as a mask is. */
+struct Mask {
+    Halide::Expr value;  // what they become; undefined where there is none
+    Halide::Expr whole;  // when that is the same for a whole tile
+};
+
+/** Where nests read the sums of the first product only as select(condition, sum, x), always the same, with a condition on
+ * rows: takes that out of the nests, so that they read what it makes of the sums. */
+Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts);
+
+/** The condition under which all selects of nests take one side in a whole tile, and the nests without them. Undefined
+ * where there are none. */
 Halide::Expr without_selects(const std::vector<ChainNest> &nests, int rows, std::vector<ChainNest> *without);
 
 }  // namespace halyard

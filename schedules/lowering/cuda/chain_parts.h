@@ -50,6 +50,7 @@ struct ChainNest {
     std::vector<Assignment> assignments;    // all at once; of a reduction there is one, and its value is without the sum so far
     enum Reduction { kSum, kMin, kMax };
     Reduction reduction = kSum;
+    bool across_lanes = true;               // of a reduction: whether the lanes that share a row have the whole of it
     Halide::Expr row_extent, column_extent;
 };
 
@@ -63,6 +64,7 @@ struct ChainParts {
     TileOfProduct first, second;            // the sums of the second may be renamed
     const TensorCores *first_asked = nullptr, *second_asked = nullptr;
     std::vector<ChainNest> before, between, behind, after;  // `behind` the second product, in the step
+    std::vector<std::string> sums_of_lanes;                 // one a row; after the last step, a lane has its own part
     Lets lets;                                              // of the host
 };
 

@@ -100,6 +100,16 @@ template<int Warpgroups>
 __device__ __forceinline__ void warpgroups_barrier() {
     asm volatile("bar.sync 8, %0;" ::"n"(Warpgroups * 128) : "memory");
 }
+/** Warpgroups take turns: until it is this one's; and the next one's turn begins, of so many. The last gives the first
+ * its first turn, and the first takes the turn that is left in the end. */
+template<int Warpgroups>
+__device__ __forceinline__ void turn_begins(int warpgroup) {
+    asm volatile("bar.sync %0, 256;" ::"r"(9 + warpgroup) : "memory");
+}
+template<int Warpgroups>
+__device__ __forceinline__ void turn_ends(int warpgroup) {
+    asm volatile("bar.arrive %0, 256;" ::"r"(9 + (warpgroup + 1) % Warpgroups) : "memory");
+}
 template<int Count>
 __device__ __forceinline__ void registers_less() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

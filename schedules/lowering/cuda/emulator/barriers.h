@@ -244,6 +244,15 @@ template<int Warpgroups>
 void warpgroups_barrier() {
     emulator::named_barrier(8, Warpgroups * emulator::kWarpgroup, true);
 }
+/** Warpgroups take turns. */
+template<int Warpgroups>
+void turn_begins(int warpgroup) {
+    emulator::named_barrier(9 + warpgroup, 2 * emulator::kWarpgroup, true);
+}
+template<int Warpgroups>
+void turn_ends(int warpgroup) {
+    emulator::named_barrier(9 + (warpgroup + 1) % Warpgroups, 2 * emulator::kWarpgroup, false);
+}
 
 }  // namespace halyard
 

@@ -1,0 +1,270 @@
+#include "chain_launch.h"
+
+#include <algorithm>
+
+#include "coordinates.h"
+#include "tensor_argument.h"
+#include "tile_parts.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+std::string number(int n) {
+    return std::to_string(n);
+}
+
+class LoadedBuffers : public IRGraphVisitor {
+    using IRGraphVisitor::visit;
+
+    void visit(const Load *op) override {
+        names.insert(op->name);
+        IRGraphVisitor::visit(op);
+    }
+
+public:
+    std::set<std::string> names;
+};
+
+}  // namespace
+
+std::vector<const Operand *> ChainLaunch::operands() const {
+    return {&parts_.first.a, &parts_.first.b, &parts_.second.b};
+}
+
+// The results, in the order of their nests.
+std::vector<const Assignment *> ChainLaunch::results() const {
+    std::vector<const Assignment *> all;
+    for (const auto &n : parts_.after) {
+        for (const auto &a : n.assignments) {
+            if (a.index.defined()) {
+                all.push_back(&a);
+            }
+        }
+    }
+    return all;
+}
+
+// Where a tile of a result begins, where it leaves by the copy engine: 16 bits, a tile of the accumulator's columns.
+std::optional<std::vector<Expr>> ChainLaunch::tensor_of(const Assignment &a) const {
+    const Type t = a.value.type();
+    if (!t.is_float() || t.bits() != 16 || parts_.second.columns % kAcross != 0) {
+        return std::nullopt;
+    }
+    const auto own = strides_.find(a.stored);
+    const Expr index = substitute_in_all_lets(expand(a.index, parts_.lets));
+    FreeVariables free;
+    index.accept(&free);
+    std::set<std::string> names;
+    for (const auto &v : free.types) {
+        names.insert(v.first);
+    }
+    auto all = own == strides_.end() ? coordinates(index, a.stored, rank_of(names, a.stored))
+                                     : coordinates(index, a.stored, int(own->second.size()), own->second);
+    if (!all || all->size() < 2 || all->size() > 4) {
+        return std::nullopt;
+    }
+    const char *loops[] = {kChainColumn, kChainRow};
+    for (size_t d = 0; d < all->size(); d++) {
+        Expr &c = (*all)[d];
+        for (size_t l = 0; l < 2; l++) {
+            const bool here = d == l;
+            if (here ? linear(c).factor_of(loops[l]) != 1 : expr_uses_var(c, loops[l])) {
+                return std::nullopt;
+            }
+        }
+        c = simplify(substitute({{kChainColumn, 0}, {kChainRow, 0}}, c));
+    }
+    return all;
+}
+
+std::vector<int> ChainLaunch::box(const Operand &o, int across, int down) const {
+    std::vector<int> b(size_t(o.rank()), 1);
+    b[0] = across;
+    b[1] = down;
+    return b;
+}
+
+int ChainLaunch::rows_of(const TileOfProduct &t, bool is_a) {
+    return is_a ? t.rows : t.b.depth_dimension == 0 ? t.columns : t.depth;
+}
+
+Expr ChainLaunch::usable() const {
+    Expr e = const_true();
+    for (const auto *o : operands()) {
+        e = e && is_tensor(o->buffer, o->type, o->rank());
+    }
+    for (const auto *r : results()) {
+        if (const auto at = tensor_of(*r)) {
+            e = e && is_tensor(r->stored, r->value.type(), int(at->size()));
+        }
+    }
+    return e;
+}
+
+Expr ChainLaunch::field(const std::string &buffer, const char *what, int dimension) {
+    return Variable::make(Int(32), buffer + "." + what + "." + number(dimension));
+}
+
+Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
+    Kernel k;
+    k.name = base_.name;
+    k.threads = {((parts_.rows / kRowsOfWarpgroup) + (by_copy_engine ? 1 : 0)) * kWarpgroup, 1, 1};
+    const Expr tiles = base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
+    k.blocks = {min(tiles, Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                      {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)},
+                                      Call::Extern)),
+                1, 1};
+    k.shared_bytes = shared_bytes(by_copy_engine);
+    k.blocks_per_multiprocessor = ", 1";
+
+    FreeVariables free;
+    LoadedBuffers loaded;
+    for (const Expr &e : used(by_copy_engine)) {
+        e.accept(&free);
+        e.accept(&loaded);
+    }
+    std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, parts_.step};
+    local.insert(parts_.block_names.begin(), parts_.block_names.end());
+    for (const auto &[name, type] : free.types) {
+        if (!local.count(name) && name.find(".buffer") == std::string::npos) {
+            k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
+        }
+    }
+    std::set<std::string> needed = loaded.names;
+    if (!by_copy_engine) {
+        for (const auto *o : operands()) {
+            needed.insert(o->buffer);
+        }
+    }
+    for (const auto *r : results()) {
+        if (!by_copy_engine || !tensor_of(*r)) {
+            needed.insert(r->stored);
+        }
+    }
+    for (const auto &a : base_.arguments) {
+        if (a.is_buffer && needed.count(a.name)) {
+            k.arguments.push_back(a);
+        }
+    }
+    if (!by_copy_engine) {
+        return k;
+    }
+    const auto tensor = [&](const Operand &o, int rows) {
+        k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
+                               tensor_argument(o.buffer, o.type, box(o, kAcross, rows)), Expr()});
+    };
+    tensor(parts_.first.a, parts_.rows);
+    tensor(parts_.first.b, rows_of(parts_.first, false));
+    tensor(parts_.second.b, rows_of(parts_.second, false));
+    for (const auto *r : results()) {
+        if (const auto at = tensor_of(*r)) {
+            std::vector<int> b(at->size(), 1);
+            b[0] = kAcross;
+            b[1] = kRowsOfWarpgroup;
+            k.arguments.push_back({r->stored + ".map", false, false, Handle(),
+                                   tensor_argument(r->stored, r->value.type(), b), Expr()});
+        }
+    }
+    return k;
+}
+
+// Of operands that the pipeline allocates, Halide has no variables for their fields.
+Expr ChainLaunch::of_host(const std::string &name) const {
+    for (const auto *o : operands()) {
+        for (int d = 0; d < o->rank(); d++) {
+            if (name == o->buffer + ".extent." + number(d)) {
+                return field_on_host(o->buffer, Call::buffer_get_extent, d);
+            }
+            if (name == o->buffer + ".stride." + number(d)) {
+                return field_on_host(o->buffer, Call::buffer_get_stride, d);
+            }
+        }
+    }
+    return Expr();
+}
+
+std::vector<Expr> ChainLaunch::used(bool by_copy_engine) const {
+    std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2], parts_.first_step, parts_.steps};
+    for (const auto *o : operands()) {
+        all.insert(all.end(), o->origin.begin(), o->origin.end());
+        if (o->counts.defined()) {
+            all.push_back(o->counts);
+        }
+        for (int d = 0; d < o->rank() && !by_copy_engine; d++) {
+            if (d < 2) {
+                all.push_back(field(o->buffer, "extent", d));
+            }
+            if (d > 0) {
+                all.push_back(field(o->buffer, "stride", d));
+            }
+        }
+    }
+    all.insert(all.end(), parts_.promises.begin(), parts_.promises.end());
+    for (const auto *list : {&parts_.before, &parts_.between, &parts_.after}) {
+        for (const auto &n : *list) {
+            if (n.row_extent.defined()) {
+                all.push_back(n.row_extent);
+            }
+            for (const auto &a : n.assignments) {
+                all.push_back(a.value);
+                if (a.index.defined()) {
+                    const auto at = by_copy_engine ? tensor_of(a) : std::nullopt;
+                    if (at) {
+                        all.insert(all.end(), at->begin(), at->end());
+                    } else {
+                        all.push_back(a.index);
+                    }
+                }
+            }
+        }
+    }
+    return all;
+}
+
+int ChainLaunch::elements_a() const {
+    return parts_.rows * panels(parts_.first.depth) * kAcross;
+}
+
+int ChainLaunch::elements_b() const {
+    return parts_.first.columns * panels(parts_.first.depth) * kAcross;
+}
+
+int ChainLaunch::elements_c() const {
+    return parts_.second.depth * panels(parts_.second.columns) * kAcross;
+}
+
+int ChainLaunch::stages(bool by_copy_engine) const {
+    return by_copy_engine ? parts_.first_asked->stages : 1;
+}
+
+int ChainLaunch::results_by_engine() const {
+    const auto all = results();
+    return int(std::count_if(all.begin(), all.end(), [&](const Assignment *a) { return tensor_of(*a).has_value(); }));
+}
+
+int ChainLaunch::offset_b() const {
+    return elements_a() * 2;
+}
+
+int ChainLaunch::offset_c(bool by_copy_engine) const {
+    return offset_b() + stages(by_copy_engine) * elements_b() * 2;
+}
+
+int ChainLaunch::offset_results(bool by_copy_engine) const {
+    return offset_c(by_copy_engine) + stages(by_copy_engine) * elements_c() * 2;
+}
+
+int ChainLaunch::offset_barriers(bool by_copy_engine) const {
+    return offset_results(by_copy_engine) +
+           (by_copy_engine ? results_by_engine() * parts_.rows * parts_.second.columns * 2 : 0);
+}
+
+int ChainLaunch::shared_bytes(bool by_copy_engine) const {
+    return offset_barriers(by_copy_engine) + (by_copy_engine ? 8 * (2 + 4 * stages(true)) : 0);
+}
+
+}  // namespace halyard

@@ -1,0 +1,70 @@
+#ifndef HALYARD_LOWERING_CUDA_CHAIN_LAUNCH_H
+#define HALYARD_LOWERING_CUDA_CHAIN_LAUNCH_H
+
+/** \file
+ * What surrounds the body of a kernel with a chain of two products: its arguments, and how it uses shared memory.
+ */
+
+#include <optional>
+
+#include "chain_parts.h"
+
+namespace halyard {
+
+/** Threads of a warpgroup, and its rows. */
+constexpr int kWarpgroup = 128, kRowsOfWarpgroup = 64;
+/** A line of a block of shared memory: bytes, and elements of 16 bits. */
+constexpr int kSwizzledBytes = 128, kAcross = 64;
+
+/** Blocks of 64 elements that so many take. */
+inline int panels(int elements) {
+    return (elements + kAcross - 1) / kAcross;
+}
+
+class ChainLaunch {
+public:
+    /** `parts` may still change; `strides` are as of make_tile_kernel. */
+    ChainLaunch(const Kernel &kernel, const ChainParts &parts, const Strides &strides)
+        : base_(kernel),
+          parts_(parts),
+          strides_(strides) {
+    }
+
+    std::vector<const Operand *> operands() const;
+    /** What leaves, in the order of the nests. */
+    std::vector<const Assignment *> results() const;
+    /** Where a tile of a result begins, where it may leave by the copy engine. */
+    std::optional<std::vector<Halide::Expr>> tensor_of(const Assignment &a) const;
+    /** Rows of an operand's tile in shared memory. */
+    static int rows_of(const TileOfProduct &t, bool is_a);
+    static Halide::Expr field(const std::string &buffer, const char *what, int dimension);
+    /** When the host may call the kernel that uses the copy engine. */
+    Halide::Expr usable() const;
+    /** The kernel without its body. */
+    Kernel with_arguments(bool by_copy_engine) const;
+
+    // Shared memory: the rows' tile, stages of both other operands, results on their way out, barriers.
+    int elements_a() const;
+    int elements_b() const;
+    int elements_c() const;
+    int stages(bool by_copy_engine) const;
+    int results_by_engine() const;
+    int offset_b() const;
+    int offset_c(bool by_copy_engine) const;
+    int offset_results(bool by_copy_engine) const;
+    int offset_barriers(bool by_copy_engine) const;
+    int shared_bytes(bool by_copy_engine) const;
+
+private:
+    std::vector<int> box(const Operand &o, int across, int down) const;
+    Halide::Expr of_host(const std::string &name) const;
+    std::vector<Halide::Expr> used(bool by_copy_engine) const;
+
+    const Kernel &base_;
+    const ChainParts &parts_;
+    const Strides &strides_;
+};
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,53 @@
+#ifndef HALYARD_LOWERING_CUDA_CHAIN_NESTS_H
+#define HALYARD_LOWERING_CUDA_CHAIN_NESTS_H
+
+/** \file
+ * Prints nests of a chain for the threads of a warpgroup, each with what it has of a tile of 64 rows: columns
+ * 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
+ */
+
+#include <functional>
+
+#include "chain_parts.h"
+#include "print.h"
+
+namespace halyard {
+
+class ChainNests {
+public:
+    /** In kernels that define warpgroup, warp and lane. */
+    ChainNests(KernelPrinter &out, const ChainParts &parts)
+        : out_(&out),
+          parts_(parts) {
+    }
+
+    /** Loops of a thread over what it has, one after the other. */
+    void nests(const std::vector<ChainNest> &list);
+    void nest(const ChainNest &n);
+    /** A loop over the two rows. */
+    void open_rows();
+    /** Defines the row in the tile, in a loop over rows. */
+    void row_of_line();
+    /** A loop over its elements of a tile, in pairs of columns; defines what `reads` has of the coordinates. */
+    void open_elements(int columns, const std::vector<Halide::Expr> &reads);
+    void coordinates_of_element(const std::vector<Halide::Expr> &reads);
+    /** Of the four lanes that have a row, in a loop over rows. */
+    void combine_lanes(const std::string &name, const Halide::Type &t, const std::function<Halide::Expr(const Halide::Expr &, const Halide::Expr &)> &combine);
+    static Halide::Internal::Stmt store_of(const std::string &name, const Halide::Expr &value, const Halide::Expr &index);
+    /** The value of the column of a pair, 0 or 1. */
+    static Halide::Expr shifted(const Halide::Expr &value, int lane);
+    /** Both. */
+    Halide::Expr pair(const Halide::Expr &value) const;
+
+private:
+    void pack(const Assignment &a);
+    void reduction(const ChainNest &n, const std::vector<Halide::Expr> &reads);
+    static Halide::Expr held_at(const std::string &name, const Halide::Type &t, const Halide::Expr &at);
+
+    KernelPrinter *out_;
+    const ChainParts &parts_;
+};
+
+}  // namespace halyard
+
+#endif
