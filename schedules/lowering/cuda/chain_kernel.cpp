@@ -389,9 +389,11 @@ private:
         out_->line("const int next = stage + 1 == " + s + " ? 0 : stage + 1;");
         out_->line("const int next_phase = phase ^ (next == 0);");
         out_->line("barrier_wait(&b_full[next], next_phase);");
+        clear(step + " - 1");
         turn("begins");
         out_->line("multiply_first(next);");
-        start_second(step + " - 1");
+        out_->line("barrier_wait(&c_full[stage], phase);");
+        out_->line("multiply_second(stage);");
         turn("ends");
         out_->line("wgmma_wait<1>();");
         arrive("b_empty[next]");
@@ -404,7 +406,9 @@ private:
         out_->close();
         arrive("a_empty[0]");
         out_->open("if (first_step < end) {");
-        start_second("end - 1");
+        clear("end - 1");
+        out_->line("barrier_wait(&c_full[stage], phase);");
+        out_->line("multiply_second(stage);");
         out_->line("wgmma_wait<0>();");
         arrive("c_empty[stage]");
         next_stage();
@@ -418,12 +422,12 @@ private:
         }
     }
 
-    void start_second(const std::string &step) {
-        out_->line("barrier_wait(&c_full[stage], phase);");
+    // Outside of a turn: all warpgroups do it together.
+    void clear(const std::string &step) {
         if (second().b.counts.defined()) {
+            out_->line("barrier_wait(&c_full[stage], phase);");
             out_->line("clear(stage, " + step + ");");
         }
-        out_->line("multiply_second(stage);");
     }
 
     void steps_by_elements() {
