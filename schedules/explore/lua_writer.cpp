@@ -232,7 +232,7 @@ private:
         for (const Cut &c : n.cuts) {
             // A panel of packed columns begins where a tile does.
             for (size_t i = 0; i < f.dims.size(); i++) {
-                if (f.output && c.registers && !c.shifted && f.dims[i] == c.dim) {
+                if (f.output && (c.registers || n.vector == c.dim + "_in") && !c.shifted && f.dims[i] == c.dim) {
                     line(fmt::format("{}:dim({}):set_min(0)", lua_func(f.name), i));
                 }
             }
@@ -343,7 +343,15 @@ private:
                 in_quotes(u.lanes_loop)));
         line(fmt::format("local {} = {}:update(0):rfactor(\"part\", {{ \"lane\" }})", partial, self));
         line(placed + unrolled_words(p.unrolled));
-        line(fmt::format("{}:update(0):atomic():vectorize \"part\"{}", self, unrolled_words(u.unrolled)));
+        if (u.vector.empty()) {
+            line(fmt::format("{}:update(0):atomic():vectorize \"part\"{}", self, unrolled_words(u.unrolled)));
+        } else {
+            std::vector<std::string> others = u.unrolled, loops = {"part"};
+            loops.insert(loops.end(), others.begin(), others.end());
+            others.erase(std::find(others.begin(), others.end(), u.vector));
+            line(fmt::format("{}:update(0):reorder({}):atomic():vectorize \"part\":vectorize {}{}", self, all_in_quotes(loops),
+                             in_quotes(u.vector), unrolled_words(others)));
+        }
         std::string place = placed.substr(self.size());
         line(fmt::format("{}{}:reorder_storage({}):vectorize \"lane\"{}", partial, place, all_in_quotes(storage),
                          unrolled_words(u.unrolled)));

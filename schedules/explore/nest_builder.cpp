@@ -25,7 +25,7 @@ public:
 
     Nest rows() {
         const bool lanes = !f_.reduction() && !(r_.statistics && f_.dims.size() == 1) && !f_.dims.empty() &&
-                           !r_.natural.count(f_.dims[0]);
+                           !r_.natural.count(f_.dims[0]) && 2 * extent(f_.dims[0]) >= d_.lanes();
         std::vector<std::string> serial, job;
         if (lanes) {
             nest_.vector = f_.dims[0];

@@ -272,15 +272,15 @@ private:
                 }
             }
         }
-        // Products that are reduced on the way want their columns in tiles here too.
+        // Products that are reduced on the way want their panels of columns here too.
         for (const auto &[name, p] : products_) {
-            if (p.host == f.name || p.vector.empty() || p.turned || !graph_->stored(name)) {
+            if (p.host == f.name || p.panel == 0 || p.turned || !graph_->stored(name)) {
                 continue;
             }
             const auto moved = drivers_from(name, f.name);
             const auto it = moved.find(p.vector);
             if (it != moved.end() && it->second.size() == 1 && f.extent(*it->second.begin()) > 2 * d_.lanes()) {
-                r.columns[*it->second.begin()] = p.panel > 0 ? p.panel : 3 * d_.lanes();
+                r.columns[*it->second.begin()] = p.panel;
             }
         }
         for (int s = 0; s < int(f.stages.size()); s++) {
@@ -385,7 +385,9 @@ private:
         const Drivers drivers = drivers_from(f.name, at.nest);
         std::set<std::string> moving;
         for (const auto &d : drivers) {
-            moving.insert(d.second.begin(), d.second.end());
+            if (!all_at_once(f, d.first)) {
+                moving.insert(d.second.begin(), d.second.end());
+            }
         }
         bool tile = products_.count(f.name) > 0 || hosts_.count(f.name) > 0;
         for (const Level &l : n.levels) {
@@ -413,6 +415,18 @@ private:
             }
         }
         return std::nullopt;
+    }
+
+    // An update that stores elsewhere than where it stands, as a sorted list does, is computed for the whole dimension.
+    static bool all_at_once(const Func &f, const std::string &dim) {
+        for (size_t s = 1; s < f.stages.size(); s++) {
+            for (size_t i = 0; i < f.dims.size() && i < f.stages[s].stored.size(); i++) {
+                if (f.dims[i] == dim && !f.stages[s].stored[i].is(dim)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     static bool inside_tile(const Nest &n, const std::set<std::string> &dims) {
@@ -560,6 +574,11 @@ private:
                 }
                 double &all = region[f.dims[i]];
                 all = std::max(all, products_.count(f.name) ? span : std::min(span, f.extent(f.dims[i])));
+            }
+        }
+        for (const auto &dim : f.dims) {
+            if (all_at_once(f, dim)) {
+                region[dim] = f.extent(dim);
             }
         }
         return region;

@@ -102,6 +102,11 @@ private:
             return false;
         }
         u.unrolled = p_.unrolled;
+        // The lanes of some sums are added together in half as many steps as one after the other; long sums hide it.
+        const double steps = f_.stages[1].loop(u.lanes_loop)->extent / d_.lanes();
+        if (!u.unrolled.empty() && choices_.yes("lanes of " + f_.name + " together", steps <= 16)) {
+            u.vector = u.unrolled.front();
+        }
         p_.on_stack = true;
         p_.updates.push_back(u);
         return true;
