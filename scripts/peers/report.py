@@ -17,6 +17,8 @@ def rate_text(r):
 
 def short(shape):
     """rows=64,cols=4096 as 64x4096; shapes of many dimensions keep their names, and lose their ones."""
+    if "=" not in shape:  # of an application
+        return shape
     parts = [p.split("=") for p in shape.split(",")]
     if len(parts) <= 3:
         return "x".join(v for _, v in parts)
