@@ -84,18 +84,22 @@ class MarkVectors : public IRMutator {
         return IfThenElse::make(op->condition, mutate(op->then_case));
     }
 
-    // first + n <= end, where vectors of n begin at first: asks for a multiple of n from where first counts to end.
+    // first + n <= end or first < end - (n - 1), where vectors of n begin at first: asks for a multiple of n from where
+    // first counts to end.
     bool is_whole_number_of_vectors(const IfThenElse *op) {
-        const auto *within = op->condition.as<LE>();
+        const Expr condition = expand(op->condition, lets);
+        const auto *within = condition.as<LE>();
+        const auto *below = condition.as<LT>();
         WidestVector widest;
         op->then_case.accept(&widest);
         const int n = widest.lanes;
-        if (!within || n < 2) {
+        if ((!within && !below) || n < 2) {
             return false;
         }
+        const Expr left = within ? within->b - within->a + n : below->b - below->a + (n - 1);
         std::vector<Expr> to_hold;
         bool moves = false;
-        if (!is_multiple(expand(within->b - within->a + n, lets), n, to_hold, moves) || !moves) {
+        if (!is_multiple(expand(left, lets), n, to_hold, moves) || !moves) {
             return false;
         }
         for (const auto &e : to_hold) {

@@ -561,6 +561,27 @@ __device__ __forceinline__ auto load_elements_if(bool condition, P p) {
     return v;
 }
 
+/** sum + a[0] b[0] + ... + a[3] b[3], of bytes, by one instruction. */
+template<class A, class B>
+__device__ __forceinline__ int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
+    constexpr bool a_signed = A(-1) < A(0), b_signed = B(-1) < B(0);
+    pieces<A, 4> p;
+    pieces<B, 4> q;
+    p.v = a;
+    q.v = b;
+    int r;
+    if (a_signed && b_signed) {
+        asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else if (a_signed) {
+        asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else if (b_signed) {
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else {
+        asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    }
+    return r;
+}
+
 /** Of floats, which have no instruction of their own. */
 template<class F>
 __device__ __forceinline__ float atomic_update(float *p, F f) {
@@ -580,6 +601,16 @@ __device__ __forceinline__ float atomicMin(float *p, float v) {
 using ::atomicAdd;
 using ::atomicMax;
 using ::atomicMin;
+
+#else
+
+template<class A, class B>
+inline int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
+    for (int i = 0; i < 4; i++) {
+        sum += int(a[i]) * int(b[i]);
+    }
+    return sum;
+}
 
 #endif
 

@@ -221,6 +221,52 @@ public:
     }
 };
 
+// Loads what is used several times once, before everything; undefined where there is nothing of that kind.
+Stmt hold(const Stmt &s, const std::set<std::string> &read_only) {
+    FindLoads find(read_only);
+    s.accept(&find);
+    int bytes = 0;
+    bool any = false;
+    for (auto &h : find.found) {
+        h.hold = h.uses > 1 && bytes + h.load->type.bytes() <= kHeldBytes;
+        bytes += h.hold ? h.load->type.bytes() : 0;
+        any = any || h.hold;
+    }
+    if (!any) {
+        return Stmt();
+    }
+    Stmt body = UseHeld(find.found).mutate(s);
+    for (auto h = find.found.rbegin(); h != find.found.rend(); ++h) {
+        if (h->hold) {
+            const int n = h->load->type.lanes();
+            body = LetStmt::make(h->name,
+                                 Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image,
+                                            h->load->param, Broadcast::make(h->when, n), h->load->alignment),
+                                 body);
+        }
+    }
+    return body;
+}
+
+// The same in each turn of the innermost loops.
+class HoldInTurns : public IRMutator {
+    using IRMutator::visit;
+
+    Stmt visit(const For *op) override {
+        const Stmt body = mutate(op->body);
+        const Stmt held = hold(body, read_only);
+        return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
+                         held.defined() ? held : body);
+    }
+
+    const std::set<std::string> &read_only;
+
+public:
+    explicit HoldInTurns(const std::set<std::string> &read_only)
+        : read_only(read_only) {
+    }
+};
+
 }  // namespace
 
 void hold_loads(Kernel &kernel) {
@@ -237,29 +283,12 @@ void hold_loads(Kernel &kernel) {
         outer.emplace_back(let->name, let->value);
         inner = let->body;
     }
-    Stmt body = PeelFirstTurns().mutate(inner);
-    FindLoads find(read_only);
-    body.accept(&find);
-    int bytes = 0;
-    bool any = false;
-    for (auto &h : find.found) {
-        h.hold = h.uses > 1 && bytes + h.load->type.bytes() <= kHeldBytes;
-        bytes += h.hold ? h.load->type.bytes() : 0;
-        any = any || h.hold;
-    }
-    if (!any) {
+    kernel.body = HoldInTurns(read_only).mutate(kernel.body);
+    Stmt body = hold(PeelFirstTurns().mutate(inner), read_only);
+    if (!body.defined()) {
         return;
     }
-    body = UseHeld(find.found).mutate(body);
-    for (auto h = find.found.rbegin(); h != find.found.rend(); ++h) {
-        if (h->hold) {
-            const int n = h->load->type.lanes();
-            body = LetStmt::make(h->name,
-                                 Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image,
-                                            h->load->param, Broadcast::make(h->when, n), h->load->alignment),
-                                 body);
-        }
-    }
+    body = HoldInTurns(read_only).mutate(body);
     for (auto it = outer.rbegin(); it != outer.rend(); ++it) {
         body = LetStmt::make(it->first, it->second, body);
     }

@@ -35,8 +35,29 @@ class TakeLaunchLoops : public IRMutator {
         return IRMutator::visit(op);
     }
 
+    Expr visit(const Load *op) override {
+        const auto it = shared.find(op->name);
+        if (it == shared.end() || it->second == op->type.element_of()) {
+            return IRMutator::visit(op);
+        }
+        const Type t = it->second.with_lanes(op->type.lanes());
+        return reinterpret(op->type, Load::make(t, op->name, mutate(op->index), op->image, op->param,
+                                                mutate(op->predicate), op->alignment));
+    }
+
+    Stmt visit(const Store *op) override {
+        const auto it = shared.find(op->name);
+        const Type given = op->value.type();
+        if (it == shared.end() || it->second == given.element_of()) {
+            return IRMutator::visit(op);
+        }
+        return Store::make(op->name, reinterpret(it->second.with_lanes(given.lanes()), mutate(op->value)),
+                           mutate(op->index), op->param, mutate(op->predicate), op->alignment);
+    }
+
     Stmt visit(const Allocate *op) override {
         if (op->memory_type == MemoryType::GPUShared) {
+            shared[op->name] = op->type;
             Expr elements = 1;
             for (const auto &e : op->extents) {
                 elements *= e;
@@ -47,6 +68,8 @@ class TakeLaunchLoops : public IRMutator {
         }
         return IRMutator::visit(op);
     }
+
+    std::map<std::string, Type> shared;  // Halide puts arrays of one width together, whatever their types
 
 public:
     Kernel kernel;

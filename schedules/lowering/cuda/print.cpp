@@ -12,7 +12,7 @@ using namespace Halide::Internal;
 namespace {
 
 // Loops of a constant number of turns up to this many are unrolled, so that their indices into registers are
-// constants.
+// constants. Not those in which threads wait for each other: they are long.
 constexpr int kUnrolledTurns = 64;
 
 class ReadsRegisters : public IRVisitor {
@@ -26,6 +26,10 @@ class ReadsRegisters : public IRVisitor {
         yes = yes || registers.count(op->name) > 0;
         IRVisitor::visit(op);
     }
+    void visit(const Call *op) override {
+        waits = waits || op->is_intrinsic(Call::gpu_thread_barrier);
+        IRVisitor::visit(op);
+    }
 
     const std::set<std::string> &registers;
 
@@ -33,7 +37,7 @@ public:
     explicit ReadsRegisters(const std::set<std::string> &registers)
         : registers(registers) {
     }
-    bool yes = false;
+    bool yes = false, waits = false;
 };
 
 }  // namespace
@@ -165,7 +169,7 @@ public:
         ReadsRegisters reads(registers_);
         op->body.accept(&reads);
         const auto turns = as_const_int(op->extent);
-        if (turns && *turns <= kUnrolledTurns && reads.yes) {
+        if (turns && *turns <= kUnrolledTurns && reads.yes && !reads.waits) {
             line("#pragma unroll");
         }
         const std::string v = name.text();

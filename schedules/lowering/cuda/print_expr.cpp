@@ -204,7 +204,9 @@ private:
 
     void visit(const IntImm *op) override {
         const std::string v = std::to_string(op->value);
-        if (op->type == Int(32)) {
+        if (op->type == Int(32) && op->value == INT32_MIN) {
+            set("-2147483647 - 1", kAdd);  // which has no minus in C++
+        } else if (op->type == Int(32)) {
             set(v, op->value < 0 ? kUnary : kPrimary);
         } else {
             set(element_text(op->type) + "(" + v + (op->type.bits() == 64 ? "ll)" : ")"), kPrimary);
@@ -263,11 +265,27 @@ private:
         set("bits_as<" + element_text(op->type.element_of()) + ">(" + argument(op->value) + ")", kPrimary);
     }
 
+    // The bytes of a sum of four products of bytes in 32 bits.
+    static bool is_sum_of_byte_products(const Expr &e, Expr &a, Expr &b) {
+        const auto *sum = e.as<VectorReduce>();
+        const auto *product = sum && sum->op == VectorReduce::Add ? sum->value.as<Mul>() : nullptr;
+        const auto *left = product ? product->a.as<Cast>() : nullptr;
+        const auto *right = product ? product->b.as<Cast>() : nullptr;
+        if (!left || !right || e.type() != Int(32) || product->type.lanes() != 4) {
+            return false;
+        }
+        a = left->value, b = right->value;
+        return a.type().bits() == 8 && b.type().bits() == 8 && !a.type().is_float() && !b.type().is_float();
+    }
+
     void visit(const Add *op) override {
         // a + -3 is written a - 3.
         const auto c = as_const_int(op->b);
+        Expr x, y;
         if (c && *c < 0 && op->type == Int(32)) {
             binary(op->a, "-", make_const(op->type, -*c), kAdd);
+        } else if (is_sum_of_byte_products(op->b, x, y)) {
+            call("add_products", {op->a, x, y});
         } else {
             binary(op->a, "+", op->b, kAdd);
         }
@@ -371,8 +389,9 @@ private:
     }
 
     void visit(const Select *op) override {
-        if (op->condition.type().is_scalar()) {
-            const std::string c = print(op->condition, kOr), a = print(op->true_value, kOr),
+        const auto *same = op->condition.as<Broadcast>();
+        if (same || op->condition.type().is_scalar()) {
+            const std::string c = print(same ? same->value : op->condition, kOr), a = print(op->true_value, kOr),
                               b = print(op->false_value, kOr);
             set(c + " ? " + a + " : " + b, kConditional);
         } else {

@@ -1,9 +1,12 @@
 #include "registers.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "linear.h"
+#include "turns.h"
 
 namespace halyard {
 
@@ -23,6 +26,11 @@ std::vector<Expr> conjuncts(const Expr &e) {
             all.push_back(c);
         }
         return all;
+    }
+    // max(a, b) < c, as Halide writes a < c && b < c.
+    const auto *less = e.as<LT>();
+    if (const auto *larger = less ? less->a.as<Max>() : nullptr) {
+        return conjuncts(larger->a < less->b && larger->b < less->b);
     }
     return {e};
 }
@@ -148,24 +156,34 @@ class ShareOut : public IRMutator {
 
     Stmt visit(const IfThenElse *op) override {
         bool single = false;
-        for (const auto &c : conjuncts(op->condition)) {
+        const auto conditions = conjuncts(guard_named(op->condition));
+        for (const auto &c : conditions) {
             single = single || single_thread(c) >= 0;
         }
         if (!single || op->else_case.defined()) {
+            ScopedValue<int> deeper(branches, branches + 1);
             return IRMutator::visit(op);
         }
         const size_t outer = guards.size();
-        for (const auto &c : conjuncts(op->condition)) {
-            guards.push_back(c);
-        }
+        guards.insert(guards.end(), conditions.begin(), conditions.end());
         const Stmt body = mutate(op->then_case);
         guards.resize(outer);
         return body;
     }
 
+    // Halide gives the guard of a loop's every turn a name, in front of the loop.
+    Expr guard_named(const Expr &condition) const {
+        const auto *v = condition.as<Variable>();
+        return v && lets.contains(v->name) && single_thread(lets.get(v->name)) >= 0 ? lets.get(v->name) : condition;
+    }
+
     Stmt visit(const LetStmt *op) override {
         ScopedBinding<Expr> bind(lets, op->name, op->value);
-        return IRMutator::visit(op);
+        const Stmt body = mutate(op->body);
+        if (single_thread(op->value) >= 0 && !stmt_uses_var(body, op->name)) {
+            return body;
+        }
+        return LetStmt::make(op->name, op->value, body);
     }
 
     Stmt visit(const For *op) override {
@@ -174,7 +192,48 @@ class ShareOut : public IRMutator {
             return s;
         }
         ScopedValue<int> deeper(loops, loops + 1);
-        return IRMutator::visit(op);
+        s = IRMutator::visit(op);
+        if (op->for_type == ForType::Serial && ends_with_barrier(op->body) && exchanges(op->body)) {
+            const auto *loop = s.as<For>();
+            return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
+                             loop->device_api, Block::make(loop->body, barrier()));
+        }
+        return s;
+    }
+
+    // Of all memory, as Halide has it after each turn of a loop with barriers in it.
+    static bool ends_with_barrier(const Stmt &s) {
+        if (const auto *let = s.as<LetStmt>()) {
+            return ends_with_barrier(let->body);
+        }
+        if (const auto *block = s.as<Block>()) {
+            return ends_with_barrier(block->rest);
+        }
+        const auto *evaluate = s.as<Evaluate>();
+        const auto *call = evaluate ? evaluate->value.as<Call>() : nullptr;
+        return call && call->is_intrinsic(Call::gpu_thread_barrier) && is_const_zero(call->args[0]);
+    }
+
+    // Whether a turn stores what it also reads, so that the next must not store before all have read.
+    bool exchanges(const Stmt &body) const {
+        class FindExchange : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                read.insert(op->name);
+                IRVisitor::visit(op);
+            }
+            void visit(const Store *op) override {
+                stored.insert(op->name);
+                IRVisitor::visit(op);
+            }
+
+        public:
+            std::set<std::string> read, stored;
+        };
+        FindExchange find;
+        body.accept(&find);
+        return std::any_of(find.stored.begin(), find.stored.end(),
+                           [&](const std::string &name) { return find.read.count(name) && !arrays.count(name); });
     }
 
     Stmt visit(const Store *op) override {
@@ -199,6 +258,9 @@ class ShareOut : public IRMutator {
             if (d < 0 || it == arrays.end() || it->second.stride[d] != 0) {
                 kept.push_back(g);
             }
+        }
+        if (branches > 0 || !kept.empty()) {
+            sometimes_stored.insert(array);
         }
         return kept.empty() ? s : IfThenElse::make(conjunction(kept), s);
     }
@@ -275,7 +337,7 @@ class ShareOut : public IRMutator {
     const Fail &fail;
     std::vector<Expr> guards;
     Lets lets;
-    int loops = 0;
+    int loops = 0, branches = 0;
 
 public:
     ShareOut(Kernel &kernel, const RegisterArrays &arrays, const Fail &fail)
@@ -284,6 +346,7 @@ public:
           fail(fail) {
     }
     std::map<std::string, Expr> identities;
+    std::set<std::string> sometimes_stored;  // not by every thread
 };
 
 // Indices of a thread's own share, and allocations of its size.
@@ -449,7 +512,11 @@ void keep_in_registers(Kernel &kernel, const Fail &fail) {
     kernel.body.accept(&find);
     ShareOut share_out(kernel, find.arrays, fail);
     kernel.body = share_out.mutate(kernel.body);
+    for (auto it = share_out.identities.begin(); it != share_out.identities.end();) {
+        it = share_out.sometimes_stored.count(it->first) ? std::next(it) : share_out.identities.erase(it);
+    }
     kernel.body = OwnIndices(kernel, find.arrays, share_out.identities, fail).mutate(kernel.body);
+    kernel.body = with_constant_turns(kernel.body);
 }
 
 }  // namespace halyard

@@ -42,6 +42,34 @@ using element_of = typename element_of_place<P>::type;
 
 }  // namespace emulator
 
+// Elements of shared memory among numbers, where a function is a template of one type.
+#define HALYARD_OF_ELEMENTS(FUNCTION, LARGER, SMALLER)                                 \
+    template<class T>                                                                  \
+    T FUNCTION(T a, const emulator::Element<T> &element) {                             \
+        const T b = element;                                                           \
+        return SMALLER < LARGER ? b : a;                                               \
+    }                                                                                  \
+    template<class T>                                                                  \
+    T FUNCTION(const emulator::Element<T> &a, T b) {                                   \
+        return FUNCTION(b, a);                                                         \
+    }                                                                                  \
+    template<class T>                                                                  \
+    T FUNCTION(const emulator::Element<T> &a, const emulator::Element<T> &b) {         \
+        return FUNCTION(T(a), b);                                                      \
+    }
+HALYARD_OF_ELEMENTS(maximum, b, a)
+HALYARD_OF_ELEMENTS(minimum, a, b)
+#undef HALYARD_OF_ELEMENTS
+
+template<int N, class T>
+vec<T, N> broadcast(const emulator::Element<T> &x) {
+    vec<T, N> v;
+    for (int i = 0; i < N; i++) {
+        v[i] = x;
+    }
+    return v;
+}
+
 template<int N, class P>
 vec<emulator::element_of<P>, N> load(const P &p) {
     using T = emulator::element_of<P>;
