@@ -1,0 +1,154 @@
+-- What the CUDA schedules of decode_attention share. A block has the rows of a group of queries, `lanes` threads
+-- side by side along the head, and threads / lanes of these for the keys.
+
+local attention = require "lib.attention"
+local gpu = require "lib.gpu"
+
+local decode = { fix_head_dim = attention.fix_head_dim }
+
+decode.generator = {
+  split_keys = tune { 256, 512, 1024, default = 512 },
+  key_block = 64,
+  row_block = tune { 1, 4, 8, default = 4 }, -- queries that share a read of the keys, of all heads of a group
+}
+
+decode.params = {
+  lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
+  threads  = tune { 64, 128, 256, default = 128 },
+  head_dim = tune { 0, 64, 128, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
+}
+
+-- Each thread along the keys has one of a block at least.
+function decode.where(p)
+  return p.threads // p.lanes <= p.key_block
+end
+
+-- Says that there is one split of one group of rows, and that it has all its rows.
+local function of_block(func, p)
+  func:bound("r", 0, p.row_block)
+  for _, dim in ipairs { "sp", "rb", "hk", "n" } do func:bound_extent(dim, 1) end
+  return func
+end
+
+decode.of_block = of_block
+
+-- Cuts the head among the threads that stand side by side.
+--
+--   for d
+--     ->
+--   for tile: threads thread: vectorized lane           -- d = (tile * lanes + thread) * vector + lane
+local function along_head(stage, p, vector)
+  stage:split("d", p.lanes * vector, "round_up", "tile", "in_tile")
+  stage:split("in_tile", vector, "guard", "thread", "lane")
+  stage:vectorize "lane"
+end
+
+-- Computes the logits of some keys and rows. A key's vectors are loaded by threads side by side, which sum their
+-- products in registers for several keys and all rows; then they add up theirs by shuffles.
+--
+--   logits: for kb: for j: for r: scores = sum over depth of q * k
+--     ->
+--   for kb
+--     threads thread, thread_key
+--       for step: for r: for key: part += q * k       -- vectors along the head
+--     scores = part of all threads side by side
+--     logits, by one of them
+function decode.dot_products(k, p, vector)
+  local keys = p.key_block * p.lanes // p.threads -- of a thread
+  k.logits:split("j", keys, "auto", "thread_key", "key")
+  k.logits:split("r", p.row_block, "auto", "one", "row")
+  k.logits:reorder("row", "key", "one", "thread_key", "kb"):gpu_threads { "one", "thread_key" }:vectorize "row"
+  k.logits:never_partition_all()
+
+  local dot = k.scores:update(0)
+  dot:split("depth", p.lanes * vector, "guard", "step", "in_step")
+  dot:split("in_step", vector, "guard", "thread", "lane")
+  local part = dot:rfactor("thread", { "of_thread" }):bound_extent("of_thread", p.lanes)
+  for _, sum in ipairs { k.scores, part } do
+    gpu.each_thread(sum, { at = { k.logits, "kb" } })
+    of_block(sum, p):bound_extent("j", p.key_block):bound_extent("kb", 1)
+    for _, stage in ipairs { sum, sum:update(0) } do stage:split("j", keys, "auto", "thread_key", "key") end
+  end
+  for _, stage in ipairs { k.scores, dot } do
+    stage:split("r", p.row_block, "auto", "one", "row")
+  end
+  k.scores:reorder_storage("r", "j"):reorder("key", "row", "one", "thread_key"):gpu_threads { "one", "thread_key" }
+  dot:reorder("thread", "key", "row", "one", "thread_key"):gpu_threads { "one", "thread_key" }
+  part:reorder("key", "r", "of_thread", "thread_key"):gpu_threads { "of_thread", "thread_key" }
+  part:update(0):reorder("lane", "key", "r", "step", "of_thread", "thread_key"):atomic():vectorize "lane"
+    :gpu_threads { "of_thread", "thread_key" }:never_partition_all()
+end
+
+-- Reduces the keys of a split, a maximum or a sum, to a number for each row that all threads have.
+--
+--   for r: for key: row_max = max(row_max, logits)
+--     ->
+--   threads thread: for kb: for chunk: part = max(part, logits)      -- a vector of rows
+--   row_max = part of all threads side by side
+--
+-- at      the Func and the loop in which it is needed
+function decode.over_keys(func, p, at)
+  local update = func:update(0)
+  update:split("key_x", p.lanes, "auto", "chunk", "thread")
+  local part = update:rfactor("thread", { "of_thread" }):bound_extent("of_thread", p.lanes)
+  for _, reduction in ipairs { func, part } do
+    gpu.each_thread(of_block(reduction, p), { at = at })
+  end
+  part:gpu_threads("of_thread"):vectorize "r"
+  part:update(0):reorder("r", "chunk", "key", "of_thread"):gpu_threads("of_thread"):vectorize("r"):never_partition_all()
+end
+
+-- Sums the values of a split, weighed: every thread along the keys its part of them in registers, then all parts.
+--
+--   for d: for r: for key: acc += p * v
+--     ->
+--   threads thread, thread_key
+--     for tile: part in registers = 0; for kb: for key: part += p * v; parts = part        -- in shared memory
+--   acc = sum of the parts
+--
+-- at      the Func and the loop of a block          thread    the loop of it in which acc is needed
+function decode.weigh_values(k, p, vector, at, thread)
+  local update = k.acc:update(0)
+  update:split("key_x", p.key_block * p.lanes // p.threads, "auto", "thread_key", "near")
+  local part = update:rfactor("thread_key", { "part" })
+  local parts = part:in_():compute_at(at[1], at[2]):store_in "gpu_shared"
+  of_block(parts, p):bound_extent("part", p.threads // p.lanes)
+  along_head(parts, p, vector)
+  parts:reorder("lane", "r", "tile", "thread", "part"):gpu_threads { "thread", "part" }
+  parts:never_partition("lane", "r", "thread", "part")
+
+  of_block(part, p):compute_at(parts, "tile"):store_in "register":bound_extent("d", vector):bound_extent("part", 1)
+  part:vectorize("d"):never_partition_all()
+  part:update(0):reorder("d", "r", "near", "key"):vectorize("d"):never_partition_all()
+
+  of_block(k.acc, p):compute_at(at[1], thread):store_in "register":bound_extent("d", 1):never_partition_all()
+  update:reorder("r", "thread_key"):never_partition_all()
+end
+
+-- Has blocks store the splits: rows of a group, then splits, then heads. A thread has an element of all rows.
+function decode.split_blocks(k, p)
+  local split = k.split:compute_root():bound("r", 0, p.row_block)
+  split:split("d", p.threads, "guard", "tile", "in_tile")
+  split:split("in_tile", p.lanes, "guard", "thread_y", "thread")
+  split:reorder("r", "tile", "thread", "thread_y", "rb", "sp", "hk", "n"):fuse("hk", "n", "head")
+  split:gpu_blocks { "rb", "sp", "head" }:gpu_threads { "thread", "thread_y" }:never_partition_all()
+  return split
+end
+
+-- Weighs the splits, a vector of the head a thread, and writes them out by queries.
+function decode.all_splits(k, p)
+  local mean, vector = k.mean:compute_root():bound("r", 0, p.row_block), gpu.vector_of(k.mean)
+  mean:split("d", p.threads // p.row_block * vector, "guard", "tile", "in_tile")
+  mean:split("in_tile", vector, "guard", "thread", "lane")
+  mean:reorder("lane", "tile", "thread", "r", "rb", "hk", "n")
+  mean:gpu_blocks { "rb", "hk", "n" }:gpu_threads { "thread", "r" }:vectorize("lane"):never_partition_all()
+  for _, value in ipairs { k.top, k.total, k.sum } do
+    gpu.each_thread(value, { at = { mean, "tile" } })
+    for _, dim in ipairs { "r", "rb", "hk", "n" } do value:bound_extent(dim, 1) end
+  end
+  k.sum:bound_extent("d", vector):vectorize("d"):never_partition_all()
+  k.sum:update(0):reorder("d", "split"):vectorize("d"):never_partition_all()
+  gpu.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, lanes = p.lanes, threads = p.threads, unroll = 1 })
+end
+
+return decode
