@@ -1,6 +1,12 @@
 // Cross-entropy of a softmax: loss = log(sum over columns of e^logit) - logit[label], for each row.
 // With label smoothing s, the target has 1 - s + s/cols at the label and s/cols elsewhere (Szegedy et al. 2016).
 // A row whose label is ignore_index has loss 0; one whose label is no column, NaN.
+//
+// With `parts`, a row is read once: its columns go in pieces of `piece` vectors to so many parts in turn, and each
+// part keeps the largest so far and the sum of exponentials relative to it (Milakov and Gimelshein, Online normalizer
+// calculation for softmax, 2018). A piece is reduced by itself first, so that a part rescales its sum once a piece.
+
+#include <limits>
 
 #include <Halide.h>
 
@@ -17,6 +23,9 @@ class CrossEntropy : public Generator<CrossEntropy> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of the logits: float32, float16 or bfloat16
     GeneratorParam<bool> smoothed{"smoothed", false};
+    GeneratorParam<int> parts{"parts", 0, 0, 1024};  // that share a row, each with a maximum of its own; 0: two passes
+    GeneratorParam<int> vector{"vector", 8, 1, 64};  // neighbouring columns that a part takes
+    GeneratorParam<int> piece{"piece", 4, 1, 64};    // such vectors between which a part keeps its maximum
 
     Input<Buffer<void, 2>> logits{"logits"};     // [cols, rows]
     Input<Buffer<int32_t, 1>> labels{"labels"};  // [rows]
@@ -35,10 +44,16 @@ public:
         const Expr cols = logits.width(), first = logits.dim(0).min();
         x(col, row) = load_f32(logits(col, row));
         RDom r(first, cols, "col");
-        row_max(row) = Float(32).min();
-        row_max(row) = max(row_max(row), x(r, row));
+        if (parts > 0) {
+            share_row(first, cols);
+        } else {
+            row_max(row) = Float(32).min();
+            row_max(row) = max(row_max(row), x(r, row));
+        }
         const Expr top = select(is_minus_infinity_f32(row_max(row)), 0.0f, row_max(row));
-        row_sum(row) += exp_f32(x(r, row) - top, get_target());
+        if (parts == 0) {
+            row_sum(row) += exp_f32(x(r, row) - top, get_target());
+        }
         // Halide's logarithm makes a number of NaN. Where all is -infinity, no column has a probability.
         log_sum(row) = select(is_zero_f32(row_sum(row)) || is_nan_f32(row_sum(row)), nan(), Halide::log(row_sum(row)));
         const Expr label = labels(row);
@@ -55,12 +70,40 @@ public:
     }
 
 private:
+    // Maxima start from the lowest number, so that no difference of two of them is NaN.
+    void share_row(const Expr &first, const Expr &cols) {
+        const Expr lowest = -std::numeric_limits<float>::max();
+        const int neighbours = vector, vectors = piece, threads = parts;
+        const int taken = neighbours * vectors * threads;  // columns of a step
+        RDom p({{0, neighbours}, {0, vectors}}, "piece");
+        const Expr column = ((step * vectors + p.y) * threads + part) * neighbours + p.x;
+        p.where(likely(column < cols));
+        // Vectors of it, which a clamp would take apart.
+        const Expr real = first + unsafe_promise_clamped(column, 0, cols - 1);
+        piece_max(step, part, row) = lowest;
+        piece_max(step, part, row) = max(piece_max(step, part, row), x(real, row));
+        piece_sum(step, part, row) += exp_f32(x(real, row) - piece_max(step, part, row), get_target());
+
+        RDom s(0, (cols + (taken - 1)) / taken, "step");
+        running(part, row) = Tuple(lowest, 0.0f);
+        const Expr old = running(part, row)[0], of_piece = piece_max(s, part, row), both = max(old, of_piece);
+        running(part, row) = Tuple(both, running(part, row)[1] * exp_f32(old - both, get_target()) +
+                                             piece_sum(s, part, row) * exp_f32(of_piece - both, get_target()));
+
+        RDom all(0, threads, "part");
+        row_max(row) = lowest;
+        row_max(row) = max(row_max(row), running(all, row)[0]);
+        part_sum(part, row) = running(part, row)[1] * exp_f32(running(part, row)[0] - row_max(row), get_target());
+        row_sum(row) += part_sum(all, row);
+    }
+
     static Expr nan() {
         return reinterpret<float>(Expr(0x7fc00000));
     }
 
-    Var col{"col"}, row{"row"};
+    Var col{"col"}, row{"row"}, step{"step"}, part{"part"};
     Func x{"x"}, row_max{"row_max"}, row_sum{"row_sum"}, log_sum{"log_sum"}, sum{"sum"};
+    Func piece_max{"piece_max"}, piece_sum{"piece_sum"}, running{"running"}, part_sum{"part_sum"};
 };
 
 }  // namespace

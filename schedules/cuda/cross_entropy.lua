@@ -1,22 +1,33 @@
--- Cross-entropy with a block a row of logits: maximum, sum and loss in one kernel.
+-- Cross-entropy with a block a row of logits, which are read once: a thread keeps the largest of its columns so far
+-- and the sum of exponentials relative to it, and the threads put theirs together at the end.
 
 local gpu = require "lib.gpu"
 
 return schedule "cross_entropy" {
   target = "cuda",
 
-  params = {
-    threads = tune { 128, 256, 512, 1024, default = 512 },
-    vector  = tune { 2, 4, 8, default = 8 },
-    unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
+  generator = {
+    parts = tune { 256, 512, 1024, default = 512 }, -- threads
+    vector = 8,
+    piece = 4, -- vectors in flight
   },
 
   apply = function(k, p)
-    local o = { at = { k.loss, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll }
+    local row = { at = { k.loss, "row" }, threads = p.parts, vector = p.vector, unroll = p.piece }
     k.loss:gpu_blocks "row"
-    gpu.reduce(k.row_max, "col", o)
-    gpu.reduce(k.row_sum, "col", o)
-    if k:has "sum" then gpu.reduce(k.sum, "col", o) end
-    gpu.each_thread(k.log_sum, o)
+
+    gpu.each_thread(k.running, row)
+    for _, stage in ipairs { k.running, k.running:update(0) } do stage:gpu_threads "part" end
+    for _, of_piece in ipairs { k.piece_max, k.piece_sum } do
+      gpu.each_thread(of_piece, { at = { k.running, "step" } })
+      of_piece:update(0):atomic():vectorize("piece_x"):unroll("piece_y"):never_partition_all()
+    end
+
+    gpu.each_thread(k.row_max, row)
+    gpu.each_thread(k.part_sum, row)
+    k.part_sum:gpu_threads "part"
+    gpu.each_thread(k.row_sum, row)
+    gpu.each_thread(k.log_sum, row)
+    if k:has "sum" then gpu.reduce(k.sum, "col", row) end -- of smoothed targets, which reads the row again
   end,
 }
