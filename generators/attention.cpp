@@ -102,11 +102,12 @@ public:
 
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
-        const bool rescaled = softmax == SoftmaxForm::kRescaled;
-        const int pair = rescaled ? 1 : packed_group(type);
+        const bool rescaled = softmax == SoftmaxForm::kRescaled, on_gpu = get_target().has_gpu_feature();
+        const int pair = rescaled || on_gpu ? 1 : packed_group(type);
         const Expr depth = q.dim(0).extent();
         const auto value = [&](const Expr &column, const Expr &number) {
-            return select(number < real_keys(), v(column, min(number, keys - 1), hk, n), cast(type, 0.0f));
+            const Expr real_column = on_gpu && !rescaled ? min(column, v.dim(0).extent() - 1) : column;
+            return select(number < real_keys(), v(real_column, min(number, keys - 1), hk, n), cast(type, 0.0f));
         };
         if (pair == 2) {
             // In pairs along what is summed (index m), with a zero after an odd depth.

@@ -82,11 +82,25 @@ public:
     void generate() {
         // The instructions multiply unsigned with signed: a signed a is taken 128 higher.
         const int offset = a_type == Int(8) ? 128 : 0;
-        a_u(k, row) = offset == 0 ? a(k, row) : cast<uint8_t>(a(k, row)) ^ cast<uint8_t>(offset);
-        accumulate(acc(col, row), kGroup, a.width(), [&](const Expr &i) {
-            return cast<int32_t>(a_u(i, row)) *
-                   cast<int32_t>(weight_at(b_packed, WeightLayout::kPacked, panel, i, col, y.dim(0).max() + 1));
-        });
+        const Expr number = row_at(a, row, get_target());
+        a_u(k, row) = offset == 0 ? a(k, number) : cast<uint8_t>(a(k, number)) ^ cast<uint8_t>(offset);
+        const auto product = [&](const Expr &i) {
+            return cast<int32_t>(a_u(i, row)) * cast<int32_t>(weight(i));
+        };
+        if (get_target().has_gpu_feature()) {
+            // Groups as an instruction takes them, for a schedule that copies them.
+            a_groups(member, row, k) = a_u(k * kGroup + member, row);
+            b_groups(member, col, k) = weight(k * kGroup + member);
+            accumulate(
+                acc(col, row), kGroup, a.width(),
+                [&](const Expr &i) {
+                    return cast<int32_t>(a_groups(i % kGroup, row, i / kGroup)) *
+                           cast<int32_t>(b_groups(i % kGroup, col, i / kGroup));
+                },
+                product);
+        } else {
+            accumulate(acc(col, row), kGroup, a.width(), product);
+        }
         Expr sum = acc(col, row);
         if (needs_b_sum()) {
             const Expr zero = !zero_point ? 0 : scaling == Scaling::kRow ? (*a_zero_point_row)(row) : *a_zero_point;
@@ -111,12 +125,18 @@ public:
 private:
     static constexpr int kGroup = 4;
 
+    // On a GPU columns beyond the last are read as the last one, so that a schedule may round them up beyond a panel.
+    Expr weight(const Expr &i) {
+        const Expr last = y.dim(0).max(), real = get_target().has_gpu_feature() ? min(col, last) : Expr(col);
+        return weight_at(b_packed, WeightLayout::kPacked, panel, i, real, last + 1);
+    }
+
     bool needs_b_sum() const {
         return zero_point || a_type == Int(8);
     }
 
-    Var col{"col"}, row{"row"}, k{"k"};
-    Func a_u{"a_u"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Var col{"col"}, row{"row"}, k{"k"}, member{"member"};
+    Func a_u{"a_u"}, a_groups{"a_groups"}, b_groups{"b_groups"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ public:
 
     void configure() {
         x.set_type(storage_type(type));
-        product.add_to(*this, weights, panel, type, add_bias);
+        product.add_to(*this, weights, panel, type, add_bias, get_target());
     }
 
     void generate() {

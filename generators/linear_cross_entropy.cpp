@@ -29,7 +29,7 @@ public:
 
     void configure() {
         x.set_type(storage_type(type));
-        product.add_to(*this, weights, panel, type, add_bias);
+        product.add_to(*this, weights, panel, type, add_bias, get_target());
     }
 
     void generate() {
@@ -41,9 +41,17 @@ public:
         panel_max(p, row) = max(panel_max(p, row), seen);
         const Expr top = finite_largest(panel_max(p, row));
         panel_sum(p, row) += exp_f32(seen - top, get_target());
-        const Expr place = labels(row) - p * panel;  // of the label's column in the panel
-        const Expr labelled = product.logits(clamp(place, 0, panel - 1), row, p);
-        part(p, row) = Tuple(top, panel_sum(p, row), select(place >= 0 && place < panel, labelled, 0.0f));
+        const bool on_gpu = get_target().has_gpu_feature();  // where a schedule may round rows up
+        const Expr labelled_row = on_gpu ? min(row, labels.dim(0).max()) : row;
+        const Expr place = labels(labelled_row) - p * panel;  // of the label's column in the panel
+        if (on_gpu) {
+            // A sum, as a thread has no index into the registers of others.
+            panel_label(p, row) += select(rj == place, product.logits(rj, row, p), 0.0f);
+            part(p, row) = Tuple(top, panel_sum(p, row), panel_label(p, row));
+        } else {
+            const Expr labelled = product.logits(clamp(place, 0, panel - 1), row, p);
+            part(p, row) = Tuple(top, panel_sum(p, row), select(place >= 0 && place < panel, labelled, 0.0f));
+        }
 
         row_max(row) = least_largest();
         row_max(row) = max(row_max(row), part(rp, row)[0]);
@@ -59,7 +67,8 @@ public:
     }
 
 private:
-    Func panel_max{"panel_max"}, panel_sum{"panel_sum"}, part{"part"}, row_max{"row_max"}, row_sum{"row_sum"},
+    Func panel_max{"panel_max"}, panel_sum{"panel_sum"}, panel_label{"panel_label"}, part{"part"};
+    Func row_max{"row_max"}, row_sum{"row_sum"},
         label_logit{"label_logit"}, row_lse{"row_lse"};
 };
 

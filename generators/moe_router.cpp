@@ -46,7 +46,7 @@ public:
         }
         x = add_input<Buffer<>>("x", type, 2);
         const WeightLayout layout = weights == Logits::kNK ? WeightLayout::kNK : WeightLayout::kPacked;
-        w.add_to(*this, "w", layout, panel, type);
+        w.add_to(*this, "w", layout, panel, type, get_target());
     }
 
     void generate() {
@@ -54,7 +54,7 @@ public:
         if (weights == Logits::kGiven) {
             order(e, row) = order_key(load_f32((*logits_in)(e, row)));
         } else {
-            x_f(k, row) = load_f32((*x)(k, row));
+            x_f(k, row) = load_f32((*x)(k, row_at(*x, row, get_target())));
             w.multiply(acc(e, row), x->dim(0).extent(), e, count, [&](const Expr &d) { return x_f(d, row); });
             order(e, row) = order_key(acc(e, row));
         }

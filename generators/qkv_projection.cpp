@@ -29,7 +29,7 @@ public:
         x.set_type(storage_type(type));
         const std::string names[] = {"q", "k", "v"};
         for (int i = 0; i < 3; i++) {
-            w[i].add_to(*this, "w_" + names[i], weights, panel, type);
+            w[i].add_to(*this, "w_" + names[i], weights, panel, type, get_target());
             if (add_bias) {
                 bias[i] = add_input<Buffer<>>("bias_" + names[i], type, 1);
             }

@@ -37,7 +37,7 @@ public:
         if (!folded) {
             norm_weight = add_input<Buffer<>>("weight", type, 1);
         }
-        w.add_to(*this, "w", weights, panel, type);
+        w.add_to(*this, "w", weights, panel, type, get_target());
         if (add_bias) {
             bias = add_input<Buffer<>>("bias", type, 1);
         }

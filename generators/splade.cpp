@@ -36,7 +36,7 @@ public:
     void configure() {
         x.set_type(storage_type(type));
         y.set_type(type);
-        w.add_to(*this, "w", weights, panel, type);
+        w.add_to(*this, "w", weights, panel, type, get_target());
         if (add_bias) {
             bias = add_input<Buffer<>>("bias", type, 1);
         }

@@ -28,8 +28,8 @@ public:
     void configure() {
         x.set_type(storage_type(type));
         y.set_type(type);
-        w_gate.add_to(*this, "w_gate", weights, panel, type);
-        w_up.add_to(*this, "w_up", weights, panel, type);
+        w_gate.add_to(*this, "w_gate", weights, panel, type, get_target());
+        w_up.add_to(*this, "w_up", weights, panel, type, get_target());
         if (add_bias) {
             bias_gate = add_input<Buffer<>>("bias_gate", type, 1);
             bias_up = add_input<Buffer<>>("bias_up", type, 1);

@@ -37,9 +37,9 @@ public:
         if (!folded) {
             norm_weight = add_input<Buffer<>>("weight", type, 1);
         }
-        w_gate.add_to(*this, "w_gate", weights, panel, type);
-        w_up.add_to(*this, "w_up", weights, panel, type);
-        w_down.add_to(*this, "w_down", weights, panel, type);
+        w_gate.add_to(*this, "w_gate", weights, panel, type, get_target());
+        w_up.add_to(*this, "w_up", weights, panel, type, get_target());
+        w_down.add_to(*this, "w_down", weights, panel, type, get_target());
         if (add_residual) {
             residual = add_input<Buffer<>>("residual", type, 2);
         }

@@ -5,6 +5,8 @@
  * The weights of a linear layer as an input of a generator, transposed or packed.
  */
 
+#include <optional>
+
 #include <Halide.h>
 
 #include "math/elements.h"
@@ -18,11 +20,15 @@ inline std::map<std::string, WeightLayout> linear_layouts() {
 
 class Linear {
 public:
-    /** Adds the input `name` in its layout. */
+    /** Adds the input `name` in its layout. For a GPU there is also a Func `name`_f of them in f32, over [col, k], of
+     * which a schedule may copy tiles. */
     void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, WeightLayout layout, int panel,
-                const Halide::Type &type) {
+                const Halide::Type &type, const Halide::Target &target = {}) {
         layout_ = layout;
         panel_ = panel;
+        if (target.has_gpu_feature()) {
+            copied_ = Halide::Func(name + "_f");
+        }
         weights_ = generator.add_input<Halide::Buffer<>>(weights_name(name, layout), type, weights_rank(layout));
     }
 
@@ -31,8 +37,15 @@ public:
     void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col,
                   const Halide::Expr &columns, const X &x) {
         using namespace Halide;
+        const auto weight = [&](const Expr &k, const Expr &column) {
+            return load_f32(weight_at(*weights_, layout_, panel_, k, column, columns));
+        };
+        if (copied_) {
+            Var c{"col"}, i{"k"};
+            (*copied_)(c, i) = weight(i, c);
+        }
         accumulate(acc, group(), depth, [&](const Expr &k) {
-            return x(k) * load_f32(weight_at(*weights_, layout_, panel_, k, col, columns));
+            return x(k) * (copied_ ? Expr((*copied_)(col, k)) : weight(k, col));
         });
         constrain_weights(*weights_, layout_, panel_, depth);
     }
@@ -62,6 +75,7 @@ private:
     WeightLayout layout_ = WeightLayout::kPacked;
     int panel_ = 0;
     Halide::GeneratorInput<Halide::Buffer<>> *weights_ = nullptr;
+    std::optional<Halide::Func> copied_;
 };
 
 }  // namespace halyard

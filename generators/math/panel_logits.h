@@ -17,9 +17,10 @@ class PanelLogits {
 public:
     /** Adds w, bias [n] where wanted, and `columns`: n, which the padding of packed weights hides. */
     void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const Halide::Type &type,
-                bool add_bias) {
+                bool add_bias, const Halide::Target &target) {
         panel_ = panel;
-        weights_.add_to(generator, "w", layout, panel, type);
+        target_ = target;
+        weights_.add_to(generator, "w", layout, panel, type, target);
         columns_ = generator.add_input<int>("columns");
         if (add_bias) {
             bias_ = generator.add_input<Halide::Buffer<>>("bias", type, 1);
@@ -32,7 +33,7 @@ public:
         const Expr depth = x.dim(0).extent();
         columns = *columns_;
         panels = (columns + (panel_ - 1)) / panel_;
-        x_f(d, row) = load_f32(x(d, row));
+        x_f(d, row) = load_f32(x(d, row_at(x, row, target_)));
         weights_.multiply_panel(acc(j, row, p), depth, j, p, columns, [&](const Expr &k) { return x_f(k, row); });
         Expr v = acc(j, row, p);
         if (bias_) {
@@ -54,6 +55,7 @@ public:
 
 private:
     int panel_ = 0;
+    Halide::Target target_;
     Linear weights_;
     Halide::GeneratorInput<int> *columns_ = nullptr;
     Halide::GeneratorInput<Halide::Buffer<>> *bias_ = nullptr;

@@ -83,9 +83,13 @@ public:
     // CUDA schedules are for one size of a head. Small tiles take the emulator less time.
     void settle(Assignments &build) const override {
         if (build.count("query_block")) {
-            build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
             build["key_block"] = "64";
-            build["set.turns"] = build.at("query_block") == "64" ? "false" : build.at("causal");
+            if (build.at("schedule") == "attention") {
+                build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
+                build["set.turns"] = build.at("query_block") == "64" ? "false" : build.at("causal");
+            } else {
+                build["query_block"] = "64";
+            }
         }
     }
 

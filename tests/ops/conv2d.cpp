@@ -29,6 +29,9 @@ public:
         if (build["schedule"] != "") {  // the others have just one panel
             build.erase("set.panel");
         }
+        if (is_grouped(build["schedule"]) && build.count("panel")) {
+            build["panel"] = "4";
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {

@@ -54,7 +54,23 @@ Assignments small_tiles(const halyard::ScriptHeader &head) {
     return tiles;
 }
 
-// For each CUDA schedule, what of the choices it leaves open.
+// Few assignments that hold every value of each choice.
+std::vector<Assignments> all_values(const std::vector<Choice> &choices) {
+    size_t most = 1;
+    for (const auto &c : choices) {
+        most = std::max(most, c.values.size());
+    }
+    std::vector<Assignments> rows(most);
+    for (size_t i = 0; i < most; i++) {
+        for (const auto &c : choices) {
+            rows[i][c.name] = c.values[i % c.values.size()];
+        }
+    }
+    return rows;
+}
+
+// For each CUDA schedule, what of the choices it leaves open: pairs of them for the first, values for the others, which
+// have most of their code in common with it.
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
     std::vector<Assignments> builds;
     for (const auto &schedule : halyard::schedules_of(op)) {
@@ -82,7 +98,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         }
         // Large tiles in the first build; small ones take the emulator a fraction of the time.
         Assignments tiles;
-        for (auto build : all_pairs(open)) {
+        for (auto build : builds.empty() ? all_pairs(open) : all_values(open)) {
             build.insert(given.begin(), given.end());
             build.insert(tiles.begin(), tiles.end());
             tiles = small_tiles(head);

@@ -236,7 +236,7 @@ private:
         const bool field =
             op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
             op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
-        if (field || !op->value.type().is_int()) {
+        if (field || !(op->value.type().is_int() || op->value.type().is_bool())) {
             return IRMutator::visit(op);
         }
         ScopedBinding<Expr> bind(lets_, op->name, op->value);

@@ -156,7 +156,7 @@ class ShareOut : public IRMutator {
 
     Stmt visit(const IfThenElse *op) override {
         bool single = false;
-        const auto conditions = conjuncts(guard_named(op->condition));
+        const auto conditions = conditions_of(op->condition);
         for (const auto &c : conditions) {
             single = single || single_thread(c) >= 0;
         }
@@ -171,16 +171,30 @@ class ShareOut : public IRMutator {
         return body;
     }
 
-    // Halide gives the guard of a loop's every turn a name, in front of the loop.
-    Expr guard_named(const Expr &condition) const {
-        const auto *v = condition.as<Variable>();
-        return v && lets.contains(v->name) && single_thread(lets.get(v->name)) >= 0 ? lets.get(v->name) : condition;
+    // Halide gives a guard that is the same in every turn of a loop a name, in front of the loop.
+    std::vector<Expr> conditions_of(const Expr &e) const {
+        std::vector<Expr> all;
+        for (const auto &c : conjuncts(e)) {
+            const auto *v = c.as<Variable>();
+            if (v && lets.contains(v->name) && picks_thread(lets.get(v->name))) {
+                const auto inner = conditions_of(lets.get(v->name));
+                all.insert(all.end(), inner.begin(), inner.end());
+            } else {
+                all.push_back(c);
+            }
+        }
+        return all;
+    }
+
+    bool picks_thread(const Expr &e) const {
+        const auto all = conditions_of(e);
+        return std::any_of(all.begin(), all.end(), [](const Expr &c) { return single_thread(c) >= 0; });
     }
 
     Stmt visit(const LetStmt *op) override {
         ScopedBinding<Expr> bind(lets, op->name, op->value);
         const Stmt body = mutate(op->body);
-        if (single_thread(op->value) >= 0 && !stmt_uses_var(body, op->name)) {
+        if (op->value.type().is_bool() && !stmt_uses_var(body, op->name) && picks_thread(op->value)) {
             return body;
         }
         return LetStmt::make(op->name, op->value, body);

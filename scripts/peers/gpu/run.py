@@ -24,6 +24,10 @@ def inputs(case, dims, kind, seed):
         if what == "labels":
             values[name] = torch.randint(0, dims["cols"], extents, generator=g, device="cuda", dtype=torch.int32)
             continue
+        if what in ("lengths", "columns"):
+            low, high = (1, dims["keys"] + 1) if what == "lengths" else (0, dims["n"])
+            values[name] = torch.randint(low, high, extents, generator=g, device="cuda", dtype=torch.int32)
+            continue
         if what in ("uint8", "int8"):
             low = -128 if what == "int8" else 0
             values[name] = torch.randint(low, low + 256, extents, generator=g, device="cuda").to(getattr(torch, what))

@@ -311,6 +311,7 @@ for schedule in ("", "unfused"):
          types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
 
 
+<<<<<<< HEAD
 def attention_tensors(d):
     return {"q": ((d["n"], d["h"], d["s"], d["d"]), "type"), **{x: ((d["n"], d["hk"], d["keys"], d["d"]), "type") for x in ("k", "v")}}
 
@@ -354,3 +355,129 @@ for causal in (False, True):
              flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
              peers={name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
                     for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))})
+=======
+# One query a head over a long cache.
+
+def attend(q, k, v, scale, lengths=None):
+    import torch
+    mask = None if lengths is None else (torch.arange(k.shape[2], device=q.device) < lengths[:, None])[:, None, None]
+    y = functional().scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale, enable_gqa=True)
+    return y if lengths is None else y * (lengths > 0)[:, None, None, None].to(y.dtype)
+
+
+def heads(d):
+    cache = (d["batch"], d["key_heads"], d["keys"], d["d"])
+    return {"q": ((d["batch"], d["heads"], d["queries"], d["d"]), "type"), "k": (cache, "type"), "v": (cache, "type")}
+
+
+def attended(d):
+    return {"out": (d["batch"], d["heads"], d["queries"], d["d"])}
+
+
+def head_scale(d):
+    return {"scale": d["d"] ** -0.5}
+
+
+CACHES = [dict(batch=64, heads=32, key_heads=8, queries=1, keys=8192, d=128), dict(batch=1, heads=32, key_heads=8, queries=1, keys=65536, d=128)]
+ODD_CACHES = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=6, key_heads=2, queries=3, keys=1100, d=80),
+              dict(batch=3, heads=4, key_heads=4, queries=1, keys=777, d=64), dict(batch=1, heads=8, key_heads=1, queries=1, keys=513, d=33)]
+for schedule in ("", "unfused"):
+    case("decode_attention", schedule, {"padded": "false"}, heads, attend, attended, CACHES[:1 if schedule else 2], ODD_CACHES,
+         peers={"torch": attend} if not schedule else {}, schedule=schedule, sizes=head_scale,
+         also=[("1024 a split", dict(params={"padded": "false", "split_keys": "1024"}, checked_types=()))] if not schedule else ())
+case("decode_attention", "lengths", {}, lambda d: {**heads(d), "lengths": ((d["batch"],), "lengths")}, attend, attended, [], ODD_CACHES,
+     sizes=head_scale)
+
+PROMPTS = [dict(batch=4, heads=32, key_heads=32, queries=1024, keys=1024, d=128)]
+ODD_PROMPTS = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=4, key_heads=2, queries=70, keys=150, d=64),
+               dict(batch=1, heads=2, key_heads=1, queries=129, keys=257, d=33)]
+case("attention", "unfused", {}, heads, attend, attended, PROMPTS, ODD_PROMPTS, peers={"torch": attend}, schedule="unfused", sizes=head_scale,
+     flops=lambda d: 4.0 * d["batch"] * d["heads"] * d["queries"] * d["keys"] * d["d"])
+
+
+# Products without tensor cores, in full float32.
+
+case("gemm", "simt", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS,
+     peers={"torch": lambda a, b: a @ b}, schedule="simt", types=("float32",), flops=multiply_flops)
+case("gemm", "simt nk", {"weights": "nk", "add_bias": "true"},
+     lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
+     lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS,
+     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="simt", types=("float32",), flops=multiply_flops)
+
+
+def multiply_int8(a, b_packed, b_scale, a_scale):
+    panels, groups, panel, group = b_packed.shape
+    b = b_packed.permute(1, 3, 0, 2).reshape(groups * group, panels * panel)[:a.shape[1], :b_scale.shape[0]]
+    return (a.double() @ b.double()) * b_scale * a_scale
+
+
+for schedule in ("", "unfused"):
+    case("gemm_int8", schedule, {}, lambda d: {"a": ((d["m"], d["k"]), "uint8"), "b_packed": ((-(-d["n"] // PANEL), -(-d["k"] // 4), PANEL, 4), "int8"),
+                                               "b_scale": ((d["n"],), "float32")},
+         multiply_int8, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops,
+         types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
+
+
+# The ops on tensor cores, without fusion.
+
+case("gemm", "unfused", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"}, lambda d: product(d, bias=((d["n"],), "type")),
+     gelu_of_product, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS, schedule="unfused", **TENSOR_CORES)
+case("swiglu", "unfused", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
+     lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS, checked_types=("float16", "bfloat16"), flops=lambda d: 2 * multiply_flops(d),
+     tolerance=4, schedule="unfused")
+case("rms_norm_gemm", "unfused", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
+     lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, checked_types=("float16", "bfloat16"),
+     flops=multiply_flops, tolerance=4, schedule="unfused")
+case("swiglu_mlp", "unfused", {"weights": "nk"},
+     lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk"), **weight(d, "w_down_nk", n="k", k="n"),
+                "residual": ((d["m"], d["k"]), "type")}, rms_swiglu_mlp, lambda d: {"y": (d["m"], d["k"])}, FFN[:1],
+     [dict(m=130, n=264, k=72), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6}, checked_types=("float16", "bfloat16"),
+     flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]}, schedule="unfused")
+
+
+def qkv(x, w_q_nk, w_k_nk, w_v_nk):
+    return tuple(functional().linear(x, w) for w in (w_q_nk, w_k_nk, w_v_nk))
+
+
+for schedule in ("", "unfused"):
+    case("qkv_projection", schedule, {"weights": "nk"},
+         lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_q_nk"), **weight(d, "w_k_nk", "w_v_nk", n="n_kv")}, qkv,
+         lambda d: {"q": (d["m"], d["n"]), "k": (d["m"], d["n_kv"]), "v": (d["m"], d["n_kv"])}, [dict(m=4096, n=4096, n_kv=1024, k=4096)],
+         [dict(m=130, n=264, n_kv=72, k=72), dict(m=129, n=257, n_kv=65, k=65)], checked_types=("float16", "bfloat16"),
+         peers={"torch": qkv} if not schedule else {}, flops=lambda d: 2.0 * d["m"] * d["k"] * (d["n"] + 2 * d["n_kv"]), schedule=schedule)
+
+
+# Reductions of products, in full float32.
+
+VOCABULARY = [dict(m=2048, n=32768, k=1024)]
+ODD_VOCABULARY = [dict(m=1, n=1, k=1), dict(m=130, n=264, k=72), dict(m=65, n=1000, k=33)]
+
+
+def projected(d):
+    return {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}
+
+
+def all_columns(d):
+    return {"columns": d["n"]}
+
+
+def log_sum(x, w_nk):
+    return (x @ w_nk.T).logsumexp(-1)
+
+
+def linear_cross_entropy(x, w_nk, labels, **_):
+    logits = x @ w_nk.T
+    return functional().cross_entropy(logits.float(), labels.long(), reduction="none"), logits.float().logsumexp(-1)
+
+
+def largest(x, w_nk):
+    return (x @ w_nk.T).topk(min(8, w_nk.shape[0])).values
+
+
+for schedule in ("", "unfused"):
+    case("gemm_reduce", schedule, {}, projected, log_sum, lambda d: {"y": (d["m"],)}, VOCABULARY, ODD_VOCABULARY,
+         peers={"torch": log_sum} if not schedule else {}, schedule=schedule, types=("float32",), flops=multiply_flops, sizes=all_columns)
+    case("linear_cross_entropy", schedule, {}, lambda d: {**projected(d), "labels": ((d["m"],), "columns")}, linear_cross_entropy,
+         lambda d: {"loss": (d["m"],), "lse": (d["m"],)}, VOCABULARY, ODD_VOCABULARY, scalars={"ignore_index": -100},
+         peers={"torch": linear_cross_entropy} if not schedule else {}, schedule=schedule, types=("float32",), flops=multiply_flops, sizes=all_columns)
+>>>>>>> 8131e5d (wip rest)

@@ -1,0 +1,33 @@
+-- SwiGLU without fusion: both products on the tensor cores, the activation and the result, each a kernel of its
+-- own, so that x is read twice and three tensors of f32 go through memory.
+
+local gpu = require "lib.gpu"
+
+return schedule "swiglu" {
+  target = "cuda",
+
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "nk",
+  },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, default = 128 },
+    stages  = tune { 2, 3, 4, default = 3 },
+    group   = tune { 4, 8, 16, default = 16 },
+    threads = tune { 128, 256, 512, default = 256 },
+    unroll  = tune { 1, 2, 4, default = 4 },
+  },
+
+  where = function(p)
+    return p.stages * 128 * (p.rows + p.columns) + 4 * p.rows * p.columns < 225 * 1024
+  end,
+
+  apply = function(k, p)
+    local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
+    for _, acc in ipairs { k.gate, k.up } do gpu.tensor_tiles(acc:in_():compute_root(), acc, p) end
+    gpu.vectors(k.activated:compute_root(), o)
+    gpu.vectors(k.y, o)
+  end,
+}
