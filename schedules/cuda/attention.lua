@@ -14,7 +14,7 @@ return schedule "attention" {
   },
 
   params = {
-    head_dim = tune { 32, 64, 128, 256, default = 128 },
+    head_dim = tune { 32, 64, 80, 96, 128, 192, 256, default = 128 },
     stages   = tune { 2, 3, 4, default = 2 }, -- blocks of keys and of values fetched ahead
     group    = tune { 1, 2, 4, 8, 16, 32, default = 8 }, -- heads taken together, so that their keys and values are in L2
     -- H200: 0.97 of the speed for heads of 128, 1.02 for 64, and with 192 queries 1.07.

@@ -69,8 +69,8 @@ void halide_autoscheduler(Call &c) {
 
 const std::vector<Word> kLoweringWords = {
     {"stream", Handle::kFunc, "above:int?", "self",
-     "Stores an output past the caches in calls where it has more than `above` bytes; by default, what half the "
-     "last-level cache of the target holds. Then its lines are not read before they are written, and nothing else "
+     "Stores an output past the caches in calls where it has more than `above` bytes, in rows that are whole lines of 64 "
+     "bytes or long (16 KiB); by default, what half the last-level cache of the target holds. Then its lines are not read before they are written, and nothing else "
      "is pushed out of the caches for them. Decided once a call, for all streamed outputs at once. Vectors of 16, "
      "32 or 64 bytes are streamed, those that start at a multiple of 16 bytes. Without `halyard build`, as in a "
      "stock Halide generator, it has no effect, and a note says so.",

@@ -99,8 +99,8 @@ public:
                         Call::make(Int(32), Call::buffer_get_extent,
                                    {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), d}, Call::Extern));
                 }
-                large_ = large_.defined() ? large_ || bytes > make_const(Int(64), s.above)
-                                          : bytes > make_const(Int(64), s.above);
+                const Expr streams = bytes > make_const(Int(64), s.above) && has_long_rows(name, s.func.output_types()[i]);
+                large_ = large_.defined() ? large_ || streams : streams;
             }
         }
     }
@@ -132,6 +132,16 @@ public:
     }
 
 private:
+    // Where short rows are no whole lines, plain stores and streamed ones meet in a line, which took 10 times as long.
+    static Expr has_long_rows(const std::string &buffer, const Type &type) {
+        constexpr int kLine = 64, kLong = 16384;  // bytes
+        const Expr row = cast<int64_t>(Call::make(Int(32), Call::buffer_get_extent,
+                                                  {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), 0},
+                                                  Call::Extern)) *
+                         type.bytes();
+        return row % kLine == 0 || row >= kLong;
+    }
+
     std::vector<Streamed> streamed_;
     std::set<std::string> names_;
     Expr large_;

@@ -691,7 +691,7 @@ function Func:fold_storage(dim, extent, forward) end
 ---@return self
 function Func:reorder_storage(...) end
 
---- Stores an output past the caches in calls where it has more than `above` bytes; by default, what half the last-level cache of the target holds. Then its lines are not read before they are written, and nothing else is pushed out of the caches for them. Decided once a call, for all streamed outputs at once. Vectors of 16, 32 or 64 bytes are streamed, those that start at a multiple of 16 bytes. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
+--- Stores an output past the caches in calls where it has more than `above` bytes, in rows that are whole lines of 64 bytes or long (16 KiB); by default, what half the last-level cache of the target holds. Then its lines are not read before they are written, and nothing else is pushed out of the caches for them. Decided once a call, for all streamed outputs at once. Vectors of 16, 32 or 64 bytes are streamed, those that start at a multiple of 16 bytes. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
 ---
 ---```text
 ---for row: y[row][col] = ...
