@@ -1,12 +1,19 @@
 """Checks and times the libraries of a pack, on a machine with a GPU, torch and nothing else of Halyard's.
 
-    python3 -m gpu.run [--json FILE] [--check | --time] [OP...]      in the folder of the pack
+    python3 -m gpu.run [--json FILE] [--check | --time | --bytes] [OP...]      in the folder of the pack
+
+--bytes: what one call moves to and from device memory, as Nsight Compute (ncu) counts it, beside what its arguments
+have. An op whose intermediates went through device memory moves more.
 """
 
 import argparse
+import csv
 import inspect
 import json
 import os
+import shutil
+import subprocess
+import sys
 
 import torch
 
@@ -175,14 +182,79 @@ def report(case, dims, kind, times, moved):
     return record
 
 
+MARK = "spin_kernel"  # of torch.cuda._sleep
+
+
+def libraries(folder, ops):
+    """What is timed and in the pack: case, type, dims, library."""
+    for case in CASES:
+        for kind in case.types:
+            path = os.path.join(folder, case.library(kind) + ".so")
+            if (not ops or case.op in ops) and case.timed and os.path.exists(path):
+                yield case, kind, case.timed[0], Library(path, case.library(kind))
+
+
+def call_each_once(folder, ops):
+    """For the profiler; prints what each call's arguments hold in bytes."""
+    for case, kind, dims, library in libraries(folder, ops):
+        values, results = inputs(case, dims, kind, 1), outputs(case, dims, kind, library)
+        call = library.call({**values, **results, **scalars(case, dims)})
+        torch.cuda.synchronize()
+        torch.cuda.profiler.start()
+        torch.cuda._sleep(1)  # a kernel of its own (MARK) before those of each call
+        call()
+        torch.cuda.synchronize()
+        torch.cuda.profiler.stop()
+        tensors = [v for v in (*values.values(), *results.values()) if isinstance(v, torch.Tensor)]
+        print("CALLED", json.dumps({"library": case.library(kind), "op": case.op, "label": case.label, "dims": dims, "type": kind,
+                                    "bytes": sum(t.numel() * t.element_size() for t in tensors)}), flush=True)
+
+
+def profile_bytes(ops):
+    """Records of bytes counted and in arguments."""
+    if not shutil.which("ncu"):
+        sys.exit("error: --bytes needs Nsight Compute: put ncu into PATH")
+    r = subprocess.run(["ncu", "--csv", "--profile-from-start", "off", "--print-units", "base", "--metrics",
+                        "dram__bytes_read.sum,dram__bytes_write.sum", sys.executable, "-m", "gpu.run", "--once", *ops],
+                       capture_output=True, text=True)
+    lines = r.stdout.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if start is None:
+        sys.exit(f"error: ncu counted nothing: {(r.stdout + r.stderr).strip()[-300:]}")
+    called = [json.loads(line[7:]) for line in lines if line.startswith("CALLED ")]
+    counted, kernel = [], None
+    for row in csv.DictReader(line for line in lines[start:] if line.startswith('"')):
+        if MARK in row["Kernel Name"]:
+            counted += [0.0] if row["ID"] != kernel else []
+            kernel = row["ID"]
+        else:
+            counted[-1] += float(row["Metric Value"].replace(",", ""))
+    for c, n in zip(called, counted):
+        c["counted"] = n
+        shape = "x".join(str(v) for v in c["dims"].values())
+        print(f"{(c['op'] + ' ' + c['label']).strip():32} {shape:24} {c['type']:9} {n / 1e6:10.1f} MB counted "
+              f"{c['bytes'] / 1e6:10.1f} MB in arguments  {n / c['bytes']:.2f}", flush=True)
+    return called
+
+
 def main():
-    p = argparse.ArgumentParser()
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("ops", nargs="*")
     p.add_argument("--json")
     p.add_argument("--check", action="store_true")
     p.add_argument("--time", action="store_true")
+    p.add_argument("--bytes", action="store_true")
+    p.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     o = p.parse_args()
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    if o.once:
+        return call_each_once(folder, o.ops)
+    if o.bytes:
+        records = profile_bytes(o.ops)
+        if o.json:
+            with open(o.json, "w") as f:
+                json.dump(records, f, indent=1)
+        return None
     print(torch.cuda.get_device_name(), f"copy of 2 GiB {copy_bandwidth(4 << 30) / 1e12:.2f} TB/s", flush=True)
     records, wrong = [], 0
     for case in CASES:
