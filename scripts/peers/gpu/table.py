@@ -311,7 +311,6 @@ for schedule in ("", "unfused"):
          types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
 
 
-<<<<<<< HEAD
 def attention_tensors(d):
     return {"q": ((d["n"], d["h"], d["s"], d["d"]), "type"), **{x: ((d["n"], d["hk"], d["keys"], d["d"]), "type") for x in ("k", "v")}}
 
@@ -355,7 +354,6 @@ for causal in (False, True):
              flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
              peers={name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
                     for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))})
-=======
 # One query a head over a long cache.
 
 def attend(q, k, v, scale, lengths=None):
@@ -381,10 +379,8 @@ def head_scale(d):
 CACHES = [dict(batch=64, heads=32, key_heads=8, queries=1, keys=8192, d=128), dict(batch=1, heads=32, key_heads=8, queries=1, keys=65536, d=128)]
 ODD_CACHES = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=6, key_heads=2, queries=3, keys=1100, d=80),
               dict(batch=3, heads=4, key_heads=4, queries=1, keys=777, d=64), dict(batch=1, heads=8, key_heads=1, queries=1, keys=513, d=33)]
-for schedule in ("", "unfused"):
-    case("decode_attention", schedule, {"padded": "false"}, heads, attend, attended, CACHES[:1 if schedule else 2], ODD_CACHES,
-         peers={"torch": attend} if not schedule else {}, schedule=schedule, sizes=head_scale,
-         also=[("1024 a split", dict(params={"padded": "false", "split_keys": "1024"}, checked_types=()))] if not schedule else ())
+case("decode_attention", "", {"padded": "false"}, heads, attend, attended, CACHES, ODD_CACHES, peers={"torch": attend}, sizes=head_scale,
+     also=[("1024 a split", dict(params={"padded": "false", "split_keys": "1024"}, checked_types=()))])
 case("decode_attention", "lengths", {}, lambda d: {**heads(d), "lengths": ((d["batch"],), "lengths")}, attend, attended, [], ODD_CACHES,
      sizes=head_scale)
 
@@ -480,4 +476,3 @@ for schedule in ("", "unfused"):
     case("linear_cross_entropy", schedule, {}, lambda d: {**projected(d), "labels": ((d["m"],), "columns")}, linear_cross_entropy,
          lambda d: {"loss": (d["m"],), "lse": (d["m"],)}, VOCABULARY, ODD_VOCABULARY, scalars={"ignore_index": -100},
          peers={"torch": linear_cross_entropy} if not schedule else {}, schedule=schedule, types=("float32",), flops=multiply_flops, sizes=all_columns)
->>>>>>> 8131e5d (wip rest)
