@@ -81,10 +81,13 @@ public:
                 places.push_back(i);
             }
         }
-        const auto measured = fresh.empty() ? std::vector<Measured>() : measurer_.measure(fresh, best);
-        for (size_t i = 0; i < measured.size(); i++) {
-            all[places[i]] = measured[i];
-            database_.record(task_, fresh[i], measured[i]);
+        // Kept one by one: who is killed loses the one that it was at.
+        const auto keep = [&](size_t i, const Measured &m) {
+            all[places[i]] = m;
+            database_.record(task_, fresh[i], m);
+        };
+        if (!fresh.empty()) {
+            measurer_.measure(fresh, best, 0, keep);
         }
         return all;
     }
