@@ -1,5 +1,5 @@
--- A matrix product on the tensor cores of sm_90a, b as it is written (k x n): a block keeps a tile of sums in registers,
--- and applies scale, bias, activation and residual to it there.
+-- A matrix product on the tensor cores, b as it is written (k x n): a block keeps a tile of sums in registers, and
+-- applies scale, bias, activation and residual to it there.
 
 local gpu = require "lib.gpu"
 

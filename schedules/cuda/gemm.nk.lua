@@ -1,5 +1,5 @@
--- A matrix product on the tensor cores of sm_90a, weights transposed (n x k), as torch.nn.Linear has them: a block keeps a tile of sums in registers,
--- and applies scale, bias, activation and residual to it there.
+-- A matrix product on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: a block keeps a tile of
+-- sums in registers, and applies scale, bias, activation and residual to it there.
 
 local gpu = require "lib.gpu"
 

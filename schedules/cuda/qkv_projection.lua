@@ -1,4 +1,4 @@
--- The three projections on the tensor cores of sm_90a, a kernel each. Few columns of k and v leave blocks without work;
+-- The three projections on the tensor cores, a kernel each. Few columns of k and v leave blocks without work;
 -- the tiles of x come from L2.
 
 local gpu = require "lib.gpu"

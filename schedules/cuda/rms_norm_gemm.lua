@@ -1,4 +1,4 @@
--- RMSNorm folded into the product behind it, on the tensor cores of sm_90a: x goes in as it is, and the sums are scaled by
+-- RMSNorm folded into the product behind it, on the tensor cores: x goes in as it is, and the sums are scaled by
 -- 1 / rms of their row where they are. The statistics are a kernel of their own that reads x once.
 
 local gpu = require "lib.gpu"

@@ -1,4 +1,4 @@
--- Both products and SwiGLU on the tensor cores of sm_90a: x is fetched once for gate and up, and what leaves the block is
+-- Both products and SwiGLU on the tensor cores: x is fetched once for gate and up, and what leaves the block is
 -- the activated product of their sums.
 
 local gpu = require "lib.gpu"

@@ -1,4 +1,4 @@
--- The feed-forward block on the tensor cores of sm_90a in three kernels: the statistics of the rows; gate and up with
+-- The feed-forward block on the tensor cores in three kernels: the statistics of the rows; gate and up with
 -- SwiGLU, whose sums are scaled by 1 / rms where they are; the product back, with the residual.
 
 local gpu = require "lib.gpu"

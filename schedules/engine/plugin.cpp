@@ -11,7 +11,8 @@
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
 //   describe a JSON file to write in place of all that: what there is to schedule at `sizes`; then no script is run
-//   devices  of CUDA kernels: sm_80,sm_90a and others, or emulator   cuda   a file for their printed source
+//   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
+//            their printed source
 
 #include <fstream>
 #include <iostream>
@@ -212,9 +213,12 @@ private:
         o.name = script_->header().op;
         std::istringstream devices(get(params, "devices"));
         for (std::string d; std::getline(devices, d, ',');) {
-            o.architectures.push_back(d);
+            if (d == "emulator") {
+                o.emulated = true;
+            } else {
+                o.architectures.push_back(d);
+            }
         }
-        o.emulated = o.architectures == std::vector<std::string>{"emulator"};
         if (o.architectures.empty()) {
             o.architectures = default_architectures();
         }

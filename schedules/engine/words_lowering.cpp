@@ -82,15 +82,16 @@ const std::vector<Word> kLoweringWords = {
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "
      "weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor "
      "without AMX plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
-     "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores of sm_90a, with sums in "
-     "registers and tiles of float16 or bfloat16 fetched by the copy engine; see the tile kernels of HACKING.md.",
+     "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and "
+     "tiles of float16 or bfloat16 fetched into shared memory, by the copy engine for sm_90a, by the threads for others from "
+     "sm_80 on; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
     {"pipeline", Handle::kStage, "stages:int group:int? turns:bool?", "self",
-     "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, by a warp that "
-     "does nothing else. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours "
-     "read is in the cache. Where a second product multiplies what is made of this one, as in attention, `turns` has one "
-     "half of a block multiply while the other computes.",
+     "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by "
+     "a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, "
+     "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
+     "one, as in attention, `turns` has one half of a block multiply while the other computes.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
     {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "

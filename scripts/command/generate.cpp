@@ -205,14 +205,11 @@ nlohmann::json read_report(const std::string &path) {
 }
 
 void check_devices(const std::string &devices) {
-    if (devices == "emulator") {
-        return;
-    }
-    static const std::regex architecture("sm_[1-9][0-9]{1,2}[af]?");
+    static const std::regex architecture("sm_[1-9][0-9]{1,2}[af]?|emulator");
     for (const auto &d : split(devices, ',')) {
         if (!std::regex_match(d, architecture)) {
             throw UsageError(fmt::format("--devices: \"{}\" is no architecture; write sm_80, sm_90a and the like with commas, "
-                                         "or emulator alone", d));
+                                         "or emulator to have the host run them", d));
         }
     }
 }

@@ -80,7 +80,7 @@ const ErrorText kErrors[] = {
      "operation would make the legacy stream depend on a capturing blocking stream"},
 };
 
-constexpr int kMaxDevices = 8, kMaxShared = 227 * 1024;
+constexpr int kMaxDevices = 8;
 
 struct Context {
     int device;
@@ -150,9 +150,16 @@ World &world() {
     return *w;
 }
 
-thread_local std::vector<Context *> stack;
+// Never destroyed either, for the same reason.
+thread_local std::vector<Context *> &stack = *new std::vector<Context *>;
 thread_local int capture_mode = 0;  // of the thread: 0 global, 1 its own captures, 2 relaxed
 thread_local char last_error[1024];
+
+// Of shared memory a block may have, in bytes.
+int max_shared() {
+    const int capability = world().settings["capability"];
+    return (capability == 80 ? 163 : capability < 90 || capability >= 120 ? 99 : 227) * 1024;
+}
 
 int devices() {
     return std::min(world().settings["devices"], kMaxDevices);
@@ -455,7 +462,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
         {6, 65535},          {7, 65535},     {8, 49152}, {9, 65536},       {10, 32},
         {12, 65536},         {13, 1980000},  {16, w.settings["multiprocessors"]},  {36, 3201000},    {37, 6144},
         {38, 60 << 20},      {39, 2048},     {41, 1},    {81, 228 * 1024}, {82, 65536},
-        {97, kMaxShared},    {106, 32},      {111, 1024}, {115, w.settings["pools"]},
+        {97, max_shared()},    {106, 32},      {111, 1024}, {115, w.settings["pools"]},
         {75, w.settings["capability"] / 10}, {76, w.settings["capability"] % 10},
     };
     const auto v = values.find(attribute);
@@ -627,7 +634,7 @@ int cuFuncGetAttribute(int *value, int attribute, Function *function) {
 
 int cuFuncSetAttribute(Function *function, int attribute, int value) {
     ENTER;
-    if (attribute != 8 || value > kMaxShared) {
+    if (attribute != 8 || value > max_shared()) {
         return kInvalidValue;
     }
     function->max_dynamic_shared = value;
@@ -772,8 +779,8 @@ int cuTensorMapEncodeTiled(halyard::tensor_map *map, int type, unsigned rank, ui
     constexpr int kFloat16 = 6, kFloat32 = 7, kBFloat16 = 9, kMaxBox = 256;
     const int bytes = type == 0 ? 1 : type == 1 || type == kFloat16 || type == kBFloat16 ? 2 : type == 2 || type == 3 || type == kFloat32 ? 4 : 0;
     const int swizzles[] = {0, 32, 64, 128};
-    if (bytes == 0 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0) {
-        return kNotSupported;  // by this driver
+    if (world().settings["capability"] < 90 || bytes == 0 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0) {
+        return kNotSupported;  // by the device, or by this driver
     }
     if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || rank < 1 || rank > halyard::tensor_map::kMaxRank || address == 0 || address % 16 != 0) {
         return kInvalidValue;

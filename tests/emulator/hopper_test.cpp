@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "elements.h"
 #include "support.h"
 
 using Catch::Contains;
@@ -13,27 +14,12 @@ namespace {
 // As the launcher takes it for a parameter of letter t (runtime/cuda_tensor.h).
 struct Tensor {
     const halide_buffer_t *buffer;
-    int type, rank, extent[2], stride, box[2];
+    int type, rank, extent[4], stride[3], box[4];
 };
 
 const Image &hopper() {
     static const Image image("hopper");
     return image;
-}
-
-// Small integers, which all half types have.
-int element(int row, int col, int seed) {
-    return (row * 7 + col * 5 + seed) % 9 - 4;
-}
-
-uint16_t bits_of(int value, bool bf16) {
-    float f = float(value);
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof(bits));
-    const uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 255, mantissa = bits & 0x7fffff;
-    return bf16         ? uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16)
-           : value == 0 ? 0
-                        : uint16_t(sign | (exponent - 112) << 10 | mantissa >> 13);
 }
 
 struct Matrix {
@@ -49,7 +35,7 @@ struct Matrix {
         }
     }
     Tensor tensor(int across, int down, bool bf16 = false) {
-        return {data.to_device(), bf16, 2, {cols, rows}, stride, {across, down}};
+        return {data.to_device(), bf16, 2, {cols, rows}, {stride}, {across, down}};
     }
 };
 
@@ -295,7 +281,7 @@ TEST_CASE("tensors that the driver refuses") {
     for (int fault = 0; fault < 5; fault++) {
         Tensor t = right;
         switch (fault) {
-        case 0: t.stride = 60; break;        // no multiple of 16 bytes
+        case 0: t.stride[0] = 60; break;        // no multiple of 16 bytes
         case 1: t.box[0] = 128; break;       // wider than the swizzle
         case 2: t.box[1] = 257; break;
         case 3: t.box[0] = 20; break;        // no multiple of 16 bytes

@@ -266,7 +266,9 @@ CompiledKernel build(const std::string &op, const Assignments &choices) {
             request.schedule = c.second;
         } else if (c.first == "target") {
             request.target = c.second;
-            request.devices = c.second == kCudaTarget ? "emulator" : "";
+            request.devices = c.second == kCudaTarget && request.devices.empty() ? "emulator" : request.devices;
+        } else if (c.first == "devices") {
+            request.devices = "emulator," + c.second;
         } else if (starts_with(c.first, "set.")) {
             request.set[c.first.substr(4)] = c.second;
         } else {

@@ -86,8 +86,8 @@ struct Case {
     bool whole = false;
 };
 
-/** A choice of a build. `schedule` and `target` are names of their own, `set.NAME` is a parameter of
- * the schedule, the rest are parameters of the generator. */
+/** A choice of a build. `schedule`, `target` and `devices` (those that are emulated) are names of their own, `set.NAME` is a
+ * parameter of the schedule, the rest are parameters of the generator. */
 struct Choice {
     std::string name;
     std::vector<std::string> values;

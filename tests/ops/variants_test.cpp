@@ -2,6 +2,7 @@
 // special values, buffers placed in every way, equal results from one and two threads.
 
 #include <algorithm>
+#include <set>
 
 #include <catch2/catch.hpp>
 
@@ -54,6 +55,14 @@ Assignments small_tiles(const halyard::ScriptHeader &head) {
     return tiles;
 }
 
+// Kernels with tiles of a product have a form for each kind of device.
+bool uses_tensor_cores(const halyard::ScriptHeader &head) {
+    const auto has = [&](const char *name) {
+        return std::any_of(head.params.begin(), head.params.end(), [&](const auto &t) { return t.name == name; });
+    };
+    return has("stages") && has("columns");
+}
+
 // Few assignments that hold every value of each choice.
 std::vector<Assignments> all_values(const std::vector<Choice> &choices) {
     size_t most = 1;
@@ -96,12 +105,20 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
                 open.push_back(choice);
             }
         }
-        // Large tiles in the first build; small ones take the emulator a fraction of the time.
-        Assignments tiles;
+        if (uses_tensor_cores(head)) {
+            open.push_back({"devices", {"sm_80", "sm_90a"}});
+        }
+        // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
+        std::set<std::string> with_large_tiles;
         for (auto build : builds.empty() ? all_pairs(open) : all_values(open)) {
             build.insert(given.begin(), given.end());
-            build.insert(tiles.begin(), tiles.end());
-            tiles = small_tiles(head);
+            if (!with_large_tiles.insert(build["devices"]).second) {
+                const Assignments tiles = small_tiles(head);
+                build.insert(tiles.begin(), tiles.end());
+            }
+            if (build["devices"].empty()) {
+                build.erase("devices");
+            }
             build["schedule"] = schedule.name;
             build["target"] = kCudaTarget;
             test.settle(build);

@@ -49,13 +49,13 @@ public:
         }
         TileKernel result;
         result.usable = launch_.usable();
-        result.by_copy_engine = launch_.with_arguments(true);
+        result.whole = launch_.with_arguments(true);
         result.by_elements = launch_.with_arguments(false);
         result.by_elements.name += "_elements";
         for (const auto &i : {first_instruction(), second_instruction()}) {
             result.instructions[i.name()] = i.text();
         }
-        result.text = "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
+        result.text = "\n" + text(result.whole, true) + "\n" + text(result.by_elements, false);
         return result;
     }
 

@@ -18,7 +18,7 @@
 
 namespace halyard {
 
-/** See make_tile_kernel; is_chain(kernel, products) holds. */
+/** is_chain(kernel, products) holds; `host` and `strides` as of read_tile_program(). */
 TileKernel make_chain_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                              const Strides &strides, const PrintOptions &print);
 

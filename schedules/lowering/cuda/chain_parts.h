@@ -71,7 +71,7 @@ struct ChainParts {
 /** Whether a loop of the kernel has both products in it. */
 bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
 
-/** `host`, `strides`: as of make_tile_kernel. Throws through the products' fail(). */
+/** `host`, `strides`: as of read_tile_program(). Throws through the products' fail(). */
 ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides);
 

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -72,23 +74,35 @@ const std::vector<std::string> &default_architectures() {
     return all;
 }
 
-std::string compile_to_fatbin(bool hopper, const std::string &source, const std::vector<std::string> &architectures) {
+bool is_hopper(const std::string &architecture) {
+    return architecture == "sm_90a";
+}
+
+std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
+                              const std::vector<std::string> &architectures) {
+    // PTX of an architecture with a letter runs on that one alone.
+    const auto last = std::find_if(architectures.rbegin(), architectures.rend(), [](const std::string &a) {
+        return std::isdigit(static_cast<unsigned char>(a.back()));
+    });
+    const std::string &with_ptx = last == architectures.rend() ? architectures.back() : *last;
     std::vector<Piece> pieces;
     for (const auto &a : architectures) {
-        const MachineCode code = compile_with_nvrtc(kDeviceHeader + (hopper ? kHopperHeader : "") + source, a);
-        pieces.push_back({a, code.cubin, a == architectures.back() ? code.ptx : ""});
+        const std::string header = !tensor_cores ? "" : is_hopper(a) ? kHopperHeader : kAmpereHeader;
+        const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + source, a);
+        pieces.push_back({a, code.cubin, a == with_ptx ? code.ptx : ""});
     }
     return pack_fatbin(pieces);
 }
 
-std::string compile_for_emulator(bool hopper, const std::string &source) {
+std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     const TemporaryFolder folder;
     fs::create_directory(folder.path / "emulator");
     for (const Header &h : kEmulatorHeaders) {
         std::ofstream(folder.path / h.name) << h.text;
     }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
-    std::ofstream(folder.path / "kernels.cpp") << "#include \"device.h\"\n" << (hopper ? kHopperHeader : "") << source;
+    std::ofstream(folder.path / "kernels.cpp")
+        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kHopperHeader : "") << source;
     const char *cxx = std::getenv("CXX");
     const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
     const int code =

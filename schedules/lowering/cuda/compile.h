@@ -10,15 +10,19 @@
 
 namespace halyard {
 
+/** Whether an architecture is that of hopper.h. Others, from sm_80 on, are that of ampere.h. */
+bool is_hopper(const std::string &architecture);
+
 /** Machine code for each architecture, such as "sm_90a", and PTX of the last for those to come, as a fatbin.
- * `hopper`: with hopper.h. Throws std::runtime_error with the compiler's messages. */
-std::string compile_to_fatbin(bool hopper, const std::string &source, const std::vector<std::string> &architectures);
+ * `tensor_cores`: with what an architecture has for them. Throws std::runtime_error with the compiler's messages. */
+std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
+                              const std::vector<std::string> &architectures);
 
 /** The architectures that kernels are compiled for unless told otherwise. */
 const std::vector<std::string> &default_architectures();
 
 /** A shared object that runs the kernels on the host, over emulator.h. Throws std::runtime_error. */
-std::string compile_for_emulator(bool hopper, const std::string &source);
+std::string compile_for_emulator(bool tensor_cores, const std::string &source);
 
 }  // namespace halyard
 

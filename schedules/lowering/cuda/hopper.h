@@ -1,6 +1,8 @@
 // What kernels for sm_90a stand on beside device.h: mbarriers, the copy engine (TMA), and what surrounds wgmma.
 // The instructions: PTX ISA 8.0 and later, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate" and "Data Movement".
 
+#define HALYARD_HOPPER
+
 #ifdef HALYARD_EMULATOR
 #include "emulator/hopper.h"
 #else

@@ -67,7 +67,7 @@ Names::Names()
              "switch",  "template", "this",     "true",   "typedef",  "union",    "unsigned", "using",     "virtual",
              "void",    "volatile", "while",    "add",    "multiply", "take_min", "take_max", "broadcast", "ramp",
              "each",    "select",   "load",     "store",  "gather",   "scatter",  "global",   "shared",    "vec",
-             "to",      "minimum",  "maximum",  "pieces", "lanes_of"} {
+             "to",      "minimum",  "maximum",  "pieces", "lanes_of", "fetch",    "matrix",   "sums"} {
 }
 
 const std::string &Names::of(const std::string &halide_name) {

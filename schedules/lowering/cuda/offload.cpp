@@ -95,7 +95,7 @@ public:
         inside_ = true;
         source_.clear();
         used_.clear();
-        hopper_ = false;
+        tensor_cores_ = only_hopper_ = false;
         instructions_.clear();
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
@@ -187,21 +187,44 @@ private:
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
         kernel.name = name_for(func);
         const PrintOptions print{options_.streamed, options_.note};
-        const TileKernel tiles = is_chain(kernel, products)
-                                     ? make_chain_kernel(kernel, products, lets_, strides_, print)
-                                     : make_tile_kernel(kernel, products, lets_, strides_, print);
+        const auto &all = options_.architectures;
+        const bool hopper = std::any_of(all.begin(), all.end(), is_hopper),
+                   others = !std::all_of(all.begin(), all.end(), is_hopper);
+        tensor_cores_ = true;
+        if (is_chain(kernel, products)) {
+            if (!hopper) {
+                products.front().fail(
+                    "is for tensor cores of sm_90a, which is not among the devices; add it to --devices");
+            }
+            only_hopper_ = true;
+            return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
+        }
+        const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
+        Stmt call;
+        if (hopper) {
+            call = launch_tiles(make_wgmma_kernel(program, print), others ? "HALYARD_HOPPER" : "");
+        }
+        if (others) {
+            const Stmt mma = launch_tiles(make_mma_kernel(program, print), hopper ? "HALYARD_AMPERE" : "");
+            const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
+            call = hopper ? IfThenElse::make(capability == 90, call, mma) : mma;
+        }
+        return call;
+    }
+
+    // `only`: with the macro of a header defined.
+    Stmt launch_tiles(const TileKernel &tiles, const std::string &only) {
+        std::string text;
         for (const auto &i : tiles.instructions) {
-            source_ += instructions_.insert(i.first).second ? "\n" + i.second : "";
+            text += instructions_.insert(i.first).second ? "\n" + i.second : "";
         }
-        source_ += tiles.text;
-        if (std::find(options_.architectures.begin(), options_.architectures.end(), kHopper) ==
-                options_.architectures.end() &&
-            !options_.emulated) {
-            products.front().fail(std::string("is for tensor cores of ") + kHopper +
-                                  ", which is not among the devices; add it to --devices");
-        }
-        hopper_ = true;
-        return IfThenElse::make(tiles.usable, launch(tiles.by_copy_engine), launch(tiles.by_elements));
+        text += tiles.text;
+        source_ += only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
+        return IfThenElse::make(tiles.usable, launch(tiles.whole), launch(tiles.by_elements));
+    }
+
+    static Expr user_context() {
+        return Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
     }
 
     // Of a buffer that the pipeline allocates: its dimensions are a struct of min, extent, stride and flags each.
@@ -272,8 +295,8 @@ private:
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments =
             values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic),
-                                  handle(std::string(kImage) + ".buffer"), StringImm::make(kernel.name)};
+        std::vector<Expr> args = {user_context(), handle(std::string(kImage) + ".buffer"),
+                                  StringImm::make(kernel.name)};
         args.insert(args.end(), kernel.blocks.begin(), kernel.blocks.end());
         args.insert(args.end(), kernel.threads.begin(), kernel.threads.end());
         args.insert(args.end(), {kernel.shared_bytes, StringImm::make(kinds), arguments});
@@ -286,13 +309,13 @@ private:
     Stmt with_image(const Stmt &host) const {
         const std::string text =
             "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
-        const std::vector<std::string> architectures =
-            hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
         if (!options_.source_file.empty()) {
             std::ofstream(options_.source_file) << text;
         }
-        const std::string code =
-            options_.emulated ? compile_for_emulator(hopper_, text) : compile_to_fatbin(hopper_, text, architectures);
+        const std::vector<std::string> architectures =
+            only_hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
+        const std::string code = options_.emulated ? compile_for_emulator(tensor_cores_, text)
+                                                   : compile_to_fatbin(tensor_cores_, text, architectures);
         Buffer<uint8_t> image(int(code.size()), kImage);
         std::memcpy(image.data(), code.data(), code.size());
         const Expr buffer =
@@ -306,7 +329,7 @@ private:
     std::set<std::string> used_, instructions_;
     Lets lets_;
     Strides strides_;
-    bool hopper_ = false;  // there are kernels of tensor cores among them
+    bool tensor_cores_ = false, only_hopper_ = false;  // there are kernels for them, and of one form alone
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace halyard {
 struct CudaOptions {
     std::string name;                        // kernels are called NAME_FUNC
     std::vector<std::string> architectures;  // "sm_80", "sm_90a" ...
-    bool emulated = false;                   // for the host, in place of machine code for a device
+    bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     std::set<std::string> streamed;          // buffers stored past the caches
     std::vector<TensorCores> products;       // updates done by tensor cores

@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_TEXTS_H
 
 /** \file
- * device.h, hopper.h and the headers of the emulator, as text: a plugin that is installed needs no folder of headers.
+ * device.h, ampere.h, hopper.h and the headers of the emulator, as text: a plugin that is installed needs no folder of headers.
  */
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace halyard {
 
-extern const std::string kDeviceHeader, kHopperHeader;
+extern const std::string kDeviceHeader, kAmpereHeader, kHopperHeader;
 
 struct Header {
     std::string name, text;
 };
-/** emulator.h, and what it and hopper.h include, in the folder emulator. */
+/** emulator.h, and what it, ampere.h and hopper.h include, in the folder emulator. */
 extern const std::vector<Header> kEmulatorHeaders;
 
 }  // namespace halyard

@@ -6,7 +6,7 @@
  * number.
  */
 
-#include "together.h"
+#include "agents.h"
 
 namespace halyard {
 namespace emulator {

@@ -10,16 +10,17 @@
 
 namespace halyard {
 
-template<int Bytes, class To, class From>
-void copy_async(const shared<To> &to, const global<From> &from) {
-    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
-    using namespace emulator;
+namespace emulator {
+
+/** The first `valid` bytes come from there, the rest as 0. */
+template<class To, class From>
+void copy_later(const shared<To> &to, const global<From> &from, int bytes, int valid) {
     Thread &me = *state.current;
-    const SharedAccess a = to.access(Bytes, Bytes);
-    const char *source = from.access(Bytes, Bytes, false);
+    const SharedAccess a = to.access(bytes, bytes);
+    const char *source = valid > 0 ? from.access(valid, bytes, false) : nullptr;
     check_write(a, nullptr, false);
-    memset(state.shared_memory + a.at, 0xff, Bytes);
-    for (int i = 0; i < Bytes; i++) {
+    memset(state.shared_memory + a.at, 0xff, bytes);
+    for (int i = 0; i < bytes; i++) {
         state.cells[a.at + i].state = kCopying;
         state.cells[a.at + i].writer = uint16_t(me.number);
     }
@@ -27,7 +28,21 @@ void copy_async(const shared<To> &to, const global<From> &from) {
         me.copies_room = me.copies_room ? 2 * me.copies_room : 16;
         me.copies = static_cast<Copy *>(realloc(me.copies, me.copies_room * sizeof(Copy)));
     }
-    me.copies[me.copies_size++] = {a.at, source, Bytes, me.groups};
+    me.copies[me.copies_size++] = {a.at, source, bytes, valid, me.groups};
+}
+
+}  // namespace emulator
+
+template<int Bytes, class To, class From>
+void copy_async(const shared<To> &to, const global<From> &from) {
+    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
+    emulator::copy_later(to, from, Bytes, Bytes);
+}
+
+/** 16 bytes, of which the first `valid` come from device memory and the rest as 0. */
+template<class To, class From>
+void copy_async_part(const shared<To> &to, const global<From> &from, int valid) {
+    emulator::copy_later(to, from, 16, valid);
 }
 
 inline void copy_async_commit() {
@@ -43,7 +58,10 @@ void copy_async_wait() {
     int arrived = 0;
     while (arrived < me.copies_size && me.copies[arrived].group < me.groups - N) {
         const Copy &c = me.copies[arrived++];
-        memcpy(state.shared_memory + c.to, c.from, c.bytes);
+        memset(state.shared_memory + c.to, 0, c.bytes);
+        if (c.valid > 0) {
+            memcpy(state.shared_memory + c.to, c.from, c.valid);
+        }
         for (int i = 0; i < c.bytes; i++) {
             Cell &cell = state.cells[c.to + i];
             cell.state = kPlain;

@@ -8,6 +8,7 @@
  */
 
 #include "copy_engine.h"
+#include "matrices.h"
 
 namespace halyard {
 
@@ -60,7 +61,7 @@ public:
 
 namespace emulator {
 
-constexpr int kProductRows = 64, kProductDepth = 16;
+constexpr int kProductRows = 64;
 
 /** A matrix in shared memory, as matrix_descriptor() has it. */
 struct Matrix {
@@ -91,17 +92,6 @@ struct Matrix {
                         128);
     }
 };
-
-template<class T>
-float from_bits(uint16_t bits);
-template<>
-inline float from_bits<half>(uint16_t bits) {
-    return half_bits_to_float(bits);
-}
-template<>
-inline float from_bits<bfloat16>(uint16_t bits) {
-    return same_bits<float>(uint32_t(bits) << 16);
-}
 
 /** Reads operands for a warpgroup. */
 class OperandReader {
@@ -154,31 +144,6 @@ void read_b(const Matrix &m, OperandReader &in, float (&b)[kProductDepth][Room])
             for (int i = 0; i < 2; i++) {
                 in.read<T>(m.along_depth(col, i), m.start, &b[i * 8][col], Room);
             }
-        }
-    }
-}
-
-/** c = a b, columns in eights. */
-template<int N, int Room>
-void multiply_tile(const float (&a)[kProductRows][kProductDepth], const float (&b)[kProductDepth][Room],
-                   float (&c)[kProductRows][Room]) {
-    using Four = float __attribute__((vector_size(16)));
-    for (int row = 0; row < kProductRows; row++) {
-        for (int col = 0; col < N; col += 16) {
-            Four s0 = {}, s1 = {}, s2 = {}, s3 = {};
-            for (int d = 0; d < kProductDepth; d++) {
-                const auto *x = reinterpret_cast<const Four *>(&b[d][col]);
-                const float y = a[row][d];
-                s0 += y * x[0];
-                s1 += y * x[1];
-                s2 += y * x[2];
-                s3 += y * x[3];
-            }
-            auto *to = reinterpret_cast<Four *>(&c[row][col]);
-            to[0] = s0;
-            to[1] = s1;
-            to[2] = s2;
-            to[3] = s3;
         }
     }
 }

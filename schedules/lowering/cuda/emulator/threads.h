@@ -35,11 +35,12 @@ namespace emulator {
 
 constexpr int kWarp = 32, kMaxThreads = 1024;
 
-/** The bytes of shared memory from `to` on come from `from` when its group has been waited for. */
+/** The bytes of shared memory from `to` on come from `from` when its group has been waited for; those after the valid
+ * ones are 0. */
 struct Copy {
     unsigned to;
     const char *from;
-    int bytes, group;
+    int bytes, valid, group;
 };
 
 struct Thread {
@@ -214,7 +215,7 @@ inline void report_deadlock() {
         const Thread &t = state.threads[i];
         if (t.state == Thread::ended) {
             snprintf(what, sizeof(what), "ended");
-        } else if (t.object < 0) {
+        } else if (t.object < 0 || !state.extension) {
             snprintf(what, sizeof(what), "wait at %s", t.operation);
         } else {
             state.extension->describe(t, what, sizeof(what));

@@ -1,17 +1,13 @@
-#include "tile_kernel.h"
+#include "wgmma.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <sstream>
 
-#include "alignment.h"
 #include "coordinates.h"
 #include "print_expr.h"
-#include "product.h"
 #include "tensor_argument.h"
-#include "tile_pairs.h"
-#include "wgmma.h"
+#include "tile_kernel.h"
+#include "tile_text.h"
 
 namespace halyard {
 
@@ -27,151 +23,63 @@ constexpr int kDepthOfInstruction = 16;
 constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
 constexpr int kTensorAlignment = 16;      // bytes: what pointers and strides are multiples of for the copy engine
 
-std::string number(int n) {
-    return std::to_string(n);
-}
-
-class MakeTileKernel {
+class WgmmaKernel : public TileText {
 public:
-    MakeTileKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                   const Strides &strides, const PrintOptions &print)
-        : base_(kernel),
-          product_(products.front()),
-          strides_(strides),
-          print_(print),
-          parts_(split_into_parts(kernel, products, host)) {
-        const ProductPart &first = parts_.products.front();
-        for (const auto &p : parts_.products) {
-            const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-                const auto own = strides_.find(buffer);
-                return own == strides_.end() ? coordinates(index, buffer, rank_of(p, buffer))
-                                             : coordinates(index, buffer, int(own->second.size()), own->second);
-            };
-            tiles_.push_back(
-                with_step(read_product(p.nest, *p.lets, coordinates_of, p.asked->fail), p.step, first.step));
-            accumulators_.insert(tiles_.back().accumulator);
-            check_tile(tiles_.back(), *p.asked);
-            if (!equal(simplify(p.min), simplify(first.min)) || !equal(simplify(p.extent), simplify(first.extent))) {
-                p.asked->fail("has another number of steps than the product before it in the same kernel");
-            }
-        }
-        warpgroups_ = tile().rows / kRowsOfWarpgroup;
-        for (const auto &s : parts_.nests) {
-            const Pair pair = read_pair(s, tiles_, product_.fail);
-            (accumulators_.count(pair.stored) ? before_ : after_).push_back(pair);
+    WgmmaKernel(const TileProgram &program, const PrintOptions &print)
+        : TileText(program, print),
+          warpgroups_(tile().rows / kRowsOfWarpgroup),
+          after_(program.after) {
+        for (const auto &p : program_.parts.products) {
+            check_tile(*p.asked);
         }
         align_pairs();
     }
 
     TileKernel make() {
         if (shared_bytes(true) > kSharedBytes) {
-            product_.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " +
-                          number(kSharedBytes) + "; take fewer stages or smaller tiles");
+            program_.asked.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " +
+                                number(kSharedBytes) + "; take fewer stages or smaller tiles");
         }
         TileKernel result;
         result.usable = usable();
-        result.by_copy_engine = with_arguments(true);
+        result.whole = with_arguments(true);
         result.by_elements = with_arguments(false);
         result.by_elements.name += "_elements";
-        for (const auto &t : tiles_) {
+        for (const auto &t : program_.tiles) {
             result.instructions[instruction(t).name()] = instruction(t).text();
         }
-        result.text += "\n" + text(result.by_copy_engine, true) + "\n" + text(result.by_elements, false);
+        result.text += "\n" + text(result.whole, true) + "\n" + text(result.by_elements, false);
         return result;
     }
 
 private:
-    // Of the products of a kernel, which share rows, columns and the operand a; their loops over steps become one.
-    const TileOfProduct &tile() const {
-        return tiles_.front();
+    int sums() const override {
+        return tile().columns / 2;
     }
 
     static WgmmaInstruction instruction(const TileOfProduct &t) {
         return {t.a.type, t.columns, t.b.depth_dimension != 0, false};
     }
 
-    static TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
-        for (Operand *o : {&t.a, &t.b}) {
-            for (auto &e : o->origin) {
-                e = substitute(step, Variable::make(Int(32), common), e);
-            }
+    void check_tile(const TensorCores &product) const {
+        const int rows = tile().rows, columns = tile().columns;
+        if (rows % kRowsOfWarpgroup != 0 || rows > 3 * kRowsOfWarpgroup) {
+            product.fail("has tiles of " + number(rows) + " rows; take 64, 128 or 192");
         }
-        return t;
-    }
-
-    static int rank_of(const ProductPart &product, const std::string &buffer) {
-        FreeVariables free;
-        product.nest.accept(&free);
-        for (auto it = product.lets->cbegin(); it != product.lets->cend(); ++it) {
-            it.value().accept(&free);
-        }
-        std::set<std::string> names;
-        for (const auto &v : free.types) {
-            names.insert(v.first);
-        }
-        return halyard::rank_of(names, buffer);
-    }
-
-    void check_tile(const TileOfProduct &t, const TensorCores &product) const {
-        const Type type = t.a.type;
-        const TileOfProduct &first = tiles_.front();
-        const bool same = t.rows == first.rows && t.columns == first.columns && t.a.buffer == first.a.buffer &&
-                          std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
-                                     [](const Expr &x, const Expr &y) { return equal(x, y); });
-        if (!same) {
-            product.fail("stands in one kernel with a product of other tiles, or of another matrix a");
-        }
-        const bool types = type == t.b.type && type.is_float() && type.bits() == 16;
-        if (!types) {
-            std::ostringstream s;
-            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by "
-              << t.b.type;
-            product.fail(s.str());
-        }
-        if (t.rows % kRowsOfWarpgroup != 0 || t.rows > 3 * kRowsOfWarpgroup) {
-            product.fail("has tiles of " + number(t.rows) + " rows; take 64, 128 or 192");
-        }
-        if (t.columns % 16 != 0 || t.columns * int(tiles_.size()) > 256) {
-            product.fail("has tiles of " + number(t.columns) +
+        if (columns % 16 != 0 || columns * products() > 256) {
+            product.fail("has tiles of " + number(columns) +
                          " columns; take a multiple of 16, up to 256 for all products of a kernel");
         }
-        if (t.b.depth_dimension != 0 && t.columns % 64 != 0) {
-            product.fail("has tiles of " + number(t.columns) +
-                         " columns, which are neighbours in memory; take a multiple of 64");
+        if (tile().depth != kSwizzledBytes / tile().a.type.bytes()) {
+            product.fail("has steps of " + number(tile().depth) + "; take 64");
         }
-        if (t.depth != kSwizzledBytes / type.bytes()) {
-            product.fail("has steps of " + number(t.depth) + "; take 64");
-        }
-        if (t.a.depth_dimension != 0) {
-            product.fail("reads a by columns; its rows have to be neighbours along k");
-        }
-        for (const auto &o : {t.a, t.b}) {
-            if (o.counts.defined()) {
-                product.fail("reads " + o.buffer + " under a condition; compute it elsewhere first");
-            }
-            if (o.rank() != 2) {
-                product.fail("reads " + o.buffer + ", which has " + number(o.rank()) +
-                             " dimensions; two are what it can fetch so far");
-            }
-        }
-    }
-
-    // A field of a buffer, by its name in a kernel, and as the host has it.
-    static Expr field(const std::string &buffer, const char *what, int dimension) {
-        return Variable::make(Int(32), buffer + "." + what + "." + number(dimension));
-    }
-    static Expr on_host(const std::string &buffer, const char *getter, int dimension) {
-        return Call::make(Int(32), getter,
-                          {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), dimension}, Call::Extern);
     }
 
     static Expr aligned(const std::string &buffer, const Type &type) {
-        const Expr address =
-            Call::make(UInt(64), Call::buffer_get_device,
-                       {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
-        const Expr stride = on_host(buffer, Call::buffer_get_stride, 1);
-        const Expr across = on_host(buffer, Call::buffer_get_extent, 0),
-                   down = on_host(buffer, Call::buffer_get_extent, 1);
+        const Expr address = address_on_host(buffer);
+        const Expr stride = field_on_host(buffer, Call::buffer_get_stride, 1);
+        const Expr across = field_on_host(buffer, Call::buffer_get_extent, 0),
+                   down = field_on_host(buffer, Call::buffer_get_extent, 1);
         return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
                stride % (kTensorAlignment / type.bytes()) == 0 && stride >= across && across > 0 && down > 0;
     }
@@ -188,9 +96,9 @@ private:
         if (!ramp || !is_const_one(ramp->stride)) {
             return {};
         }
-        const auto own = strides_.find(p.stored);
-        const auto all = coordinates(expand(ramp->base, *parts_.products.front().lets), p.stored, 2,
-                                     own == strides_.end() ? std::vector<Expr>() : own->second);
+        const auto own = program_.strides.find(p.stored);
+        const auto all = coordinates(expand(ramp->base, *program_.first().lets), p.stored, 2,
+                                     own == program_.strides.end() ? std::vector<Expr>() : own->second);
         if (!all) {
             return {};
         }
@@ -207,14 +115,7 @@ private:
 
     // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned.
     void align_pairs() {
-        AlignmentFacts known;
-        for (const auto &a : base_.arguments) {
-            if (!a.is_buffer) {
-                known.arguments.insert(a.name);
-            }
-        }
-        known.multiples[kCol] = 2;
-        known.not_in_memory = accumulators_;
+        const AlignmentFacts known = program_.facts();
         for (auto &p : after_) {
             Stmt s = Evaluate::make(p.value);
             const Expr asked = mark_aligned_vectors(s, known);
@@ -227,7 +128,7 @@ private:
 
     Expr usable() const {
         Expr e = aligned(tile().a.buffer, tile().a.type);
-        for (const auto &t : tiles_) {
+        for (const auto &t : program_.tiles) {
             e = e && aligned(t.b.buffer, t.b.type);
         }
         for (const auto &p : after_) {
@@ -238,15 +139,11 @@ private:
         return pairs_aligned_.defined() ? e && pairs_aligned_ : e;
     }
 
-    Expr tiles() const {
-        return base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
-    }
-
     // ---- Arguments and the launch ----
 
     Kernel with_arguments(bool by_copy_engine) const {
         Kernel k;
-        k.name = base_.name;
+        k.name = program_.base.name;
         const int groups = warpgroups_ + (by_copy_engine ? 1 : 0);
         k.threads = {groups * kWarpgroup, 1, 1};
         k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors",
@@ -255,25 +152,16 @@ private:
                     1, 1};
         k.shared_bytes = shared_bytes(by_copy_engine);
         k.blocks_per_multiprocessor = ", 1";
-        FreeVariables free;
-        for (const Expr &e : used(by_copy_engine)) {
-            e.accept(&free);
-        }
-        std::set<std::string> local = {kRow, kCol, kElement, "fragment_lane", step_name()};
-        local.insert(parts_.block_names.begin(), parts_.block_names.end());
-        for (const auto &[name, type] : free.types) {
-            if (!local.count(name) && name.find(".buffer") == std::string::npos) {
-                k.arguments.push_back({name, false, false, type, Expr(), field_on_host(name)});
-            }
-        }
+        add_scalars(k, used_by(by_copy_engine));
         std::set<std::string> written;
         for (const auto &p : after_) {
             written.insert(p.stored);
         }
-        for (const auto &a : base_.arguments) {
+        for (const auto &a : program_.base.arguments) {
             const bool operand =
                 a.name == tile().a.buffer ||
-                std::any_of(tiles_.begin(), tiles_.end(), [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
+                std::any_of(program_.tiles.begin(), program_.tiles.end(),
+                            [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
             const bool by_engine = written.count(a.name) && by_copy_engine && by_engine_name(a.name);
             if (a.is_buffer && !(by_copy_engine && operand) && !by_engine) {
                 k.arguments.push_back(a);
@@ -283,7 +171,7 @@ private:
             const int across = kSwizzledBytes / tile().a.type.bytes();
             k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(),
                                    tensor_argument(tile().a.buffer, tile().a.type, {across, tile().rows}), Expr()});
-            for (const auto &t : tiles_) {
+            for (const auto &t : program_.tiles) {
                 const bool b_across = t.b.depth_dimension != 0;
                 k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(),
                                        tensor_argument(t.b.buffer, t.b.type, {across, b_across ? t.depth : t.columns}),
@@ -300,51 +188,25 @@ private:
         return k;
     }
 
-    // Of an operand that the pipeline allocates, Halide has no variables for its fields.
-    Expr field_on_host(const std::string &name) const {
-        for (const auto &t : tiles_) {
-            for (const auto &buffer : {t.a.buffer, t.b.buffer}) {
-                for (int d = 0; d < 2; d++) {
-                    if (name == buffer + ".extent." + number(d)) {
-                        return on_host(buffer, Call::buffer_get_extent, d);
-                    }
-                    if (name == buffer + ".stride." + number(d)) {
-                        return on_host(buffer, Call::buffer_get_stride, d);
-                    }
-                }
-            }
-        }
-        return Expr();
-    }
-
     bool by_engine_name(const std::string &buffer) const {
         return std::any_of(after_.begin(), after_.end(),
                            [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
     }
 
-    std::vector<Expr> used(bool by_copy_engine) const {
-        const ProductPart &first = parts_.products.front();
-        std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2], first.min, first.extent};
-        std::vector<Operand> operands = {tile().a};
-        for (const auto &t : tiles_) {
-            operands.push_back(t.b);
-        }
-        for (const auto &o : operands) {
-            all.insert(all.end(), o.origin.begin(), o.origin.end());
+    std::vector<Expr> used_by(bool by_copy_engine) const {
+        std::vector<Expr> all = used();
+        for (const auto &o : program_.operands()) {
             if (!by_copy_engine) {
                 all.insert(all.end(),
                            {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
             }
         }
-        for (const auto &list : {before_, after_}) {
-            for (const auto &p : list) {
-                all.insert(all.end(), {p.value, p.row_extent, p.col_extent});
-                if (by_copy_engine && leaves_by_copy_engine(p)) {
-                    const auto at = tensor_coordinates(p);
-                    all.insert(all.end(), at.begin(), at.end());
-                } else if (!accumulators_.count(p.stored)) {
-                    all.push_back(p.index);
-                }
+        for (const auto &p : after_) {
+            if (by_copy_engine && leaves_by_copy_engine(p)) {
+                const auto at = tensor_coordinates(p);
+                all.insert(all.end(), at.begin(), at.end());
+            } else {
+                all.push_back(p.index);
             }
         }
         return all;
@@ -358,15 +220,12 @@ private:
     int bytes_b() const {  // of one product
         return tile().columns * kSwizzledBytes;
     }
-    int products() const {
-        return int(tiles_.size());
-    }
     int results_by_engine() const {
         return int(
             std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
     }
     int stages(bool by_copy_engine) const {
-        return by_copy_engine ? product_.stages : 1;
+        return by_copy_engine ? program_.asked.stages : 1;
     }
     int offset_b(bool by_copy_engine) const {
         return stages(by_copy_engine) * bytes_a();
@@ -379,7 +238,7 @@ private:
                (by_copy_engine ? results_by_engine() * tile().rows * tile().columns * 2 : 0);
     }
     int shared_bytes(bool by_copy_engine) const {
-        return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * product_.stages : 0);
+        return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * program_.asked.stages : 0);
     }
 
     // ---- Text ----
@@ -388,19 +247,16 @@ private:
         KernelPrinter out(k, print_);
         out_ = &out;
         const std::string type = type_text(tile().a.type);
-        const auto array = [&](const std::string &t, const std::string &name, int offset, int n) {
-            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(offset) + ", " +
-                     number(n) + ");");
-        };
-        array(type, "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
-        array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * products() * elements_b());
+        declare_array(type, "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
+        declare_array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * products() * elements_b());
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
                  number(kWarpgroup) + ";");
         if (by_copy_engine) {
-            array("uint64_t", "full", offset_barriers(true), product_.stages);
-            array("uint64_t", "empty", offset_barriers(true) + 8 * product_.stages, product_.stages);
+            declare_array("uint64_t", "full", offset_barriers(true), program_.asked.stages);
+            declare_array("uint64_t", "empty", offset_barriers(true) + 8 * program_.asked.stages,
+                          program_.asked.stages);
             out.open("if (threadIdx.x == 0) {");
-            out.open("for (int i = 0; i < " + number(product_.stages) + "; i++) {");
+            out.open("for (int i = 0; i < " + number(program_.asked.stages) + "; i++) {");
             out.line("barrier_init(&full[i], 1);");
             out.line("barrier_init(&empty[i], " + number(warpgroups_) + ");");
             out.close();
@@ -425,33 +281,11 @@ private:
         return out.finish();
     }
 
-    std::string e(const Expr &x) {
-        return out_->expr(x);
-    }
-
-    std::string parenthesised(const Expr &x) {
-        return "(" + e(x) + ")";
-    }
-
     // Opens the loop over the tiles that this block takes, with their coordinates.
     void open_tiles() {
-        const std::string across = parenthesised(base_.blocks[0]), down = parenthesised(base_.blocks[1]),
-                          g = number(product_.group);
-        out_->line("const int across = " + across + ", down = " + down + ";");
+        declare_tiles_of_grid();
         out_->open("for (int tile = blockIdx.x; tile < across * down; tile += gridDim.x) {");
-        out_->line("const int group = tile / (" + g + " * across), in_group = tile % (" + g + " * across);");
-        out_->line("const int rows_of_group = minimum(" + g + ", down - group * " + g + ");");
-        if (!parts_.block_names[1].empty()) {
-            out_->line("const int " + out_->name(parts_.block_names[1]) + " = group * " + g +
-                       " + in_group % rows_of_group;");
-        }
-        if (!parts_.block_names[0].empty()) {
-            out_->line("const int " + out_->name(parts_.block_names[0]) + " = in_group / rows_of_group;");
-        }
-    }
-
-    const std::string &step_name() const {
-        return parts_.products.front().step;
+        coordinates_of_tile("tile");
     }
 
     int elements_b() const {
@@ -459,14 +293,14 @@ private:
     }
 
     std::string steps_loop() {
-        const ProductPart &first = parts_.products.front();
+        const ProductPart &first = program_.first();
         const std::string s = out_->name(first.step);
         const Expr end = simplify(first.min + first.extent);
         return "for (int " + s + " = " + e(first.min) + "; " + s + " < " + e(end) + "; " + s + "++) {";
     }
 
     void next_stage() {
-        out_->open("if (++stage == " + number(product_.stages) + ") {");
+        out_->open("if (++stage == " + number(program_.asked.stages) + ") {");
         out_->line("stage = 0;");
         out_->line("phase ^= 1;");
         out_->close();
@@ -483,7 +317,7 @@ private:
         out_->line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " +
                    out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + ", " + e(a.origin[1]) + ");");
         for (int i = 0; i < products(); i++) {
-            fetch_b(tiles_[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
+            fetch_b(program_.tiles[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
         }
         next_stage();
         out_->close();
@@ -517,11 +351,11 @@ private:
             out_->line("int stage = 0, phase = 0;");
         }
         open_tiles();
-        for (const auto &t : tiles_) {
+        for (const auto &t : program_.tiles) {
             out_->declare_sums(t.accumulator, t.columns / 2);
         }
-        for (const auto &p : before_) {
-            fragment(p, false, 0);
+        for (const auto &p : program_.before) {
+            first_value(p);
         }
         if (by_copy_engine) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
@@ -553,9 +387,11 @@ private:
         }
         int result = 0;
         for (const auto &p : after_) {
-            const bool engine = by_copy_engine && leaves_by_copy_engine(p);
-            fragment(p, engine, result);
-            result += engine ? 1 : 0;
+            if (by_copy_engine && leaves_by_copy_engine(p)) {
+                leave_by_engine(p, result++);
+            } else {
+                store_inside(p);
+            }
         }
         out_->close();
         if (by_copy_engine && results_by_engine() > 0) {
@@ -576,7 +412,7 @@ private:
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(tile().depth / kDepthOfInstruction) + "; d++) {");
         for (int i = 0; i < products(); i++) {
-            const TileOfProduct &t = tiles_[size_t(i)];
+            const TileOfProduct &t = program_.tiles[size_t(i)];
             const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * bytes_b());
             const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " +
                                                                  number(t.depth * kSwizzledBytes) + ", 1024)"
@@ -592,7 +428,7 @@ private:
     void fetch_elements() {
         fetch(tile().a, "a_tiles", tile().rows);
         for (int i = 0; i < products(); i++) {
-            fetch(tiles_[size_t(i)].b, i == 0 ? "b_tiles" : "(b_tiles + " + number(i * elements_b()) + ")",
+            fetch(program_.tiles[size_t(i)].b, i == 0 ? "b_tiles" : "(b_tiles + " + number(i * elements_b()) + ")",
                   tile().columns);
         }
         out_->line("fence_shared();");
@@ -626,34 +462,9 @@ private:
 
     // A nest over the tile, each thread for the sums that it has: of columns 8 j + 2 (lane % 4) and the next, in rows
     // lane / 4 and 8 below, of the 16 rows of its warp.
-    void fragment(const Pair &p, bool by_engine, int result) {
-        if (accumulators_.count(p.stored)) {
-            const Stmt s = Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2),
-                                       Parameter(), const_true(2), ModulusRemainder());
-            out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " +
-                       number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
-            if (expr_uses_var(p.value, kRow) || expr_uses_var(p.value, kCol)) {
-                coordinates_of_element();
-            }
-            out_->print(s);
-            out_->close();
-            return;
-        }
-        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
+    void leave_by_engine(const Pair &p, int result) {
         Pair inside = p;
-        inside.value = loaded_inside(p, accumulators_);
-        if (!by_engine) {
-            out_->line("#pragma unroll");
-            out_->open("for (int " + out_->name(kElement) + " = 0; " + out_->name(kElement) + " < " +
-                       number(tile().columns / 2) + "; " + out_->name(kElement) + " += 2) {");
-            coordinates_of_element();
-            const Expr in_tile =
-                Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
-            out_->print(Store::make(p.stored, inside.value, p.index, Parameter(), in_tile, ModulusRemainder()));
-            out_->close();
-            return;
-        }
+        inside.value = loaded_inside(p, program_.accumulators);
         const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
                                  ") == " + number(tile().columns);
         const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
@@ -684,7 +495,7 @@ private:
         out_->close();
     }
 
-    void coordinates_of_element() {
+    void coordinates_of_element() override {
         const std::string i = out_->name(kElement);
         out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) +
                    " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8, " + out_->name(kCol) + " = " + i +
@@ -715,24 +526,15 @@ private:
         out_->close();
     }
 
-    const Kernel &base_;
-    const TensorCores &product_;
-    const Strides &strides_;
-    const PrintOptions &print_;
-    Parts parts_;
-    std::vector<TileOfProduct> tiles_;
-    std::set<std::string> accumulators_;
-    int warpgroups_ = 0;
-    std::vector<Pair> before_, after_;
+    const int warpgroups_;
+    std::vector<Pair> after_;  // with the alignment of what they load
     Expr pairs_aligned_;
-    KernelPrinter *out_ = nullptr;
 };
 
 }  // namespace
 
-TileKernel make_tile_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                            const Strides &strides, const PrintOptions &print) {
-    return MakeTileKernel(kernel, products, host, strides, print).make();
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print) {
+    return WgmmaKernel(program, print).make();
 }
 
 }  // namespace halyard

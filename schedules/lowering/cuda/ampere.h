@@ -1,0 +1,216 @@
+// What kernels for sm_80 and all later ones but sm_90a stand on beside device.h: ldmatrix, mma.sync, and tiles in
+// shared memory that cp.async fills. The instructions: PTX ISA 7.4 and later, "Matrix multiply-accumulate operation using
+// mma instruction" and "Data Movement".
+
+#define HALYARD_AMPERE
+
+#ifdef HALYARD_EMULATOR
+#include "emulator/ampere.h"
+#else
+
+namespace halyard {
+
+template<class T>
+__device__ __forceinline__ uint32_t address_in_shared(const T *p) {
+    return uint32_t(__cvta_generic_to_shared(p));
+}
+
+/** 16 bytes into shared memory, of which the first `valid` come from device memory and the rest as 0. */
+template<class T>
+__device__ __forceinline__ void copy_async_part(T *to, const T *from, int valid) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address_in_shared(to)), "l"(from),
+                 "r"(valid)
+                 : "memory");
+}
+/** What the thread has asked for since the last time becomes a group. */
+__device__ __forceinline__ void copy_async_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+/** Until at most so many groups of the thread are still under way. */
+template<int Groups>
+__device__ __forceinline__ void copy_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+}
+
+/** Four 8x8 matrices of 16-bit elements from the lines whose addresses the lanes name: a lane gets two neighbours of
+ * each, of line lane / 4. `_across`: of column lane / 4 in place of the line. */
+template<class T>
+__device__ __forceinline__ void load_matrices(uint32_t *m, const T *line) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(address_in_shared(line))
+                 : "memory");
+}
+template<class T>
+__device__ __forceinline__ void load_matrices_across(uint32_t *m, const T *line) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+                 : "r"(address_in_shared(line))
+                 : "memory");
+}
+
+#define HALYARD_MMA(TYPE, NAME)                                                                                 \
+    __device__ __forceinline__ void mma(TYPE, float *d, const uint32_t *a, const uint32_t *b) {                 \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME ".f32 "                             \
+                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                           \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                       \
+    }
+HALYARD_MMA(half, "f16")
+HALYARD_MMA(bfloat16, "bf16")
+#undef HALYARD_MMA
+
+/** sums += a b, 16 deep, for the part of a tile that a warp has: 16 rows for four registers of a, by 8 columns for two
+ * of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below. */
+template<class T, int Sums, int A, int B>
+__device__ __forceinline__ void multiply_fragments(float (&sums)[Sums], const uint32_t (&a)[A],
+                                                   const uint32_t (&b)[B]) {
+    static_assert(Sums == A / 4 * (B / 2) * 4, "a sum for each row and column");
+#pragma unroll
+    for (int i = 0; i < A / 4; i++) {
+#pragma unroll
+        for (int n = 0; n < B / 2; n++) {
+            const int j = i % 2 ? B / 2 - 1 - n : n;  // back and forth: what was read last is read again
+            mma(T(), sums + (i * (B / 2) + j) * 4, a + i * 4, b + j * 2);
+        }
+    }
+}
+
+}  // namespace halyard
+
+#endif
+
+namespace halyard {
+
+/** A stage of the pipeline is so deep: two instructions. */
+constexpr int stage_depth = 32;
+
+/** Where 8 elements, a chunk of 16 bytes, lie in lines of 128 bytes: chunks of 8 neighbouring lines are in different
+ * banks, as are the 8 of a line. */
+__device__ __forceinline__ int swizzled(int line, int chunk) {
+    return line * 64 + (chunk ^ (line % 8)) * 8;
+}
+
+/** .. of a tile whose neighbours run along the depth: two rows, or columns, in a line. */
+__device__ __forceinline__ int along_depth(int row, int chunk) {
+    return swizzled(row / 2, row % 2 * 4 + chunk);
+}
+
+/** .. of a tile whose neighbours run across the columns: blocks of 64, a line for each step of the depth. */
+__device__ __forceinline__ int across_columns(int depth, int chunk) {
+    return chunk / 8 * (64 * stage_depth) + swizzled(depth, chunk % 8);
+}
+
+/** Chunk `number` of a tile with `Lines` rows, or columns, that run along the depth; a line is of 4 chunks. */
+template<int Lines>
+struct chunk_along_depth {
+    int x, y, place;
+    __device__ __forceinline__ explicit chunk_along_depth(int number)
+        : x(number % 4 * 8), y(number / 4), place(along_depth(y, number % 4)) {
+    }
+    static constexpr int count = Lines * 4;
+};
+/** And of one whose lines run across; neighbours in memory are together in a block. */
+template<int Columns>
+struct chunk_across_columns {
+    int x, y, place;
+    __device__ __forceinline__ explicit chunk_across_columns(int number)
+        : x((number / (8 * stage_depth) * 8 + number % 8) * 8),
+          y(number / 8 % stage_depth),
+          place(across_columns(y, x / 8)) {
+    }
+    static constexpr int count = Columns / 8 * stage_depth;
+};
+
+/** The matrix from which a tile is fetched. */
+template<class T>
+struct matrix {
+    global<const T> elements;
+    int stride, extent_0, extent_1;  // elements; 0 is the dimension of neighbours
+};
+
+/** A tile into shared memory, as `Chunk` lays it out, from coordinates c0, c1 on: the threads of the block ask for
+ * chunks that begin at multiples of 16 bytes. What lies outside of the matrix comes as 0. */
+template<class Chunk, int Threads, class T>
+__device__ __forceinline__ void fetch(shared<T> to, const matrix<T> &m, int c0, int c1) {
+#pragma unroll
+    for (int i = 0; i < (Chunk::count + Threads - 1) / Threads; i++) {
+        const int number = i * Threads + threadIdx.x;
+        if (Chunk::count % Threads == 0 || number < Chunk::count) {
+            const Chunk chunk(number);
+            const int x = c0 + chunk.x, y = c1 + chunk.y;
+            const bool inside = uint32_t(x) < uint32_t(m.extent_0) && uint32_t(y) < uint32_t(m.extent_1);
+            const int valid = inside ? minimum(m.extent_0 - x, 8) : 0;
+            copy_async_part(to + chunk.place, m.elements + (x + y * m.stride), valid * 2);
+        }
+    }
+}
+
+/** The same from any address, element by element, and done when the function ends. */
+template<class Chunk, int Threads, class T>
+__device__ __forceinline__ void fetch_elements(shared<T> to, const matrix<T> &m, int c0, int c1) {
+    for (int number = threadIdx.x; number < Chunk::count; number += Threads) {
+        const Chunk chunk(number);
+        const int y = c1 + chunk.y;
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int x = c0 + chunk.x + i;
+            const bool inside = uint32_t(x) < uint32_t(m.extent_0) && uint32_t(y) < uint32_t(m.extent_1);
+            to[chunk.place + i] = inside ? m.elements[x + y * m.stride] : T(0.0f);
+        }
+    }
+}
+
+/** From a tile in shared memory, 16 deep from `depth` on, what multiply_fragments() takes: of rows from `row` on .. */
+template<int Count, class T>
+__device__ __forceinline__ void load_rows(uint32_t (&a)[Count], shared<T> tile, int row, int depth) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < Count / 4; i++) {
+        load_matrices(a + i * 4, tile + along_depth(row + i * 16 + lane % 16, depth / 8 + lane / 16));
+    }
+}
+/** .. of columns that run along the depth, .. */
+template<int Count, class T>
+__device__ __forceinline__ void load_columns(uint32_t (&b)[Count], shared<T> tile, int column, int depth) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < Count / 4; j++) {
+        const int line = column + j * 16 + lane / 16 * 8 + lane % 8;
+        load_matrices(b + j * 4, tile + along_depth(line, depth / 8 + lane / 8 % 2));
+    }
+}
+/** .. and of columns that are neighbours. */
+template<int Count, class T>
+__device__ __forceinline__ void load_columns_across(uint32_t (&b)[Count], shared<T> tile, int column, int depth) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int j = 0; j < Count / 4; j++) {
+        load_matrices_across(b + j * 4, tile + across_columns(depth + lane % 16, column / 8 + j * 2 + lane / 16));
+    }
+}
+
+/** Of results in 16 columns a lane has pairs in the first eight and in the second, each in two rows, 8 apart. It gets four
+ * neighbours in the one row, and four in the other: lanes with even numbers in the first eight columns. */
+template<class T>
+__device__ __forceinline__ void exchange_pairs(T (&p)[8]) {
+    static_assert(sizeof(T) == 2, "two in a register");
+    const bool odd = threadIdx.x % 2 != 0;
+    uint32_t w[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        w[i] = p[i * 2].bits | uint32_t(p[i * 2 + 1].bits) << 16;
+    }
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        const uint32_t first = w[row], second = w[2 + row];
+        const uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? first : second, 1);
+        const uint32_t low = odd ? other : first, high = odd ? second : other;
+        p[row * 4].bits = uint16_t(low);
+        p[row * 4 + 1].bits = uint16_t(low >> 16);
+        p[row * 4 + 2].bits = uint16_t(high);
+        p[row * 4 + 3].bits = uint16_t(high >> 16);
+    }
+}
+
+}  // namespace halyard

@@ -1,0 +1,154 @@
+#ifndef HALYARD_EMULATOR_AGENTS_H
+#define HALYARD_EMULATOR_AGENTS_H
+
+/** \file
+ * What goes on beside the threads, and may read what they have made visible to it: see barriers.h, copy_engine.h and
+ * tensor_cores.h.
+ */
+
+#include "together.h"
+
+namespace halyard {
+namespace emulator {
+
+/** From here on the kernel has what device.h alone does not. */
+inline void begin_extension();
+
+/** What threads from `first` on know, all of them, of somebody: the least time. Asked for often, so kept. */
+class CommonKnowledge {
+    int first, count;
+    int known_column = -1;
+    uint32_t known_time = 0;
+
+public:
+    CommonKnowledge(int first, int count)
+        : first(first), count(count) {
+    }
+    bool holds(int who, uint32_t time) {
+        const int c = column(who);
+        if (c != known_column) {
+            known_column = c;
+            known_time = 0xffffffffu;
+            for (int t = first; t < first + count; t++) {
+                const uint32_t k = knowledge(t)[c];
+                known_time = k < known_time ? k : known_time;
+            }
+        }
+        return known_time >= time;
+    }
+};
+
+/** When a thread has made its ordinary stores to shared memory visible to the copy engine and the tensor cores. */
+struct Fences {
+    static constexpr int kKept = 8;
+    uint32_t time[kKept], epoch[kKept];
+    unsigned count;
+};
+
+/** The rest of a thread. */
+struct AsyncThread {
+    Fences fences;
+    uint32_t stores, stored;         // groups of stores to device memory: begun with, waited for
+    uint32_t groups, groups_waited;  // of products, likewise
+    uint32_t register_fences;
+    bool open_group;                 // there are products in no group yet
+    int registers;
+};
+inline AsyncThread async_threads[kMaxThreads];
+
+inline AsyncThread &async_thread() {
+    return async_threads[state.current->number];
+}
+
+/** Whether the stores of `writer` up to `time` are visible to agents that those threads start. */
+inline bool fenced(int writer, uint32_t time, uint32_t epoch, CommonKnowledge &by) {
+    const Fences &f = async_threads[writer].fences;
+    for (unsigned i = f.count > Fences::kKept ? f.count - Fences::kKept : 0; i < f.count; i++) {
+        const unsigned k = i % Fences::kKept;
+        if (f.time[k] >= time && f.epoch[k] >= epoch && (f.epoch[k] < state.epoch || by.holds(writer, f.time[k]))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Checks what an agent reads of shared memory, for `count` threads from `first` on: all of them know of the writes. */
+class AgentReader {
+    const char *what;
+    CommonKnowledge of_barriers, of_threads;
+    // The last write that was right: neighbours often are of one.
+    int good_writer = -1;
+    uint32_t good_time = 0, good_epoch = 0;
+
+public:
+    AgentReader(const char *what, int first, int count)
+        : what(what), of_barriers(first, count), of_threads(first, count) {
+    }
+
+    void check(SharedAccess a) {
+        const unsigned end = a.at + unsigned(a.bytes);
+        while (a.at < end) {
+            const Chunk &chunk = state.chunks[a.at / kChunk];
+            if (chunk.copying) {
+                fail_shared(a, what, kFirstAgent, " still fills: its barrier has to be waited for first");
+            }
+            if (chunk.by_engine) {
+                check_loaded(a, kFirstAgent + chunk.barrier, chunk.barrier_time);
+                a.at = (a.at / kChunk + 1) * kChunk;
+            } else {
+                check_cell(a, state.cells[a.at]);
+                a.at++;
+            }
+        }
+    }
+
+private:
+    void check_loaded(const SharedAccess &a, int barrier, uint32_t time) {
+        if (!of_barriers.holds(barrier, time)) {
+            fail_shared(a, what, kFirstAgent, " has filled, without a wait for its barrier by all threads");
+        }
+    }
+
+    void check_cell(const SharedAccess &a, const Cell &c) {
+        if (c.state) {
+            fail_shared(a, what, c.writer,
+                        c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
+        }
+        if (c.block != state.block) {
+            fail_shared(a, what, -1, ", which no thread of the block has written");
+        }
+        if (c.writer >= kFirstAgent) {
+            check_loaded(a, c.writer, c.write_time);
+            return;
+        }
+        if (c.writer == good_writer && c.write_time == good_time && c.write_epoch == good_epoch) {
+            return;
+        }
+        if (c.write_epoch == state.epoch && !of_threads.holds(c.writer, c.write_time)) {
+            fail_shared(a, what, c.writer, " has written with no barrier since");
+        }
+        if (!fenced(c.writer, c.write_time, c.write_epoch, of_threads)) {
+            fail_shared(a, what, c.writer, " has written, without fence_shared() and a barrier after it");
+        }
+        good_writer = c.writer;
+        good_time = c.write_time;
+        good_epoch = c.write_epoch;
+    }
+};
+
+}  // namespace emulator
+
+/** Ordinary stores to shared memory become visible to the tensor cores and the copy engine. */
+inline void fence_shared() {
+    using namespace emulator;
+    begin_extension();
+    Fences &f = async_thread().fences;
+    const unsigned k = f.count++ % Fences::kKept;
+    f.time[k] = my_time();
+    f.epoch[k] = state.epoch;
+    time_of(state.current->number)++;
+}
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,112 @@
+#ifndef HALYARD_EMULATOR_AMPERE_H
+#define HALYARD_EMULATOR_AMPERE_H
+
+/** \file
+ * What kernels for sm_80 stand on (see ../ampere.h): the lanes of a warp load matrices and multiply them together. A lane
+ * reads the lines that it names, so that races in shared memory are found as for its other reads.
+ */
+
+#pragma GCC visibility push(hidden)
+
+#include "copies.h"
+#include "matrices.h"
+#include "together.h"
+
+namespace halyard {
+namespace emulator {
+
+inline int warp_start() {
+    return state.current->number / kWarp * kWarp;
+}
+
+/** A line, and where the lane's part of the four matrices goes. */
+struct LoadArgument {
+    SharedAccess line;
+    uint32_t *m;
+};
+
+template<bool Across>
+bool load_matrices_together(Thread *lanes) {
+    Thread *const last = state.current;
+    uint16_t lines[kWarp][8];
+    for (int lane = 0; lane < kWarp; lane++) {
+        state.current = &lanes[lane];
+        read_shared(argument_of<LoadArgument>(lanes[lane]).line, lines[lane]);
+    }
+    state.current = last;
+    for (int lane = 0; lane < kWarp; lane++) {
+        for (int i = 0; i < 4; i++) {
+            const int of_lane = lane / 4, first = lane % 4 * 2;
+            const uint32_t low = Across ? lines[i * 8 + first][of_lane] : lines[i * 8 + of_lane][first],
+                           high = Across ? lines[i * 8 + first + 1][of_lane] : lines[i * 8 + of_lane][first + 1];
+            argument_of<LoadArgument>(lanes[lane]).m[i] = low | high << 16;
+        }
+    }
+    return true;
+}
+
+template<bool Across, class T>
+void load_matrices_of(uint32_t *m, const shared<T> &line) {
+    LoadArgument argument = {line.access(16, 16), m};
+    together("ldmatrix", warp_start(), kWarp, &argument, load_matrices_together<Across>);
+}
+
+struct FragmentsArgument {
+    float *sums;
+    const uint32_t *a, *b;
+};
+
+template<class T, int Rows, int Columns>
+bool multiply_fragments_together(Thread *lanes) {
+    constexpr int kRoom = (Columns + 15) / 16 * 16;
+    alignas(64) static float a[Rows][kProductDepth], b[kProductDepth][kRoom], c[Rows][kRoom];
+    for (int lane = 0; lane < kWarp; lane++) {
+        const FragmentsArgument &p = argument_of<FragmentsArgument>(lanes[lane]);
+        for (int row = 0; row < Rows; row += 8) {
+            for (int i = 0; i < 4; i++) {
+                a[row + lane / 4][i / 2 * 8 + lane % 4 * 2 + i % 2] =
+                    from_bits<T>(uint16_t(p.a[row / 16 * 4 + row / 8 % 2 + i / 2 * 2] >> i % 2 * 16));
+            }
+        }
+        for (int column = 0; column < Columns; column += 8) {
+            for (int i = 0; i < 4; i++) {
+                b[i / 2 * 8 + lane % 4 * 2 + i % 2][column + lane / 4] =
+                    from_bits<T>(uint16_t(p.b[column / 8 * 2 + i / 2] >> i % 2 * 16));
+            }
+        }
+    }
+    multiply_tile<Columns>(a, b, c);
+    for (int lane = 0; lane < kWarp; lane++) {
+        float *const sums = argument_of<FragmentsArgument>(lanes[lane]).sums;
+        for (int i = 0; i < Rows * Columns / kWarp; i++) {
+            const int row = i / (Columns / 2) * 16 + i / 2 % 2 * 8, column = i % (Columns / 2) / 4 * 8 + i % 2;
+            sums[i] += c[row + lane / 4][column + lane % 4 * 2];
+        }
+    }
+    return true;
+}
+
+}  // namespace emulator
+
+template<class T>
+void load_matrices(uint32_t *m, const shared<T> &line) {
+    emulator::load_matrices_of<false>(m, line);
+}
+template<class T>
+void load_matrices_across(uint32_t *m, const shared<T> &line) {
+    emulator::load_matrices_of<true>(m, line);
+}
+
+template<class T, int Sums, int A, int B>
+void multiply_fragments(float (&sums)[Sums], const uint32_t (&a)[A], const uint32_t (&b)[B]) {
+    static_assert(Sums == A / 4 * (B / 2) * 4, "a sum for each row and column");
+    emulator::FragmentsArgument argument = {sums, a, b};
+    emulator::together("mma.sync", emulator::warp_start(), emulator::kWarp, &argument,
+                       emulator::multiply_fragments_together<T, A / 4 * 16, B / 2 * 8>);
+}
+
+}  // namespace halyard
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,419 @@
+#include <algorithm>
+#include <set>
+
+#include "print_expr.h"
+#include "tensor_argument.h"
+#include "tile_kernel.h"
+#include "tile_text.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int kWarp = 32;             // threads
+constexpr int kRowsOfFragment = 16;   // of an instruction, as are the columns of a b of four registers
+constexpr int kDepthOfStage = 32;     // stage_depth of ampere.h
+constexpr int kChunk = 8;             // elements that are copied at once
+constexpr int kSumsOfThread = 128;    // at most, beside two sets of fragments
+constexpr int kThreadsOfBlock = 512;
+constexpr int kRegisters = 65536;     // of a multiprocessor
+// Of shared memory a block of sm_86, sm_89 and sm_120 has so much, and all blocks of a multiprocessor of sm_80.
+constexpr int kSharedOfBlock = 99 * 1024, kSharedOfMultiprocessor = 163 * 1024;
+
+// How the warps of a block divide a tile.
+struct Warps {
+    int down = 0, across = 0;
+
+    int threads() const {
+        return down * across * kWarp;
+    }
+};
+
+// How much is read of shared memory for each step of the depth: rows by all warps across, columns by all down.
+int reads(const Warps &w, int rows, int columns) {
+    return w.across * rows + w.down * columns;
+}
+
+// The layout that reads least, with as many warps for each of the four parts of a multiprocessor.
+Warps lay_out(int rows, int columns, int products) {
+    Warps best;
+    for (int down = 1; down * kRowsOfFragment <= rows; down++) {
+        for (int across = 1; across * kRowsOfFragment <= columns; across++) {
+            const Warps w{down, across};
+            const bool whole = rows % (down * kRowsOfFragment) == 0 && columns % (across * kRowsOfFragment) == 0;
+            const bool fits = w.threads() <= kThreadsOfBlock && down * across % 4 == 0 &&
+                              rows * columns * products <= kSumsOfThread * w.threads();
+            const int all = columns * products;
+            if (whole && fits && (best.down == 0 || reads(w, rows, all) < reads(best, rows, all))) {
+                best = w;
+            }
+        }
+    }
+    return best;
+}
+
+// A nest that uses the sums.
+struct Result {
+    Pair pair;  // with the alignment of what it loads
+    int lanes = 2;  // that are stored at once
+    ModulusRemainder alignment;
+};
+
+class MmaKernel : public TileText {
+public:
+    MmaKernel(const TileProgram &program, const PrintOptions &print)
+        : TileText(program, print),
+          warps_(lay_out(tile().rows, tile().columns, products())) {
+        const TensorCores &asked = program_.asked;
+        if (warps_.down == 0) {
+            asked.fail("has tiles of " + number(tile().rows) + " rows and " + number(tile().columns) +
+                       " columns, which cannot be divided among warps; take multiples of 32, with up to " +
+                       number(kSumsOfThread * kThreadsOfBlock) + " sums of all products");
+        }
+        if (tile().depth % kDepthOfStage != 0) {
+            asked.fail("has steps of " + number(tile().depth) + "; take 32 or 64");
+        }
+        rows_ = tile().rows / warps_.down;
+        columns_ = tile().columns / warps_.across;
+        // Sums, two sets of fragments, and what addresses take.
+        const int fragments = rows_ / 4 + products() * columns_ / 4;
+        const int registers = products() * sums() + 2 * fragments + 60;
+        blocks_ = std::clamp(kRegisters / (warps_.threads() * registers), 1, 2);
+        const int room = std::min(kSharedOfBlock, kSharedOfMultiprocessor / blocks_);
+        stages_ = std::min(asked.stages * slices_of_step(), room / stage_bytes());
+        if (stages_ < 2) {
+            asked.fail("takes " + number(2 * stage_bytes()) + " bytes of shared memory for two stages, of " +
+                       number(room) + "; take smaller tiles");
+        }
+        align();
+    }
+
+    TileKernel make() {
+        TileKernel result;
+        result.usable = usable_;
+        result.whole = with_arguments();
+        result.by_elements = result.whole;
+        result.by_elements.name += "_elements";
+        result.text = "\n" + text(result.whole, false) + "\n" + text(result.by_elements, true);
+        return result;
+    }
+
+private:
+    int sums() const override {
+        return rows_ * columns_ / kWarp;
+    }
+    // A stage has a slice of the depth of a step.
+    int slices_of_step() const {
+        return tile().depth / kDepthOfStage;
+    }
+    int elements_a() const {
+        return tile().rows * kDepthOfStage;
+    }
+    int elements_b() const {  // of one product
+        return tile().columns * kDepthOfStage;
+    }
+    int stage_bytes() const {
+        return (elements_a() + products() * elements_b()) * tile().a.type.bytes();
+    }
+    static bool across(const Operand &o) {
+        return o.depth_dimension != 0;
+    }
+
+    // ---- What the host asks ----
+
+    // Chunks of an operand begin at multiples of 16 bytes, and so do the pairs of f at theirs.
+    void align() {
+        usable_ = const_true();
+        for (const auto &o : program_.operands()) {
+            usable_ = usable_ && aligned(o);
+        }
+        for (const auto &p : program_.after) {
+            Result r{p, lanes_at_once(p), ModulusRemainder()};
+            Stmt value = Evaluate::make(p.value);
+            ask(value, 2);
+            r.pair.value = value.as<Evaluate>()->value;
+            Stmt store = Store::make(p.stored, make_zero(p.value.type().with_lanes(r.lanes)), index(r), Parameter(),
+                                     const_true(r.lanes), ModulusRemainder());
+            ask(store, r.lanes);
+            r.alignment = store.as<Store>()->alignment;
+            after_.push_back(r);
+        }
+        usable_ = simplify(usable_);
+    }
+
+    void ask(Stmt &s, int multiple_of_col) {
+        AlignmentFacts known = program_.facts();
+        known.multiples[kCol] = multiple_of_col;
+        const Expr asked = mark_aligned_vectors(s, known);
+        usable_ = asked.defined() ? usable_ && asked : usable_;
+    }
+
+    // Four neighbours of 16 bits, two of two lanes, fill 32 bytes of a row with those of the next lanes.
+    int lanes_at_once(const Pair &p) const {
+        const auto *ramp = p.index.as<Ramp>();
+        const bool four = ramp && is_const_one(ramp->stride) && linear(ramp->base).factor_of(kCol) == 1 &&
+                          !linear(ramp->base).hides(kCol) && p.value.type().is_float() && p.value.type().bits() == 16;
+        return four ? 4 : 2;
+    }
+
+    static Expr index(const Result &r) {
+        return r.lanes == 2 ? r.pair.index : Ramp::make(r.pair.index.as<Ramp>()->base, 1, 4);
+    }
+
+    Expr aligned(const Operand &o) const {
+        const Linear at = linear(o.origin[0]);
+        Linear rest = at;
+        rest.terms.clear();
+        for (const auto &t : at.terms) {
+            if (t.factor % kChunk != 0) {
+                rest.terms.push_back(t);
+            }
+        }
+        FreeVariables free;
+        rest.expr().accept(&free);
+        const auto &blocks = program_.parts.block_names;
+        for (const auto &v : free.types) {
+            if (v.first == step_name() || std::count(blocks.begin(), blocks.end(), v.first)) {
+                return const_false();
+            }
+        }
+        return address_on_host(o.buffer) % make_const(UInt(64), kChunk * o.type.bytes()) == make_zero(UInt(64)) &&
+               field_on_host(o.buffer, Call::buffer_get_stride, 1) % kChunk == 0 && rest.expr() % kChunk == 0;
+    }
+
+    Kernel with_arguments() const {
+        Kernel k;
+        k.name = program_.base.name + "_mma";
+        k.threads = {warps_.threads(), 1, 1};
+        k.blocks = {tiles(), 1, 1};
+        k.shared_bytes = stages_ * stage_bytes();
+        k.blocks_per_multiprocessor = ", " + number(blocks_);
+        std::vector<Expr> all = used();
+        for (const auto &o : program_.operands()) {
+            all.insert(all.end(),
+                       {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
+        }
+        for (const auto &p : program_.after) {
+            all.push_back(p.index);
+        }
+        add_scalars(k, all);
+        for (const auto &a : program_.base.arguments) {
+            if (a.is_buffer) {
+                k.arguments.push_back(a);
+            }
+        }
+        return k;
+    }
+
+    // ---- Text ----
+
+    std::string text(const Kernel &k, bool by_elements) {
+        KernelPrinter out(k, print_);
+        out_ = &out;
+        const std::string type = type_text(tile().a.type);
+        declare_array(type, "a_tiles", 0, stages_ * elements_a());
+        declare_array(type, "b_tiles", stages_ * elements_a() * tile().a.type.bytes(),
+                      stages_ * products() * elements_b());
+        out.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
+        out.line("const int warp_row = warp / " + number(warps_.across) + " * " + number(rows_) +
+                 ", warp_col = warp % " + number(warps_.across) + " * " + number(columns_) +
+                 ";  // its part of the tile");
+        declare_tiles_of_grid();
+        coordinates_of_tile("int(blockIdx.x)");
+        declare_matrices();
+        for (const auto &t : program_.tiles) {
+            out.declare_registers(t.accumulator, "float", sums());
+        }
+        for (const auto &p : program_.before) {
+            first_value(p);
+        }
+        sum_up(by_elements);
+        for (const auto &r : after_) {
+            store(r, by_elements);
+        }
+        return out.finish();
+    }
+
+    void declare_matrices() {
+        std::set<std::string> declared;
+        for (const auto &o : program_.operands()) {
+            if (declared.insert(o.buffer).second) {
+                out_->line("const matrix<" + type_text(o.type) + "> " + out_->name(o.buffer + ".matrix") + " = {" +
+                           out_->name(o.buffer) + ", " + e(field(o.buffer, "stride", 1)) + ", " +
+                           e(field(o.buffer, "extent", 0)) + ", " + e(field(o.buffer, "extent", 1)) + "};");
+            }
+        }
+    }
+
+    // While one half of a stage is multiplied, the next comes into registers, and a later stage into shared memory.
+    void sum_up(bool by_elements) {
+        const std::string ahead = number(stages_ - 1);
+        out_->line("const int slices = " + parenthesised(program_.first().extent) + " * " + number(slices_of_step()) +
+                   ";  // of the depth, a stage each");
+        out_->open("for (int slice = 0; slice < " + ahead + "; slice++) {");
+        fetch("slice", "slice", by_elements);
+        out_->close();
+        arrive(by_elements);
+        out_->line("uint32_t a_part[2][" + number(rows_ / 4) + "];");
+        for (int i = 0; i < products(); i++) {
+            out_->line("uint32_t " + b_part(i) + "[2][" + number(columns_ / 4) + "];");
+        }
+        out_->line("int stage = 0;");
+        load_half(0);
+        out_->open("for (int slice = 0; slice < slices; slice++) {");
+        load_half(1);
+        out_->open("{  // a later slice, where the one before was");
+        out_->line("const int next = slice + " + ahead + ", behind = stage == 0 ? " + ahead + " : stage - 1;");
+        fetch("next", "behind", by_elements);
+        out_->close();
+        multiply(0);
+        arrive(by_elements);
+        out_->line("stage = stage == " + ahead + " ? 0 : stage + 1;");
+        load_half(0);
+        multiply(1);
+        out_->close();
+        if (!by_elements) {
+            out_->line("copy_async_wait<0>();");
+        }
+    }
+
+    std::string b_part(int product) const {
+        return products() == 1 ? "b_part" : "b_part_" + number(product + 1);
+    }
+
+    void fetch(const std::string &slice, const std::string &stage, bool by_elements) {
+        const ProductPart &first = program_.first();
+        const std::string n = number(slices_of_step());
+        const std::string from = is_const_zero(first.min) ? "" : parenthesised(first.min) + " + ";
+        out_->line("const int " + out_->name(first.step) + " = " + from + slice + " / " + n + ", depth = " + slice + " % " + n + " * " + number(kDepthOfStage) + ";");
+        fetch_tile(tile().a, tile().rows, "a_tiles + " + stage + " * " + number(elements_a()), by_elements);
+        for (int i = 0; i < products(); i++) {
+            fetch_tile(program_.tiles[size_t(i)].b, tile().columns, "b_tiles + " + b_tile(stage, i), by_elements);
+        }
+        if (!by_elements) {
+            out_->line("copy_async_commit();");
+        }
+    }
+
+    void fetch_tile(const Operand &o, int others, const std::string &to, bool by_elements) {
+        const std::string chunk = (across(o) ? "chunk_across_columns<" : "chunk_along_depth<") + number(others) + ">";
+        std::string at;
+        for (int d = 0; d < 2; d++) {
+            const Expr &origin = o.origin[size_t(d)];
+            at += ", " + (d == o.depth_dimension ? parenthesised(origin) + " + depth" : e(origin));
+        }
+        out_->line(std::string(by_elements ? "fetch_elements<" : "fetch<") + chunk + ", " + number(warps_.threads()) +
+                   ">(" + to + ", " + out_->name(o.buffer + ".matrix") + at + ");");
+    }
+
+    // Where the tile of b of a product begins, in elements.
+    std::string b_tile(const std::string &stage, int product) const {
+        const std::string start = stage + " * " + number(products() * elements_b());
+        return product == 0 ? start : start + " + " + number(product * elements_b());
+    }
+
+    // The stage after the current one has arrived, for all threads.
+    void arrive(bool by_elements) {
+        if (!by_elements) {
+            out_->line("copy_async_wait<" + number(stages_ - 2) + ">();");
+        }
+        out_->line("__syncthreads();");
+    }
+
+    void load_half(int half) {
+        const std::string h = number(half), depth = number(half * kDepthOfStage / 2);
+        out_->line("load_rows(a_part[" + h + "], a_tiles + stage * " + number(elements_a()) + ", warp_row, " + depth +
+                   ");");
+        for (int i = 0; i < products(); i++) {
+            const bool b_across = across(program_.tiles[size_t(i)].b);
+            out_->line(std::string(b_across ? "load_columns_across(" : "load_columns(") + b_part(i) + "[" + h +
+                       "], b_tiles + " + b_tile("stage", i) + ", warp_col, " + depth + ");");
+        }
+    }
+
+    void multiply(int half) {
+        const std::string h = "[" + number(half) + "]";
+        for (int i = 0; i < products(); i++) {
+            const TileOfProduct &t = program_.tiles[size_t(i)];
+            out_->line("multiply_fragments<" + type_text(t.a.type) + ">(" + out_->name(t.accumulator) + ", a_part" + h +
+                       ", " + b_part(i) + h + ");");
+        }
+    }
+
+    void coordinates_of_element() override {
+        const std::string i = out_->name(kElement), of_rows = number(columns_ / 2);  // sums of 16 rows
+        coordinates(i + " / " + of_rows + " * 16 + " + i + " / 2 % 2 * 8",
+                    i + " % " + of_rows + " / 4 * 8 + lane % 4 * 2");
+    }
+
+    void coordinates(const std::string &row, const std::string &col) {
+        out_->line("const int " + out_->name(kRow) + " = warp_row + " + row + " + lane / 4, " + out_->name(kCol) +
+                   " = warp_col + " + col + ";");
+    }
+
+    // Tiles that are whole in vectors, of others the elements that are inside.
+    void store(const Result &r, bool by_elements) {
+        const Pair &p = r.pair;
+        if (by_elements) {
+            store_inside(p);
+            return;
+        }
+        out_->open("if ((" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) + ") == " +
+                   number(tile().columns) + ") {");
+        if (r.lanes == 2) {
+            open_elements();
+            coordinates_of_element();
+            out_->print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), r.alignment));
+            out_->close();
+        } else {
+            store_fours(r);
+        }
+        out_->otherwise();
+        store_inside(p);
+        out_->close();
+    }
+
+    // 16 columns of a row, and of the one 8 below, at a time.
+    void store_fours(const Result &r) {
+        const Pair &p = r.pair;
+        const std::string pairs = p.stored + ".pairs", of_rows = number(columns_ / 2);
+        out_->line("#pragma unroll");
+        out_->open("for (int first = 0; first < " + number(sums()) + "; first += 8) {");
+        out_->declare_registers(pairs, type_text(p.value.type().element_of()), 8);
+        open_elements("first", "first + 8");
+        coordinates_of_element();
+        out_->print(Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
+                                const_true(2), ModulusRemainder()));
+        out_->close();
+        out_->line("exchange_pairs(" + out_->name(pairs) + ");");
+        out_->line("#pragma unroll");
+        const std::string below = out_->name("below");
+        out_->open("for (int " + below + " = 0; " + below + " < 2; " + below + "++) {");
+        coordinates("first / " + of_rows + " * 16 + " + below + " * 8",
+                    "first % " + of_rows + " / 4 * 8 + lane % 2 * 8 + lane % 4 / 2 * 4");
+        const Expr four = Load::make(p.value.type().with_lanes(4), pairs,
+                                     Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4), Buffer<>(), Parameter(),
+                                     const_true(4), ModulusRemainder());
+        out_->print(Store::make(p.stored, four, index(r), Parameter(), const_true(4), r.alignment));
+        out_->close();
+        out_->close();
+    }
+
+    std::vector<Result> after_;
+    const Warps warps_;
+    int rows_ = 0, columns_ = 0;  // of a warp
+    int blocks_ = 1;              // on a multiprocessor
+    int stages_ = 0;
+    Expr usable_;
+};
+
+}  // namespace
+
+TileKernel make_mma_kernel(const TileProgram &program, const PrintOptions &print) {
+    return MmaKernel(program, print).make();
+}
+
+}  // namespace halyard

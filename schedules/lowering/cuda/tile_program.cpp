@@ -1,0 +1,131 @@
+#include "tile_program.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "coordinates.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+int rank_of_operand(const ProductPart &product, const std::string &buffer) {
+    FreeVariables free;
+    product.nest.accept(&free);
+    for (auto it = product.lets->cbegin(); it != product.lets->cend(); ++it) {
+        it.value().accept(&free);
+    }
+    std::set<std::string> names;
+    for (const auto &v : free.types) {
+        names.insert(v.first);
+    }
+    return rank_of(names, buffer);
+}
+
+// The loops over steps of several products become one.
+TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
+    for (Operand *o : {&t.a, &t.b}) {
+        for (auto &e : o->origin) {
+            e = substitute(step, Variable::make(Int(32), common), e);
+        }
+    }
+    return t;
+}
+
+void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
+    const Type type = t.a.type;
+    const bool same = t.rows == first.rows && t.columns == first.columns && t.a.buffer == first.a.buffer &&
+                      std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
+                                 [](const Expr &x, const Expr &y) { return equal(x, y); });
+    if (!same) {
+        product.fail("stands in one kernel with a product of other tiles, or of another matrix a");
+    }
+    const bool types = type == t.b.type && type.is_float() && type.bits() == 16;
+    if (!types) {
+        std::ostringstream s;
+        s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by "
+          << t.b.type;
+        product.fail(s.str());
+    }
+    if (t.b.depth_dimension != 0 && t.columns % 64 != 0) {
+        product.fail("has tiles of " + std::to_string(t.columns) +
+                     " columns, which are neighbours in memory; take a multiple of 64");
+    }
+    if (t.a.depth_dimension != 0) {
+        product.fail("reads a by columns; its rows have to be neighbours along k");
+    }
+    for (const auto &o : {t.a, t.b}) {
+        if (o.counts.defined()) {
+            product.fail("reads " + o.buffer + " under a condition; compute it elsewhere first");
+        }
+        if (o.rank() != 2) {
+            product.fail("reads " + o.buffer + ", which has " + std::to_string(o.rank()) +
+                         " dimensions; two are what it can fetch so far");
+        }
+    }
+}
+
+}  // namespace
+
+Expr field(const std::string &buffer, const char *what, int dimension) {
+    return Variable::make(Int(32), buffer + "." + what + "." + std::to_string(dimension));
+}
+
+Expr address_on_host(const std::string &buffer) {
+    return Call::make(UInt(64), Call::buffer_get_device,
+                      {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
+}
+
+std::vector<Operand> TileProgram::operands() const {
+    std::vector<Operand> all = {tile().a};
+    for (const auto &t : tiles) {
+        all.push_back(t.b);
+    }
+    return all;
+}
+
+AlignmentFacts TileProgram::facts() const {
+    AlignmentFacts known;
+    for (const auto &a : base.arguments) {
+        if (!a.is_buffer) {
+            known.arguments.insert(a.name);
+        }
+    }
+    known.multiples[kCol] = 2;
+    known.not_in_memory = accumulators;
+    return known;
+}
+
+TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                              const Strides &strides) {
+    TileProgram p;
+    p.base = kernel;
+    p.asked = products.front();
+    p.strides = strides;
+    p.parts = split_into_parts(kernel, products, host);
+    const ProductPart &first = p.first();
+    for (const auto &part : p.parts.products) {
+        const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
+            const auto own = strides.find(buffer);
+            return own == strides.end() ? coordinates(index, buffer, rank_of_operand(part, buffer))
+                                        : coordinates(index, buffer, int(own->second.size()), own->second);
+        };
+        p.tiles.push_back(
+            with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
+        p.accumulators.insert(p.tiles.back().accumulator);
+        check_tile(p.tiles.back(), p.tile(), *part.asked);
+        if (!equal(simplify(part.min), simplify(first.min)) || !equal(simplify(part.extent), simplify(first.extent))) {
+            part.asked->fail("has another number of steps than the product before it in the same kernel");
+        }
+    }
+    for (const auto &s : p.parts.nests) {
+        const Pair pair = read_pair(s, p.tiles, p.asked.fail);
+        (p.accumulators.count(pair.stored) ? p.before : p.after).push_back(pair);
+    }
+    return p;
+}
+
+}  // namespace halyard

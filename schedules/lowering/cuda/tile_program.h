@@ -1,0 +1,65 @@
+#ifndef HALYARD_LOWERING_CUDA_TILE_PROGRAM_H
+#define HALYARD_LOWERING_CUDA_TILE_PROGRAM_H
+
+/** \file
+ * What a kernel with products on the tensor cores computes, apart from the instructions that it is printed with:
+ *
+ *   blocks tile:
+ *     acc = 0
+ *     for step: for row: for col: for d: acc[row][col] += f32(a[..]) * f32(b[..])
+ *     for row: for col: y[..] = f(acc[row][col], ...)
+ *
+ * Several products of one a, such as the gate and up of SwiGLU, share its tiles and the loop over steps.
+ */
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "alignment.h"
+#include "kernel.h"
+#include "product.h"
+#include "tile_pairs.h"
+#include "tile_parts.h"
+
+namespace halyard {
+
+/** Of buffers that the pipeline allocates, by their names. */
+using Strides = std::map<std::string, std::vector<Halide::Expr>>;
+
+struct TileProgram {
+    Kernel base;
+    TensorCores asked;  // of the first product
+    Strides strides;
+    Parts parts;
+    std::vector<TileOfProduct> tiles;  // a product each; they have rows, columns and the operand a in common
+    std::set<std::string> accumulators;
+    std::vector<Pair> before, after;  // the nests that give sums their first value, and those that use them
+
+    const TileOfProduct &tile() const {
+        return tiles.front();
+    }
+    int products() const {
+        return int(tiles.size());
+    }
+    const ProductPart &first() const {
+        return parts.products.front();
+    }
+    std::vector<Operand> operands() const;
+    /** What is known of a pair, for mark_aligned_vectors(). */
+    AlignmentFacts facts() const;
+};
+
+/** `host` has the lets around the kernel, but those of fields of buffers. Says of products what keeps them from the tensor
+ * cores. */
+TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                              const Strides &strides);
+
+/** A field of a buffer, by its name in a kernel. */
+Halide::Expr field(const std::string &buffer, const char *what, int dimension);
+Halide::Expr address_on_host(const std::string &buffer);
+
+}  // namespace halyard
+
+#endif

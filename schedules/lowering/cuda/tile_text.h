@@ -1,0 +1,85 @@
+#ifndef HALYARD_LOWERING_CUDA_TILE_TEXT_H
+#define HALYARD_LOWERING_CUDA_TILE_TEXT_H
+
+/** \file
+ * A tile program as text: what is the same for wgmma and for mma.
+ */
+
+#include <string>
+#include <vector>
+
+#include "print.h"
+#include "tile_program.h"
+
+namespace halyard {
+
+inline std::string number(int n) {
+    return std::to_string(n);
+}
+
+class TileText {
+public:
+    TileText(const TileProgram &program, const PrintOptions &print)
+        : program_(program), print_(print) {
+    }
+    virtual ~TileText() = default;
+
+protected:
+    /** Of the tile in which the element kElement of the thread's sums stands: declares kRow and kCol. */
+    virtual void coordinates_of_element() = 0;
+    /** How many sums of each product a thread has. */
+    virtual int sums() const = 0;
+
+    const TileOfProduct &tile() const {
+        return program_.tile();
+    }
+    int products() const {
+        return program_.products();
+    }
+    const std::string &step_name() const {
+        return program_.first().step;
+    }
+    Halide::Expr tiles() const {
+        return program_.base.blocks[0] * program_.base.blocks[1] * program_.base.blocks[2];
+    }
+
+    // ---- Arguments ----
+
+    /** What is in all forms of an expression that the kernel computes. */
+    std::vector<Halide::Expr> used() const;
+    /** The free variables of expressions become arguments. */
+    void add_scalars(Kernel &k, const std::vector<Halide::Expr> &used) const;
+    /** Of a buffer that the pipeline allocates, Halide has no variables for its fields. */
+    Halide::Expr value_on_host(const std::string &name) const;
+
+    // ---- Text ----
+
+    std::string e(const Halide::Expr &x) {
+        return out_->expr(x);
+    }
+    std::string parenthesised(const Halide::Expr &x) {
+        return "(" + e(x) + ")";
+    }
+    /** An array in shared memory, with the place of its first element. */
+    void declare_array(const std::string &type, const std::string &name, int offset_in_bytes, int elements);
+    void declare_tiles_of_grid();
+    /** The coordinates of a tile by its number, in groups of rows that blocks take together. */
+    void coordinates_of_tile(const std::string &tile);
+    /** Opens a loop over the pairs of a thread. */
+    void open_elements(const std::string &first, const std::string &end);
+    void open_elements() {
+        open_elements("0", number(sums()));
+    }
+    /** A nest that gives sums a value. */
+    void first_value(const Pair &p);
+    /** A nest over the tile, where it is inside; from memory and to it. */
+    void store_inside(const Pair &p);
+
+    const TileProgram program_;
+    const PrintOptions &print_;
+    KernelPrinter *out_ = nullptr;
+};
+
+}  // namespace halyard
+
+#endif
