@@ -358,7 +358,12 @@ HALYARD_TO_PAIRS(bfloat16)
 
 template<class To, class From, int N>
 __device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {
-    return each([](From x) { return bits_as<To>(x); }, a);
+    static_assert(sizeof(To) == sizeof(From), "of one size");
+    union {
+        vec<From, N> from;
+        vec<To, N> to;
+    } u{a};
+    return u.to;
 }
 
 /** Reduces neighbours: the vector of N has N / M results, of M lanes each. */
@@ -397,6 +402,36 @@ __device__ __forceinline__ void store_registers(P p, const vec<T, N> &v) {
         p[i] = v[i];
     }
 }
+
+#ifndef HALYARD_EMULATOR
+/** Four bytes are a register, and stay one: taken apart and put together again they cost a product of bytes, in tiles of
+ * 8 x 8, 250 kB of instructions and 166 registers. Arrays of bytes begin at a multiple of four. */
+#define HALYARD_FOUR_BYTES(TYPE)                                                               \
+    template<int N>                                                                            \
+    __device__ __forceinline__ auto load_registers(TYPE *p) -> vec<TYPE, N> {                  \
+        vec<TYPE, N> v;                                                                        \
+        if (N == 4) {                                                                          \
+            *reinterpret_cast<uint32_t *>(&v) = *reinterpret_cast<const uint32_t *>(p);        \
+        } else {                                                                               \
+            _Pragma("unroll") for (int i = 0; i < N; i++) {                                    \
+                v[i] = p[i];                                                                   \
+            }                                                                                  \
+        }                                                                                      \
+        return v;                                                                              \
+    }                                                                                          \
+    template<int N>                                                                            \
+    __device__ __forceinline__ void store_registers(TYPE *p, const vec<TYPE, N> &v) {          \
+        _Pragma("unroll") for (int i = 0; i + 3 < N; i += 4) {                                 \
+            reinterpret_cast<uint32_t *>(p)[i / 4] = reinterpret_cast<const uint32_t *>(&v)[i / 4]; \
+        }                                                                                      \
+        _Pragma("unroll") for (int i = N / 4 * 4; i < N; i++) {                                \
+            p[i] = v[i];                                                                       \
+        }                                                                                      \
+    }
+HALYARD_FOUR_BYTES(uint8_t)
+HALYARD_FOUR_BYTES(int8_t)
+#undef HALYARD_FOUR_BYTES
+#endif
 
 #ifndef HALYARD_EMULATOR
 

@@ -127,7 +127,8 @@ public:
             scalars_.insert(name);
             line(type + " " + names_.of(name) + ";");
         } else {
-            line(type + " " + names_.of(name) + "[" + std::to_string(size) + "];");
+            const bool bytes = type == "uint8_t" || type == "int8_t";
+            line((bytes ? "alignas(4) " : "") + type + " " + names_.of(name) + "[" + std::to_string(size) + "];");
         }
     }
 
