@@ -109,7 +109,9 @@ std::vector<FreeParam> free_params(const Task &task) {
                 free.values.push_back(v);
             }
         }
-        result.push_back(std::move(free));
+        if (!free.values.empty()) {  // 0 turns a form of the algorithm off, and stays
+            result.push_back(std::move(free));
+        }
     }
     return result;
 }
