@@ -7,6 +7,7 @@
 #include "chain_launch.h"
 #include "chain_nests.h"
 #include "print_expr.h"
+#include "warpgroups.h"
 #include "wgmma.h"
 
 namespace halyard {
@@ -15,8 +16,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
 
 std::string number(int n) {
     return std::to_string(n);
@@ -43,9 +42,9 @@ public:
     }
 
     TileKernel make() {
-        if (launch_.shared_bytes(true) > kSharedBytes) {
+        if (launch_.shared_bytes(true) > kSharedBytesOfHopper) {
             fail("takes " + number(launch_.shared_bytes(true)) + " bytes of shared memory, and a block has " +
-                 number(kSharedBytes) + "; take fewer stages or smaller tiles");
+                 number(kSharedBytesOfHopper) + "; take fewer stages or smaller tiles");
         }
         TileKernel result;
         result.usable = launch_.usable();
@@ -192,16 +191,10 @@ private:
         out.line("barriers_ready();");
         out.close();
         out.line("__syncthreads();");
-        out.open("if (warpgroup == " + number(warpgroups_) + ") {  // the producer");
-        // Of 65536 registers; with one warpgroup beside the producer each thread has as many as there are.
-        if (warpgroups_ > 1) {
-            out.line("registers_less<" + number(warpgroups_ == 3 ? 32 : 24) + ">();");
-        }
+        open_producer(out, warpgroups_, 24);
         producer();
         out.otherwise();
-        if (warpgroups_ > 1) {
-            out.line("registers_more<" + number(warpgroups_ == 3 ? 160 : 240) + ">();");
-        }
+        take_registers(out, warpgroups_, 240);
         consumers(true);
         out.close();
         return out.finish();
@@ -279,7 +272,8 @@ private:
         open_steps("first_step");
         expect_promises();
         out_->line("barrier_wait(&b_empty[stage], phase ^ 1);");
-        load(first().b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth, first().columns);
+        load(first().b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth,
+             first().columns);
         out_->line("barrier_wait(&c_empty[stage], phase ^ 1);");
         load(second().b, "c_tiles + stage * " + number(launch_.elements_c()), "c_full[stage]", second().columns,
              second().depth);
@@ -447,7 +441,6 @@ private:
         out_->line("wgmma_wait<0>();");
         out_->line("__syncthreads();");
         out_->close();
-        out_->line("__syncthreads();  // before the next tile is fetched");
     }
 
     // ---- Products ----
@@ -455,9 +448,10 @@ private:
     void multiply_first() {
         out_->open("const auto multiply_first = [&](int stage) {");
         out_->line("wgmma_fence();");
-        out_->line("const uint64_t a = a_matrix, b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) + ";");
+        out_->line("const uint64_t a = a_matrix, b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) +
+                   ";");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(first().depth / 16) + "; d++) {");
+        out_->open("for (int d = 0; d < " + number(first().depth / kDepthOfInstruction) + "; d++) {");
         // Descriptors count in 16 bytes.
         const auto start = [&](const std::string &name, int rows) {
             return panels(first().depth) == 1
@@ -476,7 +470,7 @@ private:
         out_->line("wgmma_fence();");
         out_->line("const uint64_t c = c_matrix + stage * " + number(launch_.elements_c() * 2 / 16) + ";");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(second().depth / 16) + "; d++) {");
+        out_->open("for (int d = 0; d < " + number(second().depth / kDepthOfInstruction) + "; d++) {");
         out_->line(second_instruction().name() + "(" + out_->name(second().accumulator) +
                    ", " + out_->name(second().a.buffer) + " + d * 4, c + d * 128, true);");
         out_->close();
@@ -499,7 +493,8 @@ private:
                    number(warpgroups_ * kWarpgroup) + ") {");
         out_->line("const int " + depth + " = i / 64 % " + number(rows) + ";");
         out_->open("if (!" + in_parentheses(e(second().b.counts)) + ") {");
-        out_->line("c_tiles[stage * " + number(launch_.elements_c()) + " + i] = " + type_text(second().b.type) + "(0.0f);");
+        out_->line("c_tiles[stage * " + number(launch_.elements_c()) + " + i] = " + type_text(second().b.type) +
+                   "(0.0f);");
         out_->close();
         out_->close();
         out_->line("fence_shared();");
@@ -543,14 +538,15 @@ private:
         out_->line("const int x = i % " + number(across) + ", line = i / " + number(across) + ";");
         out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " +
                    in_parentheses(e(o.origin[1])) + " + line;");
-        std::string at = "c0 + c1 * " + e(ChainLaunch::field(o.buffer, "stride", 1));
+        std::string at = "c0 + c1 * " + e(field(o.buffer, "stride", 1));
         for (int d = 2; d < o.rank(); d++) {
-            at += " + " + in_parentheses(e(o.origin[size_t(d)])) + " * " + e(ChainLaunch::field(o.buffer, "stride", d));
+            at += " + " + in_parentheses(e(o.origin[size_t(d)])) + " * " + e(field(o.buffer, "stride", d));
         }
         out_->line("const int to = x / 64 * " + number(rows * kAcross) +
                    " + line * 64 + ((x / 8 % 8) ^ (line % 8)) * 8 + x % 8;");
-        out_->line(array + "[to] = c0 >= 0 && c0 < " + e(ChainLaunch::field(o.buffer, "extent", 0)) + " && c1 >= 0 && c1 < " +
-                   e(ChainLaunch::field(o.buffer, "extent", 1)) + (o.counts.defined() ? " && " + counts_at(o, "line") : "") + " ? " + out_->name(o.buffer) + "[" + at + "] : " +
+        const std::string counts = o.counts.defined() ? " && " + counts_at(o, "line") : "";
+        out_->line(array + "[to] = c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)) + " && c1 >= 0 && c1 < " +
+                   e(field(o.buffer, "extent", 1)) + counts + " ? " + out_->name(o.buffer) + "[" + at + "] : " +
                    type_text(o.type) + "(0.0f);");
         out_->close();
     }
@@ -592,7 +588,8 @@ private:
         threads_->open_elements(n.columns, {a.value, a.index, row, n.row_extent});
         out_->open("if (" + e(row < n.row_extent) + ") {");
         for (int lane = 0; lane < 2; lane++) {
-            out_->print(ChainNests::store_of(a.stored, ChainNests::shifted(a.value, lane), ChainNests::shifted(a.index, lane)));
+            out_->print(ChainNests::store_of(a.stored, ChainNests::shifted(a.value, lane),
+                                             ChainNests::shifted(a.index, lane)));
         }
         out_->close();
         out_->close();
@@ -602,44 +599,28 @@ private:
     void leave_by_copy_engine(const ChainNest &n, const Assignment &a, const std::vector<Expr> &at, int result) {
         const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"),
                           pairs = a.stored + ".pairs", i = out_->name(kChainElement);
-        const int start = launch_.offset_results(true) + result * parts_.rows * n.columns * 2;
-        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(start) + ", " +
-                   number(parts_.rows * n.columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * n.columns) + ";");
-        out_->open("if (thread == 0) {");
-        out_->line("tensor_store_wait_read();");
-        out_->close();
-        out_->line("warpgroup_barrier(warpgroup);");
+        begin_result(*out_, type, name, launch_.offset_results(true) + result * parts_.rows * n.columns * 2, parts_.rows,
+                     n.columns);
         out_->line("#pragma unroll");
         out_->open("for (int first = 0; first < " + number(n.columns / 2) + "; first += 8) {");
         out_->declare_registers(pairs, "alignas(16) " + type, 8);
         out_->line("#pragma unroll");
         out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
         threads_->coordinates_of_element({a.value});
-        out_->print(ChainNests::store_of(pairs, threads_->pair(a.value), Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
+        out_->print(ChainNests::store_of(pairs, threads_->pair(a.value),
+                                         Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
         out_->close();
-        const std::string p = out_->name(pairs);
-        std::string words;
-        for (int k = 0; k < 4; k++) {
-            words += ", reinterpret_cast<const uint32_t *>(" + p + ")[" + number(k) + "]";
+        store_columns(*out_, out_->name(pairs), name);
+        out_->close();
+        std::vector<std::string> across;
+        for (int panel = 0; panel < n.columns / kAcross; panel++) {
+            across.push_back(e(simplify(at[0] + panel * kAcross)));
         }
-        out_->line("const int line = warp * 16 + lane % 16, chunk = first / 4 % 8 + lane / 16;");
-        out_->line("store_matrices(" + name + " + first / 32 * " + number(kAcross * kRowsOfWarpgroup) +
-                   " + line * 64 + (chunk ^ (line % 8)) * 8" + words + ");");
-        out_->close();
-        out_->line("fence_shared();");
-        out_->line("warpgroup_barrier(warpgroup);");
-        out_->open("if (thread == 0) {");
         std::string rest;
         for (size_t d = 1; d < at.size(); d++) {
             rest += ", " + (d == 1 ? in_parentheses(e(at[1])) + " + warpgroup * 64" : e(at[d]));
         }
-        for (int panel = 0; panel < n.columns / kAcross; panel++) {
-            out_->line("tensor_store(" + out_->name(a.stored + ".map") + ", " + name +
-                       (panel ? " + " + number(panel * kAcross * kRowsOfWarpgroup) : "") + ", " +
-                       e(simplify(at[0] + panel * kAcross)) + rest + ");");
-        }
-        out_->line("tensor_store_commit();");
-        out_->close();
+        send_result(*out_, out_->name(a.stored + ".map"), name, across, rest);
     }
 
     const Kernel &base_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "coordinates.h"
 #include "tensor_argument.h"
 #include "tile_parts.h"
+#include "tile_program.h"
 
 namespace halyard {
 
@@ -54,16 +54,7 @@ std::optional<std::vector<Expr>> ChainLaunch::tensor_of(const Assignment &a) con
     if (!t.is_float() || t.bits() != 16 || parts_.second.columns % kAcross != 0) {
         return std::nullopt;
     }
-    const auto own = strides_.find(a.stored);
-    const Expr index = substitute_in_all_lets(expand(a.index, parts_.lets));
-    FreeVariables free;
-    index.accept(&free);
-    std::set<std::string> names;
-    for (const auto &v : free.types) {
-        names.insert(v.first);
-    }
-    auto all = own == strides_.end() ? coordinates(index, a.stored, rank_of(names, a.stored))
-                                     : coordinates(index, a.stored, int(own->second.size()), own->second);
+    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_);
     if (!all || all->size() < 2 || all->size() > 4) {
         return std::nullopt;
     }
@@ -81,17 +72,6 @@ std::optional<std::vector<Expr>> ChainLaunch::tensor_of(const Assignment &a) con
     return all;
 }
 
-std::vector<int> ChainLaunch::box(const Operand &o, int across, int down) const {
-    std::vector<int> b(size_t(o.rank()), 1);
-    b[0] = across;
-    b[1] = down;
-    return b;
-}
-
-int ChainLaunch::rows_of(const TileOfProduct &t, bool is_a) {
-    return is_a ? t.rows : t.b.depth_dimension == 0 ? t.columns : t.depth;
-}
-
 Expr ChainLaunch::usable() const {
     Expr e = const_true();
     for (const auto *o : operands()) {
@@ -103,10 +83,6 @@ Expr ChainLaunch::usable() const {
         }
     }
     return e;
-}
-
-Expr ChainLaunch::field(const std::string &buffer, const char *what, int dimension) {
-    return Variable::make(Int(32), buffer + "." + what + "." + number(dimension));
 }
 
 Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
@@ -153,20 +129,19 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
     if (!by_copy_engine) {
         return k;
     }
-    const auto tensor = [&](const Operand &o, int rows) {
-        k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
-                               tensor_argument(o.buffer, o.type, box(o, kAcross, rows)), Expr()});
+    const auto tensor = [&](const std::string &buffer, const Type &type, int rank, int rows) {
+        std::vector<int> box(size_t(rank), 1);
+        box[0] = kAcross;
+        box[1] = rows;
+        k.arguments.push_back({buffer + ".map", false, false, Handle(), tensor_argument(buffer, type, box), Expr()});
     };
-    tensor(parts_.first.a, parts_.rows);
-    tensor(parts_.first.b, rows_of(parts_.first, false));
-    tensor(parts_.second.b, rows_of(parts_.second, false));
+    const auto operand = [&](const Operand &o, int rows) { tensor(o.buffer, o.type, o.rank(), rows); };
+    operand(parts_.first.a, parts_.rows);
+    operand(parts_.first.b, parts_.first.columns);
+    operand(parts_.second.b, parts_.second.depth);
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {
-            std::vector<int> b(at->size(), 1);
-            b[0] = kAcross;
-            b[1] = kRowsOfWarpgroup;
-            k.arguments.push_back({r->stored + ".map", false, false, Handle(),
-                                   tensor_argument(r->stored, r->value.type(), b), Expr()});
+            tensor(r->stored, r->value.type(), int(at->size()), kRowsOfWarpgroup);
         }
     }
     return k;

@@ -8,13 +8,9 @@
 #include <optional>
 
 #include "chain_parts.h"
+#include "warpgroups.h"
 
 namespace halyard {
-
-/** Threads of a warpgroup, and its rows. */
-constexpr int kWarpgroup = 128, kRowsOfWarpgroup = 64;
-/** A line of a block of shared memory: bytes, and elements of 16 bits. */
-constexpr int kSwizzledBytes = 128, kAcross = 64;
 
 /** Blocks of 64 elements that so many take. */
 inline int panels(int elements) {
@@ -35,9 +31,6 @@ public:
     std::vector<const Assignment *> results() const;
     /** Where a tile of a result begins, where it may leave by the copy engine. */
     std::optional<std::vector<Halide::Expr>> tensor_of(const Assignment &a) const;
-    /** Rows of an operand's tile in shared memory. */
-    static int rows_of(const TileOfProduct &t, bool is_a);
-    static Halide::Expr field(const std::string &buffer, const char *what, int dimension);
     /** When the host may call the kernel that uses the copy engine. */
     Halide::Expr usable() const;
     /** The kernel without its body. */
@@ -56,7 +49,6 @@ public:
     int shared_bytes(bool by_copy_engine) const;
 
 private:
-    std::vector<int> box(const Operand &o, int across, int down) const;
     Halide::Expr of_host(const std::string &name) const;
     std::vector<Halide::Expr> used(bool by_copy_engine) const;
 

@@ -160,7 +160,8 @@ void ChainNests::reduction(const ChainNest &n, const std::vector<Expr> &reads) {
 }
 
 // Of the four lanes that have a row.
-void ChainNests::combine_lanes(const std::string &name, const Type &t, const std::function<Expr(const Expr &, const Expr &)> &combine) {
+void ChainNests::combine_lanes(const std::string &name, const Type &t,
+                               const std::function<Expr(const Expr &, const Expr &)> &combine) {
     const Expr line = Variable::make(Int(32), kChainHeldRow);
     for (int with : {1, 2}) {
         const std::string other = name + ".of_" + number(with);

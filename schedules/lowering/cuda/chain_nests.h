@@ -32,7 +32,8 @@ public:
     void open_elements(int columns, const std::vector<Halide::Expr> &reads);
     void coordinates_of_element(const std::vector<Halide::Expr> &reads);
     /** Of the four lanes that have a row, in a loop over rows. */
-    void combine_lanes(const std::string &name, const Halide::Type &t, const std::function<Halide::Expr(const Halide::Expr &, const Halide::Expr &)> &combine);
+    void combine_lanes(const std::string &name, const Halide::Type &t,
+                       const std::function<Halide::Expr(const Halide::Expr &, const Halide::Expr &)> &combine);
     static Halide::Internal::Stmt store_of(const std::string &name, const Halide::Expr &value, const Halide::Expr &index);
     /** The value of the column of a pair, 0 or 1. */
     static Halide::Expr shifted(const Halide::Expr &value, int lane);

@@ -119,7 +119,9 @@ private:
             parts.promises.push_back(inlined(promise->condition));
         } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
             // Of the tile: where it does not hold, nothing is stored.
+            conditions_++;
             walk(branch->then_case);
+            conditions_--;
         } else if (const auto *loop = s.as<For>()) {
             visit_loop(loop);
         } else {
@@ -164,7 +166,7 @@ private:
     void read_product_of(const TensorCores &p, const For *loop) {
         const Stmt nest = loop;
         const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-            return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer);
+            return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_);
         };
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
         if (!parts.first_asked) {
@@ -208,25 +210,6 @@ private:
             }
         }
         return std::vector<Expr>{simplify(column), simplify(row)};
-    }
-
-    std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer) const {
-        const auto own = strides_.find(buffer);
-        if (own != strides_.end()) {
-            return coordinates(index, buffer, int(own->second.size()), own->second);
-        }
-        class Names : public IRGraphVisitor {
-            using IRGraphVisitor::visit;
-            void visit(const Variable *op) override {
-                names.insert(op->name);
-            }
-
-        public:
-            std::set<std::string> names;
-        };
-        Names all;
-        index.accept(&all);
-        return coordinates(index, buffer, rank_of(all.names, buffer));
     }
 
     void know(const std::string &name, int columns) {
@@ -299,6 +282,9 @@ private:
         const Expr index = substitute(names, full(store->index));
         const Expr value = substitute(names, full(store->value));
         if (!sizes_.count(store->name)) {
+            if (conditions_ > 0) {
+                fail("stores " + store->name + " under a condition");
+            }
             nest.assignments.push_back({store->name, canonical(value), index});
             return;
         }
@@ -385,6 +371,7 @@ private:
     std::vector<std::pair<std::string, Expr>> local_;
     std::map<std::string, int> sizes_;
     std::vector<ChainNest> *into_ = nullptr;
+    int conditions_ = 0;  // around what is read now
 };
 
 }  // namespace
@@ -403,6 +390,20 @@ ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &prod
     Reader reader(products, host, strides);
     reader.read(kernel);
     return std::move(reader.parts);
+}
+
+std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides) {
+    const auto own = strides.find(buffer);
+    if (own != strides.end()) {
+        return coordinates(index, buffer, int(own->second.size()), own->second);
+    }
+    FreeVariables free;
+    index.accept(&free);
+    std::set<std::string> names;
+    for (const auto &v : free.types) {
+        names.insert(v.first);
+    }
+    return coordinates(index, buffer, rank_of(names, buffer));
 }
 
 bool varies_in_row(const Expr &e) {

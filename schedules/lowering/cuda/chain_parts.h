@@ -17,6 +17,7 @@
  */
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ struct ChainNest {
     enum Kind { kRows, kTile, kReduction };
     Kind kind = kTile;
     int columns = 0;                        // of the tile; 0 for kRows
-    std::vector<Assignment> assignments;    // all at once; of a reduction there is one, and its value is without the sum so far
+    std::vector<Assignment> assignments;    // all at once; a reduction has one, whose value is without the sum so far
     enum Reduction { kSum, kMin, kMax };
     Reduction reduction = kSum;
     bool across_lanes = true;               // of a reduction: whether the lanes that share a row have the whole of it
@@ -74,6 +75,10 @@ bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
 /** `host`, `strides`: as of read_tile_program(). Throws through the products' fail(). */
 ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides);
+
+/** The coordinates of an element of a tensor, by an index with its lets expanded; `strides` as of make_tile_kernel. */
+std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer,
+                                                            const Strides &strides);
 
 /** Whether an expression has values of single columns in it. */
 bool varies_in_row(const Halide::Expr &e);

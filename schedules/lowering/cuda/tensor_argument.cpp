@@ -20,6 +20,10 @@ Expr field_on_host(const std::string &buffer, const char *getter, int dimension)
     return Call::make(Int(32), getter, {handle(buffer), dimension}, Call::Extern);
 }
 
+Expr address_on_host(const std::string &buffer) {
+    return Call::make(UInt(64), Call::buffer_get_device, {handle(buffer)}, Call::Extern);
+}
+
 Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box) {
     const int rank = int(box.size());
     std::vector<Expr> fields = {handle(buffer), type.is_bfloat() ? 1 : 0, rank};
@@ -36,14 +40,13 @@ Expr tensor_argument(const std::string &buffer, const Type &type, const std::vec
 }
 
 Expr is_tensor(const std::string &buffer, const Type &type, int rank) {
-    const Expr address = Call::make(UInt(64), Call::buffer_get_device, {handle(buffer)}, Call::Extern);
-    Expr yes = address % make_const(UInt(64), kAlignment) == make_zero(UInt(64)) &&
-               field_on_host(buffer, Call::buffer_get_extent, 0) > 0;
+    const Expr across = field_on_host(buffer, Call::buffer_get_extent, 0);
+    Expr yes = address_on_host(buffer) % make_const(UInt(64), kAlignment) == make_zero(UInt(64)) && across > 0;
     for (int d = 1; d < rank; d++) {
         const Expr stride = field_on_host(buffer, Call::buffer_get_stride, d),
                    extent = field_on_host(buffer, Call::buffer_get_extent, d);
         // A dimension of one has no stride that matters.
-        yes = yes && (extent == 1 || (stride % (kAlignment / type.bytes()) == 0 && stride > 0)) && extent > 0;
+        yes = yes && (extent == 1 || (stride % (kAlignment / type.bytes()) == 0 && (d == 1 ? stride >= across : stride > 0))) && extent > 0;
     }
     return yes;
 }

@@ -15,10 +15,13 @@ namespace halyard {
 /** A field of a buffer as the host has it, at a launch: `getter` is such as Call::buffer_get_extent. */
 Halide::Expr field_on_host(const std::string &buffer, const char *getter, int dimension);
 
+Halide::Expr address_on_host(const std::string &buffer);
+
 /** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension. */
 Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box);
 
-/** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes. */
+/** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
+ * its rows do not overlap. */
 Halide::Expr is_tensor(const std::string &buffer, const Halide::Type &type, int rank);
 
 }  // namespace halyard

@@ -74,11 +74,6 @@ Expr field(const std::string &buffer, const char *what, int dimension) {
     return Variable::make(Int(32), buffer + "." + what + "." + std::to_string(dimension));
 }
 
-Expr address_on_host(const std::string &buffer) {
-    return Call::make(UInt(64), Call::buffer_get_device,
-                      {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer")}, Call::Extern);
-}
-
 std::vector<Operand> TileProgram::operands() const {
     std::vector<Operand> all = {tile().a};
     for (const auto &t : tiles) {

@@ -58,7 +58,6 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
 
 /** A field of a buffer, by its name in a kernel. */
 Halide::Expr field(const std::string &buffer, const char *what, int dimension);
-Halide::Expr address_on_host(const std::string &buffer);
 
 }  // namespace halyard
 

@@ -8,6 +8,7 @@
 #include "tensor_argument.h"
 #include "tile_kernel.h"
 #include "tile_text.h"
+#include "warpgroups.h"
 
 namespace halyard {
 
@@ -15,13 +16,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-constexpr int kWarpgroup = 128;  // threads
-constexpr int kRowsOfWarpgroup = 64;
-constexpr int kSwizzledBytes = 128;  // across, of a block of shared memory
-constexpr int kDepthOfInstruction = 16;
-constexpr int kSharedBytes = 227 * 1024;  // of a block, on sm_90
-constexpr int kTensorAlignment = 16;      // bytes: what pointers and strides are multiples of for the copy engine
 
 class WgmmaKernel : public TileText {
 public:
@@ -36,9 +30,9 @@ public:
     }
 
     TileKernel make() {
-        if (shared_bytes(true) > kSharedBytes) {
+        if (shared_bytes(true) > kSharedBytesOfHopper) {
             program_.asked.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " +
-                                number(kSharedBytes) + "; take fewer stages or smaller tiles");
+                                number(kSharedBytesOfHopper) + "; take fewer stages or smaller tiles");
         }
         TileKernel result;
         result.usable = usable();
@@ -73,15 +67,6 @@ private:
         if (tile().depth != kSwizzledBytes / tile().a.type.bytes()) {
             product.fail("has steps of " + number(tile().depth) + "; take 64");
         }
-    }
-
-    static Expr aligned(const std::string &buffer, const Type &type) {
-        const Expr address = address_on_host(buffer);
-        const Expr stride = field_on_host(buffer, Call::buffer_get_stride, 1);
-        const Expr across = field_on_host(buffer, Call::buffer_get_extent, 0),
-                   down = field_on_host(buffer, Call::buffer_get_extent, 1);
-        return address % make_const(UInt(64), kTensorAlignment) == make_zero(UInt(64)) &&
-               stride % (kTensorAlignment / type.bytes()) == 0 && stride >= across && across > 0 && down > 0;
     }
 
     // Whether a result may leave by the copy engine: 16 bits, two dimensions, one store for each sum.
@@ -127,13 +112,13 @@ private:
     }
 
     Expr usable() const {
-        Expr e = aligned(tile().a.buffer, tile().a.type);
+        Expr e = is_tensor(tile().a.buffer, tile().a.type, 2);
         for (const auto &t : program_.tiles) {
-            e = e && aligned(t.b.buffer, t.b.type);
+            e = e && is_tensor(t.b.buffer, t.b.type, 2);
         }
         for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
-                e = e && aligned(p.stored, p.value.type().element_of());
+                e = e && is_tensor(p.stored, p.value.type().element_of(), 2);
             }
         }
         return pairs_aligned_.defined() ? e && pairs_aligned_ : e;
@@ -263,16 +248,10 @@ private:
             out.line("barriers_ready();");
             out.close();
             out.line("__syncthreads();");
-            out.open("if (warpgroup == " + number(warpgroups_) + ") {  // the producer");
-            // Of 65536 registers; with one warpgroup beside the producer each thread has as many as there are.
-            if (warpgroups_ > 1) {
-                out.line("registers_less<" + number(warpgroups_ == 3 ? 32 : 40) + ">();");
-            }
+            open_producer(out, warpgroups_, 40);
             producer();
             out.otherwise();
-            if (warpgroups_ > 1) {
-                out.line("registers_more<" + number(warpgroups_ == 3 ? 160 : 232) + ">();");
-            }
+            take_registers(out, warpgroups_, 232);
             consumers(true);
             out.close();
         } else {
@@ -460,41 +439,29 @@ private:
         out_->close();
     }
 
-    // A nest over the tile, each thread for the sums that it has: of columns 8 j + 2 (lane % 4) and the next, in rows
-    // lane / 4 and 8 below, of the 16 rows of its warp.
     void leave_by_engine(const Pair &p, int result) {
         Pair inside = p;
         inside.value = loaded_inside(p, program_.accumulators);
         const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
                                  ") == " + number(tile().columns);
         const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
-        const std::string start = number(offset_results(true) + result * tile().rows * tile().columns * 2);
-        out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + start + ", " +
-                   number(tile().rows * tile().columns) + ") + warpgroup * " +
-                   number(kRowsOfWarpgroup * tile().columns) + ";");
-        out_->open("if (thread == 0) {");
-        out_->line("tensor_store_wait_read();");
-        out_->close();
-        out_->line("warpgroup_barrier(warpgroup);");
+        begin_result(*out_, type, name, offset_results(true) + result * tile().rows * tile().columns * 2, tile().rows,
+                     tile().columns);
         out_->open("if (" + full + ") {");
         matrices(p, name);
         out_->otherwise();
         matrices(inside, name);
         out_->close();
-        out_->line("fence_shared();");
-        out_->line("warpgroup_barrier(warpgroup);");
-        out_->open("if (thread == 0) {");
         const auto at = tensor_coordinates(p);
-        out_->line("#pragma unroll");
-        out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
-        out_->line("tensor_store(" + out_->name(p.stored + ".map") + ", " + name + " + i * " +
-                   number(64 * kRowsOfWarpgroup) + ", " + parenthesised(at[0]) + " + i * 64, " + parenthesised(at[1]) +
-                   " + warpgroup * " + number(kRowsOfWarpgroup) + ");");
-        out_->close();
-        out_->line("tensor_store_commit();");
-        out_->close();
+        std::vector<std::string> across;
+        for (int i = 0; i < tile().columns; i += kAcross) {
+            across.push_back(e(simplify(at[0] + i)));
+        }
+        send_result(*out_, out_->name(p.stored + ".map"), name, across,
+                    ", " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup));
     }
 
+    // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
     void coordinates_of_element() override {
         const std::string i = out_->name(kElement);
         out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) +
@@ -517,12 +484,7 @@ private:
                                  const_true(2), ModulusRemainder());
         out_->print(store);
         out_->close();
-        const std::string n = out_->name(pairs);
-        const auto word = [&](int k) { return "reinterpret_cast<const uint32_t *>(" + n + ")[" + number(k) + "]"; };
-        out_->line("const int line = warp * 16 + lane % 16, chunk = first / 4 % 8 + lane / 16;");
-        out_->line("store_matrices(" + name + " + first / 32 * " + number(64 * kRowsOfWarpgroup) +
-                   " + line * 64 + (chunk ^ (line % 8)) * 8, " + word(0) + ", " + word(1) + ", " + word(2) + ", " +
-                   word(3) + ");");
+        store_columns(*out_, out_->name(pairs), name);
         out_->close();
     }
 
