@@ -178,7 +178,7 @@ public:
         // sees nothing, and LLVM, which is told that there are no infinities, finds none in an exponent.
         const Expr lowest = -std::numeric_limits<float>::max();
         const auto weigh = [&](const Expr &top) {
-            const auto weight = [&](const Expr &of_key) { 
+            const auto weight = [&](const Expr &of_key) {
                 return exp_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
             };
             if (pair == 2) {

@@ -118,6 +118,10 @@ private:
         } else if (const auto *promise = s.as<AssertStmt>()) {
             parts.promises.push_back(inlined(promise->condition));
         } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
+            if (in_steps()) {
+                leave_out_steps(branch);
+                return;
+            }
             // Of the tile: where it does not hold, nothing is stored.
             conditions_++;
             walk(branch->then_case);
@@ -144,8 +148,15 @@ private:
             parts.step = loop->name;
             parts.first_step = inlined(loop->min);
             parts.steps = inlined(loop->extent);
+            for (const auto &h : sizes_) {
+                carried_.insert(h.first);
+            }
+            lets_around_steps_ = local_.size();
             into_ = &parts.between;
             walk(loop->body);
+            if (counts_.defined()) {
+                end_steps_early();
+            }
             into_ = &parts.after;
         } else if (count == 1) {
             read_product_of(*std::find_if(products_.begin(), products_.end(), in_it), loop);
@@ -154,9 +165,46 @@ private:
         }
     }
 
-    Expr inlined(Expr e) const {
-        for (auto it = local_.rbegin(); it != local_.rend(); ++it) {
-            e = substitute(it->first, it->second, e);
+    // ---- Conditions in steps ----
+
+    bool in_steps() const {
+        return into_ == &parts.between || into_ == &parts.behind;
+    }
+
+    // Halide makes the loop's extent of an RDom's `where`, and where it can't tell that this is all (as with a length that is
+    // loaded) leaves the condition in the loop as well, around each stage. The steps that do not count are the last ones.
+    void leave_out_steps(const IfThenElse *branch) {
+        const Expr counts = inlined(branch->condition, lets_around_steps_);
+        if (counts_.defined() && !equal(counts_, counts)) {
+            fail("has several conditions in its steps, which should be one");
+        }
+        counts_ = counts;
+        conditions_++;
+        walk(branch->then_case);
+        conditions_--;
+    }
+
+    void end_steps_early() {
+        const auto solved = solve_expression(counts_, parts.step);
+        const auto *le = solved.result.as<LE>();
+        const auto *step = le ? le->a.as<Variable>() : nullptr;
+        if (!solved.fully_solved || !step || step->name != parts.step || expr_uses_var(le->b, parts.step)) {
+            fail("has a condition in its steps that does not say which is the last one");
+        }
+        if (carries_always_) {
+            fail("has a condition in its steps that is not around all that goes on from step to step");
+        }
+        parts.steps = simplify(min(parts.steps, inlined(le->b) + 1 - parts.first_step));
+    }
+
+    void stored_in_step(const std::string &name) {
+        carries_always_ = carries_always_ || (in_steps() && conditions_ == 0 && carried_.count(name));
+    }
+
+    // With the kernel's lets but for the first `outer`.
+    Expr inlined(Expr e, size_t outer = 0) const {
+        for (size_t i = local_.size(); i > outer; i--) {
+            e = substitute(local_[i - 1].first, local_[i - 1].second, e);
         }
         return simplify(substitute_in_all_lets(e));
     }
@@ -189,6 +237,7 @@ private:
         }
         (into_ == &parts.behind ? parts.second : parts.first) = tile;
         know(tile.accumulator, tile.columns);
+        stored_in_step(tile.accumulator);
         if (sizes_.count(tile.a.buffer)) {
             know(tile.a.buffer, tile.depth);
         }
@@ -288,6 +337,7 @@ private:
             nest.assignments.push_back({store->name, canonical(value), index});
             return;
         }
+        stored_in_step(store->name);
         const bool by_row = place(store->name, index);
         Expr rest;
         if (nest.kind == ChainNest::kTile && by_row) {
@@ -372,6 +422,10 @@ private:
     std::map<std::string, int> sizes_;
     std::vector<ChainNest> *into_ = nullptr;
     int conditions_ = 0;  // around what is read now
+    size_t lets_around_steps_ = 0;
+    std::set<std::string> carried_;  // from step to step
+    Expr counts_;                    // whether a step does
+    bool carries_always_ = false;    // whether something is carried on from steps that do not count
 };
 
 }  // namespace
