@@ -53,6 +53,47 @@ const std::vector<std::string> &halide_autoschedulers() {
     return names;
 }
 
+BufferSizes estimated_sizes(const PipelineView &view) {
+    BufferSizes sizes;
+    const auto number = [](const Expr &e) {
+        const auto value = e.defined() ? as_const_int(simplify(e)) : std::nullopt;
+        return value ? *value : -1;
+    };
+    for (const auto &[name, entry] : view.funcs()) {
+        std::vector<int64_t> extents;
+        bool known = true;
+        const auto add = [&](const Expr &min, const Expr &extent) {
+            known = known && number(min) == 0 && number(extent) > 0;
+            extents.push_back(number(extent));
+        };
+        if (entry.parameter.defined()) {
+            for (int d = 0; d < entry.parameter.dimensions(); d++) {
+                add(entry.parameter.min_constraint_estimate(d), entry.parameter.extent_constraint_estimate(d));
+            }
+        } else if (entry.is_output) {
+            for (const auto &arg : entry.function.args()) {
+                const auto &estimates = entry.function.schedule().estimates();
+                const auto it = std::find_if(estimates.begin(), estimates.end(), [&](const Bound &b) { return b.var == arg; });
+                known = known && it != estimates.end();
+                if (known) {
+                    add(it->min, it->extent);
+                }
+            }
+        } else {
+            continue;
+        }
+        if (known) {
+            sizes[name] = extents;
+        }
+    }
+    for (const auto &[name, parameter] : view.scalars()) {
+        if (const int64_t value = number(parameter.estimate()); value >= 0) {
+            sizes[name] = {value};
+        }
+    }
+    return sizes;
+}
+
 void autoschedule(const PipelineView &view, const Target &target, const std::string &name, int parallelism,
                   const BufferSizes &sizes) {
     static std::set<std::string> loaded;

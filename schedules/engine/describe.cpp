@@ -321,6 +321,7 @@ public:
         }
         return {{"funcs", funcs},
                 {"buffers", buffers},
+                {"sizes", sizes_},
                 {"vector_bytes", vector_bytes(target_)},
                 {"vector_registers", vector_registers(target_)},
                 {"target", target_.to_string()}};

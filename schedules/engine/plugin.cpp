@@ -10,7 +10,8 @@
 //   finish   true: whoever started this runs the finishing step where the report asks for it
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
-//   describe a JSON file to write in place of all that: what there is to schedule at `sizes`; then no script is run
+//   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
+//            generator estimates; then no script is run
 //   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
 //            their printed source
 
@@ -22,6 +23,7 @@
 #include <Halide.h>
 #include <nlohmann/json.hpp>
 
+#include "autoschedule.h"
 #include "binding.h"
 #include "compile.h"
 #include "describe.h"
@@ -339,8 +341,10 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
     try {
         if (const auto file = params.extra.find("describe"); file != params.extra.end()) {
             const auto sizes = params.extra.find("sizes");
-            std::ofstream(file->second) << describe(pipeline, PipelineView(pipeline), target,
-                                                    parse_sizes(sizes == params.extra.end() ? "" : sizes->second));
+            const PipelineView view(pipeline);
+            std::ofstream(file->second) << describe(pipeline, view, target,
+                                                    sizes == params.extra.end() ? estimated_sizes(view)
+                                                                                : parse_sizes(sizes->second));
             results->target = target;
             results->autoscheduler_params = params;
             return;

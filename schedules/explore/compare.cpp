@@ -66,6 +66,9 @@ void explain(const Task &task, std::vector<Alternative> &all, const std::functio
     for (size_t i = 0; i < explained.size(); i++) {
         of_request[i]->explained = std::move(explained[i]);
         of_request[i]->explained->schedule = of_request[i]->name;
+        if (of_request[i]->in_turns) {
+            of_request[i]->explained->warm.measured = of_request[i]->in_turns;
+        }
     }
 }
 
@@ -112,7 +115,7 @@ std::vector<std::string> reasons(const Comparison &c) {
 }  // namespace
 
 double Alternative::seconds() const {
-    return explained && explained->warm.measured ? *explained->warm.measured : measured.least;
+    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured : measured.least;
 }
 
 std::map<std::string, std::string> fusion_of(const Explained &e) {
@@ -158,7 +161,8 @@ Comparison compare(const Task &task, const std::vector<Contender> &contenders,
     }
     const auto measured = Measurer(task).measure(candidates);
     for (size_t i = 0; i < contenders.size(); i++) {
-        c.alternatives.push_back({contenders[i].name, contenders[i].candidate, measured[i], std::nullopt});
+        c.alternatives.push_back({contenders[i].name, contenders[i].candidate, measured[i], contenders[i].seconds,
+                                  std::nullopt});
     }
     say("measuring the machine");
     c.machine = measured_machine(task.threads, false);

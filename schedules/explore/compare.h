@@ -19,12 +19,14 @@ namespace halyard::explore {
 struct Contender {
     std::string name;  // "rms_norm.unfused": what tables call it
     Candidate candidate;
+    std::optional<double> seconds = std::nullopt;  // of a call, where all were timed in turns before
 };
 
 struct Alternative {
     std::string name;
     Candidate candidate;
     Measured measured;                    // by itself
+    std::optional<double> in_turns;       // with the others
     std::optional<Explained> explained;   // with times measured in turns; nothing where it failed
 
     /** Seconds of a call: in turns with the others where that could be measured. */

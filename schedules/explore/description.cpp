@@ -99,6 +99,7 @@ Description read_description(const json &j) {
         for (const auto &b : j.at("buffers")) {
             d.buffers[b.at("name")] = {b.at("name"), b.at("bytes"), b.at("extents").get<std::vector<int64_t>>()};
         }
+        d.sizes = j.at("sizes").get<std::map<std::string, std::vector<int64_t>>>();
         d.vector_bytes = j.at("vector_bytes");
         d.vector_registers = j.at("vector_registers");
         d.target = j.at("target");

@@ -88,6 +88,7 @@ struct Buffer {
 struct Description {
     std::map<std::string, Func> funcs;
     std::map<std::string, Buffer> buffers;
+    std::map<std::string, std::vector<int64_t>> sizes;  // of buffers and integers, for which all this holds
     int vector_bytes = 64, vector_registers = 32;
     std::string target;
 

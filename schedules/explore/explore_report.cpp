@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cpu.h"
+#include "script_space.h"
 #include "text.h"
 
 namespace halyard::explore {
@@ -67,15 +68,27 @@ std::string with_findings(const ExploreResult &r) {
                                    summary(r)));
     add_wrapped(lines, fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads,
                                    r.task.threads == 1 ? "" : "s"));
-    add_wrapped(lines, "Fusion: " + best.proposal.plan.fusion() + ".");
-    lines.emplace_back("Runners-up, and what they did otherwise:");
+    const bool of_script = best.proposal.plan.placed.empty();
+    if (!of_script) {
+        add_wrapped(lines, "Fusion: " + best.proposal.plan.fusion() + ".");
+    }
+    if (r.ranking.size() > 1) {
+        lines.emplace_back("Runners-up, timed in turns with it, and what they did otherwise:");
+    }
     for (size_t i = 1; i < r.ranking.size() && i <= 3; i++) {
         add_wrapped(lines, fmt::format("  {}  {}", time_text(r.ranking[i].measured.least),
                                        difference(best.proposal, r.ranking[i].proposal)));
     }
+    const Defaults given = of_script ? with_defaults(best.proposal.candidate.lua, best.proposal.candidate.set) : Defaults();
+    if (!given.left.empty()) {
+        add_wrapped(lines, "To be built with --set " + assignments_text(given.left) + ".");
+    }
     std::string head;
     for (const auto &l : lines) {
         head += "-- " + l + "\n";
+    }
+    if (of_script) {
+        return head + "--\n" + given.lua;
     }
     const std::string &lua = best.proposal.candidate.lua;
     return head + lua.substr(lua.find("\n\n") + 1);

@@ -11,7 +11,7 @@ namespace halyard::explore {
 
 struct ExploreResult {
     Task task;
-    std::vector<Tried> ranking;
+    std::vector<Tried> ranking;  // with times that were taken in turns, the fastest first
     size_t tried = 0, failed = 0;
     double seconds = 0;
     uint64_t seed = 1;

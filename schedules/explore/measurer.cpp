@@ -6,12 +6,14 @@
 #include <exception>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "cpu.h"
 #include "failure.h"
+#include "generator_params.h"
 #include "paths.h"
 #include "reference.h"
 #include "registry.h"
@@ -152,6 +154,38 @@ struct Measurer::Implementation {
         return b;
     }
 
+    // `jobs` at a time; 0: a process a processor.
+    std::vector<Built> build_all(const std::vector<Candidate> &candidates, int jobs) {
+        std::vector<Built> built(candidates.size());
+        std::vector<std::exception_ptr> errors(candidates.size());
+        std::atomic<size_t> next{0};
+        const auto some = [&] {
+            for (size_t n; (n = next++) < candidates.size();) {
+                try {
+                    built[n] = build("", candidates[n], task.limits.build_seconds);
+                } catch (...) {
+                    errors[n] = std::current_exception();
+                    next = candidates.size();
+                }
+            }
+        };
+        const size_t processes = jobs > 0 ? size_t(jobs) : size_t(std::max(cpu().processors, 1));
+        std::vector<std::thread> threads;
+        for (size_t n = 1; n < std::min(processes, candidates.size()); n++) {
+            threads.emplace_back(some);
+        }
+        some();
+        for (auto &t : threads) {
+            t.join();
+        }
+        for (const auto &e : errors) {
+            if (e) {
+                std::rethrow_exception(e);
+            }
+        }
+        return built;
+    }
+
     // A message about a candidate's file, which is gone when somebody reads it.
     std::string without_directory(std::string text, const fs::path &directory) const {
         const std::string prefix = directory.string() + "/";
@@ -177,7 +211,11 @@ struct Measurer::Implementation {
     }
 
     // Every variant of the generator has one of its own, made when the first candidate needs it.
-    const Reference &reference(const Assignments &params) {
+    const Reference &reference(Assignments params) {
+        // Also those that nobody named: a trusted schedule that declares others, as packed weights, is not of this task.
+        for (const auto &p : defaults()) {
+            params.insert(p);
+        }
         const std::string key = assignments_text(params);
         const auto known = references.find(key);
         if (known != references.end()) {
@@ -206,6 +244,18 @@ struct Measurer::Implementation {
                                   task.op, key.empty() ? "these parameters" : key, why));
     }
 
+    const Assignments &defaults() {
+        if (!defaults_) {
+            defaults_ = Assignments();
+            const std::string executable =
+                task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : task.generator;
+            for (const auto &p : generator_params(executable, task.op)) {
+                defaults_->emplace(p.name, p.value);
+            }
+        }
+        return *defaults_;
+    }
+
     Measured finish(const Built &b, double best) {
         Measured m = b.measured;
         if (m.ok()) {
@@ -227,6 +277,7 @@ struct Measurer::Implementation {
     Task task;
     TemporaryDirectory work;
     std::map<std::string, Reference> references;
+    std::optional<Assignments> defaults_;  // of the generator
     std::atomic<int> number{0};
 };
 
@@ -247,33 +298,7 @@ Measured Measurer::measure(const Candidate &candidate, double best) {
 std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates, double best, int jobs,
                                         const std::function<void(size_t, const Measured &)> &each) {
     Implementation &i = *implementation_;
-    std::vector<Built> built(candidates.size());
-    std::vector<std::exception_ptr> errors(candidates.size());
-    std::atomic<size_t> next{0};
-    const auto build = [&] {
-        for (size_t n; (n = next++) < candidates.size();) {
-            try {
-                built[n] = i.build("", candidates[n], i.task.limits.build_seconds);
-            } catch (...) {
-                errors[n] = std::current_exception();
-                next = candidates.size();
-            }
-        }
-    };
-    const size_t processes = jobs > 0 ? size_t(jobs) : size_t(std::max(cpu().processors, 1));
-    std::vector<std::thread> threads;
-    for (size_t n = 1; n < std::min(processes, candidates.size()); n++) {
-        threads.emplace_back(build);
-    }
-    build();
-    for (auto &t : threads) {
-        t.join();
-    }
-    for (const auto &e : errors) {
-        if (e) {
-            std::rethrow_exception(e);
-        }
-    }
+    const std::vector<Built> built = i.build_all(candidates, jobs);
     std::vector<Measured> all;
     for (const Built &b : built) {
         all.push_back(i.finish(b, best));
@@ -283,6 +308,41 @@ std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates
         if (all.back().ok() && (best <= 0 || all.back().least < best)) {
             best = all.back().least;
         }
+    }
+    return all;
+}
+
+std::vector<Measured> Measurer::in_turns(const std::vector<Candidate> &candidates, double seconds) {
+    Implementation &i = *implementation_;
+    const std::vector<Built> built = i.build_all(candidates, 0);
+    std::vector<Measured> all;
+    json kernels = json::array();
+    std::vector<size_t> places;
+    for (const Built &b : built) {
+        if (b.measured.ok()) {
+            places.push_back(all.size());
+            kernels.push_back({{"library", (b.directory / "kernel.so").string()}, {"params", b.params}});
+        }
+        all.push_back(b.measured);
+    }
+    if (!places.empty()) {
+        const double limit = double(places.size()) * (i.task.limits.run_seconds + seconds);
+        Measured failed;
+        const json result = i.worker(built[places[0]].directory,
+                                     {{"step", "turns"}, {"op", i.task.op}, {"shape", i.task.shape}, {"kernels", kernels},
+                                      {"threads", i.task.threads}, {"seconds", seconds}, {"run_seconds", limit},
+                                      {"memory_bytes", i.task.limits.memory_bytes}},
+                                     limit, failed);
+        for (size_t n = 0; n < places.size(); n++) {
+            const bool there = result.is_object() && result.contains("turns") && n < result.at("turns").size();
+            if (!there && result.is_object() && result.contains("status")) {
+                failed = measured_from_json(result);
+            }
+            all[places[n]] = there ? measured_from_json(result.at("turns")[n]) : failed;
+        }
+    }
+    for (const Built &b : built) {
+        i.remove(b);
     }
     return all;
 }

@@ -34,6 +34,11 @@ public:
     std::vector<Measured> measure(const std::vector<Candidate> &candidates, double best = 0, int jobs = 0,
                                   const std::function<void(size_t, const Measured &)> &each = {});
 
+    /** Times of candidates that are known to be right, taken in turns in one process, so that what else the machine does
+     * hits all of them: each for about so long, one that is much slower than the others for a few calls. One that cannot
+     * be called any more says so; where the process dies, all do. */
+    std::vector<Measured> in_turns(const std::vector<Candidate> &candidates, double seconds);
+
 private:
     struct Implementation;
     std::unique_ptr<Implementation> implementation_;

@@ -21,15 +21,21 @@ public:
         : d_(d), r_(r), choices_(choices), f_(*r.func) {
         nest_.func = f_.name;
         nest_.stage = f_.reduction() ? 1 : 0;
+        // An update that stores elsewhere than where it stands has no loop over that dimension.
+        for (const auto &dim : f_.dims) {
+            if (f_.stages[size_t(nest_.stage)].loop(dim)) {
+                dims_.push_back(dim);
+            }
+        }
     }
 
     Nest rows() {
-        const bool lanes = !f_.reduction() && !(r_.statistics && f_.dims.size() == 1) && !f_.dims.empty() &&
-                           !r_.natural.count(f_.dims[0]) && 2 * extent(f_.dims[0]) >= d_.lanes();
+        const bool lanes = !f_.reduction() && !(r_.statistics && dims_.size() == 1) && !dims_.empty() &&
+                           !r_.natural.count(dims_[0]) && 2 * extent(dims_[0]) >= d_.lanes();
         std::vector<std::string> serial, job;
         if (lanes) {
-            nest_.vector = f_.dims[0];
-            const double most = std::max(1.0, extent(f_.dims[0]) / d_.lanes());
+            nest_.vector = dims_[0];
+            const double most = std::max(1.0, extent(dims_[0]) / d_.lanes());
             nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4}, r_.cost > 8 ? 2 : 1, int64_t(most));
         }
         const bool tiled = lanes && r_.root && r_.columns.count(nest_.vector);
@@ -40,7 +46,7 @@ public:
         }
         // Parallel from the outermost loop inwards, until there is enough for all.
         double parallel = 1;
-        for (auto dim = f_.dims.rbegin(); dim != f_.dims.rend(); ++dim) {
+        for (auto dim = dims_.rbegin(); dim != dims_.rend(); ++dim) {
             if (*dim == nest_.vector) {
                 continue;
             }
@@ -51,11 +57,11 @@ public:
                 serial.insert(serial.begin(), *dim);
             }
         }
-        if (!tiled && (parallel < 2 || (f_.dims.size() == 1 && extent(f_.dims[0]) < 4 && !r_.statistics))) {
+        if (!tiled && (parallel < 2 || (dims_.size() == 1 && extent(dims_[0]) < 4 && !r_.statistics))) {
             serial.insert(serial.end(), job.begin(), job.end());
             job.clear();
         }
-        for (const auto &dim : f_.dims) {
+        for (const auto &dim : dims_) {
             Cut c{dim};
             if (cut(dim)) {
                 continue;
@@ -438,6 +444,7 @@ private:
     const NestRequest &r_;
     Choices &choices_;
     const Func &f_;
+    std::vector<std::string> dims_;  // with loops
     Nest nest_;
 };
 

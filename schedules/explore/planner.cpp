@@ -14,6 +14,9 @@ namespace halyard::explore {
 
 namespace {
 
+// Instructions that take longer than to hand them to a thread.
+constexpr double kWorthThreads = 1e6;
+
 using Drivers = std::map<std::string, std::set<std::string>>;  // by dimension: the loops of a nest that move it
 
 class Planner {
@@ -164,10 +167,28 @@ private:
         body(f, p);
     }
 
+    // Whether the loops that it would be computed in leave threads without work that it has for them.
+    bool starved(const Func &f, const At &at) const {
+        std::string root = at.nest;
+        while (plan_.placed.at(root).place == Place::kAt) {
+            root = plan_.placed.at(root).in;
+        }
+        const Nest &n = plan_.nests.at(root);
+        const double jobs = n.job.empty() ? 1 : n.levels.back().extent;
+        double elements = 1;
+        for (const Loop &l : f.stages[f.reduction() ? 1 : 0].loops) {
+            elements *= l.rvar ? 1 : l.extent;
+        }
+        return jobs < threads_ && elements >= 2 * threads_ && upstream(f, true) > kWorthThreads;
+    }
+
     std::string guess_place(const Func &f, const At &at, const At &task) const {
         // A product in tiles needs several rows at once.
         const auto of_host = std::find_if(products_.begin(), products_.end(),
                                           [&](const auto &p) { return p.second.host == f.name && !p.second.turned; });
+        if (of_host != products_.end() && starved(f, at)) {
+            return "root";
+        }
         if (of_host != products_.end()) {
             const auto region = region_at(f, at);
             double rows = 1, all = 1;
@@ -183,6 +204,9 @@ private:
         const auto product = products_.find(f.name);
         if (product != products_.end() && product->second.host == at.nest) {
             return "fused";  // in the tiles that are there for it
+        }
+        if (starved(f, at)) {
+            return "root";
         }
         const double allowed = (f.reduction() ? 0.01 : 0.1) * total_, whole = upstream(f);
         if (!f.reduction() && task.level != at.level && recomputed(f, at) > 1.2 &&
@@ -452,7 +476,9 @@ private:
             const bool leader = r.func->name == nest || joined(r.func->name, nest);
             const Drivers of_reader = leader ? Drivers() : drivers(r.func->name, nest, busy);
             for (size_t i = 0; i < r.read.index.size() && i < f->dims.size(); i++) {
-                for (const auto &l : r.read.index[i].loops) {
+                // One element that is looked up, somewhere in all of the dimension.
+                const bool somewhere = r.read.index[i].clamped && !r.read.index[i].exact;
+                for (const auto &l : somewhere ? decltype(r.read.index[i].loops)() : r.read.index[i].loops) {
                     if (leader) {
                         result[f->dims[i]].insert(l.first);
                     } else if (!r.definition().loop(l.first)->rvar) {
@@ -501,8 +527,8 @@ private:
         return std::max(times * region / std::max(all, 1.0), 1.0);
     }
 
-    // Instructions of a Func and of what it reads.
-    double upstream(const Func &f) const {
+    // Instructions of a Func and of what it reads, products in tiles among it or not.
+    double upstream(const Func &f, bool with_products = false) const {
         std::set<std::string> seen;
         const std::function<double(const std::string &)> sum = [&](const std::string &name) -> double {
             const Func *x = d_.func(name);
@@ -518,7 +544,8 @@ private:
                 }
                 n += std::max(graph_->cost(name, s), 1.0) * std::max(times, stage.elements);
                 for (const Read &r : graph_->reads(name, s)) {
-                    n += hosts_.count(r.func) || products_.count(r.func) ? 0 : sum(r.func);
+                    const bool in_tiles = hosts_.count(r.func) || products_.count(r.func);
+                    n += in_tiles && !with_products ? 0 : sum(r.func);
                 }
             }
             return n;

@@ -79,6 +79,44 @@ std::string sizes_text(const Task &task, const Assignments &params) {
     return join(items, ",");
 }
 
+// What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
+std::set<std::string> chosen_by_schedules(const std::string &op) {
+    std::set<std::string> chosen;
+    for (const auto &file : schedules_of(op)) {
+        ScriptOptions options;
+        options.lib_dirs = {paths().schedules};
+        for (const auto &g : read_header(file.path, options).generator) {
+            chosen.insert(g.first);
+        }
+    }
+    return chosen;
+}
+
+// The values with which the kernel takes the same arguments: another layout of weights is the caller's to choose.
+void add_forms(const Task &task, const GeneratorParam &p, std::vector<FreeParam> &result) {
+    FreeParam free{p.name, {}, p.value, false};
+    const auto arguments = [&](const std::string &value) {
+        std::map<std::string, std::vector<int64_t>> extents;
+        for (const auto &b : describe_pipeline(task, {{p.name, value}}).buffers) {
+            extents[b.first] = b.second.extents;
+        }
+        return extents;
+    };
+    const auto own = arguments(p.value);
+    for (const auto &value : p.choices) {
+        try {
+            if (value == p.value || arguments(value) == own) {
+                free.values.push_back(value);
+            }
+        } catch (const Failure &) {
+            // not together with the other parameters
+        }
+    }
+    if (free.values.size() > 1) {
+        result.push_back(std::move(free));
+    }
+}
+
 }  // namespace
 
 std::vector<FreeParam> free_params(const Task &task) {
@@ -87,8 +125,18 @@ std::vector<FreeParam> free_params(const Task &task) {
     if (!op) {
         return result;
     }
+    const std::set<std::string> chosen = chosen_by_schedules(task.op);
     for (const auto &p : generator_params(executable_of(task), task.op)) {
-        if (!is_number(p.value) || task.params.count(p.name)) {
+        if (task.params.count(p.name)) {
+            continue;
+        }
+        if (!p.choices.empty()) {
+            if (chosen.count(p.name) && p.name != "type") {
+                add_forms(task, p, result);
+            }
+            continue;
+        }
+        if (!is_number(p.value)) {
             continue;
         }
         bool fixed = mentions(op->flops, p.name);
@@ -101,12 +149,13 @@ std::vector<FreeParam> free_params(const Task &task) {
         if (fixed) {
             continue;
         }
-        FreeParam free{p.name, {}, std::stoll(p.value)};
+        FreeParam free{p.name, {}, p.value, true};
+        const int64_t own = std::stoll(p.value);
         for (const int64_t v : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048}) {
             // Whole vectors stay whole.
-            const bool whole = free.value % 16 != 0 || v % 16 == 0;
-            if (whole && 2 * v >= free.value && v <= 2 * free.value) {
-                free.values.push_back(v);
+            const bool whole = own % 16 != 0 || v % 16 == 0;
+            if (whole && 2 * v >= own && v <= 2 * own) {
+                free.values.push_back(std::to_string(v));
             }
         }
         if (!free.values.empty()) {  // 0 turns a form of the algorithm off, and stays
@@ -122,15 +171,7 @@ Assignments declared_params(const Task &task) {
     if (!op) {
         return result;
     }
-    // What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
-    std::set<std::string> chosen;
-    for (const auto &file : schedules_of(task.op)) {
-        ScriptOptions options;
-        options.lib_dirs = {paths().schedules};
-        for (const auto &g : read_header(file.path, options).generator) {
-            chosen.insert(g.first);
-        }
-    }
+    const std::set<std::string> chosen = chosen_by_schedules(task.op);
     for (const auto &p : generator_params(executable_of(task), task.op)) {
         for (const auto &a : op->arguments) {
             for (const auto &e : a.extents) {
@@ -177,10 +218,18 @@ Description describe_pipeline(const Task &task, const Assignments &params) {
 
 std::vector<Candidate> halide_candidates(const Task &task) {
     std::vector<Candidate> result;
-    const std::string sizes = sizes_text(task, {});
     const Description d = describe_pipeline(task, {});
+    std::vector<std::string> items;
+    for (const auto &[name, extents] : d.sizes) {
+        std::vector<std::string> numbers;
+        for (const int64_t e : extents) {
+            numbers.push_back(std::to_string(e));
+        }
+        items.push_back(name + ":" + join(numbers, "x"));
+    }
+    const std::string sizes = join(items, ",");
     for (const auto &f : d.funcs) {
-        if (!f.second.output || sizes.empty()) {
+        if (!f.second.output) {
             continue;
         }
         for (const char *name : {"Mullapudi2016", "Adams2019", "Li2018"}) {

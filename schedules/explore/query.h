@@ -13,15 +13,16 @@ namespace halyard::explore {
 /** A generator parameter that a schedule may choose: another value gives the same result, of the same shape. */
 struct FreeParam {
     std::string name;
-    std::vector<int64_t> values;
-    int64_t value = 0;  // the generator's own
+    std::vector<std::string> values;
+    std::string value;    // the generator's own
+    bool number = false;  // else a form of the algorithm
 };
 
-/** The numbers among the generator's parameters on which no output depends, as far as the task leaves them open. */
+/** As far as the task leaves them open: the numbers among the generator's parameters on which no output depends, and
+ * those with names for values that schedules of the op choose, where they leave the arguments as they are. */
 std::vector<FreeParam> free_params(const Task &task);
 
-/** Parameters of the generator that a schedule has to say: numbers that sizes of buffers depend on and of which only
- * the
+/** Parameters of the generator that a schedule has to say: numbers that sizes of buffers depend on and of which only the
  * generator knows the default, and what other schedules of the op choose, at its default. */
 Assignments declared_params(const Task &task);
 

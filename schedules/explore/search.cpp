@@ -12,6 +12,7 @@
 #include "layout.h"
 #include "lua_writer.h"
 #include "planner.h"
+#include "script_space.h"
 #include "text.h"
 
 namespace halyard::explore {
@@ -31,14 +32,20 @@ struct Search::Implementation {
 
     Implementation(Task t, SearchOptions o, MeasureAll m)
         : task(std::move(t)), options(std::move(o)), measure(std::move(m)), random(options.seed),
-          free(free_params(task)), declared(declared_params(task)), machine(measured_machine(task.threads, false)) {
+          machine(measured_machine(task.threads, false)) {
+        if (options.script) {
+            script = std::make_unique<ScriptSpace>(task, *options.script);
+        } else {
+            free = free_params(task);
+            declared = declared_params(task);
+        }
     }
 
     double elapsed() const {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
     bool over() const {
-        return elapsed() >= options.seconds || tried.size() + failed >= options.most;
+        return enough || elapsed() >= options.seconds || tried.size() + failed >= options.most;
     }
 
     const Description &description(const Assignments &params) {
@@ -52,9 +59,22 @@ struct Search::Implementation {
 
     Proposal propose(const Answers &answers) {
         Choices choices(answers);
+        if (script) {
+            Proposal p;
+            p.candidate = script->propose(choices);
+            p.points = choices.points();
+            p.answers = choices.taken();
+            p.candidate.decisions = p.answers;
+            return p;
+        }
         Assignments params;
         for (const auto &p : free) {
-            params[p.name] = std::to_string(choices.number(kParam + p.name, p.values, p.value));
+            std::vector<int64_t> numbers;
+            for (const auto &v : p.values) {
+                numbers.push_back(p.number ? std::stoll(v) : 0);
+            }
+            params[p.name] = p.number ? std::to_string(choices.number(kParam + p.name, numbers, std::stoll(p.value)))
+                                      : choices.pick(kParam + p.name, p.values, p.value);
         }
         Description d = description(params);
         choose_layouts(d, choices);
@@ -100,7 +120,8 @@ struct Search::Implementation {
             if (candidates.empty()) {
                 continue;
             }
-            const auto measured = measure(candidates, best());
+            const double best_before = best();
+            const auto measured = measure(candidates, best_before);
             for (size_t i = 0; i < measured.size(); i++) {
                 if (measured[i].ok()) {
                     tried.push_back({some[i], measured[i]});
@@ -111,6 +132,7 @@ struct Search::Implementation {
             }
             options.say(fmt::format("{} s: {} tried, {} failed, best {}", int(elapsed()), tried.size() + failed, failed,
                                     tried.empty() ? "none yet" : milliseconds(best())));
+            enough = winner() && (best_before == 0 || best() < best_before) && options.enough(*winner());
         }
         return best() < 0.995 * before;
     }
@@ -227,13 +249,15 @@ struct Search::Implementation {
     const SearchOptions options;
     const MeasureAll measure;
     std::mt19937_64 random;
-    const std::vector<FreeParam> free;
-    const Assignments declared;
+    std::unique_ptr<ScriptSpace> script;
+    std::vector<FreeParam> free;
+    Assignments declared;
     const Machine machine;
     std::map<std::string, Description> descriptions;
     std::set<std::string> known;
     std::vector<Tried> tried;
     size_t failed = 0, pruned = 0;
+    bool enough = false;
     std::string last_failure;
     Clock::time_point begin = Clock::now();
 };

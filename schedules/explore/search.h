@@ -27,17 +27,20 @@ struct Proposal {
 /** Builds and times what is proposed; what it has measured before it may remember. */
 using MeasureAll = std::function<std::vector<Measured>(const std::vector<Candidate> &, double best)>;
 
+struct Tried {
+    Proposal proposal;
+    Measured measured;
+};
+
 struct SearchOptions {
     double seconds = 600;
     uint64_t seed = 1;
     size_t most = 100000;  // candidates
     int at_once = 2;       // that are built side by side
+    std::optional<Candidate> script = std::nullopt;  // whose tune{} parameters are searched, and nothing else
     std::function<void(const std::string &)> say = [](const std::string &) {};
-};
-
-struct Tried {
-    Proposal proposal;
-    Measured measured;
+    /** Asked of each that is the fastest so far: whether the search may end with it. */
+    std::function<bool(const Tried &)> enough = [](const Tried &) { return false; };
 };
 
 class Search {

@@ -138,6 +138,19 @@ void refuse(const CallResult &r, Measured &m) {
     m.message = fmt::format("the kernel answered with error {}: {}", r.code, r.message);
 }
 
+void set_times(const CallTimes &times, Measured &m) {
+    if (!times.result.ok()) {
+        refuse(times.result, m);
+        return;
+    }
+    m.least = times.least;
+    m.lower = times.lower;
+    m.median = times.median;
+    m.upper = times.upper;
+    m.samples = times.samples;
+    m.whole = times.whole;
+}
+
 Measured run(const json &job) {
     const double seconds = job.at("run_seconds");
     limit_ourselves(job, seconds * job.at("threads").get<int>());
@@ -163,19 +176,44 @@ Measured run(const json &job) {
     }
     say("phase time");
     const CallTimes times = time_calls(kernel, work.arguments, job.at("threads"), job.at("best"));
-    if (!times.result.ok()) {
-        refuse(times.result, m);
+    set_times(times, m);
+    if (!m.ok()) {
         return m;
     }
-    m.least = times.least;
-    m.lower = times.lower;
-    m.median = times.median;
-    m.upper = times.upper;
-    m.samples = times.samples;
-    m.whole = times.whole;
     say("phase check");  // again: threads that race do not always lose
     check(job, kernel, work, m);
     return m;
+}
+
+// Several that were checked before.
+json turns(const json &job) {
+    const double seconds = job.at("run_seconds");
+    limit_ourselves(job, seconds * job.at("threads").get<int>());
+    alarm(unsigned(seconds) + 1);
+    say("phase load");
+    std::vector<CompiledKernel> kernels;
+    kernels.reserve(job.at("kernels").size());
+    std::vector<Work> work;
+    for (const json &k : job.at("kernels")) {
+        kernels.push_back(CompiledKernel::load(k.at("library"), job.at("op")));
+        kernels.back().set_threads(job.at("threads"));
+        json own = job;
+        own["params"] = k.at("params");
+        work.emplace_back(own, kernels.back());
+    }
+    std::vector<Timed> timed;
+    for (size_t i = 0; i < kernels.size(); i++) {
+        timed.push_back({&kernels[i], &work[i].arguments});
+    }
+    say("phase time");
+    json all = json::array();
+    for (const CallTimes &t : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
+        Measured m;
+        m.status = Status::kOk;
+        set_times(t, m);
+        all.push_back(to_json(m));
+    }
+    return {{"turns", all}};
 }
 
 }  // namespace
@@ -184,7 +222,8 @@ int run_worker(const std::string &path) {
     const json job = json::parse(read_file(path));
     const auto replace = json::error_handler_t::replace;
     try {
-        const json result = job.at("step") == "build" ? build(job) : to_json(run(job));
+        const std::string step = job.at("step");
+        const json result = step == "build" ? build(job) : step == "turns" ? turns(job) : to_json(run(job));
         say(result.dump(-1, ' ', false, replace));
     } catch (const std::bad_alloc &) {
         say(json{{"status", status_name(Status::kOutOfMemory)}, {"message", "out of memory"}}.dump());

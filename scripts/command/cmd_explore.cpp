@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "cpu.h"
 #include "database.h"
+#include "explore_beside.h"
 #include "explore_compare.h"
 #include "explore_report.h"
 #include "failure.h"
@@ -27,8 +28,9 @@ namespace {
 using namespace explore;
 
 struct ExploreOptions : CommonOptions {
-    std::string op, shape, output, html, budget = "10m";
-    std::vector<std::string> with, compare;
+    std::string op, shape, schedule, output, html, report, budget = "10m";
+    std::vector<std::string> with, compare, beside;
+    double until = 0;
     uint64_t seed = 1;
     int threads = 0;
     size_t most = 100000;
@@ -112,37 +114,73 @@ Answers answers_of(const ExploreOptions &o) {
     return answers;
 }
 
-void print_halide(const Task &task, Memory &memory, const std::vector<Tried> &ranking) {
-    for (const Candidate &c : halide_candidates(task)) {
-        const Measured m = memory({c}, 0).front();
-        if (m.ok()) {
-            fmt::print(stderr, "Halide's {}: {:.4g} ms{}\n", c.origin, m.least * 1e3,
-                       ranking.empty() ? "" : fmt::format(", {:.2f} times as long",
-                               m.least / ranking[0].measured.least));
-        } else {
-            fmt::print(stderr, "Halide's {}: {}\n", c.origin, m.message);
+// Those near the best, and the best of those that fuse otherwise. One is far behind at 1.5 times the best.
+std::vector<Tried> finalists(const std::vector<Tried> &ranking) {
+    std::vector<Tried> chosen;
+    std::set<std::string> seen;
+    for (size_t i = 0; i < ranking.size(); i++) {
+        const bool near = ranking[i].measured.least < 1.5 * ranking[0].measured.least;
+        const bool other = seen.insert(ranking[i].proposal.plan.fusion()).second;
+        if (i < 3 || (other && near && chosen.size() < 5)) {
+            chosen.push_back(ranking[i]);
         }
     }
+    return chosen;
 }
 
-// The best, and the best of those that fuse otherwise, side by side.
+// The best of each fusion, side by side.
 std::vector<Contender> fusions(const std::vector<Tried> &ranking) {
     std::vector<Contender> contenders;
     std::set<std::string> seen;
     for (const Tried &t : ranking) {
-        if (contenders.size() < 4 && seen.insert(t.proposal.plan.fusion()).second) {
+        if (seen.insert(t.proposal.plan.fusion()).second) {
             contenders.push_back({contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1),
-                                  t.proposal.candidate});
+                                  t.proposal.candidate, t.measured.least});
         }
     }
     return contenders;
 }
 
+const Beside &fastest_of(const std::vector<Beside> &some) {
+    return *std::min_element(some.begin(), some.end(), [](const Beside &a, const Beside &b) {
+        return a.ok() != b.ok() ? a.ok() : a.measured.least < b.measured.least;
+    });
+}
+
+constexpr double kTurnSeconds = 0.5;  // of timing in turns, a schedule
+
+// Whether the best so far is `until` times as fast as another schedule. Found out in turns where it may be.
+bool reaches(const Task &task, double until, const Tried &best, const Beside &goal) {
+    if (goal.measured.least < 0.9 * until * best.measured.least) {
+        return false;
+    }
+    std::vector<Tried> found = {best};
+    std::vector<Beside> beside = {goal};
+    time_in_turns(task, found, beside, kTurnSeconds);
+    return !found.empty() && beside[0].ok() && beside[0].measured.least >= until * found[0].measured.least;
+}
+
+void print_guess(const ExploreOptions &o, const Task &task, const SearchOptions &options) {
+    Search search(task, options, {});
+    const Proposal p = search.propose(answers_of(o));
+    fmt::print("{}", p.candidate.lua);
+    for (const auto &point : p.points) {
+        fmt::print("-- {}: {} of {}\n", point.name, point.taken, join(point.options, ", "));
+    }
+}
+
 void explore_op(const ExploreOptions &o) {
-    const Task task = task_of(o);
+    Task task = task_of(o);
     if (!o.compare.empty()) {
         explore_compare(o, task, o.compare, o.json, o.html, o.keep);
         return;
+    }
+    std::vector<std::string> schedules = o.beside;
+    if (o.until > 0 && schedules.empty() && o.generator.empty()) {
+        schedules.emplace_back();  // the one that ships
+    }
+    if (!schedules.empty()) {
+        task = with_interface(o, task, schedules.front());
     }
     SearchOptions options;
     options.seconds = seconds_of(o.budget);
@@ -151,35 +189,62 @@ void explore_op(const ExploreOptions &o) {
     options.at_once = std::max(2, cpu().processors);
     Progress progress;
     options.say = [&](const std::string &text) { progress.say(o.op + ": " + text); };
+    if (!o.schedule.empty()) {
+        task = with_interface(o, task, o.schedule);
+        options.script = contenders_of(o, task, {o.schedule}).front().candidate;
+    }
     if (o.guess) {
-        Search search(task, options, {});
-        const Proposal p = search.propose(answers_of(o));
-        fmt::print("{}", p.candidate.lua);
-        for (const auto &point : p.points) {
-            fmt::print("-- {}: {} of {}\n", point.name, point.taken, join(point.options, ", "));
-        }
+        print_guess(o, task, options);
         return;
     }
-    Memory memory(o, task);
+    Memory memory(o, task), patient_memory(o, patient(task));
+    const auto one = [&](const Candidate &c) {
+        progress.say(o.op + ": " + c.origin);
+        return patient_memory({c}, 0).front();
+    };
+    std::vector<Beside> beside = beside_shipped(o, task, schedules, one), halide;
+    // Before the search where it is what the search has to reach, else after: it may take minutes.
+    const bool halide_first = o.until > 0 && schedules.empty();
+    if (halide_first) {
+        halide = beside_halide(task, one);
+    }
+    bool reached = false;
+    if (o.until > 0) {
+        const Beside goal = halide_first ? fastest_of(halide) : beside.front();
+        if (!goal.ok()) {
+            throw Failure(fmt::format("{}: error: --until: {} cannot be timed: {}", o.op, goal.name,
+                                      goal.measured.message));
+        }
+        options.enough = [&, goal](const Tried &best) { return reached = reaches(patient(task), o.until, best, goal); };
+    }
     Search search(task, options, [&](const std::vector<Candidate> &c, double best) { return memory(c, best); });
     search.run();
-    if (o.halide) {
-        print_halide(task, memory, search.ranking());
+    if (o.halide && !halide_first) {
+        halide = beside_halide(task, one);
+    }
+    beside.insert(beside.end(), halide.begin(), halide.end());
+    ExploreResult result{task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed};
+    // Times that were taken one after the other differ by what else the machine did: the last word have those in turns.
+    if (!result.ranking.empty()) {
+        progress.say(o.op + ": the best in turns");
+        time_in_turns(patient(task), result.ranking, beside, kTurnSeconds);
     }
     progress.say("");
-    ExploreResult result{task, search.ranking(), search.tried(), search.failures(), search.seconds(), o.seed};
     if (result.ranking.empty()) {
         throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried,
                                   search.last_failure()));
     }
-    // Times that were taken one after the other differ by what else the machine did: the last word have those in turns.
-    const Comparison c = compare(task, fusions(result.ranking), [&](const std::string &what) { progress.say(what); });
-    progress.say("");
-    for (auto t = result.ranking.begin(); t != result.ranking.end() && !c.alternatives.empty(); ++t) {
-        if (c.alternatives.front().measured.ok() && t->proposal.candidate.id() == c.alternatives.front().candidate.id()) {
-            std::rotate(result.ranking.begin(), t, t + 1);
-            break;
-        }
+    print_beside(result.ranking.front(), beside);
+    if (!o.report.empty()) {
+        nlohmann::json report = beside_json(task, result.ranking.front(), beside);
+        report["tried"] = result.tried;
+        report["failed"] = result.failed;
+        report["seconds"] = result.seconds;
+        report["budget"] = options.seconds;
+        report["until"] = o.until;
+        report["reached"] = reached;
+        report["lua"] = with_findings(result);
+        write_file(o.report, report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     }
     const std::string lua = with_findings(result);
     if (o.output.empty()) {
@@ -188,7 +253,9 @@ void explore_op(const ExploreOptions &o) {
         write_file(o.output, lua);
         fmt::print("{}: {}\n", o.output, summary(result));
     }
-    if (!o.output.empty() || !o.html.empty()) {
+    if ((!o.output.empty() && o.report.empty()) || !o.html.empty()) {
+        const Comparison c = compare(task, fusions(result.ranking), [&](const std::string &what) { progress.say(what); });
+        progress.say("");
         show_comparison(c, o.json, o.html);
     }
 }
@@ -207,12 +274,22 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
+    cmd->add_option("--schedule", o->schedule, "Search only the tune{} parameters of this Lua file, or schedule that ships")
+        ->type_name("FILE|NAME");
     add_repeated(*cmd, "--compare", o->compare,
                  "Instead of a search: a Lua file or the name of a schedule that ships; several are put side by side")
         ->type_name("FILE|NAME");
     cmd->add_option("--html", o->html, "The table of fusions as a page with pictures")->type_name("FILE");
     cmd->add_flag("--json", o->json, "The table of fusions as JSON");
+    add_repeated(*cmd, "--beside", o->beside,
+                 "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
+                 "which arguments the op has")
+        ->type_name("FILE|NAME");
     cmd->add_flag("--halide", o->halide, "Also time what Halide's own autoschedulers make of it");
+    cmd->add_option("--until", o->until, "End as soon as it is so many times as fast as the first of --beside [the one "
+                                         "that ships; for a --generator the best of Halide's], in turns")
+        ->type_name("RATIO")->check(CLI::Range(0.01, 100.0));
+    cmd->add_option("--report", o->report, "What came out, as JSON, in place of the table of fusions")->type_name("FILE");
     cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
     add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");
     o->add(*cmd, "The instruction set [host]");
@@ -222,6 +299,8 @@ void add_explore(CLI::App &app) {
                 "\nExamples:\n"
                 "  halyard explore rms_norm --shape rows=64,cols=4096 --budget 2m -o mine.lua\n"
                 "  halyard explore gemm --param weights=packed --threads 1\n"
+                "  halyard explore softmax --until 0.9 --halide\n"
+                "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
                 "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html");
     cmd->callback([o] { explore_op(*o); });
 }

@@ -1,8 +1,12 @@
 // halyard version
 
+#include <memory>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "entry.h"
 
 namespace halyard {
 
@@ -12,8 +16,18 @@ std::string version_text() {
 
 void add_version(CLI::App &app) {
     CLI::App *cmd = app.add_subcommand("version", "Print the version");
+    auto json = std::make_shared<bool>(false);
+    cmd->add_flag("--json", *json, "With the machine and the compilers, by which measurements are kept");
     cmd->footer("\nExample:\n  halyard version");
-    cmd->callback([] { fmt::print("{}\n", version_text()); });
+    cmd->callback([json] {
+        if (*json) {
+            const nlohmann::json all = {{"version", HALYARD_VERSION}, {"machine", explore::this_machine()},
+                                        {"compilers", explore::these_compilers()}};
+            fmt::print("{}\n", all.dump(1));
+        } else {
+            fmt::print("{}\n", version_text());
+        }
+    });
 }
 
 }  // namespace halyard

@@ -48,6 +48,8 @@ GeneratorParam member(const std::string &line) {
         }
     } else if (starts_with(words[0], "Enum_")) {
         p.value = p.value.substr(p.value.rfind(':') + 1);
+    } else if (words[0] == "float" && p.value.size() > 1 && p.value.back() == 'f') {
+        p.value.pop_back();
     }
     return p;
 }

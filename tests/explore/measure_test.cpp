@@ -33,6 +33,40 @@ TEST_CASE("A right candidate is timed", "[measure]") {
     CHECK(m.library_bytes > 100);
 }
 
+TEST_CASE("Right candidates are timed in turns", "[measure]") {
+    const Folder folder;
+    const FakeGenerator generator(folder);
+    Measurer measurer(generator.task());
+    auto times = measurer.in_turns(
+        {generator.candidate("right"), generator.candidate("no_sense"), generator.candidate("slow")}, 0.1);
+    REQUIRE(times.size() == 3);
+    CHECK(times[0].ok());
+    CHECK(times[0].least >= 2e-4);
+    CHECK(times[0].samples > 5);
+    CHECK(times[1].status == Status::kBuildError);
+    CHECK(times[2].ok());
+    CHECK(times[2].least > times[0].least);
+    times = measurer.in_turns({generator.candidate("right"), generator.candidate("crash")}, 0.1);
+    CHECK(times[0].status == Status::kCrash);
+    CHECK_FALSE(times[1].ok());
+}
+
+TEST_CASE("What a script does not say of its generator, its reference does not say otherwise", "[measure]") {
+    Task task;
+    task.op = "gemm";  // whose unfused schedule has packed weights, while its generator has them as they are
+    task.shape = {{"m", 8}, {"n", 50}, {"k", 37}};
+    Candidate c;
+    c.lua = "return schedule \"gemm\" { target = \"cpu\", apply = function(k) k.acc:compute_root() end }\n";
+    const Measured m = measure(task, c);
+    INFO(m.message);
+    CHECK(m.ok());
+    task.params = {{"weights", "packed"}};
+    const Measured packed = measure(task, c);
+    INFO(packed.message);
+    CHECK(packed.ok());
+    CHECK(packed.reference == "gemm.unfused");
+}
+
 TEST_CASE("Candidates that fail, in every way", "[measure]") {
     const Folder folder;
     const FakeGenerator generator(folder);

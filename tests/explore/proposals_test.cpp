@@ -57,6 +57,21 @@ TEST_CASE("the first guess of every op is right", "[proposals]") {
     }
 }
 
+TEST_CASE("the first guess for a generator that no registry knows is right", "[proposals]") {
+    for (const char *name : {"blur", "harris", "unsharp"}) {
+        INFO(name);
+        Task t;
+        t.op = name;
+        t.generator = std::string(HALYARD_EXPLORE_GENERATORS) + "/" + name + ".generator";
+        t.threads = 2;
+        const Proposal p = Search(t, {}, {}).propose({});
+        INFO(p.candidate.lua);
+        const Measured m = measure(t, p.candidate);
+        INFO(m.message);
+        CHECK(m.ok());
+    }
+}
+
 TEST_CASE("random answers are right or rejected", "[random_proposals]") {
     std::mt19937_64 random(7);
     for (const char *name : {"layer_norm", "softmax", "gemm", "depthwise_conv2d", "gemm_reduce", "transpose"}) {

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "registry.h"
+#include "script_space.h"
 #include "search.h"
 
 using namespace halyard;
@@ -60,6 +62,26 @@ TEST_CASE("a search repeats itself, and tries nothing twice", "[search]") {
     CHECK(first.size() > 20);
 }
 
+TEST_CASE("a search ends with what is enough", "[search]") {
+    SearchOptions o;
+    o.most = 40;
+    size_t asked = 0;
+    o.enough = [&](const Tried &) { return ++asked == 2; };
+    Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double) {
+        std::vector<Measured> all;
+        for (const auto &c : candidates) {
+            Measured m;
+            m.status = Status::kOk;
+            m.least = made_up(c);
+            all.push_back(m);
+        }
+        return all;
+    });
+    search.run();
+    CHECK(asked == 2);
+    CHECK(search.tried() < 40);
+}
+
 TEST_CASE("a search in which everything fails ends", "[search]") {
     SearchOptions o;
     o.most = 30;
@@ -88,4 +110,57 @@ TEST_CASE("statistics of a row are computed where the row is, products in tiles"
     CHECK(p.plan.placed.at("acc").on_stack);
     CHECK(p.candidate.lua.find("k.acc:compute_at(k.y, \"row_step\"):store_in \"stack\"") != std::string::npos);
     CHECK(gemm.propose(p.answers).candidate.lua == p.candidate.lua);
+}
+
+TEST_CASE("a given script: what it leaves open, and nothing else", "[search]") {
+    Candidate script;
+    script.lua = "return schedule \"rms_norm\" {\n  target = \"cpu\",\n"
+                 "  params = { rows = tune { 1, 4, 8, default = 4 }, mode = tune { \"a\", \"b\", default = \"a\" } },\n"
+                 "  where = function(p) return p.rows < 8 or p.mode == \"a\" end,\n"
+                 "  apply = function(k, p) k.y:parallel(\"row\", p.rows) end,\n}\n";
+    SearchOptions o;
+    o.most = 100;
+    o.script = script;
+    std::vector<Assignments> sets;
+    Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double) {
+        std::vector<Measured> all;
+        for (const auto &c : candidates) {
+            CHECK(c.lua == script.lua);
+            sets.push_back(c.set);
+            Measured m;
+            m.status = Status::kOk;
+            m.least = c.set.at("rows") == "1" && c.set.at("mode") == "b" ? 1 : 2;
+            all.push_back(m);
+        }
+        return all;
+    });
+    search.run();
+    CHECK(sets.front() == Assignments{{"rows", "4"}, {"mode", "a"}});
+    CHECK(sets.size() == 5);  // all but rows=8 mode=b
+    CHECK(search.ranking().front().measured.least == 1);
+    const Defaults found = with_defaults(script.lua, search.ranking().front().proposal.candidate.set);
+    CHECK(found.left.empty());
+    CHECK(found.lua.find("tune { 1, 4, 8, default = 1 }") != std::string::npos);
+    CHECK(found.lua.find("default = \"b\"") != std::string::npos);
+    CHECK(with_defaults("return 1", {{"rows", "1"}}).left == Assignments{{"rows", "1"}});
+
+    script.set = {{"mode", "b"}};
+    o.script = script;
+    CHECK(Search(rms_norm(), o, {}).propose({{"tune mode", "a"}}).candidate.set.at("mode") == "b");
+}
+
+TEST_CASE("forms of an algorithm that schedules choose are decided, layouts of arguments are not", "[search]") {
+    const auto options = [](const std::string &op, const std::string &decision) {
+        Task t;
+        t.op = op;
+        t.shape = find_op(op).shapes.front();
+        std::vector<std::string> found;
+        for (const ChoicePoint &p : Search(t, {}, {}).propose({}).points) {
+            found = p.name == decision ? p.options : found;
+        }
+        return found;
+    };
+    CHECK(options("layer_norm", "generator's statistics") == std::vector<std::string>{"one_pass", "two_pass"});
+    CHECK(options("gemm", "generator's weights").empty());
+    CHECK(options("moe_router", "generator's renormalise").empty());
 }

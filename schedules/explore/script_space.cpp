@@ -1,0 +1,113 @@
+#include "script_space.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+
+#include "diagnostics.h"
+#include "failure.h"
+#include "paths.h"
+#include "process.h"
+#include "query.h"
+#include "script.h"
+#include "targets.h"
+#include "text.h"
+
+namespace halyard::explore {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kTune = "tune ";  // decisions about parameters of the script
+
+bool is_integer(const std::string &s) {
+    return !s.empty() && s.size() < 10 && s.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+struct ScriptSpace::Implementation {
+    Implementation(const Task &t, Candidate s)
+        : task(t), script(std::move(s)), work(temporary_root()), file(work.path() + "/" + t.op + ".lua") {
+        write_file(file, script.lua);
+        for (const FreeParam &p : free_params(task)) {
+            may_choose.push_back(p.name);
+        }
+    }
+
+    ScriptHeader head(const Assignments &set) const {
+        ScriptOptions options;
+        options.set = set;
+        options.target = resolve_targets(task.target).front();
+        if (!script.folder.empty()) {
+            options.lib_dirs = {script.folder, fs::path(script.folder).parent_path().string()};
+        }
+        options.lib_dirs.push_back(paths().schedules);
+        try {
+            return read_header(file, options);
+        } catch (const ScriptError &e) {
+            throw Failure(e.what());
+        }
+    }
+
+    bool open(const Tunable &t) const {
+        const bool chosen = !t.is_generator_param ||
+                            std::find(may_choose.begin(), may_choose.end(), t.name) != may_choose.end();
+        return t.choices.size() > 1 && !script.set.count(t.name) && chosen;
+    }
+
+    const Task task;
+    const Candidate script;
+    const TemporaryDirectory work;
+    const std::string file;
+    std::vector<std::string> may_choose;
+};
+
+ScriptSpace::ScriptSpace(const Task &task, Candidate script)
+    : implementation_(std::make_unique<Implementation>(task, std::move(script))) {
+    implementation_->head(implementation_->script.set);
+}
+
+ScriptSpace::~ScriptSpace() = default;
+
+Candidate ScriptSpace::propose(Choices &choices) const {
+    const Implementation &i = *implementation_;
+    Candidate c = i.script;
+    for (const Tunable &t : i.head(i.script.set).params) {
+        if (!i.open(t)) {
+            continue;
+        }
+        const std::string name = kTune + t.name;
+        if (std::all_of(t.choices.begin(), t.choices.end(), is_integer)) {
+            std::vector<int64_t> numbers;
+            for (const auto &v : t.choices) {
+                numbers.push_back(std::stoll(v));
+            }
+            std::sort(numbers.begin(), numbers.end());
+            c.set[t.name] = std::to_string(choices.number(name, numbers, std::stoll(t.value)));
+        } else {
+            c.set[t.name] = choices.pick(name, t.choices, t.value);
+        }
+    }
+    i.head(c.set);
+    return c;
+}
+
+Defaults with_defaults(std::string lua, const Assignments &set) {
+    Defaults d;
+    for (const auto &[name, value] : set) {
+        const std::regex tune("(\\b" + name + "\\s*=\\s*tune\\s*\\{[^}]*\\bdefault\\s*=\\s*)(\"[^\"]*\"|[^\\s,}]+)");
+        std::smatch m;
+        if (std::regex_search(lua, m, tune)) {
+            const std::string old = m[2], written = old[0] == '"' ? "\"" + value + "\"" : value;
+            lua = std::string(m.prefix()) + m[1].str() + written + std::string(m.suffix());
+        } else {
+            d.left[name] = value;
+        }
+    }
+    d.lua = std::move(lua);
+    return d;
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,39 @@
+#ifndef HALYARD_EXPLORE_SCRIPT_SPACE_H
+#define HALYARD_EXPLORE_SCRIPT_SPACE_H
+
+/** \file
+ * What a given script leaves open: its tune{} parameters, as far as its `where` lets them. What it fixes stays.
+ */
+
+#include <memory>
+
+#include "choices.h"
+#include "task.h"
+
+namespace halyard::explore {
+
+class ScriptSpace {
+public:
+    /** `script` has the text, where it looks for what it requires, and values that are fixed. Parameters of the generator
+     * are open only as far as a search may choose them (query.h). Throws Failure where the script is wrong. */
+    ScriptSpace(const Task &task, Candidate script);
+    ~ScriptSpace();
+
+    /** The script with the values that are taken. Throws Failure where `where` rejects them. */
+    Candidate propose(Choices &choices) const;
+
+private:
+    struct Implementation;
+    std::unique_ptr<Implementation> implementation_;
+};
+
+/** A script whose defaults are other values, and those that its text does not have in a place where they can be changed. */
+struct Defaults {
+    std::string lua;
+    Assignments left;
+};
+Defaults with_defaults(std::string lua, const Assignments &set);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,126 @@
+#include "explore_beside.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cpu.h"
+#include "entry.h"
+#include "explore_compare.h"
+#include "query.h"
+
+namespace halyard {
+
+using namespace explore;
+
+namespace {
+
+constexpr double kBuildSeconds = 300;
+// Times by themselves differ from those in turns by less.
+constexpr double kNear = 1.5;
+
+}  // namespace
+
+Task patient(Task task) {
+    task.limits.build_seconds = std::max(task.limits.build_seconds, kBuildSeconds);
+    task.limits.run_seconds *= 3;
+    task.limits.memory_bytes *= 2;
+    return task;
+}
+
+Task with_interface(const CommonOptions &options, Task task, const std::string &schedule) {
+    GenerateRequest request = options.request(task.op, schedule, &task.shape);
+    request.target = task.target;
+    const auto free = free_params(task);
+    for (const auto &p : make_plan(request).params) {
+        const bool open = std::any_of(free.begin(), free.end(), [&](const FreeParam &f) { return f.name == p.first; });
+        if (!open) {
+            task.params.insert(p);
+        }
+    }
+    return task;
+}
+
+std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &task,
+                                   const std::vector<std::string> &schedules, const MeasureOne &measure) {
+    std::vector<Beside> all;
+    for (const Contender &c : contenders_of(options, task, schedules)) {
+        all.push_back({c.name, false, c.candidate, measure(c.candidate), false});
+    }
+    return all;
+}
+
+std::vector<Beside> beside_halide(const Task &task, const MeasureOne &measure) {
+    std::vector<Beside> all;
+    for (const Candidate &c : halide_candidates(task)) {
+        all.push_back({"Halide's " + c.origin, true, c, measure(c), false});
+    }
+    return all;
+}
+
+void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Beside> &beside, double seconds) {
+    double fastest = 0;
+    for (const Beside &b : beside) {
+        if (b.halide && b.ok()) {
+            fastest = fastest > 0 ? std::min(fastest, b.measured.least) : b.measured.least;
+        }
+    }
+    std::vector<Candidate> candidates;
+    std::vector<Measured *> results;
+    for (Tried &t : found) {
+        candidates.push_back(t.proposal.candidate);
+        results.push_back(&t.measured);
+    }
+    for (Beside &b : beside) {
+        b.in_turns = b.ok() && (!b.halide || b.measured.least <= kNear * fastest);
+        if (b.in_turns) {
+            candidates.push_back(b.candidate);
+            results.push_back(&b.measured);
+        }
+    }
+    const auto measured = Measurer(task).in_turns(candidates, seconds);
+    for (size_t i = 0; i < measured.size(); i++) {
+        *results[i] = measured[i];
+    }
+    found.erase(std::remove_if(found.begin(), found.end(), [](const Tried &t) { return !t.measured.ok(); }), found.end());
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+}
+
+void print_beside(const Tried &best, const std::vector<Beside> &beside) {
+    for (const Beside &b : beside) {
+        if (!b.ok()) {
+            fmt::print(stderr, "{}: {}\n", b.name, b.measured.message);
+        } else {
+            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long\n", b.name, b.measured.least * 1e3,
+                       b.in_turns ? "" : " by itself", b.measured.least / best.measured.least);
+        }
+    }
+}
+
+nlohmann::json beside_json(const Task &task, const Tried &best, const std::vector<Beside> &beside) {
+    nlohmann::json others = nlohmann::json::array();
+    for (const Beside &b : beside) {
+        nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns}};
+        if (b.ok()) {
+            j["seconds"] = b.measured.least;
+            j["ratio"] = b.measured.least / best.measured.least;
+        } else {
+            j["message"] = b.measured.message;
+        }
+        others.push_back(std::move(j));
+    }
+    return {{"op", task.op},
+            {"generator", task.generator.empty() ? "" : key_of(task).generator},
+            {"shape", shape_key(task.shape)},
+            {"params", task.params},
+            {"target", task.target},
+            {"threads", task.threads},
+            {"model", cpu().model},
+            {"machine", this_machine()},
+            {"compilers", these_compilers()},
+            {"found", {{"id", best.proposal.candidate.id()}, {"seconds", best.measured.least}}},
+            {"beside", others}};
+}
+
+}  // namespace halyard

@@ -1,0 +1,52 @@
+#ifndef HALYARD_COMMAND_EXPLORE_BESIDE_H
+#define HALYARD_COMMAND_EXPLORE_BESIDE_H
+
+/** \file
+ * What a search is held against: schedules that ship or are given, and what Halide's autoschedulers make, timed in turns
+ * with what was found.
+ */
+
+#include "measurer.h"
+#include "options.h"
+#include "search.h"
+
+namespace halyard {
+
+/** What measures one candidate, or remembers it. */
+using MeasureOne = std::function<explore::Measured(const explore::Candidate &)>;
+
+struct Beside {
+    std::string name;
+    bool halide = false;
+    explore::Candidate candidate;
+    explore::Measured measured;  // by itself, then in turns
+    bool in_turns = false;
+
+    bool ok() const {
+        return measured.ok();
+    }
+};
+
+/** Their task has time for a compiler that takes minutes, as Halide's autoschedulers do. */
+explore::Task patient(explore::Task task);
+
+/** The task with the arguments that a schedule wants: its generator's parameters, but for those that a search chooses. */
+explore::Task with_interface(const CommonOptions &options, explore::Task task, const std::string &schedule);
+
+std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task,
+                                   const std::vector<std::string> &schedules, const MeasureOne &measure);
+std::vector<Beside> beside_halide(const explore::Task &task, const MeasureOne &measure);
+
+/** Gives those of `found` and of `beside` that are right the times that they have in turns, and puts `found` in order.
+ * Of Halide's only those near the fastest one take part: the others are far behind as it is. */
+void time_in_turns(const explore::Task &task, std::vector<explore::Tried> &found, std::vector<Beside> &beside,
+                   double seconds);
+
+/** "1.08 times as fast as rms_norm": a line each. */
+void print_beside(const explore::Tried &best, const std::vector<Beside> &beside);
+
+nlohmann::json beside_json(const explore::Task &task, const explore::Tried &best, const std::vector<Beside> &beside);
+
+}  // namespace halyard
+
+#endif
