@@ -6,7 +6,7 @@
 // and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). a is asymmetric with one zero
 // point for all or for each row; b is symmetric (Jacob et al., Quantization and Training of Neural
 // Networks, 2018, equation 7, with Z2 = 0).
-// Row-major: a is m x k, b is k x n in packed panels, y is m x n, the last index innermost.
+// Row-major: a is m x k, b is k x n in packed panels or transposed, y is m x n, the last index innermost.
 
 #include <Halide.h>
 
@@ -23,6 +23,9 @@ using namespace halyard;
 class GemmInt8 : public Generator<GemmInt8> {
 public:
     GeneratorParam<Type> a_type{"a_type", UInt(8)};  // uint8 or int8
+    /** packed, for instructions that take four neighbours along k; or nk, for those that take many. */
+    GeneratorParam<WeightLayout> weights{
+        "weights", WeightLayout::kPacked, {{"nk", WeightLayout::kNK}, {"packed", WeightLayout::kPacked}}};
     GeneratorParam<int> panel{"panel", 48};
     /** Of a: one scale and zero point for all, or for each row, as dynamic quantisation has them. */
     GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
@@ -34,10 +37,10 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> a{"a"};                  // [k, m]
-    Input<Buffer<int8_t, 4>> b_packed{"b_packed"};  // [4, panel, ceil(k / 4), ceil(n / panel)]
-    Input<Buffer<float, 1>> b_scale{"b_scale"};     // [n]
-    Input<Buffer<int32_t, 1>> *b_sum = nullptr;     // [n]: the sum of each column of b
+    Input<Buffer<void, 2>> a{"a"};                     // [k, m]
+    Input<Buffer<>> *b = nullptr;                      // b_nk [k, n] or b_packed, see WeightLayout
+    Input<Buffer<float, 1>> *b_scale = nullptr;        // [n]
+    Input<Buffer<int32_t, 1>> *b_sum = nullptr;        // [n]: the sum of each column of b
     Input<float> *a_scale = nullptr;
     Input<int32_t> *a_zero_point = nullptr;
     Input<Buffer<float, 1>> *a_scale_row = nullptr;    // [m]
@@ -54,6 +57,8 @@ public:
         }
         a.set_type(a_type);
         y.set_type(stored_type(output, storage_type(type)));
+        b = add_input<Buffer<>>(weights_name("b", weights), Int(8), weights_rank(weights));
+        b_scale = add_input<Buffer<float, 1>>("b_scale");
         if (scaling == Scaling::kRow) {
             a_scale_row = add_input<Buffer<float, 1>>("a_scale_row");
         } else {
@@ -80,14 +85,15 @@ public:
     }
 
     void generate() {
-        // The instructions multiply unsigned with signed: a signed a is taken 128 higher.
-        const int offset = a_type == Int(8) ? 128 : 0;
+        const int offset = takes_unsigned() && a_type == Int(8) ? 128 : 0;
         const Expr number = row_at(a, row, get_target());
         a_u(k, row) = offset == 0 ? a(k, number) : cast<uint8_t>(a(k, number)) ^ cast<uint8_t>(offset);
         const auto product = [&](const Expr &i) {
             return cast<int32_t>(a_u(i, row)) * cast<int32_t>(weight(i));
         };
-        if (get_target().has_gpu_feature()) {
+        if (weights == WeightLayout::kNK) {
+            accumulate(acc(col, row), 1, a.width(), product);
+        } else if (get_target().has_gpu_feature()) {
             // Groups as an instruction takes them, for a schedule that copies them.
             a_groups(member, row, k) = a_u(k * kGroup + member, row);
             b_groups(member, col, k) = weight(k * kGroup + member);
@@ -107,7 +113,7 @@ public:
             sum -= (zero + offset) * (*b_sum)(col);
         }
         const Expr scale = scaling == Scaling::kRow ? (*a_scale_row)(row) : *a_scale;
-        Expr v = cast<float>(sum) * (scale * b_scale(col));
+        Expr v = cast<float>(sum) * (scale * (*b_scale)(col));
         if (add_bias) {
             v += (*bias)(col);
         }
@@ -119,7 +125,7 @@ public:
         }
         y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
                               : store_as(stored_type(output, type), v);
-        constrain_weights(b_packed, WeightLayout::kPacked, panel, a.width());
+        constrain_weights(*b, weights, panel, a.width());
     }
 
 private:
@@ -128,11 +134,16 @@ private:
     // On a GPU columns beyond the last are read as the last one, so that a schedule may round them up beyond a panel.
     Expr weight(const Expr &i) {
         const Expr last = y.dim(0).max(), real = get_target().has_gpu_feature() ? min(col, last) : Expr(col);
-        return weight_at(b_packed, WeightLayout::kPacked, panel, i, real, last + 1);
+        return weight_at(*b, weights, panel, i, real, last + 1);
+    }
+
+    // Instructions for packed weights multiply unsigned with signed: a signed a is taken 128 higher.
+    bool takes_unsigned() const {
+        return weights == WeightLayout::kPacked;
     }
 
     bool needs_b_sum() const {
-        return zero_point || a_type == Int(8);
+        return zero_point || (takes_unsigned() && a_type == Int(8));
     }
 
     Var col{"col"}, row{"row"}, k{"k"}, member{"member"};

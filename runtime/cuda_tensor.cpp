@@ -7,12 +7,17 @@ namespace halyard_cuda {
 namespace {
 
 // Of cuTensorMapEncodeTiled, by their values in cuda.h.
-constexpr int kFloat16 = 6, kBFloat16 = 9, kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
+constexpr int kUInt8 = 0, kFloat16 = 6, kBFloat16 = 9;
+constexpr int kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 
 }  // namespace
 
 Result encode(TensorMap *map, const Tensor &t) {
     constexpr int kRank = Tensor::kMaxRank;
+    constexpr struct {
+        int number, bytes;
+    } kTypes[] = {{kFloat16, 2}, {kBFloat16, 2}, {kUInt8, 1}};
+    const auto &type = kTypes[t.type];
     uint64_t extents[kRank], strides[kRank - 1];
     uint32_t box[kRank], steps[kRank];
     for (int d = 0; d < t.rank; d++) {
@@ -21,9 +26,9 @@ Result encode(TensorMap *map, const Tensor &t) {
         steps[d] = 1;
     }
     for (int d = 1; d < t.rank; d++) {  // of a dimension of one, any will do
-        strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * 2;
+        strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * uint64_t(type.bytes);
     }
-    return driver().tensor_encode(map->opaque, t.type == 1 ? kBFloat16 : kFloat16, uint32_t(t.rank), t.buffer->device, extents, strides,
+    return driver().tensor_encode(map->opaque, type.number, uint32_t(t.rank), t.buffer->device, extents, strides,
                                   box, steps, kNotInterleaved, kSwizzle128, kPromote256, kFillZeros);
 }
 

@@ -7,7 +7,7 @@ local mma = require "lib.mma"
 return schedule "gemm_int8" {
   target = "cpu",
 
-  generator = { panel = tune { 32, 48, 64, default = 48 } },
+  generator = { weights = "packed", panel = tune { 32, 48, 64, default = 48 } },
 
   params = {
     task  = tune { 2, 4, 8, 16, default = 4 }, -- blocks of 32 rows a task

@@ -7,7 +7,7 @@ local rows = require "lib.rows"
 return schedule "gemm_int8" {
   target = "cpu",
 
-  generator = { panel = 48 },
+  generator = { weights = "packed", panel = 48 },
 
   apply = function(k, p, target)
     local lanes = target:lanes "i32"

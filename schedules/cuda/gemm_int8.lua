@@ -1,25 +1,26 @@
--- A matrix product in 8 bits: a block of 256 threads keeps a tile of sums of 32 bits in registers, 8 x 8 a thread,
--- and an instruction adds the products of four neighbours along k (dp4a). Operands go by in shared memory as 32-bit
--- words of such four; where a is signed, its sign bits flip on the way.
+-- A matrix product in 8 bits on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: a block keeps
+-- a tile of sums of 32 bits in registers, and applies scales, zero points, bias, activation and residual to it there.
 
-local tiles = require "lib.gpu_tiles"
+local gpu = require "lib.gpu"
 
 return schedule "gemm_int8" {
   target = "cuda",
 
-  generator = { panel = 64 },
+  generator = { weights = "nk" },
 
   params = {
-    rows    = tune { 64, 128, default = 128 },
-    columns = tune { 64, 128, default = 128 },
-    depth   = tune { 16, 32, default = 16 }, -- groups of 4 k of a step
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 256 },
+    stages  = tune { 2, 3, 4, 5, 6, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
+    group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   },
 
+  where = function(p)
+    -- Shared memory: the stages, and the tile on its way out.
+    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+  end,
+
   apply = function(k, p)
-    tiles.product(k.y, k.acc, {
-      a = { func = k.a_groups, loop = "row", k = "k", together = "k" },
-      b = { func = k.b_groups, loop = "col", k = "k", together = "col" },
-      rows = p.rows, columns = p.columns, depth = p.depth, group = 4, rest = "k_rest",
-    })
+    gpu.tensor_tiles(k.y, k.acc, p)
   end,
 }

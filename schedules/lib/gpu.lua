@@ -310,7 +310,8 @@ function gpu.tensor_tiles(y, acc, o)
     sum:compute_at(y, "tile_col"):store_in "register"
     sum:bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
     local step = sum:update(0)
-    step:split("k", 64, "guard", "step", "depth")
+    -- 128 bytes of operands of 16 bits, or of 8 bits where sums are integers.
+    step:split("k", sum:type() == "i32" and 128 or 64, "guard", "step", "depth")
     step:reorder("depth", "col", "row", "step"):never_partition_all()
     step:mma():pipeline(o.stages, o.group)
   end

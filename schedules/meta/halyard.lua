@@ -342,7 +342,7 @@ function Stage:unscheduled() end
 ---@return self
 function Stage:always_partition_all() end
 
---- Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles of float16 or bfloat16 fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on; see the tile kernels of HACKING.md.
+--- Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or bfloat16 summed up in float32, or 8-bit integers, signed or not, in int32, both operands with neighbours along k; see the tile kernels of HACKING.md.
 ---
 ---```text
 ---for group: for row: for col: for member

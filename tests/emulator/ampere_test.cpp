@@ -62,6 +62,42 @@ std::string product(const char *kernel, int m, int n, int k, int fault = 0) {
     return "";
 }
 
+// The same of bytes, b with neighbours along k; behind rows there are others.
+std::string product_of_bytes(const char *kernel, int m, int n, int k) {
+    const bool signed_a = kernel[8] == 's', signed_b = kernel[11] == 's';
+    const int stride = (k + 15) / 16 * 16;
+    Array<uint8_t> a(m * stride, 0x5a), b(n * stride, 0x5a);
+    Array<int> y(kRows * kColumns);
+    for (int i = 0; i < k; i++) {
+        for (int r = 0; r < m; r++) {
+            a[r * stride + i] = uint8_t(byte_element(r, i, 1, signed_a));
+        }
+        for (int c = 0; c < n; c++) {
+            b[c * stride + i] = uint8_t(byte_element(c, i, 2, signed_b));
+        }
+    }
+    const struct {
+        halide_buffer_t *y, *a, *b;
+        int m, n, k, a_stride, b_stride, fault;
+    } arguments = {y.to_device(), a.to_device(), b.to_device(), m, n, k, stride, stride, 0};
+    if (launch(ampere(), kernel, {1, 128, 12416}, "bbbiiiiii", arguments) != 0) {
+        return last_error();
+    }
+    y.to_host();
+    for (int r = 0; r < kRows; r++) {
+        for (int c = 0; c < kColumns; c++) {
+            int sum = 0;
+            for (int i = 0; i < k && r < m && c < n; i++) {
+                sum += byte_element(r, i, 1, signed_a) * byte_element(c, i, 2, signed_b);
+            }
+            if (y[r * kColumns + c] != sum) {
+                return "wrong at " + std::to_string(r) + ", " + std::to_string(c);
+            }
+        }
+    }
+    return "";
+}
+
 // The order of the enumeration in ampere_kernels.cpp.
 enum Fault {
     kNone,
@@ -89,6 +125,15 @@ TEST_CASE("products by warps", "[order]") {
         CHECK(product(kernel, 1, 1, 1) == "");
         CHECK(product(kernel, 31, 57, 67) == "");
         CHECK(product(kernel, 9, 8, 20) == "");
+    }
+}
+
+TEST_CASE("products of bytes by warps", "[order]") {
+    for (const char *kernel : {"product_s8_s8", "product_s8_u8", "product_u8_s8", "product_u8_u8"}) {
+        INFO(kernel);
+        CHECK(product_of_bytes(kernel, kRows, kColumns, 64) == "");
+        CHECK(product_of_bytes(kernel, 31, 57, 175) == "");
+        CHECK(product_of_bytes(kernel, 1, 1, 1) == "");
     }
 }
 

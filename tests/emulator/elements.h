@@ -22,4 +22,10 @@ inline uint16_t bits_of(int value, bool bf16) {
                         : uint16_t(sign | (exponent - 112) << 10 | mantissa >> 13);
 }
 
+/** A byte of either sign: a number that says so, 200 or -56. */
+inline int byte_element(int row, int col, int seed, bool is_signed) {
+    const int bits = (row * 41 + col * 29 + seed * 53) % 256;
+    return is_signed ? int(int8_t(bits)) : bits;
+}
+
 #endif

@@ -128,7 +128,7 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
                 }
                 const uint64_t b_part =
                     Across ? matrix_descriptor(b + d * 2048, 8192, 1024) : matrix_descriptor(b + d * 32, 16, 1024);
-                emulator::multiply<T, 64, Across>(acc, matrix_descriptor(a + d * 32, 16, 1024), b_part);
+                emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(a + d * 32, 16, 1024), b_part);
             }
             if (fault != kNoCommit) {
                 wgmma_commit();
@@ -187,7 +187,7 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
     if (fault == kNoWaitAtEnd) {
         sums<32> acc;
         wgmma_fence();
-        emulator::multiply<T, 64, Across>(acc, matrix_descriptor(32768, 16, 1024), matrix_descriptor(32768, 8192, 1024),
+        emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(32768, 16, 1024), matrix_descriptor(32768, 8192, 1024),
                                           false);
         wgmma_commit();
     }
@@ -196,6 +196,47 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
 HALYARD_PRODUCT(product_kn_half, half, true)
 HALYARD_PRODUCT(product_nk_half, half, false)
 HALYARD_PRODUCT(product_nk_bfloat16, bfloat16, false)
+
+// A tile of bytes, 64 x 64, both operands 128 deep from the copy engine.
+template<class A, class B>
+void product_of_bytes(global<int> y, const tensor_map &a_map, const tensor_map &b_map) {
+    const shared<A> a = shared_array<A>(0, 64 * 128);
+    const shared<B> b = shared_array<B>(8192, 64 * 128);
+    const shared<uint64_t> full = shared_array<uint64_t>(16384, 1);
+    if (threadIdx.x == 0) {
+        barrier_init(&full[0], 1);
+        barriers_ready();
+        barrier_expect(&full[0], 16384);
+        tensor_load(a, a_map, &full[0], 0, 0);
+        tensor_load(b, b_map, &full[0], 0, 0);
+    }
+    __syncthreads();
+    barrier_wait(&full[0], 0);
+    sums<32, int> acc;
+    wgmma_fence();
+    for (int d = 0; d < 4; d++) {
+        emulator::multiply<A, B, 64, false>(acc, matrix_descriptor(shared_address(a) + d * 32, 16, 1024),
+                                            matrix_descriptor(shared_address(b) + d * 32, 16, 1024), d > 0);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+    for (int i = 0; i < 32; i++) {
+        y[(row + i / 2 % 2 * 8) * 64 + i / 4 * 8 + lane % 4 * 2 + i % 2] = acc[i];
+    }
+}
+
+#define HALYARD_PRODUCT_OF_BYTES(NAME, A, B)                                                   \
+    extern "C" __global__ void __launch_bounds__(128, 1)                                       \
+        NAME(global<int> y, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) { \
+        product_of_bytes<A, B>(y, a_map, b_map);                                               \
+    }                                                                                          \
+    HALYARD_KERNEL(NAME, "y, a_map, b_map")
+
+HALYARD_PRODUCT_OF_BYTES(product_s8_s8, int8_t, int8_t)
+HALYARD_PRODUCT_OF_BYTES(product_s8_u8, int8_t, uint8_t)
+HALYARD_PRODUCT_OF_BYTES(product_u8_s8, uint8_t, int8_t)
+HALYARD_PRODUCT_OF_BYTES(product_u8_u8, uint8_t, uint8_t)
 
 // The left operand in registers: y = x b, x as threads have it, b 16 x 64, its columns neighbours.
 extern "C" __global__ void __launch_bounds__(128, 1)
@@ -218,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
     }
     sums<32> acc;
     wgmma_fence();
-    emulator::multiply<half, 64, true>(acc, a, matrix_descriptor(shared_address(b), 8192, 1024), false);
+    emulator::multiply<half, half, 64, true>(acc, a, matrix_descriptor(shared_address(b), 8192, 1024), false);
     wgmma_commit();
     wgmma_wait<0>();
     for (int i = 0; i < 32; i++) {

@@ -124,6 +124,41 @@ TEST_CASE("products on the tensor cores", "[order]") {
     }
 }
 
+TEST_CASE("products of bytes", "[order]") {
+    for (const char *kernel : {"product_s8_s8", "product_s8_u8", "product_u8_s8", "product_u8_u8"}) {
+        const bool signed_a = kernel[8] == 's', signed_b = kernel[11] == 's';
+        const int m = 61, n = 55, k = 117, stride = 128;  // what is beyond them comes as 0
+        Array<uint8_t> a(m * stride, 0x5a), b(n * stride, 0x5a);
+        Array<int> y(64 * 64);
+        for (int i = 0; i < k; i++) {
+            for (int r = 0; r < m; r++) {
+                a[r * stride + i] = uint8_t(byte_element(r, i, 1, signed_a));
+            }
+            for (int c = 0; c < n; c++) {
+                b[c * stride + i] = uint8_t(byte_element(c, i, 2, signed_b));
+            }
+        }
+        Tensor ta = {a.to_device(), 2, 2, {k, m}, {stride}, {128, 64}}, tb = {b.to_device(), 2, 2, {k, n}, {stride}, {128, 64}};
+        struct {
+            halide_buffer_t *y;
+            Tensor *a, *b;
+        } arguments = {y.to_device(), &ta, &tb};
+        const int error = launch(hopper(), kernel, {1, 128, 16392}, "btt", arguments);
+        INFO(kernel << " " << last_error());
+        REQUIRE(error == 0);
+        REQUIRE(y.to_host() == 0);
+        for (int r = 0; r < 64; r++) {
+            for (int c = 0; c < 64; c++) {
+                int sum = 0;
+                for (int i = 0; i < k && r < m && c < n; i++) {
+                    sum += byte_element(r, i, 1, signed_a) * byte_element(c, i, 2, signed_b);
+                }
+                REQUIRE(y[r * 64 + c] == sum);
+            }
+        }
+    }
+}
+
 TEST_CASE("a product with one operand in registers", "[order]") {
     Matrix b(16, 64, 3), x(64, 16, 4);
     Array<float> y(64 * 64);

@@ -89,6 +89,41 @@ TEST_CASE("a block of four tiles takes four products a step", "[mma]") {
     CHECK(emulated::multiplications == 16);
 }
 
+TEST_CASE("a product that the tensor cores have not is an error with its line", "[mma]") {
+    const TempDir dir;
+    const struct {
+        const char *op, *generator, *devices, *depth, *message;
+    } cases[] = {
+        {"gemm", "type = 'float32', weights = 'nk'", "sm_90a", "64",
+         "there are tensor cores for float16 by float16, bfloat16 by bfloat16, and 8-bit integers by 8-bit integers, not for "
+         "float32 by float32"},
+        {"gemm", "type = 'float16', weights = 'nk'", "sm_90a", "128", "has steps of 128; take 64"},
+        {"gemm", "type = 'float16', weights = 'nk'", "sm_80", "16", "has steps of 16; take 32 or 64"},
+        {"gemm_int8", "weights = 'nk'", "sm_90a", "64", "has steps of 64; take 128"},
+        {"gemm_int8", "weights = 'nk'", "sm_80", "32", "has steps of 32; take 64 or 128"},
+    };
+    for (const auto &c : cases) {
+        const std::string script = dir.write(
+            "wrong.lua", "return schedule '" + std::string(c.op) + "' { target = 'cuda', generator = { " + c.generator + " },\n" +
+                             "  apply = function(k)\n"
+                             "    k.y:split('col', 64, 'guard', 'tile_col', 'c') k.y:split('row', 64, 'guard', 'tile_row', 'r')\n"
+                             "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
+                             "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
+                             "    k.acc:bound_extent('col', 64):bound_extent('row', 64)\n"
+                             "    local step = k.acc:update(0)\n"
+                             "    step:split('k', " + c.depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
+                             "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
+                             "    step:mma()\n"
+                             "  end }\n");
+        const Finished f = run_program({HALYARD_COMMAND, "build", c.op, "--quiet", "--target", "cuda", "--devices", c.devices,
+                                        "--schedule", script, "-o", dir.path() + "/out"});
+        INFO(c.op << " " << c.generator << "\n" << f.err);
+        CHECK(f.exit_code == 1);
+        CHECK(f.err.find(script + ":10: error: mma: ") == 0);
+        CHECK(f.err.find(c.message) != std::string::npos);
+    }
+}
+
 TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]") {
     const TempDir dir;
     const struct {

@@ -22,8 +22,11 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
-    std::vector<Case> cases(const Assignments & /*build*/) const override {
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
+        if (build.count("weights") && build.at("weights") == "nk") {
+            return tile_cases();
+        }
         const std::vector<int> rows = {1, 2, 3, 4, 5, 7, 8, 9, 11, 16, 17, 33, 6};
         const std::vector<int> depths = {1, 2, 3, 4, 5, 7, 8, 16, 33, 64, 129, 15, 100};
         for (size_t n = 0; n < kOddSizes.size(); n++) {
@@ -75,7 +78,26 @@ public:
     }
 
 private:
+    // Tiles of 128 x 256, 128 deep, fetched by the copy engine where rows begin at multiples of 16 bytes: dense, or with 3
+    // more between them.
+    static std::vector<Case> tile_cases() {
+        return {{"a tile", {{"m", 128}, {"n", 256}, {"k", 128}}},
+                {"beyond a tile", {{"m", 130}, {"n", 261}, {"k", 144}}},
+                {"odd", {{"m", 129}, {"n", 257}, {"k", 133}}},
+                {"several steps", {{"m", 37}, {"n", 93}, {"k", 605}}},
+                {"a row", {{"m", 1}, {"n", 272}, {"k", 80}}},
+                {"an element", {{"m", 1}, {"n", 1}, {"k", 1}}},
+                {"several tiles", {{"m", 260}, {"n", 784}, {"k", 272}}},
+                {"extreme", {{"m", 9}, {"n", 50}, {"k", 1040}}, extreme},
+                {"extreme, odd", {{"m", 9}, {"n", 50}, {"k", 1030}}, extreme},
+                {"no depth", {{"m", 9}, {"n", 69}, {"k", 0}}},
+                {"special residual", {{"m", 9}, {"n", 50}, {"k", 16}}, special_residual}};
+    }
+
     static double weight(const Problem &p, int k, int col) {
+        if (p.has("b_nk")) {
+            return p["b_nk"](k, col);
+        }
         const int panel = p["b_packed"].extents[1];
         return p["b_packed"](k % 4, col % panel, k / 4, col / panel);
     }
@@ -89,12 +111,13 @@ private:
 
     static void set_sums(KernelArguments &arguments, const Dims &dims) {
         for_argument(arguments, "b_sum", [&](HostBuffer &sums) {
-            HostBuffer &b = arguments.buffer("b_packed");
-            const int panel = b.extents()[1];
+            const bool packed = arguments.has_buffer("b_packed");
+            HostBuffer &b = arguments.buffer(packed ? "b_packed" : "b_nk");
+            const int panel = packed ? b.extents()[1] : 1;
             for (int col = 0; col < dims.at("n"); col++) {
                 double sum = 0;
                 for (int k = 0; k < dims.at("k"); k++) {
-                    sum += b.get({k % 4, col % panel, k / 4, col / panel});
+                    sum += b.get(packed ? std::vector<int>{k % 4, col % panel, k / 4, col / panel} : std::vector<int>{k, col});
                 }
                 sums.set({col}, sum);
             }
@@ -105,7 +128,9 @@ private:
     static void extreme(KernelArguments &arguments, const Dims &dims) {
         HostBuffer &a = arguments.buffer("a");
         a.fill(a.type().code == halide_type_uint ? 255 : -128);
-        arguments.buffer("b_packed").fill(-128);
+        for (const char *b : {"b_packed", "b_nk"}) {
+            for_argument(arguments, b, [](HostBuffer &all) { all.fill(-128); });
+        }
         set_sums(arguments, dims);
     }
 

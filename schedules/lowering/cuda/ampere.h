@@ -32,8 +32,8 @@ __device__ __forceinline__ void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 
-/** Four 8x8 matrices of 16-bit elements from the lines whose addresses the lanes name: a lane gets two neighbours of
- * each, of line lane / 4. `_across`: of column lane / 4 in place of the line. */
+/** Four matrices of 8 lines, 16 bytes each, whose addresses the lanes name: a lane gets four bytes of each, of line
+ * lane / 4. `_across`: two elements of 16 bits, of column lane / 4 in place of the line. */
 template<class T>
 __device__ __forceinline__ void load_matrices(uint32_t *m, const T *line) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -49,29 +49,32 @@ __device__ __forceinline__ void load_matrices_across(uint32_t *m, const T *line)
                  : "memory");
 }
 
-#define HALYARD_MMA(TYPE, NAME)                                                                                 \
-    __device__ __forceinline__ void mma(TYPE, float *d, const uint32_t *a, const uint32_t *b) {                 \
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." NAME "." NAME ".f32 "                             \
-                     "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
-                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                           \
+#define HALYARD_MMA(A, B, SUM, SHAPE, CONSTRAINT)                                                               \
+    __device__ __forceinline__ void mma(A, B, SUM *d, const uint32_t *a, const uint32_t *b) {                   \
+        asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                     : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                   \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                       \
     }
-HALYARD_MMA(half, "f16")
-HALYARD_MMA(bfloat16, "bf16")
+HALYARD_MMA(half, half, float, "m16n8k16.row.col.f32.f16.f16.f32", "+f")
+HALYARD_MMA(bfloat16, bfloat16, float, "m16n8k16.row.col.f32.bf16.bf16.f32", "+f")
+HALYARD_MMA(int8_t, int8_t, int32_t, "m16n8k32.row.col.s32.s8.s8.s32", "+r")
+HALYARD_MMA(int8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.s8.u8.s32", "+r")
+HALYARD_MMA(uint8_t, int8_t, int32_t, "m16n8k32.row.col.s32.u8.s8.s32", "+r")
+HALYARD_MMA(uint8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.u8.u8.s32", "+r")
 #undef HALYARD_MMA
 
-/** sums += a b, 16 deep, for the part of a tile that a warp has: 16 rows for four registers of a, by 8 columns for two
- * of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below. */
-template<class T, int Sums, int A, int B>
-__device__ __forceinline__ void multiply_fragments(float (&sums)[Sums], const uint32_t (&a)[A],
-                                                   const uint32_t (&b)[B]) {
-    static_assert(Sums == A / 4 * (B / 2) * 4, "a sum for each row and column");
+/** sums += a b, 32 bytes deep, for the part of a tile that a warp has: 16 rows for four registers of a, by 8 columns for
+ * two of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below. */
+template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB>
+__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA],
+                                                   const uint32_t (&b)[RegistersB]) {
+    static_assert(Sums == RegistersA / 4 * (RegistersB / 2) * 4, "a sum for each row and column");
 #pragma unroll
-    for (int i = 0; i < A / 4; i++) {
+    for (int i = 0; i < RegistersA / 4; i++) {
 #pragma unroll
-        for (int n = 0; n < B / 2; n++) {
-            const int j = i % 2 ? B / 2 - 1 - n : n;  // back and forth: what was read last is read again
-            mma(T(), sums + (i * (B / 2) + j) * 4, a + i * 4, b + j * 2);
+        for (int n = 0; n < RegistersB / 2; n++) {
+            const int j = i % 2 ? RegistersB / 2 - 1 - n : n;  // back and forth: what was read last is read again
+            mma(A(), B(), sums + (i * (RegistersB / 2) + j) * 4, a + i * 4, b + j * 2);
         }
     }
 }
@@ -82,13 +85,17 @@ __device__ __forceinline__ void multiply_fragments(float (&sums)[Sums], const ui
 
 namespace halyard {
 
-/** A stage of the pipeline is so deep: two instructions. */
+/** Elements of a chunk, the 16 bytes that are copied at once. */
+template<class T>
+constexpr int of_chunk = 16 / int(sizeof(T));
+
+/** A stage of the pipeline is 64 bytes deep: two instructions, and so many elements of 16 bits. */
 constexpr int stage_depth = 32;
 
-/** Where 8 elements, a chunk of 16 bytes, lie in lines of 128 bytes: chunks of 8 neighbouring lines are in different
- * banks, as are the 8 of a line. */
+/** Which chunk of a tile it is, in lines of 128 bytes: chunks of 8 neighbouring lines are in different banks, as are
+ * the 8 of a line. */
 __device__ __forceinline__ int swizzled(int line, int chunk) {
-    return line * 64 + (chunk ^ (line % 8)) * 8;
+    return line * 8 + (chunk ^ (line % 8));
 }
 
 /** .. of a tile whose neighbours run along the depth: two rows, or columns, in a line. */
@@ -96,17 +103,19 @@ __device__ __forceinline__ int along_depth(int row, int chunk) {
     return swizzled(row / 2, row % 2 * 4 + chunk);
 }
 
-/** .. of a tile whose neighbours run across the columns: blocks of 64, a line for each step of the depth. */
+/** .. of a tile of 16-bit elements whose neighbours run across the columns: blocks of 64, a line for each step of the
+ * depth. */
 __device__ __forceinline__ int across_columns(int depth, int chunk) {
-    return chunk / 8 * (64 * stage_depth) + swizzled(depth, chunk % 8);
+    return chunk / 8 * (8 * stage_depth) + swizzled(depth, chunk % 8);
 }
 
-/** Chunk `number` of a tile with `Lines` rows, or columns, that run along the depth; a line is of 4 chunks. */
+/** Chunk `number` of a tile with `Lines` rows, or columns, that run along the depth; a line is of 4 chunks. x counts
+ * in chunks. */
 template<int Lines>
 struct chunk_along_depth {
     int x, y, place;
     __device__ __forceinline__ explicit chunk_along_depth(int number)
-        : x(number % 4 * 8), y(number / 4), place(along_depth(y, number % 4)) {
+        : x(number % 4), y(number / 4), place(along_depth(y, x)) {
     }
     static constexpr int count = Lines * 4;
 };
@@ -115,9 +124,7 @@ template<int Columns>
 struct chunk_across_columns {
     int x, y, place;
     __device__ __forceinline__ explicit chunk_across_columns(int number)
-        : x((number / (8 * stage_depth) * 8 + number % 8) * 8),
-          y(number / 8 % stage_depth),
-          place(across_columns(y, x / 8)) {
+        : x(number / (8 * stage_depth) * 8 + number % 8), y(number / 8 % stage_depth), place(across_columns(y, x)) {
     }
     static constexpr int count = Columns / 8 * stage_depth;
 };
@@ -138,10 +145,10 @@ __device__ __forceinline__ void fetch(shared<T> to, const matrix<T> &m, int c0, 
         const int number = i * Threads + threadIdx.x;
         if (Chunk::count % Threads == 0 || number < Chunk::count) {
             const Chunk chunk(number);
-            const int x = c0 + chunk.x, y = c1 + chunk.y;
+            const int x = c0 + chunk.x * of_chunk<T>, y = c1 + chunk.y;
             const bool inside = uint32_t(x) < uint32_t(m.extent_0) && uint32_t(y) < uint32_t(m.extent_1);
-            const int valid = inside ? minimum(m.extent_0 - x, 8) : 0;
-            copy_async_part(to + chunk.place, m.elements + (x + y * m.stride), valid * 2);
+            const int valid = inside ? minimum(m.extent_0 - x, of_chunk<T>) : 0;
+            copy_async_part(to + chunk.place * of_chunk<T>, m.elements + (x + y * m.stride), valid * int(sizeof(T)));
         }
     }
 }
@@ -153,21 +160,22 @@ __device__ __forceinline__ void fetch_elements(shared<T> to, const matrix<T> &m,
         const Chunk chunk(number);
         const int y = c1 + chunk.y;
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int x = c0 + chunk.x + i;
+        for (int i = 0; i < of_chunk<T>; i++) {
+            const int x = c0 + chunk.x * of_chunk<T> + i;
             const bool inside = uint32_t(x) < uint32_t(m.extent_0) && uint32_t(y) < uint32_t(m.extent_1);
-            to[chunk.place + i] = inside ? m.elements[x + y * m.stride] : T(0.0f);
+            to[chunk.place * of_chunk<T> + i] = inside ? m.elements[x + y * m.stride] : T(0.0f);
         }
     }
 }
 
-/** From a tile in shared memory, 16 deep from `depth` on, what multiply_fragments() takes: of rows from `row` on .. */
+/** From a tile in shared memory, 32 bytes deep from element `depth` on, what multiply_fragments() takes: of rows from `row` on .. */
 template<int Count, class T>
 __device__ __forceinline__ void load_rows(uint32_t (&a)[Count], shared<T> tile, int row, int depth) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < Count / 4; i++) {
-        load_matrices(a + i * 4, tile + along_depth(row + i * 16 + lane % 16, depth / 8 + lane / 16));
+        const int chunk = along_depth(row + i * 16 + lane % 16, depth / of_chunk<T> + lane / 16);
+        load_matrices(a + i * 4, tile + chunk * of_chunk<T>);
     }
 }
 /** .. of columns that run along the depth, .. */
@@ -177,7 +185,7 @@ __device__ __forceinline__ void load_columns(uint32_t (&b)[Count], shared<T> til
 #pragma unroll
     for (int j = 0; j < Count / 4; j++) {
         const int line = column + j * 16 + lane / 16 * 8 + lane % 8;
-        load_matrices(b + j * 4, tile + along_depth(line, depth / 8 + lane / 8 % 2));
+        load_matrices(b + j * 4, tile + along_depth(line, depth / of_chunk<T> + lane / 8 % 2) * of_chunk<T>);
     }
 }
 /** .. and of columns that are neighbours. */
@@ -186,7 +194,8 @@ __device__ __forceinline__ void load_columns_across(uint32_t (&b)[Count], shared
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int j = 0; j < Count / 4; j++) {
-        load_matrices_across(b + j * 4, tile + across_columns(depth + lane % 16, column / 8 + j * 2 + lane / 16));
+        const int chunk = across_columns(depth + lane % 16, column / of_chunk<T> + j * 2 + lane / 16);
+        load_matrices_across(b + j * 4, tile + chunk * of_chunk<T>);
     }
 }
 

@@ -72,10 +72,10 @@ private:
     }
 
     WgmmaInstruction first_instruction() const {
-        return {first().a.type, first().columns, first().b.depth_dimension != 0, false};
+        return {first().a.type, first().b.type, first().columns, first().b.depth_dimension != 0, false};
     }
     WgmmaInstruction second_instruction() const {
-        return {second().b.type, second().columns, second().b.depth_dimension != 0, true};
+        return {second().b.type, second().b.type, second().columns, second().b.depth_dimension != 0, true};
     }
 
     void check() const {
@@ -286,7 +286,7 @@ private:
     void declare_held() {
         std::set<std::string> declared;
         const auto sums = [&](const TileOfProduct &t) {
-            out_->declare_sums(t.accumulator, t.columns / 2);
+            out_->declare_sums(t.accumulator, "float", t.columns / 2);
             declared.insert(t.accumulator);
         };
         sums(first());
@@ -451,7 +451,7 @@ private:
         out_->line("const uint64_t a = a_matrix, b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) +
                    ";");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(first().depth / kDepthOfInstruction) + "; d++) {");
+        out_->open("for (int d = 0; d < " + number(first().depth / depth_of_instruction(first().b.type)) + "; d++) {");
         // Descriptors count in 16 bytes.
         const auto start = [&](const std::string &name, int rows) {
             return panels(first().depth) == 1
@@ -470,7 +470,7 @@ private:
         out_->line("wgmma_fence();");
         out_->line("const uint64_t c = c_matrix + stage * " + number(launch_.elements_c() * 2 / 16) + ";");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(second().depth / kDepthOfInstruction) + "; d++) {");
+        out_->open("for (int d = 0; d < " + number(second().depth / depth_of_instruction(second().b.type)) + "; d++) {");
         out_->line(second_instruction().name() + "(" + out_->name(second().accumulator) +
                    ", " + out_->name(second().a.buffer) + " + d * 4, c + d * 128, true);");
         out_->close();

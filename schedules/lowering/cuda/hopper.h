@@ -122,8 +122,8 @@ __device__ __forceinline__ void registers_more() {
 }
 
 /** What a thread has of the sums of its warpgroup. */
-template<int Count>
-using sums = float[Count];
+template<int Count, class T = float>
+using sums = T[Count];
 
 __device__ __forceinline__ void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kWarp = 32;             // threads
 constexpr int kRowsOfFragment = 16;   // of an instruction, as are the columns of a b of four registers
-constexpr int kDepthOfStage = 32;     // stage_depth of ampere.h
-constexpr int kChunk = 8;             // elements that are copied at once
+constexpr int kBytesOfStage = 64;     // of the depth: stage_depth of ampere.h
+constexpr int kChunk = 16;            // bytes that are copied at once
 constexpr int kSumsOfThread = 128;    // at most, beside two sets of fragments
 constexpr int kThreadsOfBlock = 512;
 constexpr int kRegisters = 65536;     // of a multiprocessor
@@ -73,8 +73,9 @@ public:
                        " columns, which cannot be divided among warps; take multiples of 32, with up to " +
                        number(kSumsOfThread * kThreadsOfBlock) + " sums of all products");
         }
-        if (tile().depth % kDepthOfStage != 0) {
-            asked.fail("has steps of " + number(tile().depth) + "; take 32 or 64");
+        if (tile().depth % depth_of_stage() != 0) {
+            asked.fail("has steps of " + number(tile().depth) + "; take " + number(depth_of_stage()) + " or " +
+                       number(2 * depth_of_stage()));
         }
         rows_ = tile().rows / warps_.down;
         columns_ = tile().columns / warps_.across;
@@ -106,14 +107,17 @@ private:
         return rows_ * columns_ / kWarp;
     }
     // A stage has a slice of the depth of a step.
+    int depth_of_stage() const {
+        return kBytesOfStage / tile().a.type.bytes();
+    }
     int slices_of_step() const {
-        return tile().depth / kDepthOfStage;
+        return tile().depth / depth_of_stage();
     }
     int elements_a() const {
-        return tile().rows * kDepthOfStage;
+        return tile().rows * depth_of_stage();
     }
     int elements_b() const {  // of one product
-        return tile().columns * kDepthOfStage;
+        return tile().columns * depth_of_stage();
     }
     int stage_bytes() const {
         return (elements_a() + products() * elements_b()) * tile().a.type.bytes();
@@ -166,9 +170,10 @@ private:
     Expr aligned(const Operand &o) const {
         const Linear at = linear(o.origin[0]);
         Linear rest = at;
+        const int chunk = kChunk / o.type.bytes();
         rest.terms.clear();
         for (const auto &t : at.terms) {
-            if (t.factor % kChunk != 0) {
+            if (t.factor % chunk != 0) {
                 rest.terms.push_back(t);
             }
         }
@@ -180,8 +185,8 @@ private:
                 return const_false();
             }
         }
-        return address_on_host(o.buffer) % make_const(UInt(64), kChunk * o.type.bytes()) == make_zero(UInt(64)) &&
-               field_on_host(o.buffer, Call::buffer_get_stride, 1) % kChunk == 0 && rest.expr() % kChunk == 0;
+        return address_on_host(o.buffer) % make_const(UInt(64), kChunk) == make_zero(UInt(64)) &&
+               field_on_host(o.buffer, Call::buffer_get_stride, 1) % chunk == 0 && rest.expr() % chunk == 0;
     }
 
     Kernel with_arguments() const {
@@ -213,9 +218,8 @@ private:
     std::string text(const Kernel &k, bool by_elements) {
         KernelPrinter out(k, print_);
         out_ = &out;
-        const std::string type = type_text(tile().a.type);
-        declare_array(type, "a_tiles", 0, stages_ * elements_a());
-        declare_array(type, "b_tiles", stages_ * elements_a() * tile().a.type.bytes(),
+        declare_array(type_text(tile().a.type), "a_tiles", 0, stages_ * elements_a());
+        declare_array(type_text(tile().b.type), "b_tiles", stages_ * elements_a() * tile().a.type.bytes(),
                       stages_ * products() * elements_b());
         out.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
         out.line("const int warp_row = warp / " + number(warps_.across) + " * " + number(rows_) +
@@ -225,7 +229,7 @@ private:
         coordinates_of_tile("int(blockIdx.x)");
         declare_matrices();
         for (const auto &t : program_.tiles) {
-            out.declare_registers(t.accumulator, "float", sums());
+            out.declare_registers(t.accumulator, type_text(t.sum), sums());
         }
         for (const auto &p : program_.before) {
             first_value(p);
@@ -288,7 +292,7 @@ private:
         const ProductPart &first = program_.first();
         const std::string n = number(slices_of_step());
         const std::string from = is_const_zero(first.min) ? "" : parenthesised(first.min) + " + ";
-        out_->line("const int " + out_->name(first.step) + " = " + from + slice + " / " + n + ", depth = " + slice + " % " + n + " * " + number(kDepthOfStage) + ";");
+        out_->line("const int " + out_->name(first.step) + " = " + from + slice + " / " + n + ", depth = " + slice + " % " + n + " * " + number(depth_of_stage()) + ";");
         fetch_tile(tile().a, tile().rows, "a_tiles + " + stage + " * " + number(elements_a()), by_elements);
         for (int i = 0; i < products(); i++) {
             fetch_tile(program_.tiles[size_t(i)].b, tile().columns, "b_tiles + " + b_tile(stage, i), by_elements);
@@ -324,7 +328,7 @@ private:
     }
 
     void load_half(int half) {
-        const std::string h = number(half), depth = number(half * kDepthOfStage / 2);
+        const std::string h = number(half), depth = number(half * depth_of_stage() / 2);
         out_->line("load_rows(a_part[" + h + "], a_tiles + stage * " + number(elements_a()) + ", warp_row, " + depth +
                    ");");
         for (int i = 0; i < products(); i++) {
@@ -338,7 +342,7 @@ private:
         const std::string h = "[" + number(half) + "]";
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
-            out_->line("multiply_fragments<" + type_text(t.a.type) + ">(" + out_->name(t.accumulator) + ", a_part" + h +
+            out_->line("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + out_->name(t.accumulator) + ", a_part" + h +
                        ", " + b_part(i) + h + ");");
         }
     }

@@ -132,9 +132,9 @@ public:
         }
     }
 
-    void declare_sums(const std::string &name, int size) {
+    void declare_sums(const std::string &name, const std::string &type, int size) {
         registers_.insert(name);
-        line("sums<" + std::to_string(size) + "> " + names_.of(name) + ";");
+        line("sums<" + std::to_string(size) + (type == "float" ? "" : ", " + type) + "> " + names_.of(name) + ";");
     }
 
     using IRVisitor::visit;
@@ -343,8 +343,8 @@ void KernelPrinter::declare_registers(const std::string &halide_name, const std:
     statements_->declare_registers(halide_name, type, elements);
 }
 
-void KernelPrinter::declare_sums(const std::string &halide_name, int elements) {
-    statements_->declare_sums(halide_name, elements);
+void KernelPrinter::declare_sums(const std::string &halide_name, const std::string &type, int elements) {
+    statements_->declare_sums(halide_name, type, elements);
 }
 
 std::string KernelPrinter::finish() {

@@ -38,8 +38,8 @@ public:
     std::string expr(const Halide::Expr &e);
     std::string name(const std::string &halide_name);
     void declare_registers(const std::string &halide_name, const std::string &type, int elements);
-    /** f32, of the tensor cores. */
-    void declare_sums(const std::string &halide_name, int elements);
+    /** Of the tensor cores of sm_90a; `type` is float or int32_t. */
+    void declare_sums(const std::string &halide_name, const std::string &type, int elements);
     std::string finish();
 
 private:

@@ -123,6 +123,7 @@ private:
             fail("has other loops than rows, columns and depth over a whole tile of sums");
         }
         tile_.accumulator = store_->name;
+        tile_.sum = store_->value.type();
         tile_.rows = row_.extent;
         tile_.depth = depth_.extent;
     }

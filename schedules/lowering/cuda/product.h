@@ -4,7 +4,7 @@
 /** \file
  * The loops of a product of tiles, as a schedule leaves them for the tensor cores:
  *
- *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])
+ *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
  */
 
 #include <functional>
@@ -35,6 +35,7 @@ struct Operand {
 
 struct TileOfProduct {
     std::string accumulator;
+    Halide::Type sum;  // of an accumulator
     int rows = 0, columns = 0, depth = 0;
     Operand a, b;  // a runs with row and d, b with col and d
 };

@@ -14,6 +14,11 @@ Expr handle(const std::string &buffer) {
     return Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");
 }
 
+// As runtime/cuda_tensor.h numbers them.
+int tensor_type(const Type &type) {
+    return type.bits() == 8 ? 2 : type.is_bfloat() ? 1 : 0;
+}
+
 }  // namespace
 
 Expr field_on_host(const std::string &buffer, const char *getter, int dimension) {
@@ -26,7 +31,7 @@ Expr address_on_host(const std::string &buffer) {
 
 Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box) {
     const int rank = int(box.size());
-    std::vector<Expr> fields = {handle(buffer), type.is_bfloat() ? 1 : 0, rank};
+    std::vector<Expr> fields = {handle(buffer), tensor_type(type), rank};
     for (int d = 0; d < kMaxRank; d++) {
         fields.push_back(d < rank ? field_on_host(buffer, Call::buffer_get_extent, d) : Expr(1));
     }

@@ -35,21 +35,44 @@ TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::str
     return t;
 }
 
+bool is_half(const Type &t) {
+    return t.is_float() && t.bits() == 16;
+}
+
+bool is_byte(const Type &t) {
+    return t.is_int_or_uint() && t.bits() == 8;
+}
+
+void check_types(const TileOfProduct &t, const TensorCores &product) {
+    const bool halves = t.a.type == t.b.type && is_half(t.a.type), bytes = is_byte(t.a.type) && is_byte(t.b.type);
+    if (!halves && !bytes) {
+        std::ostringstream s;
+        s << "there are tensor cores for float16 by float16, bfloat16 by bfloat16, and 8-bit integers by 8-bit integers, "
+             "not for "
+          << t.a.type << " by " << t.b.type;
+        product.fail(s.str());
+    }
+    const Type sum = halves ? Type(Float(32)) : Type(Int(32));
+    if (t.sum != sum) {
+        std::ostringstream s;
+        s << "sums products of " << t.a.type << " as " << t.sum << "; the tensor cores sum them as " << sum;
+        product.fail(s.str());
+    }
+    if (bytes && t.b.depth_dimension != 0) {
+        product.fail("reads " + t.b.buffer +
+                     " by columns; the tensor cores take 8-bit operands whose neighbours run along k, as in weights = \"nk\"");
+    }
+}
+
 void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
-    const Type type = t.a.type;
     const bool same = t.rows == first.rows && t.columns == first.columns && t.a.buffer == first.a.buffer &&
+                      t.b.type == first.b.type &&
                       std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
                                  [](const Expr &x, const Expr &y) { return equal(x, y); });
     if (!same) {
-        product.fail("stands in one kernel with a product of other tiles, or of another matrix a");
+        product.fail("stands in one kernel with a product of other tiles, of another matrix a, or of another type");
     }
-    const bool types = type == t.b.type && type.is_float() && type.bits() == 16;
-    if (!types) {
-        std::ostringstream s;
-        s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << type << " by "
-          << t.b.type;
-        product.fail(s.str());
-    }
+    check_types(t, product);
     if (t.b.depth_dimension != 0 && t.columns % 64 != 0) {
         product.fail("has tiles of " + std::to_string(t.columns) +
                      " columns, which are neighbours in memory; take a multiple of 64");

@@ -6,7 +6,7 @@
  *
  *   blocks tile:
  *     acc = 0
- *     for step: for row: for col: for d: acc[row][col] += f32(a[..]) * f32(b[..])
+ *     for step: for row: for col: for d: acc[row][col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
  *     for row: for col: y[..] = f(acc[row][col], ...)
  *
  * Several products of one a, such as the gate and up of SwiGLU, share its tiles and the loop over steps.

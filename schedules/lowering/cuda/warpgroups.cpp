@@ -45,12 +45,12 @@ void store_columns(KernelPrinter &out, const std::string &values, const std::str
 }
 
 void send_result(KernelPrinter &out, const std::string &map, const std::string &result,
-                 const std::vector<std::string> &across, const std::string &rest) {
+                 const std::vector<std::string> &across, const std::string &rest, int columns) {
     out.line("fence_shared();");
     out.line("warpgroup_barrier(warpgroup);");
     out.open("if (thread == 0) {");
     for (size_t i = 0; i < across.size(); i++) {
-        out.line("tensor_store(" + map + ", " + result + (i ? " + " + number(int(i) * kAcross * kRowsOfWarpgroup) : "") +
+        out.line("tensor_store(" + map + ", " + result + (i ? " + " + number(int(i) * columns * kRowsOfWarpgroup) : "") +
                  ", " + across[i] + rest + ");");
     }
     out.line("tensor_store_commit();");

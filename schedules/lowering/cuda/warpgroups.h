@@ -16,8 +16,13 @@ namespace halyard {
 constexpr int kWarpgroup = 128, kRowsOfWarpgroup = 64;
 /** A line of a block of shared memory with the 128-byte swizzle: bytes, and elements of 16 bits. */
 constexpr int kSwizzledBytes = 128, kAcross = 64;
+inline int elements_of_line(const Halide::Type &t) {
+    return kSwizzledBytes / t.bytes();
+}
 /** Of the depth of an operand, what an instruction multiplies. */
-constexpr int kDepthOfInstruction = 16;
+inline int depth_of_instruction(const Halide::Type &operand) {
+    return 32 / operand.bytes();
+}
 /** Of a block, on sm_90. */
 constexpr int kSharedBytesOfHopper = 227 * 1024;
 
@@ -34,10 +39,10 @@ void begin_result(KernelPrinter &out, const std::string &type, const std::string
  * the order in which the copy engine takes them. */
 void store_columns(KernelPrinter &out, const std::string &values, const std::string &result);
 
-/** Has the copy engine store `result`: `across` are the first coordinates of its blocks of 64 columns, `rest` the others, with
+/** Has the copy engine store `result`: `across` are the first coordinates of its blocks of `columns`, `rest` the others, with
  * a comma before each. */
 void send_result(KernelPrinter &out, const std::string &map, const std::string &result, const std::vector<std::string> &across,
-                 const std::string &rest);
+                 const std::string &rest, int columns = kAcross);
 
 }  // namespace halyard
 

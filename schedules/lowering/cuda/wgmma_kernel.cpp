@@ -52,7 +52,7 @@ private:
     }
 
     static WgmmaInstruction instruction(const TileOfProduct &t) {
-        return {t.a.type, t.columns, t.b.depth_dimension != 0, false};
+        return {t.a.type, t.b.type, t.columns, t.b.depth_dimension != 0, false};
     }
 
     void check_tile(const TensorCores &product) const {
@@ -64,15 +64,17 @@ private:
             product.fail("has tiles of " + number(columns) +
                          " columns; take a multiple of 16, up to 256 for all products of a kernel");
         }
-        if (tile().depth != kSwizzledBytes / tile().a.type.bytes()) {
-            product.fail("has steps of " + number(tile().depth) + "; take 64");
+        if (tile().depth != elements_of_line(tile().a.type)) {
+            product.fail("has steps of " + number(tile().depth) + "; take " + number(elements_of_line(tile().a.type)));
         }
     }
 
-    // Whether a result may leave by the copy engine: 16 bits, two dimensions, one store for each sum.
+    // Whether a result may leave by the copy engine: 16 or 8 bits, two dimensions, one store for each sum. A tile of f32
+    // would take the room of stages.
     bool leaves_by_copy_engine(const Pair &p) const {
         const Type t = p.value.type();
-        return t.is_float() && t.bits() == 16 && tile().columns % 64 == 0 && tensor_coordinates(p).size() == 2;
+        const bool half = t.is_float() && t.bits() == 16, byte = t.is_int_or_uint() && t.bits() == 8;
+        return (half || byte) && tile().columns % elements_of_line(t) == 0 && tensor_coordinates(p).size() == 2;
     }
 
     // Where a tile of a result begins; empty where the index is no tile of a matrix.
@@ -98,16 +100,26 @@ private:
         return origin;
     }
 
-    // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned.
+    // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned, and so are those stored
+    // that do not leave by the copy engine.
     void align_pairs() {
         const AlignmentFacts known = program_.facts();
-        for (auto &p : after_) {
-            Stmt s = Evaluate::make(p.value);
+        const auto ask = [&](Stmt &s) {
             const Expr asked = mark_aligned_vectors(s, known);
             if (asked.defined()) {
                 pairs_aligned_ = pairs_aligned_.defined() ? pairs_aligned_ && asked : asked;
             }
-            p.value = s.as<Evaluate>()->value;
+        };
+        for (auto &p : after_) {
+            Stmt value = Evaluate::make(p.value);
+            ask(value);
+            p.value = value.as<Evaluate>()->value;
+            Stmt store = Store::make(p.stored, make_zero(p.value.type()), p.index, Parameter(), const_true(2),
+                                     ModulusRemainder());
+            if (!leaves_by_copy_engine(p)) {
+                ask(store);
+            }
+            alignment_.push_back(store.as<Store>()->alignment);
         }
     }
 
@@ -153,7 +165,7 @@ private:
             }
         }
         if (by_copy_engine) {
-            const int across = kSwizzledBytes / tile().a.type.bytes();
+            const int across = elements_of_line(tile().a.type);
             k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(),
                                    tensor_argument(tile().a.buffer, tile().a.type, {across, tile().rows}), Expr()});
             for (const auto &t : program_.tiles) {
@@ -165,7 +177,8 @@ private:
             for (const auto &p : after_) {
                 if (leaves_by_copy_engine(p)) {
                     k.arguments.push_back({p.stored + ".map", false, false, Handle(),
-                                           tensor_argument(p.stored, p.value.type().element_of(), {64, kRowsOfWarpgroup}),
+                                           tensor_argument(p.stored, p.value.type().element_of(),
+                                                           {elements_of_line(p.value.type()), kRowsOfWarpgroup}),
                                            Expr()});
                 }
             }
@@ -219,8 +232,16 @@ private:
         return offset_b(by_copy_engine) + stages(by_copy_engine) * products() * bytes_b();
     }
     int offset_barriers(bool by_copy_engine) const {
-        return offset_results(by_copy_engine) +
-               (by_copy_engine ? results_by_engine() * tile().rows * tile().columns * 2 : 0);
+        return offset_results(by_copy_engine) + (by_copy_engine ? bytes_of_results(after_.size()) : 0);
+    }
+    // Of those of the first nests that leave by the copy engine.
+    int bytes_of_results(size_t nests) const {
+        int bytes = 0;
+        for (size_t i = 0; i < nests; i++) {
+            const Pair &p = after_[i];
+            bytes += leaves_by_copy_engine(p) ? tile().rows * tile().columns * p.value.type().bytes() : 0;
+        }
+        return bytes;
     }
     int shared_bytes(bool by_copy_engine) const {
         return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * program_.asked.stages : 0);
@@ -231,9 +252,9 @@ private:
     std::string text(const Kernel &k, bool by_copy_engine) {
         KernelPrinter out(k, print_);
         out_ = &out;
-        const std::string type = type_text(tile().a.type);
-        declare_array(type, "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
-        declare_array(type, "b_tiles", offset_b(by_copy_engine), stages(by_copy_engine) * products() * elements_b());
+        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
+        declare_array(type_text(tile().b.type), "b_tiles", offset_b(by_copy_engine),
+                      stages(by_copy_engine) * products() * elements_b());
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
                  number(kWarpgroup) + ";");
         if (by_copy_engine) {
@@ -331,7 +352,7 @@ private:
         }
         open_tiles();
         for (const auto &t : program_.tiles) {
-            out_->declare_sums(t.accumulator, t.columns / 2);
+            out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
         }
         for (const auto &p : program_.before) {
             first_value(p);
@@ -364,12 +385,14 @@ private:
             out_->line("barrier_arrive(&empty[before]);");
             out_->close();
         }
-        int result = 0;
-        for (const auto &p : after_) {
-            if (by_copy_engine && leaves_by_copy_engine(p)) {
-                leave_by_engine(p, result++);
-            } else {
+        for (size_t i = 0; i < after_.size(); i++) {
+            const Pair &p = after_[i];
+            if (!by_copy_engine) {
                 store_inside(p);
+            } else if (leaves_by_copy_engine(p)) {
+                leave_by_engine(p, offset_results(true) + bytes_of_results(i));
+            } else {
+                store_pairs(p, alignment_[i]);
             }
         }
         out_->close();
@@ -389,7 +412,7 @@ private:
         out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
                    number(products() * elements_b()) + ");");
         out_->line("#pragma unroll");
-        out_->open("for (int d = 0; d < " + number(tile().depth / kDepthOfInstruction) + "; d++) {");
+        out_->open("for (int d = 0; d < " + number(tile().depth / depth_of_instruction(tile().a.type)) + "; d++) {");
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
             const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * bytes_b());
@@ -415,7 +438,10 @@ private:
     }
 
     void fetch(const Operand &o, const std::string &array, int others) {
-        const bool across = o.depth_dimension != 0;  // lines run along the depth, 64 others each
+        const bool across = o.depth_dimension != 0;  // lines run along the depth, so many others each
+        const std::string of_line = number(elements_of_line(o.type)), of_chunk = number(elements_of_line(o.type) / 8);
+        const std::string place = "line * " + of_line + " + ((in_line / " + of_chunk + ") ^ (line % 8)) * " + of_chunk +
+                                  " + in_line % " + of_chunk + ";";
         const int elements = others * tile().depth;
         const std::string x = out_->name(o.buffer);
         out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) +
@@ -423,13 +449,14 @@ private:
         if (across) {
             out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) +
                        ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
-            out_->line("const int line = i / " + number(others) + ", in_block = i % " + number(others) + " % 64;");
-            out_->line("const int to = i % " + number(others) + " / 64 * " + number(64 * tile().depth) +
-                       " + line * 64 + ((in_block / 8) ^ (line % 8)) * 8 + in_block % 8;");
+            out_->line("const int line = i / " + number(others) + ", in_line = i % " + number(others) + " % " + of_line + ";");
+            out_->line("const int to = i % " + number(others) + " / " + of_line + " * " +
+                       number(elements_of_line(o.type) * tile().depth) + " + " + place);
         } else {
-            out_->line("const int c0 = " + parenthesised(o.origin[0]) +
-                       " + i % 64, c1 = " + parenthesised(o.origin[1]) + " + i / 64;");
-            out_->line("const int line = i / 64, to = line * 64 + ((i % 64 / 8) ^ (line % 8)) * 8 + i % 8;");
+            out_->line("const int line = i / " + of_line + ", in_line = i % " + of_line + ";");
+            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + in_line, c1 = " + parenthesised(o.origin[1]) +
+                       " + line;");
+            out_->line("const int to = " + place);
         }
         const std::string in0 = "c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)),
                           in1 = "c1 >= 0 && c1 < " + e(field(o.buffer, "extent", 1));
@@ -439,26 +466,42 @@ private:
         out_->close();
     }
 
-    void leave_by_engine(const Pair &p, int result) {
+    std::string is_whole(const Pair &p) {
+        return "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
+               ") == " + number(tile().columns);
+    }
+
+    // Pairs of a tile that is whole, and of another the elements that are inside.
+    void store_pairs(const Pair &p, const ModulusRemainder &alignment) {
+        out_->open("if (" + is_whole(p) + ") {");
+        open_elements();
+        coordinates_of_element();
+        out_->print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), alignment));
+        out_->close();
+        out_->otherwise();
+        store_inside(p);
+        out_->close();
+    }
+
+    void leave_by_engine(const Pair &p, int offset) {
         Pair inside = p;
         inside.value = loaded_inside(p, program_.accumulators);
-        const std::string full = "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
-                                 ") == " + number(tile().columns);
-        const std::string type = type_text(p.value.type().element_of()), name = out_->name(p.stored + ".result");
-        begin_result(*out_, type, name, offset_results(true) + result * tile().rows * tile().columns * 2, tile().rows,
-                     tile().columns);
-        out_->open("if (" + full + ") {");
-        matrices(p, name);
+        const Type t = p.value.type().element_of();
+        const std::string name = out_->name(p.stored + ".result");
+        begin_result(*out_, type_text(t), name, offset, tile().rows, tile().columns);
+        const auto values = [&](const Pair &of) { t.bits() == 16 ? matrices(of, name) : pairs(of, name); };
+        out_->open("if (" + is_whole(p) + ") {");
+        values(p);
         out_->otherwise();
-        matrices(inside, name);
+        values(inside);
         out_->close();
         const auto at = tensor_coordinates(p);
         std::vector<std::string> across;
-        for (int i = 0; i < tile().columns; i += kAcross) {
+        for (int i = 0; i < tile().columns; i += elements_of_line(t)) {
             across.push_back(e(simplify(at[0] + i)));
         }
         send_result(*out_, out_->name(p.stored + ".map"), name, across,
-                    ", " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup));
+                    ", " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup), elements_of_line(t));
     }
 
     // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
@@ -488,8 +531,27 @@ private:
         out_->close();
     }
 
+    // Results of 8 bits, two columns at a time: stmatrix has 16 of a row where a thread has 2 of each 8.
+    void pairs(const Pair &p, const std::string &name) {
+        const std::string pair = p.stored + ".pair", col = out_->name(kCol);
+        const Type t = p.value.type().element_of();
+        const std::string of_line = number(elements_of_line(t)), of_chunk = number(elements_of_line(t) / 8);
+        open_elements();
+        coordinates_of_element();
+        out_->declare_registers(pair, type_text(t), 2);
+        out_->print(Store::make(pair, p.value, Ramp::make(0, 1, 2), Parameter(), const_true(2), ModulusRemainder()));
+        out_->line("const int line = " + out_->name(kRow) + " % " + number(kRowsOfWarpgroup) + ", in_line = " + col + " % " +
+                   of_line + ";");
+        out_->line("store(" + name + " + (" + col + " / " + of_line + " * " +
+                   number(elements_of_line(t) * kRowsOfWarpgroup) + " + line * " + of_line + " + ((in_line / " + of_chunk +
+                   ") ^ (line % 8)) * " + of_chunk + " + in_line % " + of_chunk + "), load_registers<2>(" +
+                   out_->name(pair) + "));");
+        out_->close();
+    }
+
     const int warpgroups_;
     std::vector<Pair> after_;  // with the alignment of what they load
+    std::vector<ModulusRemainder> alignment_;  // of what they store
     Expr pairs_aligned_;
 };
 

@@ -61,11 +61,12 @@ def named(function, values):
 
 
 def outputs(case, dims, kind, library):
-    kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16}
+    kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16, (0, 8): torch.int8, (1, 8): torch.uint8}
     made = {}
     for name, extents in case.outputs(dims).items():
         code = next((c, b) for n, _, c, b in library.arguments if n == name)
-        made[name] = torch.full(extents, float("nan"), device="cuda", dtype=kinds[code])
+        poison = float("nan") if kinds[code].is_floating_point else 77
+        made[name] = torch.full(extents, poison, device="cuda", dtype=kinds[code])
     return made
 
 

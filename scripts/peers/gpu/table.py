@@ -407,11 +407,54 @@ def multiply_int8(a, b_packed, b_scale, a_scale):
     return (a.double() @ b.double()) * b_scale * a_scale
 
 
-for schedule in ("", "unfused"):
-    case("gemm_int8", schedule, {}, lambda d: {"a": ((d["m"], d["k"]), "uint8"), "b_packed": ((-(-d["n"] // PANEL), -(-d["k"] // 4), PANEL, 4), "int8"),
-                                               "b_scale": ((d["n"],), "float32")},
-         multiply_int8, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops,
-         types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
+case("gemm_int8", "dp4a", {}, lambda d: {"a": ((d["m"], d["k"]), "uint8"), "b_packed": ((-(-d["n"] // PANEL), -(-d["k"] // 4), PANEL, 4), "int8"),
+                                         "b_scale": ((d["n"],), "float32")},
+     multiply_int8, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops,
+     types=("float32",), checked_types=("float32", "bfloat16"), schedule="dp4a")
+
+
+def int8_product(kind, **more):
+    def tensors(d):
+        of = {"n": (d["n"],), "m": (d["m"],)}
+        return {"a": ((d["m"], d["k"]), kind), "b_nk": ((d["n"], d["k"]), "int8"), "b_scale": ((d["n"],), "positive"),
+                **{name: (of[dim], what) for name, (dim, what) in more.items()}}
+    return tensors
+
+
+def multiply_nk_int8(a, b_nk, b_scale, a_scale):
+    return (a.double() @ b_nk.double().T) * (b_scale * a_scale)
+
+
+def quantized_linear(a, b_nk, b_scale, b_sum, a_scale_row, a_zero_point_row, bias, y_scale, y_zero_point):
+    sums = a.double() @ b_nk.double().T - a_zero_point_row.double()[:, None] * b_sum.double()
+    y = (sums * b_scale * a_scale_row[:, None] + bias).clamp(min=0)
+    return (y / y_scale).round().add(y_zero_point).clamp(-128, 127)
+
+
+def int_mm(a, b_nk):
+    import torch
+    return torch._int_mm(a, b_nk.T)  # cuBLASLt, sums of 32 bits
+
+
+def scaled_int_mm(kind):
+    def call(a, b_nk, b_scale, a_scale):
+        import torch
+        return (int_mm(a, b_nk).float() * (b_scale * a_scale)).to(getattr(torch, kind))
+    return call
+
+
+ODD_INT8_PRODUCTS = ODD_PRODUCTS + [dict(m=130, n=264, k=144), dict(m=128, n=256, k=128), dict(m=300, n=528, k=1040)]
+for kind in ("float32", "bfloat16"):
+    case("gemm_int8", "", {"weights": "nk", "a_type": "int8"}, int8_product("int8"), multiply_nk_int8, lambda d: {"y": (d["m"], d["n"])},
+         CUBES, ODD_INT8_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops, types=(kind,), checked_types=(),
+         peers={"torch": scaled_int_mm(kind), "_int_mm alone": int_mm},
+         also=[tiles("large", m=8192, n=8192, k=8192)])
+case("gemm_int8", "rows", {"weights": "nk", "scaling": "row", "zero_point": "true", "add_bias": "true", "activation": "relu", "output": "int8"},
+     int8_product("uint8", b_sum=("n", "columns"), a_scale_row=("m", "positive"), a_zero_point_row=("m", "columns"), bias=("n", "float32")),
+     quantized_linear, lambda d: {"y": (d["m"], d["n"])}, CUBES, ODD_INT8_PRODUCTS, scalars={"y_scale": 3000.0, "y_zero_point": -3},
+     flops=multiply_flops, types=("bfloat16",), checked_types=())
+case("gemm_int8", "unfused", {"weights": "nk", "a_type": "int8"}, int8_product("int8"), multiply_nk_int8, lambda d: {"y": (d["m"], d["n"])},
+     CUBES, ODD_INT8_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops, types=("float32",), checked_types=("bfloat16",), schedule="unfused")
 
 
 # The ops on tensor cores, without fusion.

@@ -52,32 +52,38 @@ void load_matrices_of(uint32_t *m, const shared<T> &line) {
 }
 
 struct FragmentsArgument {
-    float *sums;
+    void *sums;
     const uint32_t *a, *b;
 };
 
-template<class T, int Rows, int Columns>
+template<class A, class B, int Rows, int Columns>
 bool multiply_fragments_together(Thread *lanes) {
-    constexpr int kRoom = (Columns + 15) / 16 * 16;
-    alignas(64) static float a[Rows][kProductDepth], b[kProductDepth][kRoom], c[Rows][kRoom];
+    constexpr int kRoom = (Columns + 15) / 16 * 16, kDepth = kProductDepth<A>, kIn = 4 / int(sizeof(A));  // a register
+    alignas(64) static Sum<A> a[Rows][kDepth], b[kDepth][kRoom], c[Rows][kRoom];
     for (int lane = 0; lane < kWarp; lane++) {
         const FragmentsArgument &p = argument_of<FragmentsArgument>(lanes[lane]);
         for (int row = 0; row < Rows; row += 8) {
-            for (int i = 0; i < 4; i++) {
-                a[row + lane / 4][i / 2 * 8 + lane % 4 * 2 + i % 2] =
-                    from_bits<T>(uint16_t(p.a[row / 16 * 4 + row / 8 % 2 + i / 2 * 2] >> i % 2 * 16));
+            for (int half = 0; half < 2; half++) {  // of the depth
+                A of_a[kIn];
+                memcpy(of_a, &p.a[row / 16 * 4 + row / 8 % 2 + half * 2], 4);
+                for (int i = 0; i < kIn; i++) {
+                    a[row + lane / 4][half * kDepth / 2 + lane % 4 * kIn + i] = factor(of_a[i]);
+                }
             }
         }
         for (int column = 0; column < Columns; column += 8) {
-            for (int i = 0; i < 4; i++) {
-                b[i / 2 * 8 + lane % 4 * 2 + i % 2][column + lane / 4] =
-                    from_bits<T>(uint16_t(p.b[column / 8 * 2 + i / 2] >> i % 2 * 16));
+            for (int half = 0; half < 2; half++) {
+                B of_b[kIn];
+                memcpy(of_b, &p.b[column / 8 * 2 + half], 4);
+                for (int i = 0; i < kIn; i++) {
+                    b[half * kDepth / 2 + lane % 4 * kIn + i][column + lane / 4] = factor(of_b[i]);
+                }
             }
         }
     }
     multiply_tile<Columns>(a, b, c);
     for (int lane = 0; lane < kWarp; lane++) {
-        float *const sums = argument_of<FragmentsArgument>(lanes[lane]).sums;
+        Sum<A> *const sums = static_cast<Sum<A> *>(argument_of<FragmentsArgument>(lanes[lane]).sums);
         for (int i = 0; i < Rows * Columns / kWarp; i++) {
             const int row = i / (Columns / 2) * 16 + i / 2 % 2 * 8, column = i % (Columns / 2) / 4 * 8 + i % 2;
             sums[i] += c[row + lane / 4][column + lane % 4 * 2];
@@ -97,12 +103,13 @@ void load_matrices_across(uint32_t *m, const shared<T> &line) {
     emulator::load_matrices_of<true>(m, line);
 }
 
-template<class T, int Sums, int A, int B>
-void multiply_fragments(float (&sums)[Sums], const uint32_t (&a)[A], const uint32_t (&b)[B]) {
-    static_assert(Sums == A / 4 * (B / 2) * 4, "a sum for each row and column");
+template<class A, class B, int Sums, int RegistersA, int RegistersB>
+void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA],
+                        const uint32_t (&b)[RegistersB]) {
+    static_assert(Sums == RegistersA / 4 * (RegistersB / 2) * 4, "a sum for each row and column");
     emulator::FragmentsArgument argument = {sums, a, b};
     emulator::together("mma.sync", emulator::warp_start(), emulator::kWarp, &argument,
-                       emulator::multiply_fragments_together<T, A / 4 * 16, B / 2 * 8>);
+                       emulator::multiply_fragments_together<A, B, RegistersA / 4 * 16, RegistersB / 2 * 8>);
 }
 
 }  // namespace halyard

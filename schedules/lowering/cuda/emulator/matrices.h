@@ -10,29 +10,48 @@
 namespace halyard {
 namespace emulator {
 
-constexpr int kProductDepth = 16;  // of an instruction
-
+/** How deep an instruction multiplies, 32 bytes; and what it sums products of T in. */
 template<class T>
-float from_bits(uint16_t bits);
+constexpr int kProductDepth = 32 / int(sizeof(T));
+template<class T>
+struct SumOf {
+    using type = float;
+};
 template<>
-inline float from_bits<half>(uint16_t bits) {
-    return half_bits_to_float(bits);
+struct SumOf<int8_t> {
+    using type = int32_t;
+};
+template<>
+struct SumOf<uint8_t> {
+    using type = int32_t;
+};
+template<class T>
+using Sum = typename SumOf<T>::type;
+
+/** An operand as it is in shared memory or registers, as a number to multiply. */
+inline float factor(half x) {
+    return half_bits_to_float(x.bits);
 }
-template<>
-inline float from_bits<bfloat16>(uint16_t bits) {
-    return same_bits<float>(uint32_t(bits) << 16);
+inline float factor(bfloat16 x) {
+    return same_bits<float>(uint32_t(x.bits) << 16);
+}
+inline int32_t factor(int8_t x) {
+    return x;
+}
+inline int32_t factor(uint8_t x) {
+    return x;
 }
 
 /** c = a b, columns in eights. */
-template<int N, int Rows, int Room>
-void multiply_tile(const float (&a)[Rows][kProductDepth], const float (&b)[kProductDepth][Room], float (&c)[Rows][Room]) {
-    using Four = float __attribute__((vector_size(16)));
+template<int N, class T, int Rows, int Depth, int Room>
+void multiply_tile(const T (&a)[Rows][Depth], const T (&b)[Depth][Room], T (&c)[Rows][Room]) {
+    typedef T Four __attribute__((vector_size(16)));
     for (int row = 0; row < Rows; row++) {
         for (int col = 0; col < N; col += 16) {
             Four s0 = {}, s1 = {}, s2 = {}, s3 = {};
-            for (int d = 0; d < kProductDepth; d++) {
+            for (int d = 0; d < Depth; d++) {
                 const auto *x = reinterpret_cast<const Four *>(&b[d][col]);
-                const float y = a[row][d];
+                const T y = a[row][d];
                 s0 += y * x[0];
                 s1 += y * x[1];
                 s2 += y * x[2];

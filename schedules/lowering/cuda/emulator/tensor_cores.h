@@ -2,7 +2,7 @@
 #define HALYARD_EMULATOR_TENSOR_CORES_H
 
 /** \file
- * The tensor cores of sm_90a (wgmma): a warpgroup multiplies 64 rows, 16 deep, by up to 256 columns. The product is
+ * The tensor cores of sm_90a (wgmma): a warpgroup multiplies 64 rows, 32 bytes deep, by up to 256 columns. The product is
  * done when all of its threads have come; until they have waited for it, none may touch its sums, nor anybody what it
  * reads of shared memory.
  */
@@ -13,10 +13,10 @@
 namespace halyard {
 
 /** What a thread has of the sums of its warpgroup: of rows lane / 4 and 8 below among the 16 of its warp, of each 8
- * columns the two from 2 (lane % 4) on. They begin as NaN. */
-template<int Count>
+ * columns the two from 2 (lane % 4) on. They begin as NaN, or -1. */
+template<int Count, class T = float>
 class sums {
-    float value[Count];
+    T value[Count];
     uint32_t group = 0, touched = 0;  // its last product's; after how many fences of registers
 
 public:
@@ -24,7 +24,7 @@ public:
         memset(value, 0xff, sizeof(value));
         touched = emulator::async_thread().register_fences;
     }
-    float &operator[](int i) {
+    T &operator[](int i) {
         using namespace emulator;
         if (i < 0 || i >= Count) {
             fail("touches sum %d of %d", i, Count);
@@ -39,10 +39,10 @@ public:
     }
     /** From one of them on. */
     struct place {
-        using element = float;
+        using element = T;
         sums &all;
         int at;
-        float &operator[](int i) const {
+        T &operator[](int i) const {
             return all[at + i];
         }
     };
@@ -50,7 +50,7 @@ public:
         return {*this, i};
     }
     /** For the tensor cores. */
-    float *begin_product(uint32_t new_group, uint32_t fences) {
+    T *begin_product(uint32_t new_group, uint32_t fences) {
         if (touched >= fences) {
             emulator::fail("the tensor cores add to sums that the thread has touched since its last wgmma_fence()");
         }
@@ -103,38 +103,39 @@ public:
     OperandReader(int warpgroup, uint32_t group)
         : reader("the tensor cores read", warpgroup * kWarpgroup, kWarpgroup), warpgroup(warpgroup), group(group) {
     }
-    /** 8 elements from a byte on. */
+    /** The elements of 16 bytes from a byte on. */
     template<class T>
-    void read(unsigned at, unsigned matrix, float *to, int step) {
+    void read(unsigned at, unsigned matrix, Sum<T> *to, int step) {
         if (at + kChunk > unsigned(state.launch->shared_bytes)) {
             fail("the tensor cores read byte %u of shared memory, and the block has %d", at,
                  state.launch->shared_bytes);
         }
-        reader.check({at, matrix, int(kChunk), 2});
+        reader.check({at, matrix, int(kChunk), int(sizeof(T))});
         Chunk &c = state.chunks[at / kChunk];
         c.tensor_cores |= uint8_t(1 << warpgroup);
         c.group[warpgroup] = group;
-        uint16_t bits[8];
-        memcpy(bits, state.shared_memory + at, sizeof(bits));
-        for (int i = 0; i < 8; i++) {
-            to[i * step] = from_bits<T>(bits[i]);
+        T elements[kChunk / sizeof(T)];
+        memcpy(elements, state.shared_memory + at, sizeof(elements));
+        for (int i = 0; i < int(kChunk / sizeof(T)); i++) {
+            to[i * step] = factor(elements[i]);
         }
     }
 };
 
 template<class T>
-void read_a(const Matrix &m, OperandReader &in, float (&a)[kProductRows][kProductDepth]) {
+void read_a(const Matrix &m, OperandReader &in, Sum<T> (&a)[kProductRows][kProductDepth<T>]) {
     for (int row = 0; row < kProductRows; row++) {
         for (int i = 0; i < 2; i++) {
-            in.read<T>(m.along_depth(row, i), m.start, &a[row][i * 8], 1);
+            in.read<T>(m.along_depth(row, i), m.start, &a[row][i * kProductDepth<T> / 2], 1);
         }
     }
 }
 
 template<class T, int N, bool Across, int Room>
-void read_b(const Matrix &m, OperandReader &in, float (&b)[kProductDepth][Room]) {
+void read_b(const Matrix &m, OperandReader &in, Sum<T> (&b)[kProductDepth<T>][Room]) {
+    static_assert(!Across || sizeof(T) == 2, "8-bit operands have no transposed form");
     if (Across) {
-        for (int d = 0; d < kProductDepth; d++) {
+        for (int d = 0; d < kProductDepth<T>; d++) {
             for (int i = 0; i < N / 8; i++) {
                 in.read<T>(m.across(d, i), m.start, &b[d][i * 8], 1);
             }
@@ -142,7 +143,7 @@ void read_b(const Matrix &m, OperandReader &in, float (&b)[kProductDepth][Room])
     } else {
         for (int col = 0; col < N; col++) {
             for (int i = 0; i < 2; i++) {
-                in.read<T>(m.along_depth(col, i), m.start, &b[i * 8][col], Room);
+                in.read<T>(m.along_depth(col, i), m.start, &b[i * kProductDepth<T> / 2][col], Room);
             }
         }
     }
@@ -156,14 +157,14 @@ struct ProductArgument {
     bool accumulate;
 };
 
-template<class T, int N, bool Across, bool FromRegisters>
+template<class A, class B, int N, bool Across, bool FromRegisters>
 bool multiply_together(Thread *threads) {
     constexpr int kRoom = (N + 15) / 16 * 16;
     Thread *const last = state.current;
     const int warpgroup = threads[0].number / kWarpgroup;
     const ProductArgument &first = argument_of<ProductArgument>(threads[0]);
     const uint32_t group = async_threads[threads[0].number].groups + 1;
-    float *sums_of[kWarpgroup];
+    Sum<A> *sums_of[kWarpgroup];
     for (int t = 0; t < kWarpgroup; t++) {
         state.current = &threads[t];
         const ProductArgument &p = argument_of<ProductArgument>(threads[t]);
@@ -175,27 +176,30 @@ bool multiply_together(Thread *threads) {
             fail("the threads of a warpgroup have not called wgmma_commit equally often");
         }
         async.open_group = true;
-        sums_of[t] = static_cast<sums<N / 2> *>(p.sums)->begin_product(group, async.register_fences);
+        sums_of[t] = static_cast<sums<N / 2, Sum<A>> *>(p.sums)->begin_product(group, async.register_fences);
     }
     state.current = last;
-    alignas(64) static float a[kProductRows][kProductDepth], b[kProductDepth][kRoom], c[kProductRows][kRoom];
+    alignas(64) static Sum<A> a[kProductRows][kProductDepth<A>], b[kProductDepth<A>][kRoom], c[kProductRows][kRoom];
     OperandReader in(warpgroup, group);
     if (FromRegisters) {
         for (int t = 0; t < kWarpgroup; t++) {
             const ProductArgument &p = argument_of<ProductArgument>(threads[t]);
-            for (int i = 0; i < 8; i++) {
-                const int row = t / kWarp * 16 + t % kWarp / 4 + i / 2 % 2 * 8, depth = t % 4 * 2 + i % 2 + i / 4 * 8;
-                a[row][depth] = from_bits<T>(uint16_t(p.registers[i / 2] >> i % 2 * 16));
+            constexpr int kIn = 4 / int(sizeof(A));  // a register
+            A elements[4 * kIn];
+            memcpy(elements, p.registers, sizeof(elements));
+            for (int i = 0; i < 4 * kIn; i++) {
+                const int r = i / kIn, row = t / kWarp * 16 + t % kWarp / 4 + r % 2 * 8;
+                a[row][t % 4 * kIn + i % kIn + r / 2 * kProductDepth<A> / 2] = factor(elements[i]);
             }
         }
     } else {
-        read_a<T>(Matrix(first.a), in, a);
+        read_a<A>(Matrix(first.a), in, a);
     }
-    read_b<T, N, Across>(Matrix(first.b), in, b);
+    read_b<B, N, Across>(Matrix(first.b), in, b);
     multiply_tile<N>(a, b, c);
     for (int t = 0; t < kWarpgroup; t++) {
         for (int i = 0; i < N / 2; i++) {
-            const float product = c[t / kWarp * 16 + t % kWarp / 4 + i / 2 % 2 * 8][i / 4 * 8 + t % 4 * 2 + i % 2];
+            const Sum<A> product = c[t / kWarp * 16 + t % kWarp / 4 + i / 2 % 2 * 8][i / 4 * 8 + t % 4 * 2 + i % 2];
             sums_of[t][i] = first.accumulate ? sums_of[t][i] + product : product;
         }
     }
@@ -207,21 +211,22 @@ inline int warpgroup_start() {
 }
 
 /** d += a b, or d = a b; a and b are descriptors. Across: columns of b are neighbours in memory, not its depth. */
-template<class T, int N, bool Across>
-void multiply(sums<N / 2> &d, uint64_t a, uint64_t b, bool accumulate = true) {
-    static_assert(N % 8 == 0 && N >= 8 && N <= 256, "the columns of an instruction");
+template<class A, class B, int N, bool Across>
+void multiply(sums<N / 2, Sum<A>> &d, uint64_t a, uint64_t b, bool accumulate = true) {
+    static_assert(N % (sizeof(A) == 1 && N > 32 ? 16 : 8) == 0 && N >= 8 && N <= 256, "the columns of an instruction");
+    static_assert(sizeof(A) == sizeof(B), "operands of an instruction");
     begin_extension();
     ProductArgument p = {&d, a, b, {}, accumulate};
-    together("wgmma", warpgroup_start(), kWarpgroup, &p, multiply_together<T, N, Across, false>);
+    together("wgmma", warpgroup_start(), kWarpgroup, &p, multiply_together<A, B, N, Across, false>);
 }
 
-/** The same with a in registers: rows as those of the sums; in pairs of neighbours along the depth, at 2 (lane % 4) of
- * the first eight rows, of the next, and of both 8 further along. */
-template<class T, int N, bool Across>
-void multiply(sums<N / 2> &d, const uint32_t *a, uint64_t b, bool accumulate = true) {
+/** The same with a in registers: rows as those of the sums; in 4 bytes of neighbours along the depth, at 4 (lane % 4)
+ * bytes of the first eight rows, of the next, and of both 16 bytes further along. */
+template<class A, class B, int N, bool Across>
+void multiply(sums<N / 2, Sum<A>> &d, const uint32_t *a, uint64_t b, bool accumulate = true) {
     begin_extension();
     ProductArgument p = {&d, 0, b, {a[0], a[1], a[2], a[3]}, accumulate};
-    together("wgmma", warpgroup_start(), kWarpgroup, &p, multiply_together<T, N, Across, true>);
+    together("wgmma", warpgroup_start(), kWarpgroup, &p, multiply_together<A, B, N, Across, true>);
 }
 
 /** A line of a matrix, and what a lane has of four matrices. */
