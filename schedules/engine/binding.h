@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "mma.h"
+#include "prefetch.h"
 #include "stream.h"
 #include "word.h"
 
@@ -62,6 +63,15 @@ public:
         return streamed_;
     }
 
+    /** Has a loop prefetch what another will need. */
+    void prefetch_over(SpreadPrefetch prefetch) {
+        prefetches_.push_back(std::move(prefetch));
+    }
+
+    const std::vector<SpreadPrefetch> &prefetches() const {
+        return prefetches_;
+    }
+
     /** Has an update done by tile instructions; the line of the script that says so answers for it. */
     void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
 
@@ -94,6 +104,7 @@ private:
     std::vector<Touch> touches_;
     std::vector<Streamed> streamed_;
     std::vector<TileProduct> tile_products_;
+    std::vector<SpreadPrefetch> prefetches_;
     const Word *current_ = nullptr;
 };
 

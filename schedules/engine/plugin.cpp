@@ -181,12 +181,14 @@ private:
         finish_ = will_finish_ && converts_to_bf16(target);
         std::vector<Streamed> streamed = binding_->streamed();
         const std::vector<TileProduct> &products = binding_->tile_products();
-        if ((streamed.empty() && products.empty()) || target.arch != Halide::Target::X86 ||
+        const std::vector<SpreadPrefetch> &prefetches = binding_->prefetches();
+        if ((streamed.empty() && products.empty() && prefetches.empty()) || target.arch != Halide::Target::X86 ||
             target.has_feature(Halide::Target::CUDA)) {
             return;
         }
         if (!will_finish_) {
-            for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma"}) {
+            for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma",
+                                     prefetches.empty() ? "" : "prefetch_over"}) {
                 if (*word) {
                     std::cerr << "note: " << script_path_ << ": the word " << word
                               << " has no effect without `halyard build`\n";
@@ -197,14 +199,17 @@ private:
         if (!products.empty()) {
             copy.add_custom_lowering_pass(multiply_in_tiles(products).release());
         }
-        if (streamed.empty()) {
-            return;
+        if (!streamed.empty()) {
+            for (auto &s : streamed) {
+                s.above = s.above < 0 ? facts.l3 / 2 : s.above;
+            }
+            copy.add_custom_lowering_pass(mark_streamed_stores(std::move(streamed)).release());
+            finish_ = true;
         }
-        for (auto &s : streamed) {
-            s.above = s.above < 0 ? facts.l3 / 2 : s.above;
+        if (!prefetches.empty()) {
+            copy.add_custom_lowering_pass(spread_prefetches(prefetches).release());
+            finish_ = true;
         }
-        copy.add_custom_lowering_pass(mark_streamed_stores(std::move(streamed)).release());
-        finish_ = true;
     }
 
     void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {

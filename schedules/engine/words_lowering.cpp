@@ -33,6 +33,40 @@ void stream(Call &c) {
     c.binding.stream(f, c.args[0].present ? c.args[0].integer : -1);
 }
 
+void prefetch_over(Call &c) {
+    if (c.binding.target.has_feature(Target::CUDA)) {
+        c.fail("is for the caches of a host", "on CUDA, pipeline() fetches ahead");
+    }
+    const Handle &what = c.args[1].handles[0];
+    SpreadPrefetch p;
+    p.func = c.func().function();
+    p.stage = c.self.stage_index;
+    p.loop = c.args[0].loops[0].halide;
+    p.ahead = *c.args[2].level;
+    p.offset = c.args[3].present ? int(c.args[3].integer) : 1;
+    if (p.offset < 0) {
+        c.fail("the argument \"offset\" is " + std::to_string(p.offset) + ", but must not be negative");
+    }
+    p.only_streamed = c.args[4].present && c.args[4].boolean;
+    if (what.parameter.defined()) {
+        p.buffer = what.parameter.name();
+        p.type = what.parameter.type();
+    } else {
+        const Internal::Function f = what.func.function();
+        p.buffer = f.name();
+        p.type = f.output_types()[0];
+        p.for_write = true;
+        bool output = false;
+        for (const auto &o : c.binding.view().outputs()) {
+            output = output || o.same_as(f);
+        }
+        if (!output || f.outputs() > 1) {
+            c.fail("is for inputs and outputs, and " + what.func_name + " is " + (output ? "several in one" : "neither"));
+        }
+    }
+    c.binding.prefetch_over(std::move(p));
+}
+
 void mma(Call &c) {
     if (c.self.stage_index == 0) {
         c.fail("is for an update that adds up products", "write k." + c.self.func_name + ":update(0):mma()");
@@ -77,6 +111,13 @@ const std::vector<Word> kLoweringWords = {
      "for row: y[row][col] = ...", "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
                                   "  for row: y[row][col] = ...",
      stream},
+    {"prefetch_over", Handle::kStage, "over:loop func:func ahead:level offset:int? streamed:bool?", "self",
+     "Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations "
+     "of `ahead` later: each asks for as many elements as this stage computes in it, so that memory is busy while the loop "
+     "computes. What is streamed is not prefetched; with `streamed`, nothing is but in the version of the loops that streams "
+     "an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no "
+     "effect, and a note says so.",
+     "for row: for col: f(col) = ...", "for row: for col: prefetch x(col, row + 1); f(col) = ...", prefetch_over},
     {"mma", Handle::kStage, "", "self",
      "Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay "
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "

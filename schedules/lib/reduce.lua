@@ -13,6 +13,7 @@ local reduce = {}
 -- at      where the reduction happens: a loop of the consumer
 -- lanes   SIMD lanes of the accumulator's type
 -- accum   vectors in flight, to hide the latency of an addition
+-- cols    the extent of the loop, where known: what is whole steps of 8 vectors is then reduced in these
 --
 -- Each step adds `accum` vectors in a tree, then across its lanes to the sum; the loads hide most of that.
 -- What is left over at the end of a row is added lane by lane, so that more vectors gain on long rows and
@@ -25,8 +26,12 @@ local reduce = {}
 -- Where a pipeline has a strict_float anywhere, in_partials is the way: LLVM may not reorder a sum then, and adds
 -- one lane after the other in each step.
 function reduce.in_lanes(func, loop, options)
-  func:compute_at(options.at)
-  func:update(0):atomic():vectorize(loop, options.lanes * options.accum, "guard")
+  local update = func:compute_at(options.at):update(0)
+  if options.cols then
+    local step = options.lanes * 8
+    update:specialize((options.cols % step):eq(0)):atomic():vectorize(loop, step)
+  end
+  update:atomic():vectorize(loop, options.lanes * options.accum, "guard")
 end
 
 -- The same with the lanes as a Func of their own.

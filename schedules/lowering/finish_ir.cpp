@@ -264,6 +264,15 @@ std::string fence_function() {
                        kStreamFence);
 }
 
+std::string prefetch_function(const std::string &name, bool for_write) {
+    return fmt::format("define internal i32 @{}(ptr %base, i64 %bytes) alwaysinline nounwind {{\n"
+                       "  %place = getelementptr i8, ptr %base, i64 %bytes\n"
+                       "  call void @llvm.prefetch.p0(ptr %place, i32 {}, i32 3, i32 1)\n"
+                       "  ret i32 0\n"
+                       "}}\n",
+                       name, for_write ? 1 : 0);
+}
+
 }  // namespace
 
 FinishedIr finish_ir(const std::string &ir) {
@@ -291,12 +300,22 @@ FinishedIr finish_ir(const std::string &ir) {
             }
         }
     }
+    bool prefetches = false;
     for (auto &line : lines) {
         finished.streamed += stream_store(line, tags, used);
         if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {
             line = fence_function();
         }
+        for (const char *name : {kPrefetchRead, kPrefetchWrite}) {
+            if (starts_with(line, "declare ") && line.find(fmt::format(" @{}(", name)) != std::string::npos) {
+                line = prefetch_function(name, name == kPrefetchWrite);
+                prefetches = true;
+            }
+        }
         finished.text += line + "\n";
+    }
+    if (prefetches && ir.find("declare void @llvm.prefetch.p0(") == std::string::npos) {
+        finished.text += "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n";
     }
     for (const auto &type : used) {
         finished.text += stream_function(type);

@@ -15,6 +15,9 @@ inline const char *const kStreamedSuffix = ".streamed";
 /** Called, as Halide sees it, where the non-temporal stores of a task must be done. */
 inline const char *const kStreamFence = "halyard_stream_fence";
 
+/** Called, as Halide sees it, with a pointer and a number of bytes behind it: that line is prefetched into L1. */
+inline const char *const kPrefetchRead = "halyard_prefetch_read", *const kPrefetchWrite = "halyard_prefetch_write";
+
 struct FinishedIr {
     std::string text;
     int streamed = 0;   // stores that became non-temporal
