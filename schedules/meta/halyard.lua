@@ -342,6 +342,22 @@ function Stage:unscheduled() end
 ---@return self
 function Stage:always_partition_all() end
 
+--- Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations of `ahead` later: each asks for as many elements as this stage computes in it, so that memory is busy while the loop computes. What is streamed is not prefetched; with `streamed`, nothing is but in the version of the loops that streams an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
+---
+---```text
+---for row: for col: f(col) = ...
+---  ->
+---for row: for col: prefetch x(col, row + 1); f(col) = ...
+---```
+---@param over string|Loop a loop of the stage, by name or as split returns it
+---@param func Func a Func, as in k.y
+---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param loop? string the loop's name, where a Func or stage stands before it
+---@param offset? integer an integer
+---@param streamed? boolean true or false
+---@return self
+function Stage:prefetch_over(over, func, ahead, loop, offset, streamed) end
+
 --- Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or bfloat16 summed up in float32, or 8-bit integers, signed or not, in int32, both operands with neighbours along k; see the tile kernels of HACKING.md.
 ---
 ---```text
@@ -1023,6 +1039,21 @@ function Loop:never_partition(...) end
 ---@param ... string|Loop loops: a loop of the stage, by name or as split returns it
 ---@return self
 function Loop:always_partition(...) end
+
+--- Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations of `ahead` later: each asks for as many elements as this stage computes in it, so that memory is busy while the loop computes. What is streamed is not prefetched; with `streamed`, nothing is but in the version of the loops that streams an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
+---
+---```text
+---for row: for col: f(col) = ...
+---  ->
+---for row: for col: prefetch x(col, row + 1); f(col) = ...
+---```
+---@param func Func a Func, as in k.y
+---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param loop? string the loop's name, where a Func or stage stands before it
+---@param offset? integer an integer
+---@param streamed? boolean true or false
+---@return self
+function Loop:prefetch_over(func, ahead, loop, offset, streamed) end
 
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---
