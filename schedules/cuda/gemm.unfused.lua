@@ -22,7 +22,7 @@ return schedule "gemm" {
   },
 
   where = function(p)
-    return p.stages * 128 * (p.rows + p.columns) + 4 * p.rows * p.columns < 225 * 1024
+    return gpu.tiles_fit(p, { products = 1, bytes = 4 })
   end,
 
   apply = function(k, p)

@@ -17,7 +17,7 @@ return schedule "gemm_int8" {
 
   where = function(p)
     -- Shared memory: the stages, and the tile on its way out.
-    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+    return gpu.tiles_fit(p, { products = 1, bytes = 2 })
   end,
 
   apply = function(k, p)

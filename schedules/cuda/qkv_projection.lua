@@ -19,7 +19,7 @@ return schedule "qkv_projection" {
   },
 
   where = function(p)
-    return p.stages * 128 * (p.rows + p.columns) + 2 * p.rows * p.columns < 225 * 1024
+    return gpu.tiles_fit(p, { products = 1, bytes = 2 })
   end,
 
   apply = function(k, p)

@@ -19,7 +19,7 @@ return schedule "swiglu" {
   },
 
   where = function(p)
-    return p.stages * 128 * (p.rows + 2 * p.columns) + 2 * p.rows * p.columns < 225 * 1024
+    return gpu.tiles_fit(p, { products = 2, bytes = 2 })
   end,
 
   apply = function(k, p)

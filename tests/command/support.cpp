@@ -130,3 +130,24 @@ bool group_runs(int group) {
 bool contains(const std::string &text, const std::string &part) {
     return text.find(part) != std::string::npos;
 }
+
+size_t count(const std::string &text, const std::string &part) {
+    size_t n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
+        n++;
+    }
+    return n;
+}
+
+std::optional<ProcessResult> shown_by_browser(const std::string &page) {
+    for (const char *browser : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
+        if (access(browser, X_OK) == 0) {
+            const Folder home;
+            return halyard::run_process({browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                                         "--user-data-dir=" + (home / "profile"), "--enable-logging=stderr",
+                                         "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
+                                        {90, {"HOME=" + home.path()}});
+        }
+    }
+    return std::nullopt;
+}

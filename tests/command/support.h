@@ -5,6 +5,7 @@
  * What the tests of the command share: runs of the real binary, folders, schedules, a generator that obeys.
  */
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,5 +59,11 @@ std::string line_of(const std::string &text, int number);
 bool group_runs(int group);
 
 bool contains(const std::string &text, const std::string &part);
+
+/** How often `part` is in `text`. */
+size_t count(const std::string &text, const std::string &part);
+
+/** What headless Chromium made of an HTML page (its DOM, serialised anew, is the output); nothing where none is installed. */
+std::optional<ProcessResult> shown_by_browser(const std::string &page);
 
 #endif

@@ -5,30 +5,7 @@
 #include <cstdlib>
 #include <regex>
 
-#include <unistd.h>
-
 #include "support.h"
-
-namespace {
-
-std::string browser() {
-    for (const char *file : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
-        if (access(file, X_OK) == 0) {
-            return file;
-        }
-    }
-    return "";
-}
-
-size_t count(const std::string &text, const std::string &part) {
-    size_t n = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
-        n++;
-    }
-    return n;
-}
-
-}  // namespace
 
 TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
     const Folder folder;
@@ -54,23 +31,18 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
     CHECK_FALSE(contains(html, "nan"));
     CHECK_FALSE(contains(html, "\"inf"));
 
-    const std::string chromium = browser();
-    if (chromium.empty()) {
+    const auto shown = shown_by_browser(page);
+    if (!shown) {
         WARN("skipped: no Chromium is installed (third_party/debian.txt)");
         return;
     }
-    const ProcessResult shown =
-        halyard::run_process({chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                              "--user-data-dir=" + (folder / "profile"), "--enable-logging=stderr",
-                              "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
-                             {90, {"HOME=" + folder.path()}});
-    INFO(shown.err);
-    REQUIRE(shown.exit_code == 0);
+    INFO(shown->err);
+    REQUIRE(shown->exit_code == 0);
     // What the browser made of it, serialised anew: a tag that was not closed would show here.
-    CHECK(count(shown.out, "<svg class=\"roofline\"") == 1);
-    CHECK(count(shown.out, "class=\"point ") == count(html, "class=\"point "));
-    CHECK(count(shown.out, "<tr class=\"stage\">") == count(html, "<tr class=\"stage\">"));
-    CHECK(count(shown.out, "<td>") == count(html, "<td>"));
-    CHECK(contains(shown.out, "produce row_max"));
-    CHECK_FALSE(contains(shown.err, "CONSOLE"));
+    CHECK(count(shown->out, "<svg class=\"roofline\"") == 1);
+    CHECK(count(shown->out, "class=\"point ") == count(html, "class=\"point "));
+    CHECK(count(shown->out, "<tr class=\"stage\">") == count(html, "<tr class=\"stage\">"));
+    CHECK(count(shown->out, "<td>") == count(html, "<td>"));
+    CHECK(contains(shown->out, "produce row_max"));
+    CHECK_FALSE(contains(shown->err, "CONSOLE"));
 }

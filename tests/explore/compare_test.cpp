@@ -2,35 +2,12 @@
 
 #include <regex>
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 
 #include "../command/support.h"
 #include "compare.h"
 
 using namespace halyard::explore;
-
-namespace {
-
-std::string browser() {
-    for (const char *file : {"/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"}) {
-        if (access(file, X_OK) == 0) {
-            return file;
-        }
-    }
-    return "";
-}
-
-size_t count(const std::string &text, const std::string &part) {
-    size_t n = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) {
-        n++;
-    }
-    return n;
-}
-
-}  // namespace
 
 TEST_CASE("Alternatives side by side", "[compare]") {
     const Folder folder;
@@ -83,22 +60,17 @@ TEST_CASE("Alternatives side by side", "[compare]") {
     CHECK_FALSE(std::regex_search(html, std::regex("(src|href)=\"(?!data:)[^#]")));
     CHECK_FALSE(contains(html, "<script"));
     CHECK_FALSE(contains(html, "nan"));
-    const std::string chromium = browser();
-    if (chromium.empty()) {
+    const auto shown = shown_by_browser(page);
+    if (!shown) {
         WARN("skipped: no Chromium is installed (third_party/debian.txt)");
         return;
     }
-    const ProcessResult shown =
-        halyard::run_process({chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                              "--user-data-dir=" + (folder / "profile"), "--enable-logging=stderr",
-                              "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
-                             {90, {"HOME=" + folder.path()}});
-    INFO(shown.err);
-    REQUIRE(shown.exit_code == 0);
+    INFO(shown->err);
+    REQUIRE(shown->exit_code == 0);
     // What the browser made of it: a tag that was not closed would show here.
-    CHECK(count(shown.out, "<g class=\"alternative\">") == 2);
-    CHECK(count(shown.out, "class=\"bar-of level-") == 10);
-    CHECK(count(shown.out, "<div class=\"func\">") == count(html, "<div class=\"func\">"));
-    CHECK(count(shown.out, "<td>") == count(html, "<td>"));
-    CHECK_FALSE(contains(shown.err, "CONSOLE"));
+    CHECK(count(shown->out, "<g class=\"alternative\">") == 2);
+    CHECK(count(shown->out, "class=\"bar-of level-") == 10);
+    CHECK(count(shown->out, "<div class=\"func\">") == count(html, "<div class=\"func\">"));
+    CHECK(count(shown->out, "<td>") == count(html, "<td>"));
+    CHECK_FALSE(contains(shown->err, "CONSOLE"));
 }
