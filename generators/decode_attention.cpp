@@ -71,8 +71,10 @@ public:
 
         // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
         const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
-        k_f(d, j, kb, sp, hk, n) = load_f32(k(d, real_key, hk, n));
-        v_f(d, j, kb, sp, hk, n) = select(likely(key < length), load_f32(v(real_d, real_key, hk, n)), 0.0f);
+        k_block(d, j, kb, sp, hk, n) = k(d, real_key, hk, n);
+        v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(type, 0));
+        k_f(d, j, kb, sp, hk, n) = load_f32(k_block(d, j, kb, sp, hk, n));
+        v_f(d, j, kb, sp, hk, n) = load_f32(v_block(d, j, kb, sp, hk, n));
 
         RDom rd(0, q.dim(0).extent(), "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
@@ -112,8 +114,8 @@ public:
 
 private:
     Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
-    Func q_f{"q_f"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
-        row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+    Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"},
+        row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
     Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
 };
 

@@ -18,7 +18,7 @@ return schedule "batch_norm" {
     end
     local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll }
     if k:has "y" then
-      o.col, o.rows = "w", { "h", "c", "n" }
+      o.col, o.around, o.rows = "w", { "h" }, { "c", "n" }
       gpu.vectors(k.y, o)
       k.y:stream()
     else

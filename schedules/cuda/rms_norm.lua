@@ -6,23 +6,23 @@ local gpu = require "lib.gpu"
 return schedule "rms_norm" {
   target = "cuda",
 
-  params = {
-    threads = tune { 32, 64, 128, 256, 512, 1024, default = 128 },
-    vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
-    unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
-  },
+  params = gpu.row_params,
 
   apply = function(k, p)
-    local o = { at = { k.y, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll }
+    local o = gpu.row_options(k.y, p)
     gpu.row_blocks(k.y, o)
     k.y:stream()
-    if k:has "residual_out" then
+    if not k:has "residual_out" then
+      gpu.hold_rows(k.x, o)
+    else
+      if p.held == "shared" then gpu.rows_in_shared(k.added, "col", "row", o) end
       gpu.row_blocks(k.residual_out, o)
-      k.residual_out:compute_with(k.y, "row")
+      k.residual_out:compute_with(k.y, o.at[2])
       k.residual_out:stream()
     end
     if k:has "row_scale" then
-      k.row_scale:gpu_blocks("row"):compute_with(k.y, "row")
+      gpu.blocks_of_rows(k.row_scale, {}, o)
+      k.row_scale:compute_with(k.y, o.at[2])
       gpu.each_thread(k.inv_scale, o)
       gpu.reduce(k.peak, "col", o)
     end

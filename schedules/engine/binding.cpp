@@ -306,6 +306,16 @@ void Binding::stream(const Halide::Internal::Function &output, int64_t above) {
     streamed_.push_back({output, above});
 }
 
+void Binding::fetch(const Halide::Internal::Function &f, int ahead) {
+    for (auto &other : fetched_) {
+        if (other.func.same_as(f)) {
+            other.ahead = ahead;
+            return;
+        }
+    }
+    fetched_.push_back({f, ahead});
+}
+
 bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns) {
     for (auto &p : tile_products_) {
         if (p.func.same_as(f) && p.stage == stage) {

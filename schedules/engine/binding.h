@@ -72,6 +72,26 @@ public:
         return prefetches_;
     }
 
+    /** Has the copies of a Func into shared memory made so many turns of the loop around before they are needed. */
+    void fetch(const Halide::Internal::Function &f, int ahead);
+
+    /** Has so many blocks of a Func's kernel fit a multiprocessor. */
+    void resident(const Halide::Internal::Function &f, int blocks) {
+        resident_[f.name()] = blocks;
+    }
+
+    const std::map<std::string, int> &resident() const {
+        return resident_;
+    }
+
+    struct Fetched {
+        Halide::Internal::Function func;
+        int ahead = 0;
+    };
+    const std::vector<Fetched> &fetched() const {
+        return fetched_;
+    }
+
     /** Has an update done by tile instructions; the line of the script that says so answers for it. */
     void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
 
@@ -103,6 +123,8 @@ private:
     PipelineView &view_;
     std::vector<Touch> touches_;
     std::vector<Streamed> streamed_;
+    std::vector<Fetched> fetched_;
+    std::map<std::string, int> resident_;
     std::vector<TileProduct> tile_products_;
     std::vector<SpreadPrefetch> prefetches_;
     const Word *current_ = nullptr;

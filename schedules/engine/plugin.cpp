@@ -235,6 +235,10 @@ private:
                 o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
             }
         }
+        o.resident = binding_->resident();
+        for (const auto &f : binding_->fetched()) {
+            o.fetched[f.func.name()] = f.ahead;
+        }
         for (const auto &p : binding_->tile_products()) {
             o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.turns, p.fail});
         }

@@ -84,6 +84,24 @@ void pipeline(Call &c) {
     }
 }
 
+void fetch(Call &c) {
+    const int64_t ahead = c.args[0].present ? c.args[0].integer : 0;
+    if (ahead < 0 || ahead > 15) {
+        c.fail("fetches 0 to 15 turns ahead, not " + std::to_string(ahead));
+    }
+    if (c.func().has_update_definition()) {
+        c.fail("is for a copy, and " + c.self.func_name + " has an update", "fetch a wrapper: k." + c.self.func_name + ":in_()");
+    }
+    c.binding.fetch(c.func().function(), int(ahead));
+}
+
+void resident(Call &c) {
+    if (c.args[0].integer < 1 || c.args[0].integer > 32) {
+        c.fail("a multiprocessor has 1 to 32 blocks, not " + std::to_string(c.args[0].integer));
+    }
+    c.binding.resident(c.func().function(), int(c.args[0].integer));
+}
+
 void halide_autoscheduler(Call &c) {
     const auto &known = halide_autoschedulers();
     if (std::find(known.begin(), known.end(), c.args[0].text) == known.end()) {
@@ -135,6 +153,17 @@ const std::vector<Word> kLoweringWords = {
      "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
      "one, as in attention, `turns` has one half of a block multiply while the other computes.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
+    {"fetch", Handle::kFunc, "ahead:int?", "self",
+     "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
+     "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "
+     "(ring_buffer), for which hoist_storage says the loop outside of that one. By default 0: all that a block, or a turn, "
+     "fetches is under way together, and then waited for. Vectors of 4, 8 or 16 bytes are fetched so; where they are not "
+     "aligned, the copy is made as if nothing was said.",
+     "for t: f = x; consume f", "fetch f of turn 0 .. ahead - 1\nfor t: fetch f of turn t + ahead; consume f of turn t", fetch},
+    {"resident", Handle::kFunc, "blocks:int", "self",
+     "On CUDA, of a Func with blocks of its own: threads get no more registers than leave room for so many blocks on a "
+     "multiprocessor, so that one can compute while another waits. CUDA has it as the second argument of __launch_bounds__.",
+     "blocks", "blocks, so many at once", resident},
     {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "
      "Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "

@@ -7,15 +7,16 @@ local gpu = require "lib.gpu"
 local decode = { fix_head_dim = attention.fix_head_dim }
 
 decode.generator = {
-  split_keys = tune { 256, 512, 1024, default = 512 },
-  key_block = 64,
+  split_keys = tune { 256, 512, 1024, default = 1024 },
+  key_block = tune { 32, 64, default = 32 }, -- small ones leave shared memory for more blocks
   row_block = tune { 1, 4, 8, default = 4 }, -- queries that share a read of the keys, of all heads of a group
 }
 
 decode.params = {
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
-  threads  = tune { 64, 128, 256, default = 128 },
+  threads  = tune { 64, 128, 256, default = 64 },
   head_dim = tune { 0, 64, 128, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
+  ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
 }
 
 -- Each thread along the keys has one of a block at least.
@@ -36,11 +37,32 @@ decode.of_block = of_block
 --
 --   for d
 --     ->
---   for tile: threads thread: vectorized lane           -- d = (tile * lanes + thread) * vector + lane
-local function along_head(stage, p, vector)
-  stage:split("d", p.lanes * vector, "round_up", "tile", "in_tile")
-  stage:split("in_tile", vector, "guard", "thread", "lane")
+--   for tile: for step: threads thread: vectorized lane       -- d = tile * size + (step * lanes + thread) * vector + lane
+local function along_head(stage, p, vector, tile)
+  stage:split("d", tile, "round_up", "tile", "in_tile")
+  stage:split("in_tile", p.lanes * vector, "auto", "step", "in_step")
+  stage:split("in_step", vector, "auto", "thread", "lane")
   stage:vectorize "lane"
+end
+
+-- Brings a block of keys, or of values, into shared memory: threads side by side along the head, the others along the keys.
+--
+--   for kb
+--     for j: for d: k_block = k
+--     ->
+--   for kb: fetch k_block, of the blocks to come
+--
+-- at      the Func and the loop of the blocks      from    those of the block of threads
+function decode.fetch_block(func, p, vector, at, from)
+  func:compute_at(at[1], at[2]):hoist_storage(from[1], from[2]):ring_buffer(p.ahead + 1):store_in "gpu_shared"
+  func:bound_extent("j", p.key_block)
+  for _, dim in ipairs { "kb", "sp", "hk", "n" } do func:bound_extent(dim, 1) end
+  func:bound_extent("d", p.head_dim)
+  func:split("d", p.lanes * vector, "round_up", "tile", "in_tile")
+  func:split("in_tile", vector, "guard", "thread", "lane")
+  func:split("j", p.threads // p.lanes, "auto", "step", "thread_key")
+  func:reorder("lane", "step", "tile", "thread", "thread_key"):gpu_threads { "thread", "thread_key" }
+  func:vectorize "lane":unroll "step":never_partition_all():fetch(p.ahead)
 end
 
 -- Computes the logits of some keys and rows. A key's vectors are loaded by threads side by side, which sum their
@@ -102,8 +124,10 @@ end
 --
 --   for d: for r: for key: acc += p * v
 --     ->
---   threads thread, thread_key
---     for tile: part in registers = 0; for kb: for key: part += p * v; parts = part        -- in shared memory
+--   for tile
+--     threads thread, thread_key: part in registers = 0
+--     for kb: threads thread, thread_key: for key: part += p * v
+--     threads thread, thread_key: parts = part                                             -- in shared memory
 --   acc = sum of the parts
 --
 -- at      the Func and the loop of a block          thread    the loop of it in which acc is needed
@@ -111,15 +135,29 @@ function decode.weigh_values(k, p, vector, at, thread)
   local update = k.acc:update(0)
   update:split("key_x", p.key_block * p.lanes // p.threads, "auto", "thread_key", "near")
   local part = update:rfactor("thread_key", { "part" })
+  -- All of the head if its size is known, so that p is read once; else as much as all threads have.
+  local tile = p.head_dim > 0 and p.head_dim or p.lanes * vector
   local parts = part:in_():compute_at(at[1], at[2]):store_in "gpu_shared"
   of_block(parts, p):bound_extent("part", p.threads // p.lanes)
-  along_head(parts, p, vector)
-  parts:reorder("lane", "r", "tile", "thread", "part"):gpu_threads { "thread", "part" }
-  parts:never_partition("lane", "r", "thread", "part")
+  along_head(parts, p, vector, tile)
+  parts:reorder("lane", "step", "r", "thread", "part", "tile"):gpu_threads { "thread", "part" }
+  parts:never_partition("lane", "step", "r", "thread", "part")
 
-  of_block(part, p):compute_at(parts, "tile"):store_in "register":bound_extent("d", vector):bound_extent("part", 1)
-  part:vectorize("d"):never_partition_all()
-  part:update(0):reorder("d", "r", "near", "key"):vectorize("d"):never_partition_all()
+  of_block(part, p):compute_at(parts, "tile"):store_in "register":bound_extent("d", tile)
+  part:bound_extent("part", p.threads // p.lanes)
+  for _, stage in ipairs { part, part:update(0) } do
+    stage:split("d", p.lanes * vector, "auto", "step", "in_step")
+    stage:split("in_step", vector, "auto", "thread", "lane")
+    stage:vectorize "lane"
+  end
+  part:reorder("lane", "step", "r", "thread", "part"):gpu_threads { "thread", "part" }:never_partition_all()
+  part:update(0):reorder("lane", "r", "step", "near", "thread", "part", "key"):gpu_threads { "thread", "part" }
+    :never_partition_all()
+  if p.head_dim > 0 and p.ahead > 0 then
+    part:compute_at(at[1], at[2])
+    -- Blocks of values behind a length are skipped, and Halide 21 hoists no storage out of a condition that is loaded.
+    if not k:has "lengths" then decode.fetch_block(k.v_block, p, vector, { part, "key" }, at) end
+  end
 
   of_block(k.acc, p):compute_at(at[1], thread):store_in "register":bound_extent("d", 1):never_partition_all()
   update:reorder("r", "thread_key"):never_partition_all()

@@ -721,6 +721,29 @@ function Func:reorder_storage(...) end
 ---@return self
 function Func:stream(above) end
 
+--- On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. `ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers (ring_buffer), for which hoist_storage says the loop outside of that one. By default 0: all that a block, or a turn, fetches is under way together, and then waited for. Vectors of 4, 8 or 16 bytes are fetched so; where they are not aligned, the copy is made as if nothing was said.
+---
+---```text
+---for t: f = x; consume f
+---  ->
+---fetch f of turn 0 .. ahead - 1
+---for t: fetch f of turn t + ahead; consume f of turn t
+---```
+---@param ahead? integer an integer
+---@return self
+function Func:fetch(ahead) end
+
+--- On CUDA, of a Func with blocks of its own: threads get no more registers than leave room for so many blocks on a multiprocessor, so that one can compute while another waits. CUDA has it as the second argument of __launch_bounds__.
+---
+---```text
+---blocks
+---  ->
+---blocks, so many at once
+---```
+---@param blocks integer an integer
+---@return self
+function Func:resident(blocks) end
+
 --- Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "x:4096x64,weight:4096,y:4096x64". To compare with; nothing else should be said in such a script.
 ---
 ---```text

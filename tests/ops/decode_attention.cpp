@@ -19,6 +19,10 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    std::vector<Choice> cuda_choices() const override {
+        return {{"set.head_dim", {"0", "64"}}, {"set.ahead", {"0", "1", "2"}}, {"set.threads", {"128", "64"}}};
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
         const std::vector<int> depths = fixed != build.end() && fixed->second != "0"

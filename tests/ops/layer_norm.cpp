@@ -37,6 +37,10 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    std::vector<Choice> cuda_choices() const override {
+        return held_rows();
+    }
+
     void settle(Assignments &build) const override {
         // It tunes nothing; there the generator has the choice.
         if (build["schedule"] == "unfused" && build.count("set.statistics")) {

@@ -100,6 +100,11 @@ public:
     /** Builds are made until every pair of values of two choices is in one. */
     virtual std::vector<Choice> choices() const = 0;
 
+    /** Of what the main CUDA schedule tunes: what makes other kernels of it. */
+    virtual std::vector<Choice> cuda_choices() const {
+        return {};
+    }
+
     /** Drops what a build does not have, as the panel of weights that are not packed. */
     virtual void settle(Assignments &) const {
     }

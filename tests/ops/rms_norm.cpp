@@ -31,6 +31,10 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    std::vector<Choice> cuda_choices() const override {
+        return held_rows();
+    }
+
     void settle(Assignments &build) const override {
         if (build["output"] != "int8") {
             build.erase("scaling");

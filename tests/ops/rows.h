@@ -57,6 +57,11 @@ inline std::vector<Case> row_cases(const Assignments &build) {
     return cases;
 }
 
+/** Where the CUDA schedules of rows keep them, and blocks that take several. */
+inline std::vector<Choice> held_rows() {
+    return {{"set.held", {"registers", "shared"}}, {"set.stay", {"0", "2"}}, {"set.resident", {"0", "2"}}};
+}
+
 /** As the storage type of the problem holds it. */
 inline double stored(const Problem &p, double value) {
     const halide_type_t type = p.is("type", "float16")    ? halide_type_t(halide_type_float, 16)

@@ -36,6 +36,10 @@ public:
                 {"output", {"same", "int8", "uint8"}},   {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    std::vector<Choice> cuda_choices() const override {
+        return held_rows();
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases = row_cases(build);
         for (int cols : {1, 16, 33, 130}) {

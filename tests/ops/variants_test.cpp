@@ -105,6 +105,9 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
                 open.push_back(choice);
             }
         }
+        for (const auto &choice : schedule.name.empty() ? test.cuda_choices() : std::vector<Choice>()) {
+            open.push_back(choice);
+        }
         if (uses_tensor_cores(head)) {
             open.push_back({"devices", {"sm_80", "sm_90a"}});
         }

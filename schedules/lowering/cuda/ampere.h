@@ -10,28 +10,6 @@
 
 namespace halyard {
 
-template<class T>
-__device__ __forceinline__ uint32_t address_in_shared(const T *p) {
-    return uint32_t(__cvta_generic_to_shared(p));
-}
-
-/** 16 bytes into shared memory, of which the first `valid` come from device memory and the rest as 0. */
-template<class T>
-__device__ __forceinline__ void copy_async_part(T *to, const T *from, int valid) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address_in_shared(to)), "l"(from),
-                 "r"(valid)
-                 : "memory");
-}
-/** What the thread has asked for since the last time becomes a group. */
-__device__ __forceinline__ void copy_async_commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-/** Until at most so many groups of the thread are still under way. */
-template<int Groups>
-__device__ __forceinline__ void copy_async_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
-}
-
 /** Four matrices of 8 lines, 16 bytes each, whose addresses the lanes name: a lane gets four bytes of each, of line
  * lane / 4. `_across`: two elements of 16 bits, of column lane / 4 in place of the line. */
 template<class T>

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "fetch.h"
 #include "linear.h"
+#include "predicate.h"
 
 namespace halyard {
 
@@ -91,8 +93,42 @@ class RenameLets : public IRMutator {
     }
 };
 
+// Stores, one after the other, with loads of vectors among them that may be kept: a turn of which is worth asking whether
+// there is one.
+class LoadsOnce : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const For *) override {
+        straight = false;
+    }
+    void visit(const Allocate *) override {
+        straight = false;
+    }
+    void visit(const Evaluate *op) override {
+        straight = straight && is_const(op->value);
+    }
+    void visit(const Load *op) override {
+        loads = loads || (read_only.count(op->name) && op->index.as<Ramp>());
+        IRVisitor::visit(op);
+    }
+
+    const std::set<std::string> &read_only;
+
+public:
+    explicit LoadsOnce(const std::set<std::string> &read_only)
+        : read_only(read_only) {
+    }
+    bool straight = true, loads = false;
+};
+
 class PeelFirstTurns : public IRMutator {
     using IRMutator::visit;
+
+    bool loads_once(const Stmt &body) const {
+        LoadsOnce find(read_only);
+        body.accept(&find);
+        return find.straight && find.loads;
+    }
 
     Stmt visit(const LetStmt *op) override {
         ScopedBinding<Expr> bind(lets, op->name, op->value);
@@ -103,16 +139,25 @@ class PeelFirstTurns : public IRMutator {
         if (op->for_type != ForType::Serial || !is_const_zero(op->min)) {
             return IRMutator::visit(op);
         }
-        const Stmt first = RenameLets().mutate(simplify(substitute(op->name, 0, op->body)));
+        Stmt first = RenameLets().mutate(simplify(substitute(op->name, 0, op->body)));
         if (!is_guarded(first, simplify(expand(op->extent, lets)), lets)) {
-            return IRMutator::visit(op);
+            if (!loads_once(op->body)) {
+                return IRMutator::visit(op);
+            }
+            first = IfThenElse::make(simplify(op->extent > 0), first);
         }
         const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy,
                                       op->device_api, op->body);
         return Block::make(first, others);
     }
 
+    const std::set<std::string> &read_only;
     Lets lets;
+
+public:
+    explicit PeelFirstTurns(const std::set<std::string> &read_only)
+        : read_only(read_only) {
+    }
 };
 
 struct Held {
@@ -145,6 +190,12 @@ class FindLoads : public IRVisitor {
             op->else_case.accept(this);
         }
         path = outer;
+    }
+
+    void visit(const Call *op) override {
+        if (op->name != kCopyAsync) {  // which goes past registers
+            IRVisitor::visit(op);
+        }
     }
 
     void visit(const Load *op) override {
@@ -197,6 +248,10 @@ class UseHeld : public IRMutator {
 
     Stmt visit(const For *op) override {
         return op;
+    }
+
+    Expr visit(const Call *op) override {
+        return op->name == kCopyAsync ? Expr(op) : IRMutator::visit(op);
     }
 
     Expr visit(const Load *op) override {
@@ -284,7 +339,7 @@ void hold_loads(Kernel &kernel) {
         inner = let->body;
     }
     kernel.body = HoldInTurns(read_only).mutate(kernel.body);
-    Stmt body = hold(PeelFirstTurns().mutate(inner), read_only);
+    Stmt body = hold(predicate_loads(PeelFirstTurns(read_only).mutate(inner)), read_only);
     if (!body.defined()) {
         return;
     }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <sstream>
 
 namespace halyard {
 
@@ -36,40 +37,51 @@ class TakeLaunchLoops : public IRMutator {
     }
 
     Expr visit(const Load *op) override {
-        const auto it = shared.find(op->name);
-        if (it == shared.end() || it->second == op->type.element_of()) {
-            return IRMutator::visit(op);
-        }
-        const Type t = it->second.with_lanes(op->type.lanes());
-        return reinterpret(op->type, Load::make(t, op->name, mutate(op->index), op->image, op->param,
-                                                mutate(op->predicate), op->alignment));
+        const std::string name = name_of(op->name, op->type);
+        return Load::make(op->type, name, mutate(op->index), op->image, op->param, mutate(op->predicate), op->alignment);
     }
 
     Stmt visit(const Store *op) override {
-        const auto it = shared.find(op->name);
-        const Type given = op->value.type();
-        if (it == shared.end() || it->second == given.element_of()) {
-            return IRMutator::visit(op);
+        const std::string name = name_of(op->name, op->value.type());
+        return Store::make(name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), op->alignment);
+    }
+
+    // Of an array, or of what lies in it as elements of another type.
+    std::string name_of(const std::string &array, const Type &accessed) {
+        const auto it = shared.find(array);
+        const Type t = accessed.element_of();
+        if (it == shared.end() || it->second == t) {
+            return array;
         }
-        return Store::make(op->name, reinterpret(it->second.with_lanes(given.lanes()), mutate(op->value)),
-                           mutate(op->index), op->param, mutate(op->predicate), op->alignment);
+        std::ostringstream name;
+        name << array << "." << t;
+        aliases[array].insert({name.str(), t});
+        return name.str();
     }
 
     Stmt visit(const Allocate *op) override {
-        if (op->memory_type == MemoryType::GPUShared) {
-            shared[op->name] = op->type;
-            Expr elements = 1;
-            for (const auto &e : op->extents) {
-                elements *= e;
-            }
-            const Expr bytes = elements * op->type.bytes();
-            kernel.shared_bytes =
-                simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
+        if (op->memory_type != MemoryType::GPUShared) {
+            return IRMutator::visit(op);
         }
-        return IRMutator::visit(op);
+        shared[op->name] = op->type;
+        Expr elements = 1;
+        for (const auto &e : op->extents) {
+            elements *= e;
+        }
+        const Expr bytes = elements * op->type.bytes();
+        kernel.shared_bytes =
+            simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
+        Stmt body = mutate(op->body);
+        for (const auto &[name, type] : aliases[op->name]) {
+            body = Allocate::make(name, type, MemoryType::GPUShared, {simplify(bytes / type.bytes())}, const_true(), body,
+                                  Variable::make(Handle(), op->name));
+        }
+        return Allocate::make(op->name, op->type, op->memory_type, op->extents, op->condition, body);
     }
 
-    std::map<std::string, Type> shared;  // Halide puts arrays of one width together, whatever their types
+    // Halide puts arrays together, whatever their types, where one is no longer needed when another is.
+    std::map<std::string, Type> shared;
+    std::map<std::string, std::map<std::string, Type>> aliases;
 
 public:
     Kernel kernel;

@@ -41,7 +41,8 @@ struct Kernel {
 /** Of a loop whose place is a coordinate of the launch: 0 to 2 for x to z. */
 int gpu_dimension(const std::string &loop);
 
-/** Takes the kernel out of its block loops. The name is left to the caller. */
+/** Takes the kernel out of its block loops. In its body, an Allocate of shared memory with a new_expr is a second name of the
+ * array that this names, with elements of another type. The name is left to the caller. */
 Kernel extract_kernel(const Halide::Internal::For *outermost_block_loop);
 
 /** Numbers the blocks in one dimension, the first coordinate fastest: a launch has 2^31 - 1 of them along it, and 65535

@@ -10,6 +10,7 @@
 #include "chain_parts.h"
 #include "compile.h"
 #include "hold.h"
+#include "joined.h"
 #include "kernel.h"
 #include "predicate.h"
 #include "print.h"
@@ -127,24 +128,44 @@ private:
         kernel.body = simplify(kernel.body);
         keep_in_registers(kernel, options_.fail);
         kernel.name = name_for(func);
+        if (const auto it = options_.resident.find(func); it != options_.resident.end()) {
+            kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
+        }
         Kernel elements = kernel;
         const Expr from_zero = assume_zero_mins(kernel);
-        Expr aligned = mark_aligned_vectors(kernel);
+        Kernel dense = kernel;
+        const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel);
+        if (!aligned.defined()) {
+            source_ += printed(elements);
+            return launch(elements);
+        }
+        source_ += printed(kernel);
+        elements.name += "_elements";
+        source_ += printed(elements);
+        const Stmt call = IfThenElse::make(from_zero && aligned, launch(kernel), launch(elements));
+        if (!is_dense.defined()) {
+            return call;
+        }
+        dense.name += "_dense";
+        const Expr whole = with_whole_vectors(dense), usable = from_zero && is_dense;
+        source_ += printed(dense);
+        return IfThenElse::make(whole.defined() ? usable && whole : usable, launch(dense), call);
+    }
+
+    // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
+    // done, where nothing can be moved so.
+    Expr with_whole_vectors(Kernel &kernel) const {
+        const Expr aligned = mark_aligned_vectors(kernel);
         if (aligned.defined()) {
-            aligned = from_zero && aligned;
+            fetch_ahead(kernel, options_.fetched, options_.fail);
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
-        } else {
-            kernel = elements;
         }
-        const PrintOptions print{options_.streamed, options_.note};
-        source_ += "\n" + print_kernel(kernel, print);
-        if (!aligned.defined()) {
-            return launch(kernel);
-        }
-        elements.name += "_elements";
-        source_ += "\n" + print_kernel(elements, print);
-        return IfThenElse::make(aligned, launch(kernel), launch(elements));
+        return aligned;
+    }
+
+    std::string printed(const Kernel &kernel) const {
+        return "\n" + print_kernel(kernel, PrintOptions{options_.streamed, options_.note});
     }
 
     // In the usual call, coordinates begin at 0. Indices are then the same in all stages, and shorter. Returns the condition.

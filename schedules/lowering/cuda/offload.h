@@ -6,6 +6,7 @@
  */
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include <Halide.h>
 
+#include "fetch.h"
 #include "tile_kernel.h"
 
 namespace halyard {
@@ -23,6 +25,8 @@ struct CudaOptions {
     bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     std::set<std::string> streamed;          // buffers stored past the caches
+    std::map<std::string, int> resident;     // of Funcs with blocks: how many are to fit a multiprocessor
+    Fetched fetched;                         // Funcs copied into shared memory so many turns ahead
     std::vector<TensorCores> products;       // updates done by tensor cores
     std::function<std::string(const std::string &func)> note;
     std::function<void(const std::string &func, const std::string &message)> fail;

@@ -203,9 +203,14 @@ public:
             }
             elements = simplify(elements);
             shared_.insert(op->name);
-            line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + expr_.print(shared_bytes_) +
-                 ", " + expr_.print(elements) + ");");
-            shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
+            const auto *other = op->new_expr.as<Variable>();
+            const Expr offset = other ? shared_offsets_.at(other->name) : shared_bytes_;
+            line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + expr_.print(offset) + ", " +
+                 expr_.print(elements) + ");");
+            if (!other) {
+                shared_offsets_[op->name] = shared_bytes_;
+                shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
+            }
         } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack ||
                    op->memory_type == MemoryType::Auto) {
             const int size = op->constant_allocation_size();
@@ -296,6 +301,7 @@ public:
     std::vector<std::set<std::string>> declared_ = {{}};  // of each scope around
     std::set<std::string> registers_, scalars_, shared_;  // scalars_: those registers that are no arrays
     Expr shared_bytes_ = 0;
+    std::map<std::string, Expr> shared_offsets_;
     std::string text_;
     int depth_ = 0;
     ExprPrinter expr_;

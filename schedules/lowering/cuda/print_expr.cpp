@@ -5,6 +5,7 @@
 #include <map>
 
 #include "alignment.h"
+#include "fetch.h"
 #include "kernel.h"
 #include "registers.h"
 
@@ -492,6 +493,16 @@ private:
     void visit(const Call *op) override {
         if (op->name == kReduceThreads) {
             reduce_threads(op);
+        } else if (op->name == kCopyAsync) {
+            const auto *to = op->args[0].as<Load>(), *from = op->args[1].as<Load>();
+            const std::string place = pointer_of(to), source = pointer_of(from);
+            const std::string all = is_const_one(op->args[2]) ? "" : ", " + argument(op->args[2]);
+            const int bytes = from->type.bytes() * from->type.lanes();
+            set("copy_async<" + std::to_string(bytes) + ">(" + place + ", " + source + all + ")", kPrimary);
+        } else if (op->name == kCopyCommit) {
+            set("copy_async_commit()", kPrimary);
+        } else if (op->name == kCopyWait) {
+            set("copy_async_wait<" + argument(op->args[0]) + ">()", kPrimary);
         } else if (op->is_intrinsic(Call::bitwise_and)) {
             binary(op->args[0], "&", op->args[1], kBitAnd);
         } else if (op->is_intrinsic(Call::bitwise_or)) {
@@ -611,6 +622,11 @@ private:
         }
         elementwise(function, op->args);
         return true;
+    }
+
+    std::string pointer_of(const Load *op) {
+        const auto *ramp = op->index.as<Ramp>();
+        return pointer(op->name, ramp ? ramp->base : op->index);
     }
 
     void reduce_threads(const Call *op) {

@@ -55,7 +55,7 @@ def same(name="y"):
 
 ROWS = [dict(rows=16384, cols=4096)]
 LONG_ROWS = dict(timed=[dict(rows=8192, cols=32768)], checked=[dict(rows=3, cols=32768), dict(rows=2, cols=40001)],
-                 settings={"threads": 1024}, checked_types=())
+                 settings={"threads": 512, "unroll": 8, "held": "shared", "resident": 3}, checked_types=())
 ODD_ROWS = [dict(rows=5, cols=1), dict(rows=3, cols=1000), dict(rows=17, cols=4097), dict(rows=2, cols=4096), dict(rows=1, cols=20000)]
 
 
@@ -74,7 +74,7 @@ case("rms_norm", "", {}, rows_and_columns(weight="cols"), lambda x, weight, eps:
      also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps)})
 case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual="both", weight="cols"), both_norms,
      lambda d: {"y": (d["rows"], d["cols"]), "residual_out": (d["rows"], d["cols"])}, ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     also=[("long", LONG_ROWS)], peers={"torch": both_norms})
+     also=[("long", {**LONG_ROWS, "settings": {**LONG_ROWS["settings"], "unroll": 2}})], peers={"torch": both_norms})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
      scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps)})
@@ -231,7 +231,9 @@ for schedule in ("", "unfused"):
     case("group_norm", schedule, {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
          group_norm, lambda d: {"y": pixels("n", "c", "h", "w")(d)}, [dict(n=16, c=320, h=1, w=4096), dict(n=8, c=320, h=64, w=64)],
          [dict(n=1, c=4, h=1, w=1), dict(n=2, c=12, h=7, w=13), dict(n=3, c=64, h=5, w=130)], scalars={"groups": 4, "eps": 1e-5},
-         peers={"torch": group_norm} if not schedule else {}, schedule=schedule)
+         peers={"torch": group_norm} if not schedule else {}, schedule=schedule,
+         also=[("32 groups", dict(timed=[dict(n=16, c=320, h=64, w=64)], checked=[dict(n=2, c=64, h=7, w=13)], checked_types=(),
+                                  scalars={"groups": 32, "eps": 1e-5}))] if not schedule else [])
 
 
 def transposed(x):
@@ -380,7 +382,9 @@ CACHES = [dict(batch=64, heads=32, key_heads=8, queries=1, keys=8192, d=128), di
 ODD_CACHES = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=6, key_heads=2, queries=3, keys=1100, d=80),
               dict(batch=3, heads=4, key_heads=4, queries=1, keys=777, d=64), dict(batch=1, heads=8, key_heads=1, queries=1, keys=513, d=33)]
 case("decode_attention", "", {"padded": "false"}, heads, attend, attended, CACHES, ODD_CACHES, peers={"torch": attend}, sizes=head_scale,
-     also=[("1024 a split", dict(params={"padded": "false", "split_keys": "1024"}, checked_types=()))])
+     also=[("heads of 128", dict(settings={"head_dim": 128}, checked_types=(),
+                                 checked=[dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
+                                          dict(batch=1, heads=6, key_heads=2, queries=3, keys=700, d=128)]))])
 case("decode_attention", "lengths", {}, lambda d: {**heads(d), "lengths": ((d["batch"],), "lengths")}, attend, attended, [], ODD_CACHES,
      sizes=head_scale)
 

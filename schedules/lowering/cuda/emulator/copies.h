@@ -34,9 +34,9 @@ void copy_later(const shared<To> &to, const global<From> &from, int bytes, int v
 }  // namespace emulator
 
 template<int Bytes, class To, class From>
-void copy_async(const shared<To> &to, const global<From> &from) {
+void copy_async(const shared<To> &to, const global<From> &from, bool condition = true) {
     static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "cp.async copies 4, 8 or 16 bytes");
-    emulator::copy_later(to, from, Bytes, Bytes);
+    emulator::copy_later(to, from, Bytes, condition ? Bytes : 0);
 }
 
 /** 16 bytes, of which the first `valid` come from device memory and the rest as 0. */
