@@ -260,6 +260,45 @@ private:
     std::vector<size_t> met_;
 };
 
+// Arithmetic of a value, but for that of indices. What counts the work of a lowered pipeline takes scalar integers for
+// indices, as they mostly are.
+class CountArithmetic : public IRGraphVisitor {
+public:
+    double count = 0;
+
+private:
+    void visit(const Call *op) override {
+        if (op->call_type != Call::Halide && op->call_type != Call::Image) {
+            count++;
+            IRGraphVisitor::visit(op);
+        }
+    }
+    template<typename Op>
+    void both(const Op *op) {
+        count++;
+        IRGraphVisitor::visit(op);
+    }
+    void visit(const Add *op) override { both(op); }
+    void visit(const Sub *op) override { both(op); }
+    void visit(const Mul *op) override { both(op); }
+    void visit(const Div *op) override { both(op); }
+    void visit(const Mod *op) override { both(op); }
+    void visit(const Min *op) override { both(op); }
+    void visit(const Max *op) override { both(op); }
+    void visit(const Select *op) override { both(op); }
+    using IRGraphVisitor::visit;
+};
+
+double arithmetic_of_small_integers(const std::vector<Expr> &values) {
+    CountArithmetic counter;
+    for (const auto &v : values) {
+        if (v.type().is_int_or_uint() && v.type().bits() > 1 && v.type().bits() < 32) {
+            v.accept(&counter);
+        }
+    }
+    return counter.count;
+}
+
 Expr without_lets(Expr e) {
     while (const auto *l = e.as<Let>()) {
         e = l->body;
@@ -397,6 +436,11 @@ private:
                 flops += s.work.flops;
             }
         }
+        double iterations = 1;
+        for (const auto &l : loops) {
+            iterations *= l.at("extent").get<double>();
+        }
+        instructions = std::max(instructions, iterations * arithmetic_of_small_integers(d.values()));
         j["elements"] = elements;
         j["instructions"] = instructions;
         j["flops"] = flops;

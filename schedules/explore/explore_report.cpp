@@ -25,7 +25,7 @@ std::string shape_of(const Task &task) {
     for (const auto &p : task.params) {
         items.push_back(p.first + "=" + p.second);
     }
-    return join(items, ",");
+    return items.empty() ? "the sizes that its generator estimates" : join(items, ",");
 }
 
 // The decisions in which one differs from the best.

@@ -123,6 +123,9 @@ private:
             }
             return p.place == Place::kRoot && !f.output ? fmt::format("{}: stored whole.", f.name) : "";
         }
+        if (!p.store_level.empty()) {
+            return fmt::format("{}: a window that moves along {}; what it had is kept.", f.name, p.level);
+        }
         if (p.on_stack) {
             return fmt::format("{}: a tile in registers, summed over all of its loop.", f.name);
         }
@@ -136,6 +139,8 @@ private:
         std::string text = lua_func(f.name);
         text += p.place == Place::kRoot ? ":compute_root()"
                                         : fmt::format(":compute_at({}, {})", lua_func(p.in), in_quotes(p.level));
+        text += p.store_level.empty() ? ""
+                                      : fmt::format(":store_at({}, {})", lua_func(p.in), in_quotes(p.store_level));
         text += p.on_stack ? ":store_in \"stack\"" : "";
         text += f.permuted ? fmt::format(":reorder_storage({})", all_in_quotes(f.dims)) : "";
         for (const auto &c : p.constant) {

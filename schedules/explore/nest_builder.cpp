@@ -36,7 +36,8 @@ public:
         if (lanes) {
             nest_.vector = dims_[0];
             const double most = std::max(1.0, extent(dims_[0]) / d_.lanes());
-            nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4}, r_.cost > 8 ? 2 : 1, int64_t(most));
+            nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4},
+                                              std::max<int64_t>(r_.cost > 8 ? 2 : 1, 4 / std::max(f_.bytes, 1)), int64_t(most));
         }
         const bool tiled = lanes && r_.root && r_.columns.count(nest_.vector);
         if (tiled) {
@@ -44,10 +45,16 @@ public:
             c.tile = r_.columns.at(nest_.vector);
             nest_.cuts.push_back(c);
         }
+        std::vector<std::string> still;
+        for (const auto &dim : dims_) {
+            if (dim != nest_.vector && r_.still.count(dim) && choices_.yes(dim + " of " + f_.name + " inside", true)) {
+                still.push_back(dim);
+            }
+        }
         // Parallel from the outermost loop inwards, until there is enough for all.
         double parallel = 1;
         for (auto dim = dims_.rbegin(); dim != dims_.rend(); ++dim) {
-            if (*dim == nest_.vector) {
+            if (*dim == nest_.vector || std::count(still.begin(), still.end(), *dim)) {
                 continue;
             }
             if (r_.root && !tiled && (parallel < 16 * r_.threads || extent(*dim) <= 1)) {
@@ -61,6 +68,7 @@ public:
             serial.insert(serial.end(), job.begin(), job.end());
             job.clear();
         }
+        serial.insert(serial.begin(), still.begin(), still.end());
         for (const auto &dim : dims_) {
             Cut c{dim};
             if (cut(dim)) {
@@ -70,8 +78,8 @@ public:
             if (!job.empty() && dim == first_wide(job)) {
                 const double units = std::ceil(extent(dim) / double(c.tile));
                 const double enough = std::max(1.0, parallel / (8.0 * r_.threads));
-                const int64_t guess = int64_t(std::min(8.0, enough));
-                c.task = choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64}, guess, int64_t(units));
+                const int64_t guess = int64_t(std::min(r_.windows ? 64.0 : 8.0, enough));
+                c.task = choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64, 128}, guess, int64_t(units));
                 c.task = c.task == 1 ? 0 : c.task;
             }
             if (c.tile > 1 || c.task > 0) {

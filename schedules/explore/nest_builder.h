@@ -27,6 +27,8 @@ struct NestRequest {
     bool statistics = false;               // what it reads is reduced from rows
     std::map<std::string, int64_t> natural;  // loops that readers cut in parts of a size
     std::map<std::string, int64_t> columns;  // loops that are cut for products further up, by the size of a tile
+    std::set<std::string> still;             // loops that stay inside those that move what is computed for them
+    bool windows = false;                  // which overlap from row to row: what a task begins with is computed twice
     double cost = 0;                       // instructions for an element
 };
 

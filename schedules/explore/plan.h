@@ -65,6 +65,7 @@ struct UpdateBody {
 struct Placed {
     Place place = Place::kInlined;
     std::string in, level;            // kAt: the Func in whose loop, and the loop
+    std::string store_level;          // kAt: kept from iteration to iteration inside this loop, which is further out
     int in_stage = 0;
     std::map<std::string, double> region;  // of each dimension: what is computed at once
     std::string vector;               // the pure definition's loop in SIMD lanes

@@ -143,11 +143,15 @@ private:
             std::vector<std::string> options = {"fused", "root"};
             if (task.level != at->level) {
                 options.insert(options.begin() + 1, "task");
+                if (slides(f, *at, task)) {
+                    options.insert(options.begin() + 1, "slid");
+                }
             }
             const std::string place = choices_.pick("place of " + f.name, options, guess_place(f, *at, task));
             fused = place != "root";
             at = place == "task" ? task : *at;
-            p.recomputed = fused ? recomputed(f, *at) : 1;
+            p.recomputed = fused ? recomputed(f, place == "slid" ? task : *at) : 1;
+            p.store_level = place == "slid" ? plan_.nests.at(task.nest).levels[task.level].name : "";
         }
         if (!fused) {
             p.place = Place::kRoot;
@@ -211,7 +215,7 @@ private:
         const double allowed = (f.reduction() ? 0.01 : 0.1) * total_, whole = upstream(f);
         if (!f.reduction() && task.level != at.level && recomputed(f, at) > 1.2 &&
             recomputed(f, task) < 0.8 * recomputed(f, at)) {
-            return "task";  // windows that overlap
+            return slides(f, at, task) ? "slid" : "task";  // windows that overlap
         }
         if (whole * (recomputed(f, at) - 1) <= allowed) {
             return "fused";
@@ -220,6 +224,17 @@ private:
                        recomputed(f, task) < 0.8 * recomputed(f, at)
                    ? "task"
                    : "root";
+    }
+
+    // Whether windows that overlap can be kept from one iteration to the next: operands of products are copied instead, and
+    // what a tile of registers needs comes at once.
+    bool slides(const Func &f, const At &at, const At &task) const {
+        const Nest &n = plan_.nests.at(at.nest);
+        const bool operand = std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
+            return upstream_direct(p.first, f.name);
+        });
+        return !operand && !f.reduction() && at.level < task.level && !n.levels[at.level].inside_tile &&
+               n.levels[at.level].dims.size() == 1 && recomputed(f, at) > 1.2;
     }
 
     // The outermost loop of the nest that moves what is read of f.
@@ -296,6 +311,25 @@ private:
                 }
             }
         }
+        r.windows = has_windows(f.name);
+        // Dimensions of few elements on which nothing depends that is dear and computed for this: colours of a pixel.
+        std::set<std::string> moving;
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            const Func *other = d_.func(read.func);
+            if (!other || upstream(*other, true) < 0.1 * upstream(f, true)) {
+                continue;
+            }
+            for (const Index &i : read.index) {
+                for (const auto &l : i.loops) {
+                    moving.insert(l.first);
+                }
+            }
+        }
+        for (const auto &dim : f.dims) {
+            if (!moving.empty() && !moving.count(dim) && f.extent(dim) > 1 && f.extent(dim) <= 16) {
+                r.still.insert(dim);
+            }
+        }
         // Products that are reduced on the way want their panels of columns here too.
         for (const auto &[name, p] : products_) {
             if (p.host == f.name || p.panel == 0 || p.turned || !graph_->stored(name)) {
@@ -317,6 +351,29 @@ private:
         for (const auto &p : r.products) {
             total_ += d_.func(p.product->func)->stages[size_t(p.product->update)].instructions;
         }
+    }
+
+    // Whether what is stored and not whole is read at places some rows apart, here or further up.
+    bool has_windows(const std::string &name) const {
+        const Func &f = *d_.func(name);
+        for (int s = 0; s < int(f.stages.size()); s++) {
+            std::map<std::pair<std::string, size_t>, int64_t> seen;
+            for (const Read &r : graph_->reads(name, s)) {
+                if (!d_.func(r.func) || r.func == name || products_.count(r.func) || hosts_.count(r.func)) {
+                    continue;
+                }
+                for (size_t i = 1; i < r.index.size(); i++) {
+                    const auto [first, fresh] = seen.emplace(std::make_pair(r.func, i), r.index[i].offset.value_or(0));
+                    if (!fresh && first->second != r.index[i].offset.value_or(0)) {
+                        return true;
+                    }
+                }
+                if (has_windows(r.func)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     bool upstream_of(const Func &f, const std::string &name) const {
@@ -565,6 +622,7 @@ private:
             }
         }
         std::map<std::string, double> region;
+        std::map<std::string, std::pair<double, double>> ranges;  // where reads of one step lie that differ by an offset
         for (const Reader &r : graph_->readers(f.name)) {
             const bool leader = r.func->name == at.nest || joined(r.func->name, at.nest);
             // What the reader computes while the loop stands still, which may be more than at its own place.
@@ -601,6 +659,13 @@ private:
                 }
                 double &all = region[f.dims[i]];
                 all = std::max(all, products_.count(f.name) ? span : std::min(span, f.extent(f.dims[i])));
+                if (index.offset && index.exact && index.div == 0 && index.mod == 0) {
+                    const double low = double(*index.offset);
+                    auto [range, fresh] = ranges.emplace(f.dims[i], std::make_pair(low, low + span));
+                    range->second.first = std::min(range->second.first, low);
+                    range->second.second = std::max(range->second.second, low + span);
+                    all = std::max(all, std::min(range->second.second - range->second.first, f.extent(f.dims[i])));
+                }
             }
         }
         for (const auto &dim : f.dims) {

@@ -286,11 +286,14 @@ private:
             }
             return regions[name] = needed;
         };
-        double elements = 1;
+        double elements = 1, rows = 1;
         for (const auto &dim : region(p_.func)) {
             elements *= dim.second;
+            rows *= dim.first == p_.vector ? 1 : dim.second;
         }
-        return elements <= 64;
+        // A panel is not cut: with all the rows that an element of the host needs it has to fit.
+        const double vectors = std::max(1.0, double(p_.panel) / d_.lanes());
+        return elements <= 64 && (p_.panel == 0 || rows * vectors <= d_.vector_registers);
     }
 
     static double span(const Stage &s, const Index &index, const std::map<std::string, double> &region) {

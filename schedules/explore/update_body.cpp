@@ -31,7 +31,8 @@ public:
                 const double cost = r_.graph->cost(f_.name, 0);
                 const auto most = int64_t(std::max(1.0, p_.region.at(p_.vector) / d_.lanes()));
                 p_.vectors = p_.place == Place::kAt && !f_.reduction()
-                                 ? choices_.number("vectors of " + f_.name, {1, 2, 4}, cost > 8 ? 2 : 1, most)
+                                 ? choices_.number("vectors of " + f_.name, {1, 2, 4},
+                                                   std::max<int64_t>(cost > 8 ? 2 : 1, 4 / std::max(f_.bytes, 1)), most)
                                  : 1;
             }
         }
