@@ -96,15 +96,16 @@ double processor_seconds(const CompiledKernel &kernel, std::vector<KernelArgumen
     return best;
 }
 
-// The loops of the assembly that are the loop of the tree; LLVM may have made copies.
+// The loops of the assembly that are the loop of the tree. LLVM may have made copies; and a version of the loops that only the
+// finishing step makes, as for stream, is not there: then those of the same name.
 std::vector<size_t> copies_of(const ExplainedLoop &loop, const Assembly &assembly) {
-    std::vector<size_t> copies;
+    std::vector<size_t> copies, others;
     for (size_t i = 0; i < assembly.loops.size(); i++) {
-        if (assembly.loops[i].name == loop.halide && assembly.loops[i].occurrence == loop.occurrence) {
-            copies.push_back(i);
+        if (assembly.loops[i].name == loop.halide) {
+            (assembly.loops[i].occurrence == loop.occurrence ? copies : others).push_back(i);
         }
     }
-    return copies;
+    return copies.empty() ? others : copies;
 }
 
 void add_cycles(Explained &e, const Assembly &assembly, const Samples &samples) {
@@ -190,11 +191,11 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         }
         sets.push_back(make_sets(op, kernel, request.shape));
 
-        g.emit = {"assembly", "c_header"};
+        g.emit = {"c_header"};
         g.sizes = sizes_of(op, request.shape, kernel, sets.back().front());
         g.caches = caches_of(machine, request.threads);
         g.target = g.target.empty() ? "host" : g.target;
-        const Plan plan = make_plan(g);
+        Plan plan = make_plan(g);
         const TemporaryDirectory work(temporary_root());
         const Generated made = generate(plan, work.path());
         if (!made.ok) {
@@ -214,6 +215,14 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         e.needed_bytes = double(sets.back().front().bytes());
         read_report(e, made.report);
         all.push_back(std::move(e));
+
+        g.emit = {"assembly"};
+        plan = make_plan(g);
+        plan.finish = false;
+        const Generated named = generate(plan, work.path());
+        if (!named.ok) {
+            throw Failure(named.error);
+        }
         assemblies.push_back(
             read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
     }

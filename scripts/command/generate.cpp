@@ -334,7 +334,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     if (!plan.script.empty()) {
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
                                        "autoscheduler.report=" + report, "autoscheduler.lib=" + join(plan.lib_dirs, ":"),
-                                       "autoscheduler.finish=true"});
+                                       plan.finish ? "autoscheduler.finish=true" : "autoscheduler.finish=false"});
         if (!plan.set.empty()) {
             command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
         }
@@ -372,7 +372,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     if (generated.ok) {
         generated.notes = trim(result.err);
         remove_temporary_names(directory, report);
-        if (generated.report.is_object() && generated.report.value(kFinishField, false)) {
+        if (plan.finish && generated.report.is_object() && generated.report.value(kFinishField, false)) {
             finish(directory, plan.function);
         }
         if (!asked("static_library")) {

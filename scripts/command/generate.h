@@ -45,6 +45,7 @@ struct Plan {
     std::string sizes, caches;
     std::vector<std::string> lib_dirs;  // the library is the last one
     double timeout = 0;
+    bool finish = true;  // without what needs the finishing step, assembly has Halide's names of the loops
 };
 
 /** Throws UsageError, Failure or ScriptError. */

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "support.h"
 
 namespace {
@@ -34,6 +36,9 @@ TEST_CASE("Fused and unfused are compared by default", "[explain]") {
             CHECK(s.at(state).at("floor_seconds") > 0);
         }
         CHECK(s.at("about").size() >= 3);
+        // Also of a schedule that is finished, whose library has no names of loops any more.
+        CHECK(s.at("mca").at("error") == "");
+        CHECK(std::any_of(s.at("loops").begin(), s.at("loops").end(), [](const auto &l) { return l.at("cycles") > 0; }));
         for (const auto &x : s.at("stages")) {
             CHECK(x.at("recomputed") == 1);
         }
