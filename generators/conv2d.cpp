@@ -18,8 +18,8 @@ using namespace Halide;
 using namespace halyard;
 
 /** How the weights lie in memory. oihw: as torch.nn.Conv2d stores them, columns of the kernel
- * innermost. packed: as math/convolution.h says. */
-enum class Layout { kPacked, kOihw };
+ * innermost. ohwi: as it does in channels_last, channels of x innermost. packed: as math/convolution.h says. */
+enum class Layout { kPacked, kOihw, kOhwi };
 
 class Conv2d : public Generator<Conv2d> {
 public:
@@ -28,7 +28,8 @@ public:
     GeneratorParam<int> stride{"stride", 1, 1, 64};
     GeneratorParam<int> dilation{"dilation", 1, 1, 64};
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
-    GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}}};
+    GeneratorParam<Layout> weights{"weights", Layout::kPacked,
+                                   {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 64, 1, 1024};
     GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -36,8 +37,9 @@ public:
     GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
 
     Input<Buffer<void, 5>> x{"x"};  // [c, groups, w, h, n]
-    Input<Buffer<>> *weight = nullptr;  // weight [kernel, kernel, c, o, groups] or weight_packed [group, panel,
-                                        // ceil(c / group), kernel, kernel, ceil(o / panel), groups]
+    Input<Buffer<>> *weight = nullptr;  // weight [kernel, kernel, c, o, groups], weight_ohwi [c, kernel, kernel, o,
+                                        // groups] or weight_packed [group, panel, ceil(c / group), kernel, kernel,
+                                        // ceil(o / panel), groups]
     Input<Buffer<>> *scale = nullptr;     // [o, groups]
     Input<Buffer<>> *bias = nullptr;      // [o, groups]
     Input<Buffer<>> *residual = nullptr;  // as y
@@ -48,7 +50,8 @@ public:
         x.set_type(storage_type(type));
         y.set_type(type);
         weight = weights == Layout::kPacked ? add_input<Buffer<>>("weight_packed", type, 7)
-                                            : add_input<Buffer<>>("weight", type, 5);
+                                            : add_input<Buffer<>>(weights == Layout::kOihw ? "weight" : "weight_ohwi",
+                                                                  type, 5);
         if (add_scale) {
             scale = add_input<Buffer<>>("scale", Float(32), 2);
         }
@@ -68,7 +71,8 @@ public:
 
         accumulate_window(acc(o, g, w, h, n), group(), x.dim(0).extent(), kernel,
                           [&](const Expr &channel, const Expr &column, const Expr &row) {
-                              const std::vector<Expr> at = {channel, g, window().at(w, column), window().at(h, row), n};
+                              const std::vector<Expr> at = {channel, g, window().at(pixel(w, 2), column),
+                                                            window().at(pixel(h, 3), row), pixel(n, 4)};
                               const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
                               return image * weight_f(o, channel, column, row, g);
                           });
@@ -95,10 +99,20 @@ private:
         return weights == Layout::kPacked ? packed_group(type) : 1;
     }
 
+    // Boxes of pixels for a GPU's tensor cores stick out of y: what they read there is read at its end, or is a zero of x_pad.
+    Expr pixel(const Var &of, int dimension) {
+        const bool boxes = get_target().has_gpu_feature() && weights == Layout::kOhwi,
+                   in_padding = padding > 0 && dimension < 4;
+        return boxes && !in_padding ? min(of, y.dim(dimension).max()) : Expr(of);
+    }
+
     // Reads are clamped to the channels of y, so that a schedule may round them up.
     Expr stored_weight() {
-        return weights == Layout::kPacked ? packed_filter_at(*weight, panel, o, c, s, r, g)
-                                          : (*weight)(s, r, c, min(likely(o), y.dim(0).max()), g);
+        if (weights == Layout::kPacked) {
+            return packed_filter_at(*weight, panel, o, c, s, r, g);
+        }
+        const Expr out = min(likely(o), y.dim(0).max());
+        return weights == Layout::kOihw ? (*weight)(s, r, c, out, g) : (*weight)(c, s, r, out, g);
     }
 
     void constrain() {
@@ -107,9 +121,10 @@ private:
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());
             return;
         }
-        weight->dim(0).set_bounds(0, kernel);
+        const bool channels_first = weights == Layout::kOhwi;
+        weight->dim(channels_first ? 0 : 2).set_bounds(0, x.dim(0).extent());
         weight->dim(1).set_bounds(0, kernel);
-        weight->dim(2).set_bounds(0, x.dim(0).extent());
+        weight->dim(channels_first ? 2 : 0).set_bounds(0, kernel);
     }
 
     Var o{"o"}, c{"c"}, s{"s"}, r{"r"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};

@@ -22,8 +22,8 @@ Result encode(TensorMap *map, const Tensor &t) {
     uint32_t box[kRank], steps[kRank];
     for (int d = 0; d < t.rank; d++) {
         extents[d] = uint64_t(t.extent[d]);
-        box[d] = uint32_t(t.box[d]);
-        steps[d] = 1;
+        box[d] = uint32_t(t.box[d] * t.step[d]);  // the driver counts what lies between them too
+        steps[d] = uint32_t(t.step[d]);
     }
     for (int d = 1; d < t.rank; d++) {  // of a dimension of one, any will do
         strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * uint64_t(type.bytes);

@@ -11,14 +11,15 @@ namespace halyard_cuda {
 
 /** What a compiled pipeline says of such a parameter of a kernel (letter t of halyard_cuda_launch). */
 struct Tensor {
-    static constexpr int kMaxRank = 4;
+    static constexpr int kMaxRank = 5;
 
     const halide_buffer_t *buffer;
     int type;                  // 0 float16, 1 bfloat16, 2 integers of 8 bits
-    int rank;                  // 2 to 4
+    int rank;                  // 2 to 5
     int extent[kMaxRank];      // elements
     int stride[kMaxRank - 1];  // elements, of the second dimension and on; multiples of 16 bytes, as is the address
     int box[kMaxRank];         // elements; 128 bytes of the first dimension
+    int step[kMaxRank];        // of neighbours in a box, up to 8; 1 in the first dimension
 };
 
 /** What the driver makes of it, and a kernel takes as its parameter. */

@@ -1,22 +1,35 @@
--- Direct convolution with its epilogue, weights packed into panels of output channels: a thread sums a tile of
--- pixels by 8 channels in registers. Neighbouring threads have a panel's channels, so a warp reads weights in whole lines and
--- an element of x once for all of them; what is read again comes from L1. No shared memory, no barriers.
+-- Convolution on the tensor cores, weights as torch.nn.Conv2d stores them in channels_last: a block keeps the sums of a box of
+-- pixels in registers. For each element of the kernel and 64 channels the box, moved by that element, is fetched like a
+-- tile of a matrix, with zeros outside of the image; scale, bias, activation and residual are applied to the sums.
 
-local gemm = require "lib.gemm"
 local gpu = require "lib.gpu"
 
 return schedule "conv2d" {
   target = "cuda",
 
-  generator = { weights = "packed", panel = 64 },
-
-  params = {
-    pixels = tune { 1, 2, 4, 8, default = 4 },    -- of the register tile, along a row
-    tiles  = tune { 4, 8, 16, 32, default = 16 }, -- of pixels in a block
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "ohwi",
   },
 
+  params = {
+    -- A box of 64, 128 or 192 pixels: what sticks out of images and batch is computed in vain.
+    tile_w  = tune { 1, 2, 4, 8, 16, default = 8 },
+    tile_h  = tune { 1, 2, 4, 8, 16, default = 8 },
+    tile_n  = tune { 1, 2, 3, 4, 6, 8, 12, 16, 32, 48, default = 2 },
+    columns = tune { 64, 128, 256, default = 64 }, -- channels of y
+    stages  = tune { 2, 3, 4, 5, 6, default = 4 },      -- fetched ahead; a stage takes 128 (pixels + columns) bytes
+    group   = tune { 1, 4, 8, 16, default = 4 },        -- boxes taken together
+  },
+
+  where = function(p)
+    local pixels = p.tile_w * p.tile_h * p.tile_n
+    -- Shared memory: the stages, and the tile on its way out.
+    return pixels % 64 == 0 and pixels <= 192 and pixels * p.columns <= 128 * 256
+      and p.stages * 128 * (pixels + p.columns) + 2 * pixels * p.columns < 225 * 1024
+  end,
+
   apply = function(k, p)
-    gpu.conv_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = gemm.group(k.x:type()) })
-    k.y:stream()
+    gpu.tensor_windows(k.y, k.acc, p)
   end,
 }

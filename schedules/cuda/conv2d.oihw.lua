@@ -1,5 +1,5 @@
 -- Direct convolution, weights as torch.nn.Conv2d stores them: a kernel turns them into f32 with the output channels
--- innermost, then the tiles of conv2d.lua read them as they read packed ones.
+-- innermost, then the tiles of conv2d.simt.lua read them as they read packed ones.
 
 local gpu = require "lib.gpu"
 

@@ -1,6 +1,6 @@
 -- Convolution without fusion: the image with its padding, the sums, scale and bias (a BatchNorm), residual and
--- activation, and the result, each a kernel of its own. The sums themselves are computed as in conv2d.lua, so the difference
--- between the two is what fusing the epilogue gains.
+-- activation, and the result, each a kernel of its own. The sums themselves are computed as in conv2d.simt.lua, so the
+-- difference between the two is what fusing the epilogue gains.
 
 local gemm = require "lib.gemm"
 local gpu = require "lib.gpu"

@@ -1,5 +1,6 @@
 -- Direct convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of
--- conv2d.lua with sums of 32 bits. x is read as it lies in memory; where it is signed, a thread flips the sign bit as it reads.
+-- conv2d.simt.lua with sums of 32 bits. x is read as it lies in memory; where it is signed, a thread flips the sign bit
+-- as it reads.
 
 local gpu = require "lib.gpu"
 

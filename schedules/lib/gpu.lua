@@ -406,6 +406,36 @@ function gpu.tensor_tiles(y, acc, o)
   end
 end
 
+-- Has the tensor cores convolve: a block has a box of pixels, which are the rows of a product, and what is made of it where the
+-- sums are.
+--
+--   for n: for h: for w: for o: y = f(sum over r, s, c of x * weight)
+--     ->
+--   blocks (group, box of images, rows and columns), tile of o
+--     acc = 0, in registers
+--     for 64 channels: for r: for s: fetch the box of x, moved by r and s, and weights | acc += x * weight
+--     y = f(acc)
+--
+-- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z"
+-- tile_w, tile_h, tile_n    the box, of 64, 128 or 192 pixels           columns  of o in a tile, as in tensor_tiles()
+-- stages   of the pipeline                 group  boxes that blocks take together
+function gpu.tensor_windows(y, acc, o)
+  y:split("o", o.columns, "guard", "tile_o", "o_in_tile")
+  for _, d in ipairs { "w", "h", "n" } do y:split(d, o["tile_" .. d], "guard", "box_" .. d, d .. "_in_box") end
+  y:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
+  y:gpu_blocks { "tile_o", gpu.fuse(y, { "box_w", "box_h", "box_n", "g" }) }
+  y:never_partition_all()
+  acc:compute_at(y, "tile_o"):store_in "register":bound_extent("o", o.columns):bound_extent("g", 1)
+  for _, d in ipairs { "w", "h", "n" } do acc:bound_extent(d, o["tile_" .. d]) end
+  acc:never_partition_all()
+  local step = acc:update(0)
+  step:split("tap_x", 64, "guard", "slice", "depth")
+  step:fuse("tap_y", "tap_z", "tap")
+  step:fuse("tap", "slice", "step")
+  step:reorder("depth", "o", "w", "h", "n", "g", "step"):never_partition_all()
+  step:mma():pipeline(o.stages, o.group)
+end
+
 -- Has a block keep a strip of queries, and go over the keys block by block, with both products of attention on the tensor
 -- cores.
 --

@@ -795,11 +795,12 @@ int cuTensorMapEncodeTiled(halyard::tensor_map *map, int type, unsigned rank, ui
         if (extents[d] == 0 || extents[d] > uint64_t(1) << 32 || box[d] == 0 || box[d] > kMaxBox || steps[d] == 0 || steps[d] > 8) {
             return kInvalidValue;
         }
-        if (steps[d] != 1) {
+        if (d == 0 && steps[d] != 1) {
             return kNotSupported;
         }
         m.extent[d] = uint32_t(extents[d]);
-        m.box[d] = box[d];
+        m.box[d] = (box[d] + steps[d] - 1) / steps[d];
+        m.step[d] = uint8_t(steps[d]);
     }
     for (unsigned d = 0; d + 1 < rank; d++) {
         if (strides[d] % 16 != 0 || strides[d] >= uint64_t(1) << 40) {

@@ -14,7 +14,7 @@ namespace {
 // As the launcher takes it for a parameter of letter t (runtime/cuda_tensor.h).
 struct Tensor {
     const halide_buffer_t *buffer;
-    int type, rank, extent[4], stride[3], box[4];
+    int type, rank, extent[5], stride[4], box[5], step[5];
 };
 
 const Image &hopper() {
@@ -35,7 +35,7 @@ struct Matrix {
         }
     }
     Tensor tensor(int across, int down, bool bf16 = false) {
-        return {data.to_device(), bf16, 2, {cols, rows}, {stride}, {across, down}};
+        return {data.to_device(), bf16, 2, {cols, rows}, {stride}, {across, down}, {1, 1}};
     }
 };
 
@@ -313,7 +313,7 @@ TEST_CASE("tensors that the driver refuses") {
     };
     const Tensor right = a.tensor(64, 64);
     CHECK(encode(right) == 0);
-    for (int fault = 0; fault < 5; fault++) {
+    for (int fault = 0; fault < 6; fault++) {
         Tensor t = right;
         switch (fault) {
         case 0: t.stride[0] = 60; break;        // no multiple of 16 bytes
@@ -321,6 +321,7 @@ TEST_CASE("tensors that the driver refuses") {
         case 2: t.box[1] = 257; break;
         case 3: t.box[0] = 20; break;        // no multiple of 16 bytes
         case 4: t.extent[0] = 0; break;
+        case 5: t.step[1] = 9; break;
         }
         INFO(fault);
         CHECK(encode(t) != 0);

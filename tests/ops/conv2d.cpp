@@ -37,6 +37,9 @@ public:
     std::vector<Case> cases(const Assignments &build) const override {
         const int least = Window(build).smallest();
         std::vector<Case> cases;
+        if (build.count("target") && build.at("target") == "cuda" && !is_grouped(build.at("schedule"))) {
+            return box_cases(build);
+        }
         const auto fixed = build.find("set.channels");
         int channels = fixed == build.end() ? 0 : std::stoi(fixed->second);
         if (is_grouped(build.at("schedule"))) {  // groups of a fixed size, as many as a vector has and fewer
@@ -122,15 +125,38 @@ private:
         return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }
 
+    // Of 128 pixels by 64 channels, fetched by the copy engine where channels come in eights and lie dense.
+    static std::vector<Case> box_cases(const Assignments &build) {
+        const Window window(build);
+        const int least = window.smallest();
+        const auto fitting = [&](int c, int k, int w, int h, int groups, int n) {
+            return dims(c, k, std::max(w, least), std::max(h, least), groups, n);
+        };
+        std::vector<Case> cases = {{"a box", fitting(64, 64, 8, 8, 1, 2)},
+                                   {"beyond a box", fitting(72, 72, 11, 9, 1, 3)},
+                                   {"a wide image", fitting(8, 16, 37, 3, 1, 1)},
+                                   {"odd", fitting(33, 70, 10, 13, 1, 1)},
+                                   {"groups", fitting(8, 16, 7, 9, 3, 2)},
+                                   {"odd groups", fitting(5, 33, 9, 5, 2, 1)},
+                                   {"several steps", fitting(136, 8, 5, 6, 1, 1)},
+                                   {"one channel", fitting(1, 1, 1, 1, 1, 1)},
+                                   {"special values", dims(3, 17, least + 7, least + 5, 1, 1), special_values}};
+        if (window.padding == 0) {
+            cases.push_back({"infinite weight", dims(3, 17, least + 7, least + 5, 1, 1), infinite_weight});
+        }
+        return cases;
+    }
+
     static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row,
                             int n) {
+        const Tensor &image = p["x"];  // by name in the innermost loop it takes most of the time of a test of boxes
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {
                 const int at_col = window.at(col, s), at_row = window.at(row, r);
                 const bool inside = at_col >= 0 && at_col < p.dim("w") && at_row >= 0 && at_row < p.dim("h");
                 for (int c = 0; c < channels; c++) {
-                        const double x = inside ? p["x"](c, g, at_col, at_row, n) : 0;
+                    const double x = inside ? image(c, g, at_col, at_row, n) : 0;
                     const double product = x * weight(p, k, c, s, r, g);
                     sum += product;
                     sum_abs += std::fabs(product);
@@ -145,6 +171,9 @@ private:
     static double weight(const Problem &p, int k, int c, int s, int r, int g) {
         if (p.has("weight")) {
             return p["weight"](s, r, c, k, g);
+        }
+        if (p.has("weight_ohwi")) {
+            return p["weight_ohwi"](c, s, r, k, g);
         }
         const int group = p["weight_packed"].extents[0], panel = p["weight_packed"].extents[1];
         return p["weight_packed"](c % group, k % panel, c / group, s, r, k / panel, g);
@@ -185,11 +214,13 @@ private:
     }
 
     static void infinite_weight(KernelArguments &arguments, const Dims &) {
-        const bool packed = has(arguments, "weight_packed");
-        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : "weight");
+        const bool packed = has(arguments, "weight_packed"), ohwi = has(arguments, "weight_ohwi");
+        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi" : "weight");
         const auto at = [&](int k, int c) {
             const int group = weight.extents()[0];
-            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} : std::vector<int>{0, 0, c, k, 0};
+            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} :
+                   ohwi   ? std::vector<int>{c, 0, 0, k, 0} :
+                            std::vector<int>{0, 0, c, k, 0};
         };
         weight.set(at(1, 0), kInfinity);
         weight.set(at(16, 2), kNaN);

@@ -146,6 +146,71 @@ __device__ __forceinline__ void fetch_elements(shared<T> to, const matrix<T> &m,
     }
 }
 
+/** A tensor, and the box of it that a tile is: lines of neighbours, as many along each dimension but the first, and how far
+ * these are apart. */
+template<class T, int Rank>
+struct tensor {
+    global<const T> elements;
+    int stride[Rank], extent[Rank];
+};
+template<int Rank>
+struct tensor_box {
+    int lines[Rank], step[Rank];
+};
+template<int Rank>
+struct tensor_place {
+    int at[Rank];
+};
+
+/** Where line `number` of a box begins, and whether it lies in the tensor. */
+template<class T, int Rank>
+__device__ __forceinline__ int line_of_box(const tensor<T, Rank> &t, const tensor_box<Rank> &box,
+                                           const tensor_place<Rank> &origin, int number, bool &inside) {
+    int place = 0;
+    inside = true;
+#pragma unroll
+    for (int d = 1; d < Rank; d++) {
+        const int at = origin.at[d] + number % box.lines[d] * box.step[d];
+        number /= box.lines[d];
+        inside = inside && uint32_t(at) < uint32_t(t.extent[d]);
+        place += at * t.stride[d];
+    }
+    return place;
+}
+
+/** As for a matrix. */
+template<class Chunk, int Threads, class T, int Rank>
+__device__ __forceinline__ void fetch(shared<T> to, const tensor<T, Rank> &t, const tensor_box<Rank> &box,
+                                      const tensor_place<Rank> &origin) {
+#pragma unroll
+    for (int i = 0; i < (Chunk::count + Threads - 1) / Threads; i++) {
+        const int number = i * Threads + threadIdx.x;
+        if (Chunk::count % Threads == 0 || number < Chunk::count) {
+            const Chunk chunk(number);
+            const int x = origin.at[0] + chunk.x * of_chunk<T>;
+            bool inside;
+            const int line = line_of_box(t, box, origin, chunk.y, inside);
+            const int valid = inside && uint32_t(x) < uint32_t(t.extent[0]) ? minimum(t.extent[0] - x, of_chunk<T>) : 0;
+            copy_async_part(to + chunk.place * of_chunk<T>, t.elements + (valid > 0 ? line + x : 0), valid * int(sizeof(T)));
+        }
+    }
+}
+template<class Chunk, int Threads, class T, int Rank>
+__device__ __forceinline__ void fetch_elements(shared<T> to, const tensor<T, Rank> &t, const tensor_box<Rank> &box,
+                                               const tensor_place<Rank> &origin) {
+    for (int number = threadIdx.x; number < Chunk::count; number += Threads) {
+        const Chunk chunk(number);
+        bool inside;
+        const int line = line_of_box(t, box, origin, chunk.y, inside);
+#pragma unroll
+        for (int i = 0; i < of_chunk<T>; i++) {
+            const int x = origin.at[0] + chunk.x * of_chunk<T> + i;
+            const bool there = inside && uint32_t(x) < uint32_t(t.extent[0]);
+            to[chunk.place * of_chunk<T> + i] = there ? t.elements[line + x] : T(0.0f);
+        }
+    }
+}
+
 /** From a tile in shared memory, 32 bytes deep from element `depth` on, what multiply_fragments() takes: of rows from `row` on .. */
 template<int Count, class T>
 __device__ __forceinline__ void load_rows(uint32_t (&a)[Count], shared<T> tile, int row, int depth) {

@@ -102,7 +102,7 @@ private:
             fail("reads the second operand by columns; its rows have to be neighbours across");
         }
         for (const auto *o : {&first().a, &first().b, &second().b}) {
-            if (o->rank() < 2 || o->rank() > 4 || o->depth_dimension + o->other_dimension != 1) {
+            if (o->rank() < 2 || o->rank() > 4 || o->depth_dimension + o->other_dimension != 1 || o->step[1] != 1) {
                 fail("reads " + o->buffer + ", of which a tile is not in its first two dimensions, of 2 to 4");
             }
         }

@@ -217,6 +217,9 @@ private:
             return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_);
         };
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
+        if (tile.row_loops.size() != 1) {
+            p.fail("has rows of several loops, and stands in one kernel with another product");
+        }
         if (!parts.first_asked) {
             parts.first_asked = &p;
             parts.rows = tile.rows;
@@ -444,20 +447,6 @@ ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &prod
     Reader reader(products, host, strides);
     reader.read(kernel);
     return std::move(reader.parts);
-}
-
-std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides) {
-    const auto own = strides.find(buffer);
-    if (own != strides.end()) {
-        return coordinates(index, buffer, int(own->second.size()), own->second);
-    }
-    FreeVariables free;
-    index.accept(&free);
-    std::set<std::string> names;
-    for (const auto &v : free.types) {
-        names.insert(v.first);
-    }
-    return coordinates(index, buffer, rank_of(names, buffer));
 }
 
 bool varies_in_row(const Expr &e) {

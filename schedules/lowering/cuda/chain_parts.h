@@ -76,10 +76,6 @@ bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
 ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides);
 
-/** The coordinates of an element of a tensor, by an index with its lets expanded; `strides` as of make_tile_kernel. */
-std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer,
-                                                            const Strides &strides);
-
 /** Whether an expression has values of single columns in it. */
 bool varies_in_row(const Halide::Expr &e);
 

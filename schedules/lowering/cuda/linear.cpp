@@ -25,6 +25,31 @@ public:
     }
 };
 
+class Collapse : public IRMutator {
+    std::vector<std::pair<Expr, Expr>> named;  // values, variables
+
+public:
+    using IRMutator::mutate;
+
+    explicit Collapse(const Lets &lets) {
+        for (auto it = lets.cbegin(); it != lets.cend(); ++it) {
+            const Expr value = simplify(expand(it.value(), lets));
+            const bool is_name = value.as<Variable>() || is_const(value);
+            if (value.type() == Int(32) && !is_name) {
+                named.emplace_back(value, Variable::make(Int(32), it.name()));
+            }
+        }
+    }
+    Expr mutate(const Expr &e) override {
+        for (const auto &n : named) {
+            if (equal(e, n.first)) {
+                return n.second;
+            }
+        }
+        return IRMutator::mutate(e);
+    }
+};
+
 void add_term(Linear &sum, const Expr &atom, int64_t factor) {
     for (auto &t : sum.terms) {
         if (equal(t.atom, atom)) {
@@ -87,6 +112,10 @@ Expr Linear::expr() const {
 
 Expr expand(const Expr &e, const Lets &lets) {
     return Expand(lets).mutate(e);
+}
+
+Expr collapse(const Expr &e, const Lets &lets) {
+    return Collapse(lets).mutate(e);
 }
 
 Linear linear(const Expr &e) {

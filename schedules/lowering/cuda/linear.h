@@ -35,6 +35,9 @@ using Lets = Halide::Internal::Scope<Halide::Expr>;
 /** An expression in which no variable of the lets is left. */
 Halide::Expr expand(const Halide::Expr &e, const Lets &lets);
 
+/** The other way round: what is the value of a let becomes its variable. */
+Halide::Expr collapse(const Halide::Expr &e, const Lets &lets);
+
 Linear linear(const Halide::Expr &e);
 
 }  // namespace halyard

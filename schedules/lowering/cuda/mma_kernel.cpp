@@ -185,8 +185,14 @@ private:
                 return const_false();
             }
         }
-        return address_on_host(o.buffer) % make_const(UInt(64), kChunk) == make_zero(UInt(64)) &&
-               field_on_host(o.buffer, Call::buffer_get_stride, 1) % chunk == 0 && rest.expr() % chunk == 0;
+        Expr all = address_on_host(o.buffer) % make_const(UInt(64), kChunk) == make_zero(UInt(64)) &&
+                   rest.expr() % chunk == 0;
+        for (int d = 1; d < o.rank(); d++) {
+            const Expr whole = field_on_host(o.buffer, Call::buffer_get_stride, d) % chunk == 0;
+            // A dimension of one has no stride that matters.
+            all = all && (o.rank() == 2 ? whole : whole || field_on_host(o.buffer, Call::buffer_get_extent, d) == 1);
+        }
+        return all;
     }
 
     Kernel with_arguments() const {
@@ -198,8 +204,12 @@ private:
         k.blocks_per_multiprocessor = ", " + number(blocks_);
         std::vector<Expr> all = used();
         for (const auto &o : program_.operands()) {
-            all.insert(all.end(),
-                       {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
+            for (int d = 0; d < o.rank(); d++) {
+                all.push_back(field(o.buffer, "extent", d));
+                if (d > 0) {
+                    all.push_back(field(o.buffer, "stride", d));
+                }
+            }
         }
         for (const auto &p : program_.after) {
             all.push_back(p.index);
@@ -244,12 +254,41 @@ private:
     void declare_matrices() {
         std::set<std::string> declared;
         for (const auto &o : program_.operands()) {
-            if (declared.insert(o.buffer).second) {
+            if (!declared.insert(o.buffer).second) {
+                continue;
+            }
+            if (is_box(o)) {
+                declare_tensor(o);
+            } else {
                 out_->line("const matrix<" + type_text(o.type) + "> " + out_->name(o.buffer + ".matrix") + " = {" +
                            out_->name(o.buffer) + ", " + e(field(o.buffer, "stride", 1)) + ", " +
                            e(field(o.buffer, "extent", 0)) + ", " + e(field(o.buffer, "extent", 1)) + "};");
             }
         }
+    }
+
+    // Whether a tile is more than rows of a matrix.
+    static bool is_box(const Operand &o) {
+        return o.rank() > 2 || o.step[1] != 1;
+    }
+
+    void declare_tensor(const Operand &o) {
+        const std::string rank = number(o.rank()), name = out_->name(o.buffer + ".tensor");
+        std::string strides = "1", extents = e(field(o.buffer, "extent", 0)), box, step;
+        for (int d = 1; d < o.rank(); d++) {
+            strides += ", " + e(field(o.buffer, "stride", d));
+            extents += ", " + e(field(o.buffer, "extent", d));
+        }
+        for (int d = 0; d < o.rank(); d++) {
+            // A stage has a slice of the depth.
+            const int lines = d == o.depth_dimension ? depth_of_stage() : o.box[size_t(d)];
+            box += (d ? ", " : "") + number(lines);
+            step += (d ? ", " : "") + number(o.step[size_t(d)]);
+        }
+        out_->line("const tensor<" + type_text(o.type) + ", " + rank + "> " + name + " = {" + out_->name(o.buffer) +
+                   ", {" + strides + "}, {" + extents + "}};");
+        out_->line("constexpr tensor_box<" + rank + "> " + out_->name(o.buffer + ".box") + " = {{" + box + "}, {" +
+                   step + "}};");
     }
 
     // While one half of a stage is multiplied, the next comes into registers, and a later stage into shared memory.
@@ -305,12 +344,15 @@ private:
     void fetch_tile(const Operand &o, int others, const std::string &to, bool by_elements) {
         const std::string chunk = (across(o) ? "chunk_across_columns<" : "chunk_along_depth<") + number(others) + ">";
         std::string at;
-        for (int d = 0; d < 2; d++) {
+        for (int d = 0; d < o.rank(); d++) {
             const Expr &origin = o.origin[size_t(d)];
             at += ", " + (d == o.depth_dimension ? parenthesised(origin) + " + depth" : e(origin));
         }
+        const std::string from = is_box(o) ? out_->name(o.buffer + ".tensor") + ", " + out_->name(o.buffer + ".box") +
+                                                 ", {" + at.substr(2) + "}" :
+                                             out_->name(o.buffer + ".matrix") + at;
         out_->line(std::string(by_elements ? "fetch_elements<" : "fetch<") + chunk + ", " + number(warps_.threads()) +
-                   ">(" + to + ", " + out_->name(o.buffer + ".matrix") + at + ");");
+                   ">(" + to + ", " + from + ");");
     }
 
     // Where the tile of b of a product begins, in elements.
@@ -354,8 +396,7 @@ private:
     }
 
     void coordinates(const std::string &row, const std::string &col) {
-        out_->line("const int " + out_->name(kRow) + " = warp_row + " + row + " + lane / 4, " + out_->name(kCol) +
-                   " = warp_col + " + col + ";");
+        declare_place("warp_row + " + row + " + lane / 4", "warp_col + " + col);
     }
 
     // Tiles that are whole in vectors, of others the elements that are inside.
@@ -365,12 +406,11 @@ private:
             store_inside(p);
             return;
         }
-        out_->open("if ((" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) + ") == " +
-                   number(tile().columns) + ") {");
+        out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
         if (r.lanes == 2) {
             open_elements();
             coordinates_of_element();
-            out_->print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), r.alignment));
+            print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), r.alignment));
             out_->close();
         } else {
             store_fours(r);
@@ -389,7 +429,7 @@ private:
         out_->declare_registers(pairs, type_text(p.value.type().element_of()), 8);
         open_elements("first", "first + 8");
         coordinates_of_element();
-        out_->print(Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
+        print(Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
                                 const_true(2), ModulusRemainder()));
         out_->close();
         out_->line("exchange_pairs(" + out_->name(pairs) + ");");
@@ -401,7 +441,7 @@ private:
         const Expr four = Load::make(p.value.type().with_lanes(4), pairs,
                                      Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4), Buffer<>(), Parameter(),
                                      const_true(4), ModulusRemainder());
-        out_->print(Store::make(p.stored, four, index(r), Parameter(), const_true(4), r.alignment));
+        print(Store::make(p.stored, four, index(r), Parameter(), const_true(4), r.alignment));
         out_->close();
         out_->close();
     }

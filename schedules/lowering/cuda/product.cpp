@@ -1,8 +1,11 @@
 #include "product.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "coordinates.h"
+#include "tile_parts.h"
+#include "zero_outside.h"
 
 namespace halyard {
 
@@ -20,8 +23,11 @@ public:
         : coordinates_of_(coordinates_of),
           fail_(fail) {
         descend(nest, lets);
+        for (const auto &l : loops_) {
+            names_.push_back(l.name);
+        }
         const Expr index = full(store_->index, lets), value = full(store_->value, lets);
-        read_accumulator(index);
+        read_accumulator(without_clamps(index, names_));
         const auto *add = value.as<Add>();
         const Mul *mul = add ? add->b.as<Mul>() : nullptr;
         const auto *sum = add ? add->a.as<Load>() : nullptr;
@@ -33,11 +39,11 @@ public:
             fail("is no sum of products: the update has to be sum += cast(a) * cast(b)");
         }
         Operand x = operand(mul->a), y = operand(mul->b);
-        const bool x_has_rows = moves_with(mul->a, row_);
+        const bool x_has_rows = !moves_with(mul->a, col_);
         tile_.a = x_has_rows ? x : y;
         tile_.b = x_has_rows ? y : x;
-        find_dimensions(tile_.a, x_has_rows ? mul->a : mul->b, row_);
-        find_dimensions(tile_.b, x_has_rows ? mul->b : mul->a, col_);
+        find_dimensions(tile_.a, rows_);
+        find_dimensions(tile_.b, {col_});
     }
 
     TileOfProduct result() const {
@@ -48,6 +54,7 @@ private:
     struct Loop {
         std::string name;
         int extent = 0;
+        int64_t factor = 0;  // in the index of the sums
     };
 
     [[noreturn]] void fail(const std::string &message) const {
@@ -97,34 +104,36 @@ private:
         for (auto it = inner_.rbegin(); it != inner_.rend(); ++it) {
             e = substitute(it->first, it->second, e);
         }
-        e = expand(e, lets);
-        std::vector<std::string> names;
-        for (const auto &l : loops_) {
-            names.push_back(l.name);
-        }
-        return without_clamps(e, names);
+        return expand(e, lets);
     }
 
     void read_accumulator(const Expr &index) {
         const Linear at = linear(index);
-        for (const auto &l : loops_) {
-            const int64_t by = at.factor_of(l.name);
-            if (by == 0) {
+        for (auto &l : loops_) {
+            l.factor = at.factor_of(l.name);
+            if (l.factor == 0) {
                 depth_ = l;
-            } else if (by == 1) {
+            } else if (l.factor == 1) {
                 col_ = l;
             } else {
-                row_ = l;
-                tile_.columns = int(by);
+                rows_.push_back(l);
             }
         }
-        if (loops_.size() != 3 || depth_.name.empty() || col_.name.empty() || row_.name.empty() ||
-            at.terms.size() != 2 || at.constant != 0 || tile_.columns != col_.extent) {
+        std::sort(rows_.begin(), rows_.end(), [](const Loop &x, const Loop &y) { return x.factor < y.factor; });
+        tile_.columns = col_.extent;
+        tile_.rows = 1;
+        bool whole = true;
+        for (const auto &r : rows_) {
+            whole = whole && r.factor == tile_.columns * tile_.rows;
+            tile_.rows *= r.extent;
+            tile_.row_loops.push_back(r.extent);
+        }
+        if (loops_.size() != rows_.size() + 2 || depth_.name.empty() || col_.name.empty() || rows_.empty() ||
+            at.terms.size() != rows_.size() + 1 || at.constant != 0 || !whole) {
             fail("has other loops than rows, columns and depth over a whole tile of sums");
         }
         tile_.accumulator = store_->name;
         tile_.sum = store_->value.type();
-        tile_.rows = row_.extent;
         tile_.depth = depth_.extent;
     }
 
@@ -147,6 +156,7 @@ private:
         return expr_uses_var(e, l.name);
     }
 
+    // Its coordinates are left with the loops in them, for find_dimensions().
     Operand operand(const Expr &e) {
         const Load *load = widened(e);
         if (!load) {
@@ -155,42 +165,70 @@ private:
         Operand o;
         o.buffer = load->name;
         o.type = load->type;
-        const auto all = coordinates_of_(load->index, load->name);
+        const auto *select = or_zero(e);
+        ProductLoops product = {names_, {}, depth_.name.substr(0, depth_.name.find('.', depth_.name.find('.') + 1) + 1)};
+        for (const auto &r : rows_) {
+            product.rows.push_back(r.name);
+        }
+        Expr counts = const_true();
+        if (select) {
+            counts = is_const_zero(select->true_value) ? !select->condition : select->condition;
+            if (const auto inside = zero_outside(counts, load->index, o.buffer, product, coordinates_of_)) {
+                o.origin = *inside;
+                return o;
+            }
+        }
+        if (!select && reads_edge(load->index, product)) {
+            fail("reads " + o.buffer + " at its edge in place of what is outside; outside may be zeros: select(inside, " +
+                 o.buffer + "(..), 0)");
+        }
+        const auto all = coordinates_of_(without_clamps(load->index, names_), o.buffer);
         if (!all) {
             fail("reads " + load->name + " at an index that is no sum of coordinates");
         }
-        for (Expr c : *all) {
-            for (const auto &l : loops_) {
-                c = substitute(l.name, 0, c);
-            }
-            o.origin.push_back(simplify(c));
-        }
-        if (const auto *select = or_zero(e)) {
-            const Expr counts = is_const_zero(select->true_value) ? !select->condition : select->condition;
+        o.origin = *all;
+        if (select) {
+            counts = without_clamps(counts, names_);
             o.counts = simplify(substitute(depth_.name, Variable::make(Int(32), kOperandDepth), counts));
             for (const auto &l : loops_) {
                 if (expr_uses_var(o.counts, l.name)) {
-                    fail("reads " + o.buffer + " under a condition on more than its depth");
+                    fail("reads " + o.buffer +
+                         " under a condition that is neither on its depth alone nor on where the buffer ends");
                 }
             }
         }
         return o;
     }
 
-    void find_dimensions(Operand &o, const Expr &e, const Loop &other) {
-        const Load *load = widened(e);
-        const auto all = *coordinates_of_(load->index, load->name);
-        for (size_t d = 0; d < all.size(); d++) {
-            const Linear c = linear(all[d]);
+    void find_dimensions(Operand &o, const std::vector<Loop> &others) {
+        size_t found = 0;  // of the others: neighbours in the tile are so in memory
+        for (size_t d = 0; d < o.origin.size(); d++) {
+            Expr &at = o.origin[d];
+            const Linear c = linear(at);
+            int box = 1, step = 1;
+            Expr origin = at;
+            const auto moves = [&](const Loop &l) {
+                box = l.extent;
+                origin = substitute(l.name, 0, at);
+            };
             if (c.factor_of(depth_.name) == 1 && o.depth_dimension < 0) {
                 o.depth_dimension = int(d);
-            } else if (c.factor_of(other.name) == 1 && o.other_dimension < 0) {
-                o.other_dimension = int(d);
-            } else if (expr_uses_var(all[d], depth_.name) || expr_uses_var(all[d], other.name)) {
+                moves(depth_);
+            } else if (found < others.size() && c.factor_of(others[found].name) >= 1) {
+                o.other_dimension = found == 0 ? int(d) : o.other_dimension;
+                step = int(c.factor_of(others[found].name));
+                moves(others[found++]);
+            }
+            at = simplify(origin);
+            const bool more = std::any_of(names_.begin(), names_.end(),
+                                          [&](const std::string &l) { return expr_uses_var(at, l); });
+            if (more || (d == 0 && step != 1)) {
                 fail("reads " + o.buffer + " in another order than a tile of it");
             }
+            o.box.push_back(box);
+            o.step.push_back(step);
         }
-        if (o.depth_dimension < 0 || o.other_dimension < 0 || (o.depth_dimension != 0 && o.other_dimension != 0)) {
+        if (o.depth_dimension < 0 || found < others.size() || (o.depth_dimension != 0 && o.other_dimension != 0)) {
             fail("reads " + o.buffer + " where neighbours of its tile are not neighbours in memory");
         }
     }
@@ -198,8 +236,9 @@ private:
     const CoordinatesOf &coordinates_of_;
     const std::function<void(const std::string &)> &fail_;
     std::vector<std::pair<std::string, Expr>> inner_;
-    std::vector<Loop> loops_;
-    Loop row_, col_, depth_;
+    std::vector<Loop> loops_, rows_;
+    std::vector<std::string> names_;  // of loops_
+    Loop col_, depth_;
     const Store *store_ = nullptr;
     Stmt body_;
     TileOfProduct tile_;

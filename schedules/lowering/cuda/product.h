@@ -5,6 +5,10 @@
  * The loops of a product of tiles, as a schedule leaves them for the tensor cores:
  *
  *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
+ *
+ * Rows may be several loops, as over a box of the pixels of images; the innermost is the first:
+ *
+ *   for image: for y: for x: for col: for d: acc[((image * ys + y) * xs + x) * columns + col] += ..
  */
 
 #include <functional>
@@ -25,7 +29,8 @@ struct Operand {
     Halide::Type type;
     std::vector<Halide::Expr> origin;  // coordinates of the tile's first element
     int depth_dimension = -1;          // the dimension that runs with d
-    int other_dimension = -1;          // and with row, or col
+    int other_dimension = -1;          // and with row, or col; of several loops over rows the first
+    std::vector<int> box, step;        // along each dimension: elements of the tile, and how far apart they are
     Halide::Expr counts;  // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
 
     int rank() const {
@@ -37,6 +42,7 @@ struct TileOfProduct {
     std::string accumulator;
     Halide::Type sum;  // of an accumulator
     int rows = 0, columns = 0, depth = 0;
+    std::vector<int> row_loops;  // their extents, the innermost first
     Operand a, b;  // a runs with row and d, b with col and d
 };
 

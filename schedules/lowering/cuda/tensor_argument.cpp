@@ -8,7 +8,7 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kAlignment = 16;  // bytes
-constexpr int kMaxRank = 4;
+constexpr int kMaxRank = 5;
 
 Expr handle(const std::string &buffer) {
     return Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer");
@@ -29,7 +29,8 @@ Expr address_on_host(const std::string &buffer) {
     return Call::make(UInt(64), Call::buffer_get_device, {handle(buffer)}, Call::Extern);
 }
 
-Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box) {
+Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box,
+                     const std::vector<int> &step) {
     const int rank = int(box.size());
     std::vector<Expr> fields = {handle(buffer), tensor_type(type), rank};
     for (int d = 0; d < kMaxRank; d++) {
@@ -40,6 +41,9 @@ Expr tensor_argument(const std::string &buffer, const Type &type, const std::vec
     }
     for (int d = 0; d < kMaxRank; d++) {
         fields.emplace_back(d < rank ? box[size_t(d)] : 1);
+    }
+    for (int d = 0; d < kMaxRank; d++) {
+        fields.emplace_back(d < int(step.size()) ? step[size_t(d)] : 1);
     }
     return Call::make(Handle(), Call::make_struct, fields, Call::Intrinsic);
 }

@@ -17,8 +17,10 @@ Halide::Expr field_on_host(const std::string &buffer, const char *getter, int di
 
 Halide::Expr address_on_host(const std::string &buffer);
 
-/** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension. */
-Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box);
+/** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension, and `step` says
+ * how far apart neighbours of the box are, where that is not 1. */
+Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box,
+                             const std::vector<int> &step = {});
 
 /** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
  * its rows do not overlap. */

@@ -52,26 +52,80 @@ private:
     }
 
     void read(const Store *store) {
-        if (loops_.size() != 2) {
+        // The inner loop is over columns: the schedule's order is that of memory.
+        pair.stored = store->name;
+        if (!loops_.empty()) {
+            pair.col_extent = loops_.back().extent;
+            col_ = loops_.back().name;
+            loops_.pop_back();
+        }
+        const TileOfProduct &tile = tiles_.front();
+        const Linear sum = sum_ = sum_of(store);
+        size_t found = 0;
+        int64_t factor = tile.columns;
+        for (size_t i = 0; i < tile.row_loops.size(); i++) {
+            PairRows rows = {row_name(tile, i), tile.row_loops[i], 1};  // a loop of one is not there
+            for (const auto &l : loops_) {
+                if (sum.factor_of(l.name) == factor) {
+                    rows.inside = l.extent;
+                    row_[l.name] = Variable::make(Int(32), rows.name);
+                    found++;
+                }
+            }
+            pair.rows.push_back(rows);
+            factor *= rows.extent;
+        }
+        if (found != loops_.size() || sum.factor_of(col_) != 1 || sum.terms.size() != found + 1 || sum.constant != 0) {
             fail_("stands in one kernel with loops that are not over its rows and columns");
         }
-        // The inner loop is over columns: the schedule's order is that of memory.
-        const Loop &row = loops_[0], &col = loops_[1];
-        pair.stored = store->name;
-        pair.row_extent = row.extent;
-        pair.col_extent = col.extent;
-        row_ = row.name;
-        col_ = col.name;
         pair.index = two(store->index);
         pair.value = two(store->value);
     }
 
+    // Where in the tile the sum stands that is stored or read; without one, loops over rows are in their order.
+    Linear sum_of(const Store *store) const {
+        class FindSum : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                look(op->name, op->index);
+                IRVisitor::visit(op);
+            }
+
+        public:
+            explicit FindSum(const std::vector<TileOfProduct> &tiles)
+                : tiles(tiles) {
+            }
+            void look(const std::string &name, const Expr &index) {
+                for (const auto &t : tiles) {
+                    at = !at.defined() && t.accumulator == name ? index : at;
+                }
+            }
+            const std::vector<TileOfProduct> &tiles;
+            Expr at;
+        };
+        FindSum find(tiles_);
+        find.look(store->name, store->index);
+        substitute_in_all_lets(store->value).accept(&find);
+        if (find.at.defined()) {
+            return linear(find.at);
+        }
+        Linear in_order;
+        in_order.terms.push_back({Variable::make(Int(32), col_), 1});
+        const auto &extents = tiles_.front().row_loops;
+        int64_t factor = tiles_.front().columns;
+        for (size_t i = 0; i < loops_.size() && i < extents.size(); i++) {
+            in_order.terms.push_back({Variable::make(Int(32), loops_[loops_.size() - 1 - i].name), factor});
+            factor *= extents[i];
+        }
+        return in_order;
+    }
+
     // For columns col and col + 1.
     Expr two(const Expr &e) {
-        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
-        const Stmt loop = For::make(
-            "fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
-            Evaluate::make(substitute({{row_, row}, {col_, col + Variable::make(Int(32), "fragment_lane")}}, own(e))));
+        std::map<std::string, Expr> places = row_;
+        places[col_] = Variable::make(Int(32), kCol) + Variable::make(Int(32), "fragment_lane");
+        const Stmt loop = For::make("fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
+                                    Evaluate::make(substitute(places, own(e))));
         const Stmt vector = simplify(vectorize_loops(loop, {}));
         const auto *evaluate = vector.as<Evaluate>();
         if (!evaluate) {
@@ -91,9 +145,7 @@ private:
                 if (tile == tiles.end()) {
                     return IRMutator::visit(op);
                 }
-                const Linear at = linear(op->index);
-                if (at.terms.size() != 2 || at.constant != 0 || at.factor_of(row) != tile->columns ||
-                    at.factor_of(col) != 1) {
+                if (!is_const_zero(simplify(op->index - sum))) {
                     fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
                 }
                 const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
@@ -102,24 +154,27 @@ private:
             }
 
         public:
-            Own(const std::vector<TileOfProduct> &tiles, const std::string &row, const std::string &col,
+            Own(const std::vector<TileOfProduct> &tiles, Expr sum, const std::string &col,
                 const std::function<void(const std::string &)> &fail)
                 : tiles(tiles),
-                  row(row),
+                  sum(std::move(sum)),
                   col(col),
                   fail(fail) {
             }
             const std::vector<TileOfProduct> &tiles;
-            const std::string &row, &col;
+            const Expr sum;
+            const std::string &col;
             const std::function<void(const std::string &)> &fail;
         };
-        return Own(tiles_, row_, col_, fail_).mutate(substitute_in_all_lets(e));
+        return Own(tiles_, sum_.expr(), col_, fail_).mutate(substitute_in_all_lets(e));
     }
 
     const std::vector<TileOfProduct> &tiles_;
     const std::function<void(const std::string &)> &fail_;
-    std::vector<Loop> loops_;
-    std::string row_, col_;
+    std::vector<Loop> loops_;  // but for that over columns, when all are found
+    Linear sum_;               // the place in the tile, by the loops
+    std::map<std::string, Expr> row_;
+    std::string col_;
 };
 
 // Loads of device memory only where the tile is inside: at its end there is nothing.
@@ -130,16 +185,18 @@ class PredicateLoads : public IRMutator {
         if (accumulators.count(op->name)) {
             return IRMutator::visit(op);
         }
-        const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
+        const Expr col = Variable::make(Int(32), kCol);
         const int n = op->type.lanes();
         Expr inside = const_true(n);
         if (expr_uses_var(op->index, kCol)) {
             inside =
                 (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
         }
-        if (expr_uses_var(op->index, kRow)) {
-            const Expr in_rows = row < pair.row_extent;
-            inside = simplify(inside && (n > 1 ? Broadcast::make(in_rows, n) : in_rows));
+        for (const auto &r : pair.rows) {
+            if (expr_uses_var(op->index, r.name)) {
+                const Expr in_rows = Variable::make(Int(32), r.name) < r.inside;
+                inside = simplify(inside && (n > 1 ? Broadcast::make(in_rows, n) : in_rows));
+            }
         }
         return Load::make(op->type, op->name, mutate(op->index), op->image, op->param, inside, ModulusRemainder());
     }
@@ -155,6 +212,26 @@ public:
 };
 
 }  // namespace
+
+std::string row_name(const TileOfProduct &tile, size_t loop) {
+    return tile.row_loops.size() == 1 ? kRow : kRow + ("_" + std::to_string(loop));
+}
+
+Expr Pair::row_is_inside() const {
+    Expr e = const_true();
+    for (const auto &r : rows) {
+        e = e && Variable::make(Int(32), r.name) < r.inside;
+    }
+    return simplify(e);
+}
+
+Expr Pair::is_whole(int columns) const {
+    Expr e = col_extent == columns;
+    for (const auto &r : rows) {
+        e = e && r.inside == r.extent;
+    }
+    return simplify(e);
+}
 
 Pair read_pair(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
                const std::function<void(const std::string &)> &fail) {

@@ -19,13 +19,29 @@
 
 namespace halyard {
 
-/** The variables of a pair's expressions: the place of its first sum in the tile, and among the sums of the thread. */
+/** The variables of a pair's expressions: the place of its first sum in the tile, and among the sums of the thread. Where rows
+ * are several loops, the row in each is a variable of its own (row_name). */
 extern const char *const kRow, *const kCol, *const kElement;
+
+/** The variable of a loop over rows, the innermost is the first. */
+std::string row_name(const TileOfProduct &tile, size_t loop);
+
+/** A loop over rows. */
+struct PairRows {
+    std::string name;     // as row_name() has it
+    int extent = 0;       // of the tile
+    Halide::Expr inside;  // so many are inside of what is stored
+};
 
 struct Pair {
     std::string stored;          // the buffer
     Halide::Expr index, value;   // vectors of two
-    Halide::Expr row_extent, col_extent;
+    std::vector<PairRows> rows;
+    Halide::Expr col_extent;
+
+    /** Whether the row that the variables name is inside; and whether the tile is. */
+    Halide::Expr row_is_inside() const;
+    Halide::Expr is_whole(int columns) const;
 };
 
 /** `fail` throws. */

@@ -40,6 +40,15 @@ bool has_loop(const Stmt &s, const std::string &prefix) {
     return find.found;
 }
 
+// Of two sides the simplifier does not see that they have terms in common, but it sees what their difference is.
+bool proved(const Expr &e) {
+    if (const auto *both = e.as<And>()) {
+        return proved(both->a) && proved(both->b);
+    }
+    const auto *le = e.as<LE>();
+    return can_prove(le ? simplify(le->a - le->b) <= 0 : e);
+}
+
 class SplitIntoParts {
 public:
     SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host)
@@ -64,6 +73,16 @@ private:
             s = substitute(it->first, it->second, s);
         }
         return s;
+    }
+
+    // A check that holds always, as that a tile has the extent that it is bound to.
+    bool holds(const Stmt &s) const {
+        const auto *check = s.as<AssertStmt>();
+        if (!check) {
+            return false;
+        }
+        const Stmt condition = inlined(Evaluate::make(check->condition));
+        return proved(substitute_in_all_lets(condition.as<Evaluate>()->value));
     }
 
     const TensorCores *product_in(const Stmt &s) const {
@@ -94,7 +113,7 @@ private:
             walk(pc->body);
         } else if (const auto *allocate = s.as<Allocate>()) {
             walk(allocate->body);
-        } else if (s.as<Free>() || s.as<Evaluate>()) {
+        } else if (s.as<Free>() || holds(s) || s.as<Evaluate>()) {
             return;
         } else if (const auto *product = s.as<For>() ? product_in(s) : nullptr) {
             const Stmt whole = inlined(s);

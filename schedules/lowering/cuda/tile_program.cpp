@@ -12,6 +12,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+constexpr int kMaxRank = 5;  // of what the copy engine takes
+
 int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     FreeVariables free;
     product.nest.accept(&free);
@@ -65,8 +67,8 @@ void check_types(const TileOfProduct &t, const TensorCores &product) {
 }
 
 void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
-    const bool same = t.rows == first.rows && t.columns == first.columns && t.a.buffer == first.a.buffer &&
-                      t.b.type == first.b.type &&
+    const bool same = t.row_loops == first.row_loops && t.columns == first.columns && t.a.buffer == first.a.buffer &&
+                      t.a.step == first.a.step && t.b.type == first.b.type &&
                       std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
                                  [](const Expr &x, const Expr &y) { return equal(x, y); });
     if (!same) {
@@ -84,14 +86,28 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
         if (o.counts.defined()) {
             product.fail("reads " + o.buffer + " under a condition; compute it elsewhere first");
         }
-        if (o.rank() != 2) {
-            product.fail("reads " + o.buffer + ", which has " + std::to_string(o.rank()) +
-                         " dimensions; two are what it can fetch so far");
+        if (o.rank() < 2 || o.rank() > kMaxRank) {
+            product.fail("reads " + o.buffer + ", which has " + std::to_string(o.rank()) + " dimensions; take 2 to " +
+                         std::to_string(kMaxRank));
         }
     }
 }
 
 }  // namespace
+
+std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides) {
+    const auto own = strides.find(buffer);
+    if (own != strides.end()) {
+        return coordinates(index, buffer, int(own->second.size()), own->second);
+    }
+    FreeVariables free;
+    index.accept(&free);
+    std::set<std::string> names;
+    for (const auto &v : free.types) {
+        names.insert(v.first);
+    }
+    return coordinates(index, buffer, rank_of(names, buffer));
+}
 
 Expr field(const std::string &buffer, const char *what, int dimension) {
     return Variable::make(Int(32), buffer + "." + what + "." + std::to_string(dimension));
@@ -123,6 +139,9 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
     p.base = kernel;
     p.asked = products.front();
     p.strides = strides;
+    for (auto it = host.cbegin(); it != host.cend(); ++it) {
+        p.host->push(it.name(), it.value());
+    }
     p.parts = split_into_parts(kernel, products, host);
     const ProductPart &first = p.first();
     for (const auto &part : p.parts.products) {
@@ -133,6 +152,11 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
         };
         p.tiles.push_back(
             with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
+        for (Operand *o : {&p.tiles.back().a, &p.tiles.back().b}) {
+            for (auto &c : o->origin) {
+                c = collapse(c, host);
+            }
+        }
         p.accumulators.insert(p.tiles.back().accumulator);
         check_tile(p.tiles.back(), p.tile(), *part.asked);
         if (!equal(simplify(part.min), simplify(first.min)) || !equal(simplify(part.extent), simplify(first.extent))) {

@@ -13,6 +13,8 @@
  */
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +34,7 @@ struct TileProgram {
     Kernel base;
     TensorCores asked;  // of the first product
     Strides strides;
+    std::shared_ptr<Lets> host = std::make_shared<Lets>();  // around the kernel
     Parts parts;
     std::vector<TileOfProduct> tiles;  // a product each; they have rows, columns and the operand a in common
     std::set<std::string> accumulators;
@@ -55,6 +58,10 @@ struct TileProgram {
  * cores. */
 TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                               const Strides &strides);
+
+/** The coordinates of an element of a tensor, by an index with its lets expanded; `strides` as of read_tile_program(). */
+std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer,
+                                                            const Strides &strides);
 
 /** A field of a buffer, by its name in a kernel. */
 Halide::Expr field(const std::string &buffer, const char *what, int dimension);

@@ -1,11 +1,74 @@
 #include "tile_text.h"
 
+#include <algorithm>
+
 #include "tensor_argument.h"
 
 namespace halyard {
 
 using namespace Halide;
 using namespace Halide::Internal;
+
+namespace {
+
+class PutPlaces : public IRMutator {
+    using IRMutator::visit;
+
+    template<typename Op>
+    Expr place(const Op *op) {
+        const Expr e = IRMutator::visit(op);
+        for (const auto &p : places) {
+            if (equal(e, p.value)) {
+                return Variable::make(Int(32), p.name);
+            }
+        }
+        const auto *o = e.as<Op>();
+        if (!blocks || !o || e.type() != Int(32) || is_const(o->b) || !of_blocks(e)) {
+            return e;
+        }
+        places.push_back({e, "in_grid." + number(int(places.size()))});
+        return Variable::make(Int(32), places.back().name);
+    }
+
+    bool of_blocks(const Expr &e) const {
+        const bool moves = std::any_of(blocks->begin(), blocks->end(), [&](const std::string &b) {
+            return !b.empty() && expr_uses_var(e, b);
+        });
+        FreeVariables free;
+        e.accept(&free);
+        return std::all_of(free.types.begin(), free.types.end(), [&](const auto &v) { return !inside.count(v.first); }) &&
+               (moves || std::any_of(places.begin(), places.end(), [&](const PlaceInGrid &p) { return free.types.count(p.name); }));
+    }
+
+    Expr visit(const Div *op) override {
+        return place(op);
+    }
+    Expr visit(const Mod *op) override {
+        return place(op);
+    }
+
+    std::vector<PlaceInGrid> &places;
+    const std::array<std::string, 3> *blocks;
+    const std::set<std::string> inside;
+
+public:
+    /** With names of blocks it finds places too, where no variable is one of `inside`. */
+    explicit PutPlaces(std::vector<PlaceInGrid> &places, const std::array<std::string, 3> *blocks = nullptr,
+                       std::set<std::string> inside = {})
+        : places(places),
+          blocks(blocks),
+          inside(std::move(inside)) {
+    }
+};
+
+}  // namespace
+
+template<typename T>
+T TileText::with_places(const T &x) {
+    return PutPlaces(places_).mutate(x);
+}
+template Expr TileText::with_places(const Expr &x);
+template Stmt TileText::with_places(const Stmt &x);
 
 std::vector<Expr> TileText::used() const {
     const ProductPart &first = program_.first();
@@ -16,10 +79,18 @@ std::vector<Expr> TileText::used() const {
     }
     for (const auto &list : {program_.before, program_.after}) {
         for (const auto &p : list) {
-            all.insert(all.end(), {p.value, p.row_extent, p.col_extent});
+            all.insert(all.end(), {p.value, p.row_is_inside(), p.col_extent});
         }
     }
     return all;
+}
+
+std::set<std::string> TileText::in_tile() const {
+    std::set<std::string> names = {kCol, kElement, "fragment_lane", step_name()};
+    for (size_t i = 0; i < tile().row_loops.size(); i++) {
+        names.insert(row_name(tile(), i));
+    }
+    return names;
 }
 
 void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
@@ -27,7 +98,7 @@ void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
     for (const Expr &x : used) {
         x.accept(&free);
     }
-    std::set<std::string> local = {kRow, kCol, kElement, "fragment_lane", step_name()};
+    std::set<std::string> local = in_tile();
     local.insert(program_.parts.block_names.begin(), program_.parts.block_names.end());
     for (const auto &[name, type] : free.types) {
         if (!local.count(name) && name.find(".buffer") == std::string::npos) {
@@ -38,7 +109,7 @@ void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
 
 Expr TileText::value_on_host(const std::string &name) const {
     for (const auto &o : program_.operands()) {
-        for (int d = 0; d < 2; d++) {
+        for (int d = 0; d < o.rank(); d++) {
             if (name == o.buffer + ".extent." + number(d)) {
                 return field_on_host(o.buffer, Call::buffer_get_extent, d);
             }
@@ -72,6 +143,16 @@ void TileText::coordinates_of_tile(const std::string &tile) {
     if (!names[0].empty()) {
         out_->line("const int " + out_->name(names[0]) + " = in_group / rows_of_group;");
     }
+    PutPlaces find(places_, &names, in_tile());
+    for (const Expr &x : used()) {
+        find.mutate(x);
+    }
+    for (const auto &p : program_.after) {
+        find.mutate(p.index);
+    }
+    for (const auto &p : places_) {
+        out_->line("const int " + out_->name(p.name) + " = " + out_->expr(p.value) + ";");
+    }
 }
 
 void TileText::open_elements(const std::string &first, const std::string &end) {
@@ -80,23 +161,43 @@ void TileText::open_elements(const std::string &first, const std::string &end) {
     out_->open("for (int " + i + " = " + first + "; " + i + " < " + end + "; " + i + " += 2) {");
 }
 
+std::string TileText::row_in_loop(const std::string &row, size_t loop) const {
+    const auto &extents = tile().row_loops;
+    int rows = 1;  // of the loops inside
+    for (size_t i = 0; i < loop; i++) {
+        rows *= extents[i];
+    }
+    const std::string in_loop = rows == 1 ? row : row + " / " + number(rows);
+    return loop + 1 == extents.size() ? in_loop : in_loop + " % " + number(extents[loop]);
+}
+
+void TileText::declare_place(const std::string &row, const std::string &col) {
+    std::string text = "const int " + out_->name(kRow) + " = " + row + ", " + out_->name(kCol) + " = " + col;
+    for (size_t i = 0; i < tile().row_loops.size() && tile().row_loops.size() > 1; i++) {
+        text += ", " + out_->name(row_name(tile(), i)) + " = " + row_in_loop(out_->name(kRow), i);
+    }
+    out_->line(text + ";");
+}
+
 void TileText::first_value(const Pair &p) {
     open_elements();
-    if (expr_uses_var(p.value, kRow) || expr_uses_var(p.value, kCol)) {
+    const bool anywhere = std::none_of(p.rows.begin(), p.rows.end(),
+                                       [&](const PairRows &r) { return expr_uses_var(p.value, r.name); }) &&
+                          !expr_uses_var(p.value, kCol);
+    if (!anywhere) {
         coordinates_of_element();
     }
-    out_->print(Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(),
+    print(Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(),
                             const_true(2), ModulusRemainder()));
     out_->close();
 }
 
 void TileText::store_inside(const Pair &p) {
-    const Expr row = Variable::make(Int(32), kRow), col = Variable::make(Int(32), kCol);
-    const Expr inside =
-        Ramp::make(col, 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(row < p.row_extent, 2);
+    const Expr inside = Ramp::make(Variable::make(Int(32), kCol), 1, 2) < Broadcast::make(p.col_extent, 2) &&
+                        Broadcast::make(p.row_is_inside(), 2);
     open_elements();
     coordinates_of_element();
-    out_->print(Store::make(p.stored, loaded_inside(p, program_.accumulators), p.index, Parameter(), inside,
+    print(Store::make(p.stored, loaded_inside(p, program_.accumulators), p.index, Parameter(), inside,
                             ModulusRemainder()));
     out_->close();
 }

@@ -17,6 +17,13 @@ inline std::string number(int n) {
     return std::to_string(n);
 }
 
+/** A quotient or a remainder of block coordinates by what is known at run time: computed once for a tile. The compiler leaves
+ * divisions in a loop that waits, and makes each anew: a step of a convolution took 1 us for 0.3, its results 5 times theirs. */
+struct PlaceInGrid {
+    Halide::Expr value;
+    std::string name;
+};
+
 class TileText {
 public:
     TileText(const TileProgram &program, const PrintOptions &print)
@@ -27,6 +34,8 @@ public:
 protected:
     /** Of the tile in which the element kElement of the thread's sums stands: declares kRow and kCol. */
     virtual void coordinates_of_element() = 0;
+    /** Declares the variables of rows and columns of pairs. */
+    void declare_place(const std::string &row, const std::string &col);
     /** How many sums of each product a thread has. */
     virtual int sums() const = 0;
 
@@ -47,6 +56,8 @@ protected:
 
     /** What is in all forms of an expression that the kernel computes. */
     std::vector<Halide::Expr> used() const;
+    /** Variables that are not the same for a whole tile. */
+    std::set<std::string> in_tile() const;
     /** The free variables of expressions become arguments. */
     void add_scalars(Kernel &k, const std::vector<Halide::Expr> &used) const;
     /** Of a buffer that the pipeline allocates, Halide has no variables for its fields. */
@@ -55,7 +66,10 @@ protected:
     // ---- Text ----
 
     std::string e(const Halide::Expr &x) {
-        return out_->expr(x);
+        return out_->expr(with_places(x));
+    }
+    void print(const Halide::Internal::Stmt &s) {
+        out_->print(with_places(s));
     }
     std::string parenthesised(const Halide::Expr &x) {
         return "(" + e(x) + ")";
@@ -70,6 +84,8 @@ protected:
     void open_elements() {
         open_elements("0", number(sums()));
     }
+    /** `row` of a tile in one of its loops over rows, as text. */
+    std::string row_in_loop(const std::string &row, size_t loop) const;
     /** A nest that gives sums a value. */
     void first_value(const Pair &p);
     /** A nest over the tile, where it is inside; from memory and to it. */
@@ -78,6 +94,12 @@ protected:
     const TileProgram program_;
     const PrintOptions &print_;
     KernelPrinter *out_ = nullptr;
+
+private:
+    template<typename T>
+    T with_places(const T &x);
+
+    std::vector<PlaceInGrid> places_;  // of the tile, one by those before it
 };
 
 }  // namespace halyard

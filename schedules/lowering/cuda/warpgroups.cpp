@@ -13,13 +13,13 @@ std::string number(int n) {
 // Of 65536 registers; with one warpgroup beside the producer each thread has as many as there are.
 void open_producer(KernelPrinter &out, int warpgroups, int less) {
     out.open("if (warpgroup == " + number(warpgroups) + ") {  // the producer");
-    if (warpgroups > 1) {
+    if (warpgroups > 1 && less > 0) {
         out.line("registers_less<" + number(warpgroups == 3 ? 32 : less) + ">();");
     }
 }
 
 void take_registers(KernelPrinter &out, int warpgroups, int more) {
-    if (warpgroups > 1) {
+    if (warpgroups > 1 && more > 0) {
         out.line("registers_more<" + number(warpgroups == 3 ? 160 : more) + ">();");
     }
 }

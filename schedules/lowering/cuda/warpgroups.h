@@ -27,7 +27,7 @@ inline int depth_of_instruction(const Halide::Type &operand) {
 constexpr int kSharedBytesOfHopper = 227 * 1024;
 
 /** Opens the branch of the producer, which gives registers to the warpgroups that compute; `otherwise()` of the printer is
- * theirs, to be begun by take_registers(). `less`, `more`: of a thread, where two warpgroups compute. */
+ * theirs, to be begun by take_registers(). `less`, `more`: of a thread, where two warpgroups compute; 0 leaves each what it has. */
 void open_producer(KernelPrinter &out, int warpgroups, int less);
 void take_registers(KernelPrinter &out, int warpgroups, int more);
 

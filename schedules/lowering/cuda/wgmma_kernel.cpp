@@ -1,9 +1,9 @@
 #include "wgmma.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
-#include "coordinates.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
 #include "tile_kernel.h"
@@ -16,6 +16,9 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
+
+// What the copy engine takes along a dimension: elements so far apart, and a box that spans so many.
+constexpr int kMaxStep = 8, kMaxBox = 256;
 
 class WgmmaKernel : public TileText {
 public:
@@ -67,37 +70,83 @@ private:
         if (tile().depth != elements_of_line(tile().a.type)) {
             product.fail("has steps of " + number(tile().depth) + "; take " + number(elements_of_line(tile().a.type)));
         }
+        const auto all = program_.operands();
+        for (const auto &o : all) {
+            for (int d = 0; d < o.rank(); d++) {
+                if (o.step[size_t(d)] > kMaxStep || o.box[size_t(d)] * o.step[size_t(d)] > kMaxBox) {
+                    product.fail("has tiles of " + number(o.box[size_t(d)]) + " elements of " + o.buffer + ", " +
+                                 number(o.step[size_t(d)]) + " apart, along a dimension; they may be up to " +
+                                 number(kMaxStep) + " apart, and span " + number(kMaxBox));
+                }
+            }
+        }
     }
 
-    // Whether a result may leave by the copy engine: 16 or 8 bits, two dimensions, one store for each sum. A tile of f32
+    // Whether a result may leave by the copy engine: 16 or 8 bits, one store for each sum. A tile of f32
     // would take the room of stages.
     bool leaves_by_copy_engine(const Pair &p) const {
         const Type t = p.value.type();
         const bool half = t.is_float() && t.bits() == 16, byte = t.is_int_or_uint() && t.bits() == 8;
-        return (half || byte) && tile().columns % elements_of_line(t) == 0 && tensor_coordinates(p).size() == 2;
+        return (half || byte) && tile().columns % elements_of_line(t) == 0 && tensor_of(p).has_value();
     }
 
-    // Where a tile of a result begins; empty where the index is no tile of a matrix.
-    std::vector<Expr> tensor_coordinates(const Pair &p) const {
+    // A result as a tensor: where a tile begins, and the loop over rows that goes along each dimension, -1 for none.
+    struct Result {
+        std::vector<Expr> origin;
+        std::vector<int> loop, box;  // of the rows of a warpgroup
+    };
+
+    // Nothing where the index is no tile of a tensor, or the rows of a warpgroup are no box of it.
+    std::optional<Result> tensor_of(const Pair &p) const {
         const auto *ramp = p.index.as<Ramp>();
         if (!ramp || !is_const_one(ramp->stride)) {
-            return {};
+            return std::nullopt;
         }
-        const auto own = program_.strides.find(p.stored);
-        const auto all = coordinates(expand(ramp->base, *program_.first().lets), p.stored, 2,
-                                     own == program_.strides.end() ? std::vector<Expr>() : own->second);
-        if (!all) {
-            return {};
+        const auto all =
+            tensor_coordinates(expand(ramp->base, *program_.first().lets), p.stored, program_.strides);
+        if (!all || all->size() < 2 || all->size() > 5 || linear((*all)[0]).factor_of(kCol) != 1) {
+            return std::nullopt;
         }
-        std::vector<Expr> origin;
-        const char *loops[] = {kCol, kRow};
-        for (int d = 0; d < 2; d++) {
-            if (linear((*all)[size_t(d)]).factor_of(loops[d]) != 1 || expr_uses_var((*all)[size_t(d)], loops[1 - d])) {
+        Result r;
+        const auto rows = rows_of_warpgroup();
+        size_t found = 0;
+        for (size_t d = 0; d < all->size(); d++) {
+            Expr at = (*all)[d];
+            int loop = -1, box = d == 0 ? elements_of_line(p.value.type()) : 1;
+            if (d == 0) {
+                at = substitute(kCol, 0, at);
+            } else if (found < p.rows.size() && linear(at).factor_of(p.rows[found].name) == 1) {
+                at = substitute(p.rows[found].name, 0, at);
+                loop = int(found);
+                box = rows.empty() ? 0 : rows[found];
+                found++;
+            }
+            r.origin.push_back(collapse(simplify(at), *program_.host));
+            r.loop.push_back(loop);
+            r.box.push_back(box);
+            const bool more = expr_uses_var(at, kCol) || std::any_of(p.rows.begin(), p.rows.end(), [&](const PairRows &l) {
+                                  return expr_uses_var(at, l.name);
+                              });
+            if (more) {
+                return std::nullopt;
+            }
+        }
+        return rows.empty() || found < p.rows.size() ? std::nullopt : std::make_optional(r);
+    }
+
+    // Of each loop over rows, what the 64 of a warpgroup have; nothing where they are no box.
+    std::vector<int> rows_of_warpgroup() const {
+        std::vector<int> box;
+        int left = kRowsOfWarpgroup;
+        for (const int extent : tile().row_loops) {
+            const int part = std::min(extent, left);
+            if (left % part != 0 || extent % part != 0) {
                 return {};
             }
-            origin.push_back(simplify(substitute(loops[d], 0, (*all)[size_t(d)])));
+            box.push_back(part);
+            left /= part;
         }
-        return origin;
+        return left == 1 ? box : std::vector<int>();
     }
 
     // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned, and so are those stored
@@ -124,13 +173,13 @@ private:
     }
 
     Expr usable() const {
-        Expr e = is_tensor(tile().a.buffer, tile().a.type, 2);
+        Expr e = is_tensor(tile().a.buffer, tile().a.type, tile().a.rank());
         for (const auto &t : program_.tiles) {
-            e = e && is_tensor(t.b.buffer, t.b.type, 2);
+            e = e && is_tensor(t.b.buffer, t.b.type, t.b.rank());
         }
         for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
-                e = e && is_tensor(p.stored, p.value.type().element_of(), 2);
+                e = e && is_tensor(p.stored, p.value.type().element_of(), int(tensor_of(p)->origin.size()));
             }
         }
         return pairs_aligned_.defined() ? e && pairs_aligned_ : e;
@@ -143,12 +192,12 @@ private:
         k.name = program_.base.name;
         const int groups = warpgroups_ + (by_copy_engine ? 1 : 0);
         k.threads = {groups * kWarpgroup, 1, 1};
-        k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors",
-                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)},
-                                            Call::Extern)),
-                    1, 1};
+        const Expr multiprocessors =
+            Call::make(Int(32), "halyard_cuda_multiprocessors",
+                       {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
+        k.blocks = {min(tiles(), multiprocessors * blocks()), 1, 1};
         k.shared_bytes = shared_bytes(by_copy_engine);
-        k.blocks_per_multiprocessor = ", 1";
+        k.blocks_per_multiprocessor = ", " + number(blocks());
         add_scalars(k, used_by(by_copy_engine));
         std::set<std::string> written;
         for (const auto &p : after_) {
@@ -165,20 +214,16 @@ private:
             }
         }
         if (by_copy_engine) {
-            const int across = elements_of_line(tile().a.type);
-            k.arguments.push_back({tile().a.buffer + ".map", false, false, Handle(),
-                                   tensor_argument(tile().a.buffer, tile().a.type, {across, tile().rows}), Expr()});
-            for (const auto &t : program_.tiles) {
-                const bool b_across = t.b.depth_dimension != 0;
-                k.arguments.push_back({t.b.buffer + ".map", false, false, Handle(),
-                                       tensor_argument(t.b.buffer, t.b.type, {across, b_across ? t.depth : t.columns}),
-                                       Expr()});
+            for (const auto &o : program_.operands()) {
+                auto box = o.box;
+                box[0] = elements_of_line(o.type);
+                k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
+                                       tensor_argument(o.buffer, o.type, box, o.step), Expr()});
             }
             for (const auto &p : after_) {
                 if (leaves_by_copy_engine(p)) {
                     k.arguments.push_back({p.stored + ".map", false, false, Handle(),
-                                           tensor_argument(p.stored, p.value.type().element_of(),
-                                                           {elements_of_line(p.value.type()), kRowsOfWarpgroup}),
+                                           tensor_argument(p.stored, p.value.type().element_of(), tensor_of(p)->box),
                                            Expr()});
                 }
             }
@@ -194,14 +239,16 @@ private:
     std::vector<Expr> used_by(bool by_copy_engine) const {
         std::vector<Expr> all = used();
         for (const auto &o : program_.operands()) {
-            if (!by_copy_engine) {
-                all.insert(all.end(),
-                           {field(o.buffer, "extent", 0), field(o.buffer, "extent", 1), field(o.buffer, "stride", 1)});
+            for (int d = 0; d < o.rank() && !by_copy_engine; d++) {
+                all.push_back(field(o.buffer, "extent", d));
+                if (d > 0) {
+                    all.push_back(field(o.buffer, "stride", d));
+                }
             }
         }
         for (const auto &p : after_) {
             if (by_copy_engine && leaves_by_copy_engine(p)) {
-                const auto at = tensor_coordinates(p);
+                const auto at = tensor_of(p)->origin;
                 all.insert(all.end(), at.begin(), at.end());
             } else {
                 all.push_back(p.index);
@@ -247,6 +294,16 @@ private:
         return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * program_.asked.stages : 0);
     }
 
+    // On a multiprocessor: of small tiles two, so that one multiplies while results of the other leave.
+    int blocks() const {
+        constexpr int kRegisters = 65536, kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024;
+        constexpr int kRegistersBesideSums = 48;  // of a thread
+        const int threads = (warpgroups_ + 1) * kWarpgroup;
+        const bool fit = 2 * (shared_bytes(true) + kSharedBytesOfSystem) <= kSharedBytes &&
+                         2 * threads * (products() * sums() + kRegistersBesideSums) <= kRegisters;
+        return fit ? 2 : 1;
+    }
+
     // ---- Text ----
 
     std::string text(const Kernel &k, bool by_copy_engine) {
@@ -269,10 +326,10 @@ private:
             out.line("barriers_ready();");
             out.close();
             out.line("__syncthreads();");
-            open_producer(out, warpgroups_, 40);
+            open_producer(out, warpgroups_, blocks() == 1 ? 40 : 0);
             producer();
             out.otherwise();
-            take_registers(out, warpgroups_, 232);
+            take_registers(out, warpgroups_, blocks() == 1 ? 232 : 0);
             consumers(true);
             out.close();
         } else {
@@ -315,7 +372,7 @@ private:
         out_->line("barrier_expect(&full[stage], " + number(bytes_a() + products() * bytes_b()) + ");");
         const Operand &a = tile().a;
         out_->line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " +
-                   out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + ", " + e(a.origin[1]) + ");");
+                   out_->name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + others(a) + ");");
         for (int i = 0; i < products(); i++) {
             fetch_b(program_.tiles[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
         }
@@ -334,15 +391,23 @@ private:
     void fetch_b(const Operand &b, const std::string &to) {
         const std::string map = out_->name(b.buffer + ".map");
         if (b.depth_dimension == 0) {
-            out_->line("tensor_load(" + to + ", " + map + ", &full[stage], " + e(b.origin[0]) + ", " + e(b.origin[1]) +
-                       ");");
+            out_->line("tensor_load(" + to + ", " + map + ", &full[stage], " + e(b.origin[0]) + others(b) + ");");
             return;
         }
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + number(tile().columns / 64) + "; i++) {");
         out_->line("tensor_load(" + to + " + i * " + number(64 * tile().depth) + ", " + map + ", &full[stage], " +
-                   parenthesised(b.origin[0]) + " + i * 64, " + e(b.origin[1]) + ");");
+                   parenthesised(b.origin[0]) + " + i * 64" + others(b) + ");");
         out_->close();
+    }
+
+    // The coordinates of a tile but the first, with a comma before each.
+    std::string others(const Operand &o) {
+        std::string all;
+        for (int d = 1; d < o.rank(); d++) {
+            all += ", " + e(o.origin[size_t(d)]);
+        }
+        return all;
     }
 
     void consumers(bool by_copy_engine) {
@@ -446,37 +511,46 @@ private:
         const std::string x = out_->name(o.buffer);
         out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) +
                    ") {");
+        coordinates_of_element_of(o, across ? others : elements_of_line(o.type));
         if (across) {
-            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(others) +
-                       ", c1 = " + parenthesised(o.origin[1]) + " + i / " + number(others) + ";");
             out_->line("const int line = i / " + number(others) + ", in_line = i % " + number(others) + " % " + of_line + ";");
             out_->line("const int to = i % " + number(others) + " / " + of_line + " * " +
                        number(elements_of_line(o.type) * tile().depth) + " + " + place);
         } else {
             out_->line("const int line = i / " + of_line + ", in_line = i % " + of_line + ";");
-            out_->line("const int c0 = " + parenthesised(o.origin[0]) + " + in_line, c1 = " + parenthesised(o.origin[1]) +
-                       " + line;");
             out_->line("const int to = " + place);
         }
-        const std::string in0 = "c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)),
-                          in1 = "c1 >= 0 && c1 < " + e(field(o.buffer, "extent", 1));
-        const std::string type = type_text(o.type);
-        out_->line(array + "[to] = " + in0 + " && " + in1 + " ? " + x + "[c0 + c1 * " +
-                   e(field(o.buffer, "stride", 1)) + "] : " + type + "(0.0f);");
+        std::string inside, at;
+        for (int d = 0; d < o.rank(); d++) {
+            const std::string c = "c" + number(d);
+            inside += (d ? " && " : "") + c + " >= 0 && " + c + " < " + e(field(o.buffer, "extent", d));
+            at += d ? " + " + c + " * " + e(field(o.buffer, "stride", d)) : c;
+        }
+        out_->line(array + "[to] = " + inside + " ? " + x + "[" + at + "] : " + type_text(o.type) + "(0.0f);");
         out_->close();
     }
 
-    std::string is_whole(const Pair &p) {
-        return "(" + e(p.row_extent) + ") == " + number(tile().rows) + " && (" + e(p.col_extent) +
-               ") == " + number(tile().columns);
+    // Of element i of a tile, whose lines have so many elements and go through its box one dimension after the other.
+    void coordinates_of_element_of(const Operand &o, int line) {
+        std::string text = "const int c0 = " + parenthesised(o.origin[0]) + " + i % " + number(line);
+        int lines = line;  // elements of those inside
+        for (int d = 1; d < o.rank(); d++) {
+            const int box = o.box[size_t(d)], step = o.step[size_t(d)];
+            text += ", c" + number(d) + " = " + parenthesised(o.origin[size_t(d)]);
+            if (box > 1) {
+                text += " + i / " + number(lines) + " % " + number(box) + (step == 1 ? "" : " * " + number(step));
+            }
+            lines *= box;
+        }
+        out_->line(text + ";");
     }
 
     // Pairs of a tile that is whole, and of another the elements that are inside.
     void store_pairs(const Pair &p, const ModulusRemainder &alignment) {
-        out_->open("if (" + is_whole(p) + ") {");
+        out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
         open_elements();
         coordinates_of_element();
-        out_->print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), alignment));
+        print(Store::make(p.stored, p.value, p.index, Parameter(), const_true(2), alignment));
         out_->close();
         out_->otherwise();
         store_inside(p);
@@ -490,26 +564,29 @@ private:
         const std::string name = out_->name(p.stored + ".result");
         begin_result(*out_, type_text(t), name, offset, tile().rows, tile().columns);
         const auto values = [&](const Pair &of) { t.bits() == 16 ? matrices(of, name) : pairs(of, name); };
-        out_->open("if (" + is_whole(p) + ") {");
+        out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
         values(p);
         out_->otherwise();
         values(inside);
         out_->close();
-        const auto at = tensor_coordinates(p);
+        const Result to = *tensor_of(p);
         std::vector<std::string> across;
         for (int i = 0; i < tile().columns; i += elements_of_line(t)) {
-            across.push_back(e(simplify(at[0] + i)));
+            across.push_back(e(simplify(to.origin[0] + i)));
         }
-        send_result(*out_, out_->name(p.stored + ".map"), name, across,
-                    ", " + parenthesised(at[1]) + " + warpgroup * " + number(kRowsOfWarpgroup), elements_of_line(t));
+        std::string others;
+        for (size_t d = 1; d < to.origin.size(); d++) {
+            const std::string row = "warpgroup * " + number(kRowsOfWarpgroup);
+            others += ", " + parenthesised(to.origin[d]) + (to.loop[d] < 0 ? "" : " + " + row_in_loop(row, size_t(to.loop[d])));
+        }
+        send_result(*out_, out_->name(p.stored + ".map"), name, across, others, elements_of_line(t));
     }
 
     // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
     void coordinates_of_element() override {
         const std::string i = out_->name(kElement);
-        out_->line("const int " + out_->name(kRow) + " = warpgroup * " + number(kRowsOfWarpgroup) +
-                   " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8, " + out_->name(kCol) + " = " + i +
-                   " / 4 * 8 + lane % 4 * 2;");
+        declare_place("warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8",
+                      i + " / 4 * 8 + lane % 4 * 2");
     }
 
     // The results of 16 columns at a time, by stmatrix into the order in which the copy engine takes them.
@@ -525,7 +602,7 @@ private:
         coordinates_of_element();
         Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
                                  const_true(2), ModulusRemainder());
-        out_->print(store);
+        print(store);
         out_->close();
         store_columns(*out_, out_->name(pairs), name);
         out_->close();
@@ -539,7 +616,7 @@ private:
         open_elements();
         coordinates_of_element();
         out_->declare_registers(pair, type_text(t), 2);
-        out_->print(Store::make(pair, p.value, Ramp::make(0, 1, 2), Parameter(), const_true(2), ModulusRemainder()));
+        print(Store::make(pair, p.value, Ramp::make(0, 1, 2), Parameter(), const_true(2), ModulusRemainder()));
         out_->line("const int line = " + out_->name(kRow) + " % " + number(kRowsOfWarpgroup) + ", in_line = " + col + " % " +
                    of_line + ";");
         out_->line("store(" + name + " + (" + col + " / " + of_line + " * " +

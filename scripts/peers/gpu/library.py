@@ -45,9 +45,13 @@ class Library:
         self.native.halyard_cuda_wrap.argtypes = [ctypes.POINTER(Buffer), ctypes.c_void_p]
         self.native.halyard_cuda_unwrap.argtypes = [ctypes.POINTER(Buffer)]
 
+    def use_stream(self):
+        """From now on it runs on what is torch's stream now."""
+        self.native.halyard_cuda_set_stream(torch.cuda.current_stream().cuda_stream)
+
     def call(self, values):
         """A function of no arguments that calls the library with those tensors and numbers."""
-        self.native.halyard_cuda_set_stream(torch.cuda.current_stream().cuda_stream)
+        self.use_stream()
         addresses, keep = [], []
         for name, kind, code, bits in self.arguments:
             v = values[name]

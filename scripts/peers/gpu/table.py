@@ -292,12 +292,51 @@ def convolved(d):
 CONVOLUTIONS = [dict(n=32, h=56, w=56, c=64, o=64), dict(n=32, h=14, w=14, c=256, o=256)]
 ODD_CONVOLUTIONS = [dict(n=1, h=1, w=1, c=1, o=1), dict(n=2, h=7, w=13, c=5, o=70), dict(n=1, h=9, w=3, c=32, o=130)]
 
+
+def channels_last(kernel):
+    return lambda d: {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), "type"),
+                      "weight_ohwi": ((1, d["o"], kernel, kernel, d["c"]), "type"), "bias": ((1, d["o"]), "type")}
+
+
+def seen_by_torch(x, weight_ohwi):
+    return x[:, :, :, 0].permute(0, 3, 1, 2), weight_ohwi[0].permute(0, 3, 1, 2)
+
+
+def convolve_channels_last(x, weight_ohwi, bias):
+    x, weight = seen_by_torch(x, weight_ohwi)
+    y = functional().conv2d(x, weight, bias[0], padding=weight.shape[-1] // 2)
+    return functional().relu(y).permute(0, 2, 3, 1)[:, :, :, None]
+
+
+def cudnn_fused(x, weight_ohwi, bias):
+    import torch
+    x, weight = seen_by_torch(x, weight_ohwi)
+    around = weight.shape[-1] // 2
+    return torch.cudnn_convolution_relu(x, weight, bias[0], (1, 1), (around, around), (1, 1), 1)
+
+
+def tensor_convolution(label, kernel, sizes, **more):
+    case("conv2d", label, {"add_bias": "true", "activation": "relu", "kernel": str(kernel), "padding": str(kernel // 2)},
+         channels_last(kernel), convolve_channels_last, convolved, sizes, ODD_CONVOLUTIONS + [dict(n=3, h=19, w=11, c=72, o=136)],
+         peers={"torch": convolve_channels_last, "cuDNN": cudnn_fused}, flops=lambda d: window_flops(d, d["c"]) * kernel * kernel / 9,
+         **more)
+
+
+def box(w, h, n, columns, dims, **more):
+    return dict(settings={"tile_w": w, "tile_h": h, "tile_n": n, "columns": columns, **more}, timed=[dims], checked_types=())
+
+
+# On tensor cores; sizes of a ResNet-50.
+tensor_convolution("", 3, CONVOLUTIONS[:1], checked_types=("float16", "bfloat16"),
+                   also=[("4x4x8", box(4, 4, 8, 128, dict(n=32, h=28, w=28, c=128, o=128))),
+                         ("2x2x32", box(2, 2, 32, 128, dict(n=32, h=14, w=14, c=256, o=256)))])
+tensor_convolution("1x1", 1, [dict(n=32, h=56, w=56, c=64, o=256)], settings={"columns": 256, "stages": 2}, checked_types=())
+
 # bf16 weights lie in pairs of channels, the others do not.
 for types, together in ((("bfloat16",), 2), (("float32", "float16"), 1)):
-    for schedule in ("", "unfused"):
+    for schedule in ("simt", "unfused"):
         case("conv2d", schedule, {"add_bias": "true", "activation": "relu"}, convolution(together), convolve, convolved, CONVOLUTIONS,
-             ODD_CONVOLUTIONS, peers={"torch": convolve} if not schedule else {}, flops=lambda d: window_flops(d, d["c"]), types=types[:1],
-             checked_types=types, schedule=schedule)
+             ODD_CONVOLUTIONS, flops=lambda d: window_flops(d, d["c"]), types=types[:1], checked_types=types, schedule=schedule)
 
 
 def convolve_int8(x, weight_packed, weight_scale, x_scale):

@@ -65,7 +65,7 @@ void for_each_piece(const Box &b, char *tensor, F f) {
         int64_t rest = line, offset = int64_t(b.coordinate[0]) * element;
         bool inside = true;
         for (int d = 1; d < b.rank; d++) {
-            const int64_t c = b.coordinate[d] + rest % m.box[d];
+            const int64_t c = b.coordinate[d] + rest % m.box[d] * m.step[d];
             rest /= m.box[d];
             inside = inside && c >= 0 && (m.extent[d] == 0 || c < m.extent[d]);
             offset += c * int64_t(m.stride[d - 1]);
@@ -310,6 +310,12 @@ void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64
     const int coordinates[] = {c0, c1, c2, c3};
     emulator::load_box(to, map, barrier, 4, coordinates);
 }
+template<class T>
+void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int c0, int c1, int c2,
+                 int c3, int c4) {
+    const int coordinates[] = {c0, c1, c2, c3, c4};
+    emulator::load_box(to, map, barrier, 5, coordinates);
+}
 
 /** Back; what lies outside is left out. */
 template<class T>
@@ -326,6 +332,11 @@ template<class T>
 void tensor_store(const tensor_map &map, const shared<T> &from, int c0, int c1, int c2, int c3) {
     const int coordinates[] = {c0, c1, c2, c3};
     emulator::store_box(map, from, 4, coordinates);
+}
+template<class T>
+void tensor_store(const tensor_map &map, const shared<T> &from, int c0, int c1, int c2, int c3, int c4) {
+    const int coordinates[] = {c0, c1, c2, c3, c4};
+    emulator::store_box(map, from, 5, coordinates);
 }
 inline void tensor_store_commit() {
     emulator::async_thread().stores++;

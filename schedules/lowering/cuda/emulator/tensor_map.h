@@ -21,7 +21,8 @@ struct tensor_map {
     uint64_t address;
     uint64_t stride[kMaxRank - 1];  // bytes
     uint32_t extent[kMaxRank], box[kMaxRank];  // elements; an extent of 2^32 is 0
-    uint64_t reserved[5];
+    uint8_t step[kMaxRank];  // of neighbours in a box
+    uint8_t reserved[35];
 };
 static_assert(sizeof(tensor_map) == 128, "as the driver's");
 
