@@ -7,7 +7,7 @@ namespace halyard_cuda {
 namespace {
 
 // Of cuTensorMapEncodeTiled, by their values in cuda.h.
-constexpr int kUInt8 = 0, kFloat16 = 6, kBFloat16 = 9;
+constexpr int kUInt8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBFloat16 = 9;
 constexpr int kNotInterleaved = 0, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 
 }  // namespace
@@ -16,7 +16,7 @@ Result encode(TensorMap *map, const Tensor &t) {
     constexpr int kRank = Tensor::kMaxRank;
     constexpr struct {
         int number, bytes;
-    } kTypes[] = {{kFloat16, 2}, {kBFloat16, 2}, {kUInt8, 1}};
+    } kTypes[] = {{kFloat16, 2}, {kBFloat16, 2}, {kUInt8, 1}, {kFloat32, 4}, {kInt32, 4}};
     const auto &type = kTypes[t.type];
     uint64_t extents[kRank], strides[kRank - 1];
     uint32_t box[kRank], steps[kRank];

@@ -14,7 +14,7 @@ struct Tensor {
     static constexpr int kMaxRank = 5;
 
     const halide_buffer_t *buffer;
-    int type;                  // 0 float16, 1 bfloat16, 2 integers of 8 bits
+    int type;                  // 0 float16, 1 bfloat16, 2 integers of 8 bits, 3 float32, 4 integers of 32 bits
     int rank;                  // 2 to 5
     int extent[kMaxRank];      // elements
     int stride[kMaxRank - 1];  // elements, of the second dimension and on; multiples of 16 bytes, as is the address

@@ -22,7 +22,7 @@ return schedule "gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1, bytes = 4 })
+    return gpu.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)

@@ -19,7 +19,8 @@ return schedule "gemm_int8" {
   },
 
   where = function(p)
-    return p.stages * 128 * (p.rows + p.columns) < 225 * 1024
+    -- Shared memory: the stages, and a part of the tile on its way out.
+    return gpu.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)

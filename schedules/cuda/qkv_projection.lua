@@ -19,7 +19,7 @@ return schedule "qkv_projection" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1, bytes = 2 })
+    return gpu.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)

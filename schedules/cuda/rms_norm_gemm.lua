@@ -20,7 +20,7 @@ return schedule "rms_norm_gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1, bytes = 2 })
+    return gpu.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)

@@ -19,7 +19,7 @@ return schedule "swiglu" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 2, bytes = 2 })
+    return gpu.tiles_fit(p, { products = 2 })
   end,
 
   apply = function(k, p)

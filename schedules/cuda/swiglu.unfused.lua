@@ -21,7 +21,7 @@ return schedule "swiglu" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1, bytes = 4 })
+    return gpu.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)

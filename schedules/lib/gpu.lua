@@ -370,11 +370,11 @@ function gpu.conv_tiles(k, y, o)
 end
 
 -- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles, of which each takes 128 bytes of
--- a row or column, and for the tile on its way out. For `where`.
+-- a row or column, and for a part of the tile on its way out: 128 bytes a row at least. For `where`.
 --
--- p       rows, columns, stages        products  that share the rows        bytes  of an element of the result
+-- p       rows, columns, stages        products  that share the rows
 function gpu.tiles_fit(p, o)
-  return p.stages * 128 * (p.rows + o.products * p.columns) + o.bytes * p.rows * p.columns < 225 * 1024
+  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * p.rows <= 226 * 1024
 end
 
 -- Has the tensor cores compute a tile of a product in a block, and what is made of it where the sums are.

@@ -84,12 +84,12 @@ private:
         return {{"a tile", {{"m", 128}, {"n", 256}, {"k", 128}}},
                 {"beyond a tile", {{"m", 130}, {"n", 261}, {"k", 144}}},
                 {"odd", {{"m", 129}, {"n", 257}, {"k", 133}}},
-                {"several steps", {{"m", 37}, {"n", 93}, {"k", 605}}},
+                {"several steps", {{"m", 37}, {"n", 93}, {"k", 405}}},
                 {"a row", {{"m", 1}, {"n", 272}, {"k", 80}}},
                 {"an element", {{"m", 1}, {"n", 1}, {"k", 1}}},
-                {"several tiles", {{"m", 260}, {"n", 784}, {"k", 272}}},
-                {"extreme", {{"m", 9}, {"n", 50}, {"k", 1040}}, extreme},
-                {"extreme, odd", {{"m", 9}, {"n", 50}, {"k", 1030}}, extreme},
+                {"several tiles", {{"m", 200}, {"n", 528}, {"k", 144}}},
+                {"extreme", {{"m", 9}, {"n", 50}, {"k", 272}}, extreme},
+                {"extreme, odd", {{"m", 9}, {"n", 50}, {"k", 270}}, extreme},
                 {"no depth", {{"m", 9}, {"n", 69}, {"k", 0}}},
                 {"special residual", {{"m", 9}, {"n", 50}, {"k", 16}}, special_residual}};
     }

@@ -241,7 +241,11 @@ private:
         }
         text += tiles.text;
         source_ += only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
-        return IfThenElse::make(tiles.usable, launch(tiles.whole), launch(tiles.by_elements));
+        Stmt other = launch(tiles.by_elements);
+        if (tiles.fetches.defined()) {
+            other = IfThenElse::make(tiles.fetches, launch(tiles.fetching), other);
+        }
+        return IfThenElse::make(tiles.usable, launch(tiles.whole), other);
     }
 
     static Expr user_context() {

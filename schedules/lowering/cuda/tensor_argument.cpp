@@ -16,7 +16,7 @@ Expr handle(const std::string &buffer) {
 
 // As runtime/cuda_tensor.h numbers them.
 int tensor_type(const Type &type) {
-    return type.bits() == 8 ? 2 : type.is_bfloat() ? 1 : 0;
+    return type.bits() == 8 ? 2 : type.bits() == 32 ? (type.is_float() ? 3 : 4) : type.is_bfloat() ? 1 : 0;
 }
 
 }  // namespace

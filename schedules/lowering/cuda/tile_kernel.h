@@ -5,8 +5,8 @@
  * A tile program as kernels. The sums stay in registers, and f is applied to them there; what depends on the device is how
  * tiles of a and b come to the tensor cores.
  *
- * Where pointers and strides are not what the copies of 16 bytes take, the host calls a second kernel, in which the threads
- * fetch and store element by element; the rest is the same.
+ * Where pointers and strides are not what the copies of 16 bytes take, the host calls another kernel, in which the threads
+ * store, or fetch and store, element by element; the rest is the same.
  */
 
 #include <map>
@@ -19,10 +19,11 @@
 namespace halyard {
 
 struct TileKernel {
-    Kernel whole, by_elements;
-    std::string text;                                 // of both
+    Kernel whole, fetching, by_elements;
+    std::string text;                                 // of all
     std::map<std::string, std::string> instructions;  // functions that they call, by name
     Halide::Expr usable;                              // when the first may be called, for the host
+    Halide::Expr fetches;                             // and when the second; undefined: there is none
 };
 
 /** For sm_90a: a producer warp has the copy engine fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply

@@ -28,6 +28,10 @@ void begin_result(KernelPrinter &out, const std::string &type, const std::string
                   int columns) {
     out.line("const shared<" + type + "> " + result + " = shared_array<" + type + ">(" + number(offset) + ", " +
              number(rows * columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * columns) + ";");
+    wait_for_result(out);
+}
+
+void wait_for_result(KernelPrinter &out) {
     out.open("if (thread == 0) {");
     out.line("tensor_store_wait_read();");
     out.close();

@@ -20,6 +20,13 @@ namespace {
 // What the copy engine takes along a dimension: elements so far apart, and a box that spans so many.
 constexpr int kMaxStep = 8, kMaxBox = 256;
 
+// Who moves tiles: the copy engine both ways, the copy engine in and the threads out, or the threads.
+enum class Form { kWhole, kFetching, kElements };
+
+bool by_copy_engine(Form f) {
+    return f != Form::kElements;
+}
+
 class WgmmaKernel : public TileText {
 public:
     WgmmaKernel(const TileProgram &program, const PrintOptions &print)
@@ -29,23 +36,33 @@ public:
         for (const auto &p : program_.parts.products) {
             check_tile(*p.asked);
         }
+        take_parts();
         align_pairs();
     }
 
     TileKernel make() {
-        if (shared_bytes(true) > kSharedBytesOfHopper) {
-            program_.asked.fail("takes " + number(shared_bytes(true)) + " bytes of shared memory, and a block has " +
+        const int bytes = shared_bytes(Form::kWhole);
+        if (bytes > kSharedBytesOfHopper) {
+            program_.asked.fail("takes " + number(bytes) + " bytes of shared memory, and a block has " +
                                 number(kSharedBytesOfHopper) + "; take fewer stages or smaller tiles");
         }
         TileKernel result;
-        result.usable = usable();
-        result.whole = with_arguments(true);
-        result.by_elements = with_arguments(false);
+        const Expr results = results_are_tensors();
+        result.usable = operands_are_tensors() && results;
+        result.whole = with_arguments(Form::kWhole);
+        result.text = "\n" + text(result.whole, Form::kWhole);
+        if (!is_const_one(results)) {
+            result.fetches = operands_are_tensors();
+            result.fetching = with_arguments(Form::kFetching);
+            result.fetching.name += "_stored_by_elements";
+            result.text += "\n" + text(result.fetching, Form::kFetching);
+        }
+        result.by_elements = with_arguments(Form::kElements);
         result.by_elements.name += "_elements";
+        result.text += "\n" + text(result.by_elements, Form::kElements);
         for (const auto &t : program_.tiles) {
             result.instructions[instruction(t).name()] = instruction(t).text();
         }
-        result.text += "\n" + text(result.whole, true) + "\n" + text(result.by_elements, false);
         return result;
     }
 
@@ -82,12 +99,12 @@ private:
         }
     }
 
-    // Whether a result may leave by the copy engine: 16 or 8 bits, one store for each sum. A tile of f32
-    // would take the room of stages.
+    // Whether a result may leave by the copy engine: a type that it has, a box of a tensor, one store for each sum. Stored by
+    // the threads, a tile of 128 x 256 f32 takes 10 us, while nothing is multiplied (H200).
     bool leaves_by_copy_engine(const Pair &p) const {
         const Type t = p.value.type();
-        const bool half = t.is_float() && t.bits() == 16, byte = t.is_int_or_uint() && t.bits() == 8;
-        return (half || byte) && tile().columns % elements_of_line(t) == 0 && tensor_of(p).has_value();
+        const bool known = t.is_float() ? t.bits() <= 32 : t.bits() == 8 || t.bits() == 32;
+        return known && !t.is_bool() && tile().columns % elements_of_line(t) == 0 && tensor_of(p).has_value();
     }
 
     // A result as a tensor: where a tile begins, and the loop over rows that goes along each dimension, -1 for none.
@@ -172,33 +189,38 @@ private:
         }
     }
 
-    Expr usable() const {
+    Expr operands_are_tensors() const {
         Expr e = is_tensor(tile().a.buffer, tile().a.type, tile().a.rank());
         for (const auto &t : program_.tiles) {
             e = e && is_tensor(t.b.buffer, t.b.type, t.b.rank());
         }
+        return e;
+    }
+
+    Expr results_are_tensors() const {
+        Expr e = pairs_aligned_.defined() ? pairs_aligned_ : const_true();
         for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
                 e = e && is_tensor(p.stored, p.value.type().element_of(), int(tensor_of(p)->origin.size()));
             }
         }
-        return pairs_aligned_.defined() ? e && pairs_aligned_ : e;
+        return e;
     }
 
     // ---- Arguments and the launch ----
 
-    Kernel with_arguments(bool by_copy_engine) const {
+    Kernel with_arguments(Form form) const {
         Kernel k;
         k.name = program_.base.name;
-        const int groups = warpgroups_ + (by_copy_engine ? 1 : 0);
+        const int groups = warpgroups_ + (by_copy_engine(form) ? 1 : 0);
         k.threads = {groups * kWarpgroup, 1, 1};
         const Expr multiprocessors =
             Call::make(Int(32), "halyard_cuda_multiprocessors",
                        {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
         k.blocks = {min(tiles(), multiprocessors * blocks()), 1, 1};
-        k.shared_bytes = shared_bytes(by_copy_engine);
+        k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
-        add_scalars(k, used_by(by_copy_engine));
+        add_scalars(k, used_by(form));
         std::set<std::string> written;
         for (const auto &p : after_) {
             written.insert(p.stored);
@@ -208,24 +230,23 @@ private:
                 a.name == tile().a.buffer ||
                 std::any_of(program_.tiles.begin(), program_.tiles.end(),
                             [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
-            const bool by_engine = written.count(a.name) && by_copy_engine && by_engine_name(a.name);
-            if (a.is_buffer && !(by_copy_engine && operand) && !by_engine) {
+            const bool by_engine = form == Form::kWhole && by_engine_name(a.name);
+            if (a.is_buffer && !(by_copy_engine(form) && operand) && !by_engine) {
                 k.arguments.push_back(a);
             }
         }
-        if (by_copy_engine) {
+        if (by_copy_engine(form)) {
             for (const auto &o : program_.operands()) {
                 auto box = o.box;
                 box[0] = elements_of_line(o.type);
                 k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
                                        tensor_argument(o.buffer, o.type, box, o.step), Expr()});
             }
-            for (const auto &p : after_) {
-                if (leaves_by_copy_engine(p)) {
-                    k.arguments.push_back({p.stored + ".map", false, false, Handle(),
-                                           tensor_argument(p.stored, p.value.type().element_of(), tensor_of(p)->box),
-                                           Expr()});
-                }
+        }
+        for (const auto &p : after_) {
+            if (leaves(p, form)) {
+                k.arguments.push_back({p.stored + ".map", false, false, Handle(),
+                                       tensor_argument(p.stored, p.value.type().element_of(), tensor_of(p)->box), Expr()});
             }
         }
         return k;
@@ -236,10 +257,14 @@ private:
                            [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
     }
 
-    std::vector<Expr> used_by(bool by_copy_engine) const {
+    bool leaves(const Pair &p, Form form) const {
+        return form == Form::kWhole && leaves_by_copy_engine(p);
+    }
+
+    std::vector<Expr> used_by(Form form) const {
         std::vector<Expr> all = used();
         for (const auto &o : program_.operands()) {
-            for (int d = 0; d < o.rank() && !by_copy_engine; d++) {
+            for (int d = 0; d < o.rank() && !by_copy_engine(form); d++) {
                 all.push_back(field(o.buffer, "extent", d));
                 if (d > 0) {
                     all.push_back(field(o.buffer, "stride", d));
@@ -247,7 +272,7 @@ private:
             }
         }
         for (const auto &p : after_) {
-            if (by_copy_engine && leaves_by_copy_engine(p)) {
+            if (leaves(p, form)) {
                 const auto at = tensor_of(p)->origin;
                 all.insert(all.end(), at.begin(), at.end());
             } else {
@@ -265,33 +290,41 @@ private:
     int bytes_b() const {  // of one product
         return tile().columns * kSwizzledBytes;
     }
-    int results_by_engine() const {
-        return int(
-            std::count_if(after_.begin(), after_.end(), [&](const Pair &p) { return leaves_by_copy_engine(p); }));
+    int stages(Form form) const {
+        return by_copy_engine(form) ? program_.asked.stages : 1;
     }
-    int stages(bool by_copy_engine) const {
-        return by_copy_engine ? program_.asked.stages : 1;
+    int offset_b(Form form) const {
+        return stages(form) * bytes_a();
     }
-    int offset_b(bool by_copy_engine) const {
-        return stages(by_copy_engine) * bytes_a();
+    int offset_results(Form form) const {
+        return offset_b(form) + stages(form) * products() * bytes_b();
     }
-    int offset_results(bool by_copy_engine) const {
-        return offset_b(by_copy_engine) + stages(by_copy_engine) * products() * bytes_b();
-    }
-    int offset_barriers(bool by_copy_engine) const {
-        return offset_results(by_copy_engine) + (by_copy_engine ? bytes_of_results(after_.size()) : 0);
-    }
-    // Of those of the first nests that leave by the copy engine.
-    int bytes_of_results(size_t nests) const {
+    // Of those of the first nests that leave by the copy engine, in parts one after the other.
+    int bytes_of_results(size_t nests, Form form) const {
         int bytes = 0;
         for (size_t i = 0; i < nests; i++) {
             const Pair &p = after_[i];
-            bytes += leaves_by_copy_engine(p) ? tile().rows * tile().columns * p.value.type().bytes() : 0;
+            bytes += leaves(p, form) ? tile().rows * tile().columns / parts_ * p.value.type().bytes() : 0;
         }
         return bytes;
     }
-    int shared_bytes(bool by_copy_engine) const {
-        return offset_barriers(by_copy_engine) + (by_copy_engine ? 2 * 8 * program_.asked.stages : 0);
+    // As few as fit, each of whole lines.
+    void take_parts() {
+        const auto whole = [&](const Pair &p) {
+            return !leaves_by_copy_engine(p) || tile().columns % (parts_ * elements_of_line(p.value.type())) == 0;
+        };
+        for (parts_ = 1; parts_ * 32 <= tile().columns; parts_++) {
+            if (std::all_of(after_.begin(), after_.end(), whole) && shared_bytes(Form::kWhole) <= kSharedBytesOfHopper) {
+                return;
+            }
+        }
+        parts_ = 1;
+    }
+    int offset_barriers(Form form) const {
+        return offset_results(form) + bytes_of_results(after_.size(), form);
+    }
+    int shared_bytes(Form form) const {
+        return offset_barriers(form) + (by_copy_engine(form) ? 2 * 8 * program_.asked.stages : 0);
     }
 
     // On a multiprocessor: of small tiles two, so that one multiplies while results of the other leave.
@@ -299,24 +332,24 @@ private:
         constexpr int kRegisters = 65536, kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024;
         constexpr int kRegistersBesideSums = 48;  // of a thread
         const int threads = (warpgroups_ + 1) * kWarpgroup;
-        const bool fit = 2 * (shared_bytes(true) + kSharedBytesOfSystem) <= kSharedBytes &&
+        const bool fit = 2 * (shared_bytes(Form::kWhole) + kSharedBytesOfSystem) <= kSharedBytes &&
                          2 * threads * (products() * sums() + kRegistersBesideSums) <= kRegisters;
         return fit ? 2 : 1;
     }
 
     // ---- Text ----
 
-    std::string text(const Kernel &k, bool by_copy_engine) {
+    std::string text(const Kernel &k, Form form) {
         KernelPrinter out(k, print_);
         out_ = &out;
-        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(by_copy_engine) * tile().rows * tile().depth);
-        declare_array(type_text(tile().b.type), "b_tiles", offset_b(by_copy_engine),
-                      stages(by_copy_engine) * products() * elements_b());
+        declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * tile().rows * tile().depth);
+        declare_array(type_text(tile().b.type), "b_tiles", offset_b(form),
+                      stages(form) * products() * elements_b());
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
                  number(kWarpgroup) + ";");
-        if (by_copy_engine) {
-            declare_array("uint64_t", "full", offset_barriers(true), program_.asked.stages);
-            declare_array("uint64_t", "empty", offset_barriers(true) + 8 * program_.asked.stages,
+        if (by_copy_engine(form)) {
+            declare_array("uint64_t", "full", offset_barriers(form), program_.asked.stages);
+            declare_array("uint64_t", "empty", offset_barriers(form) + 8 * program_.asked.stages,
                           program_.asked.stages);
             out.open("if (threadIdx.x == 0) {");
             out.open("for (int i = 0; i < " + number(program_.asked.stages) + "; i++) {");
@@ -330,10 +363,10 @@ private:
             producer();
             out.otherwise();
             take_registers(out, warpgroups_, blocks() == 1 ? 232 : 0);
-            consumers(true);
+            consumers(form);
             out.close();
         } else {
-            consumers(false);
+            consumers(form);
         }
         return out.finish();
     }
@@ -410,9 +443,9 @@ private:
         return all;
     }
 
-    void consumers(bool by_copy_engine) {
+    void consumers(Form form) {
         out_->line("const int lane = thread % 32, warp = thread / 32;");
-        if (by_copy_engine) {
+        if (by_copy_engine(form)) {
             out_->line("int stage = 0, phase = 0;");
         }
         open_tiles();
@@ -422,17 +455,17 @@ private:
         for (const auto &p : program_.before) {
             first_value(p);
         }
-        if (by_copy_engine) {
+        if (by_copy_engine(form)) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
         out_->open(steps_loop());
-        if (by_copy_engine) {
+        if (by_copy_engine(form)) {
             out_->line("barrier_wait(&full[stage], phase);");
         } else {
             fetch_elements();
         }
-        multiply(by_copy_engine);
-        if (by_copy_engine) {
+        multiply(form);
+        if (by_copy_engine(form)) {
             out_->line("wgmma_wait<1>();");
             out_->open("if (before >= 0 && thread == 0) {");
             out_->line("barrier_arrive(&empty[before]);");
@@ -444,7 +477,7 @@ private:
             out_->line("__syncthreads();");
         }
         out_->close();
-        if (by_copy_engine) {
+        if (by_copy_engine(form)) {
             out_->line("wgmma_wait<0>();");
             out_->open("if (before >= 0 && thread == 0) {");
             out_->line("barrier_arrive(&empty[before]);");
@@ -452,24 +485,24 @@ private:
         }
         for (size_t i = 0; i < after_.size(); i++) {
             const Pair &p = after_[i];
-            if (!by_copy_engine) {
-                store_inside(p);
+            if (form != Form::kWhole) {
+                store_inside(program_.after[i]);
             } else if (leaves_by_copy_engine(p)) {
-                leave_by_engine(p, offset_results(true) + bytes_of_results(i));
+                leave_by_engine(p, offset_results(form) + bytes_of_results(i, form));
             } else {
                 store_pairs(p, alignment_[i]);
             }
         }
         out_->close();
-        if (by_copy_engine && results_by_engine() > 0) {
+        if (bytes_of_results(after_.size(), form) > 0) {
             out_->open("if (thread == 0) {");
             out_->line("tensor_store_wait();");
             out_->close();
         }
     }
 
-    void multiply(bool by_copy_engine) {
-        const std::string stage = by_copy_engine ? "stage" : "0";
+    void multiply(Form form) {
+        const std::string stage = by_copy_engine(form) ? "stage" : "0";
         out_->line("wgmma_fence();");
         out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
                    number(tile().rows * tile().depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth) +
@@ -558,28 +591,43 @@ private:
     }
 
     void leave_by_engine(const Pair &p, int offset) {
-        Pair inside = p;
-        inside.value = loaded_inside(p, program_.accumulators);
         const Type t = p.value.type().element_of();
-        const std::string name = out_->name(p.stored + ".result");
-        begin_result(*out_, type_text(t), name, offset, tile().rows, tile().columns);
-        const auto values = [&](const Pair &of) { t.bits() == 16 ? matrices(of, name) : pairs(of, name); };
-        out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
-        values(p);
-        out_->otherwise();
-        values(inside);
-        out_->close();
+        const std::string name = out_->name(p.stored + ".result"), map = out_->name(p.stored + ".map");
+        const int columns = tile().columns / parts_;
         const Result to = *tensor_of(p);
-        std::vector<std::string> across;
-        for (int i = 0; i < tile().columns; i += elements_of_line(t)) {
-            across.push_back(e(simplify(to.origin[0] + i)));
-        }
         std::string others;
         for (size_t d = 1; d < to.origin.size(); d++) {
             const std::string row = "warpgroup * " + number(kRowsOfWarpgroup);
             others += ", " + parenthesised(to.origin[d]) + (to.loop[d] < 0 ? "" : " + " + row_in_loop(row, size_t(to.loop[d])));
         }
-        send_result(*out_, out_->name(p.stored + ".map"), name, across, others, elements_of_line(t));
+        begin_result(*out_, type_text(t), name, offset, tile().rows, columns);
+        for (int part = 0; part < parts_; part++) {
+            if (part > 0) {
+                wait_for_result(*out_);
+            }
+            Pair inside = p;
+            inside.value = loaded_inside(p, program_.accumulators);
+            out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
+            values(p, name, part);
+            out_->otherwise();
+            values(inside, name, part);
+            out_->close();
+            std::vector<std::string> across;
+            for (int i = 0; i < columns; i += elements_of_line(t)) {
+                across.push_back(e(simplify(to.origin[0] + part * columns + i)));
+            }
+            send_result(*out_, map, name, across, others, elements_of_line(t));
+        }
+    }
+
+    // A part of the columns into shared memory, in the order in which the copy engine takes them.
+    void values(const Pair &p, const std::string &name, int part) {
+        const int first = part * sums() / parts_;
+        if (p.value.type().bits() == 16) {
+            matrices(p, name, first);
+        } else {
+            pairs(p, name, first);
+        }
     }
 
     // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
@@ -589,16 +637,14 @@ private:
                       i + " / 4 * 8 + lane % 4 * 2");
     }
 
-    // The results of 16 columns at a time, by stmatrix into the order in which the copy engine takes them.
-    void matrices(const Pair &p, const std::string &name) {
+    // The results of 16 columns at a time, by stmatrix.
+    void matrices(const Pair &p, const std::string &name, int begin) {
         const std::string pairs = p.stored + ".pairs";
-        const std::string type = type_text(p.value.type().element_of());
+        const std::string type = type_text(p.value.type().element_of()), from = begin ? number(begin) + " + first" : "first";
         out_->line("#pragma unroll");
-        out_->open("for (int first = 0; first < " + number(tile().columns / 2) + "; first += 8) {");
+        out_->open("for (int first = 0; first < " + number(sums() / parts_) + "; first += 8) {");
         out_->declare_registers(pairs, "alignas(16) " + type, 8);
-        out_->line("#pragma unroll");
-        const std::string i = out_->name(kElement);
-        out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
+        open_elements(from, from + " + 8");
         coordinates_of_element();
         Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
                                  const_true(2), ModulusRemainder());
@@ -608,25 +654,26 @@ private:
         out_->close();
     }
 
-    // Results of 8 bits, two columns at a time: stmatrix has 16 of a row where a thread has 2 of each 8.
-    void pairs(const Pair &p, const std::string &name) {
+    // Those of 8 or 32 bits two columns at a time: stmatrix has 16 bytes of a row where a thread has two elements of eight.
+    void pairs(const Pair &p, const std::string &name, int begin) {
         const std::string pair = p.stored + ".pair", col = out_->name(kCol);
         const Type t = p.value.type().element_of();
-        const std::string of_line = number(elements_of_line(t)), of_chunk = number(elements_of_line(t) / 8);
-        open_elements();
+        const int line = elements_of_line(t), chunk = line / 8, columns = tile().columns / parts_;
+        open_elements(number(begin), number(begin + sums() / parts_));
         coordinates_of_element();
         out_->declare_registers(pair, type_text(t), 2);
         print(Store::make(pair, p.value, Ramp::make(0, 1, 2), Parameter(), const_true(2), ModulusRemainder()));
         out_->line("const int line = " + out_->name(kRow) + " % " + number(kRowsOfWarpgroup) + ", in_line = " + col + " % " +
-                   of_line + ";");
-        out_->line("store(" + name + " + (" + col + " / " + of_line + " * " +
-                   number(elements_of_line(t) * kRowsOfWarpgroup) + " + line * " + of_line + " + ((in_line / " + of_chunk +
-                   ") ^ (line % 8)) * " + of_chunk + " + in_line % " + of_chunk + "), load_registers<2>(" +
+                   number(line) + ";");
+        out_->line("store(" + name + " + (" + col + " % " + number(columns) + " / " + number(line) + " * " +
+                   number(line * kRowsOfWarpgroup) + " + line * " + number(line) + " + ((in_line / " + number(chunk) +
+                   ") ^ (line % 8)) * " + number(chunk) + " + in_line % " + number(chunk) + "), load_registers<2>(" +
                    out_->name(pair) + "));");
         out_->close();
     }
 
     const int warpgroups_;
+    int parts_ = 1;  // in which results leave: as many as shared memory makes necessary
     std::vector<Pair> after_;  // with the alignment of what they load
     std::vector<ModulusRemainder> alignment_;  // of what they store
     Expr pairs_aligned_;
