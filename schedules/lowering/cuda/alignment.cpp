@@ -14,26 +14,6 @@ namespace {
 
 constexpr int kWidestAccess = 16;  // bytes
 
-// Whether an expression has nothing in it but arguments of the kernel, so that the host can compute it.
-class OnlyArguments : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Variable *op) override {
-        yes = yes && arguments.count(op->name) > 0;
-    }
-    void visit(const Load *) override {
-        yes = false;
-    }
-
-    const std::set<std::string> &arguments;
-
-public:
-    explicit OnlyArguments(const std::set<std::string> &arguments)
-        : arguments(arguments) {
-    }
-    bool yes = true;
-};
-
 class WidestVector : public IRVisitor {
     using IRVisitor::visit;
 
@@ -150,9 +130,7 @@ class MarkVectors : public IRMutator {
     }
 
     bool known_to_host(const Expr &e) const {
-        OnlyArguments only(facts.arguments);
-        e.accept(&only);
-        return only.yes;
+        return has_only(e, facts.arguments);
     }
 
     // A factor of a product that the host knows, with which the whole product is a multiple of n.

@@ -136,25 +136,7 @@ class JoinIndices : public IRMutator {
     }
 
     bool known_to_host(const Expr &e) const {
-        class OnlyArguments : public IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Variable *op) override {
-                yes = yes && arguments.count(op->name) > 0;
-            }
-            void visit(const Load *) override {
-                yes = false;
-            }
-            const std::set<std::string> &arguments;
-
-        public:
-            explicit OnlyArguments(const std::set<std::string> &arguments)
-                : arguments(arguments) {
-            }
-            bool yes = true;
-        };
-        OnlyArguments only(arguments);
-        e.accept(&only);
-        return only.yes;
+        return has_only(e, arguments);
     }
 
     void take_apart(const Expr &e, const Expr &factor, std::vector<Part> &parts) const {

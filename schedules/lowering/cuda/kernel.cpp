@@ -160,4 +160,26 @@ void number_blocks(Kernel &kernel) {
     kernel.blocks = {simplify(x * y * kernel.blocks[2]), 1, 1};
 }
 
+bool has_only(const Expr &e, const std::set<std::string> &arguments) {
+    class OnlyArguments : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Variable *op) override {
+            yes = yes && arguments.count(op->name) > 0;
+        }
+        void visit(const Load *) override {
+            yes = false;
+        }
+        const std::set<std::string> &arguments;
+
+    public:
+        explicit OnlyArguments(const std::set<std::string> &arguments)
+            : arguments(arguments) {
+        }
+        bool yes = true;
+    };
+    OnlyArguments only(arguments);
+    e.accept(&only);
+    return only.yes;
+}
+
 }  // namespace halyard

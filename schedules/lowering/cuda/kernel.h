@@ -38,6 +38,9 @@ struct Kernel {
     int constant_threads(int dimension) const;
 };
 
+/** Whether an expression has nothing in it but these arguments of a kernel, so that the host can compute it. */
+bool has_only(const Halide::Expr &e, const std::set<std::string> &arguments);
+
 /** Of a loop whose place is a coordinate of the launch: 0 to 2 for x to z. */
 int gpu_dimension(const std::string &loop);
 
