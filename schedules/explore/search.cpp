@@ -19,6 +19,7 @@ namespace halyard::explore {
 
 namespace {
 
+constexpr size_t kAskEvery = 24;  // candidates
 const std::string kParam = "generator's ";  // decisions about parameters of the generator
 
 std::string milliseconds(double seconds) {
@@ -132,9 +133,21 @@ struct Search::Implementation {
             }
             options.say(fmt::format("{} s: {} tried, {} failed, best {}", int(elapsed()), tried.size() + failed, failed,
                                     tried.empty() ? "none yet" : milliseconds(best())));
-            enough = winner() && (best_before == 0 || best() < best_before) && options.enough(*winner());
+            ask_whether_enough(best_before);
         }
         return best() < 0.995 * before;
+    }
+
+    // Times by themselves are noisy: not only a faster one may turn out to be enough in a longer comparison.
+    void ask_whether_enough(double best_before) {
+        const bool faster = best_before == 0 || best() < best_before;
+        if (!winner() || (!faster && tried.size() + failed < asked + kAskEvery)) {
+            return;
+        }
+        asked = tried.size() + failed;
+        std::vector<Tried> few = ranking();
+        few.resize(std::min<size_t>(few.size(), faster ? 1 : 3));
+        enough = options.enough(few);
     }
 
     // Predictions are right within a factor of some units: what is far behind the best one is not built.
@@ -196,7 +209,7 @@ struct Search::Implementation {
     }
 
     void run() {
-        begin = Clock::now();
+        enough = false;
         try_all(std::vector<Answers>{Answers()}, "guess");
         if (tried.empty() && failed == 0) {
             throw Failure(task.op + ": error: there is nothing to try");
@@ -256,7 +269,7 @@ struct Search::Implementation {
     std::map<std::string, Description> descriptions;
     std::set<std::string> known;
     std::vector<Tried> tried;
-    size_t failed = 0, pruned = 0;
+    size_t failed = 0, pruned = 0, asked = 0;
     bool enough = false;
     std::string last_failure;
     Clock::time_point begin = Clock::now();
@@ -270,6 +283,10 @@ Search::~Search() = default;
 
 void Search::run() {
     implementation_->run();
+}
+
+bool Search::ended_early() const {
+    return implementation_->enough;
 }
 
 std::vector<Tried> Search::ranking() const {

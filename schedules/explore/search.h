@@ -39,8 +39,8 @@ struct SearchOptions {
     int at_once = 2;       // that are built side by side
     std::optional<Candidate> script = std::nullopt;  // whose tune{} parameters are searched, and nothing else
     std::function<void(const std::string &)> say = [](const std::string &) {};
-    /** Asked of each that is the fastest so far: whether the search may end with it. */
-    std::function<bool(const Tried &)> enough = [](const Tried &) { return false; };
+    /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */
+    std::function<bool(const std::vector<Tried> &)> enough = [](const std::vector<Tried> &) { return false; };
 };
 
 class Search {
@@ -48,8 +48,12 @@ public:
     Search(Task task, SearchOptions options, MeasureAll measure);
     ~Search();
 
-    /** Until the time is over or nothing is left. Throws Failure where no candidate could be made at all. */
+    /** Until the time is over, nothing is left, or it is enough; called again it goes on. Throws Failure where no
+     * candidate could be made at all. */
     void run();
+
+    /** Whether it ended because it was told that what it has is enough. */
+    bool ended_early() const;
 
     /** Right ones, the fastest first. */
     std::vector<Tried> ranking() const;

@@ -45,7 +45,7 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &tas
                                    const std::vector<std::string> &schedules, const MeasureOne &measure) {
     std::vector<Beside> all;
     for (const Contender &c : contenders_of(options, task, schedules)) {
-        all.push_back({c.name, false, c.candidate, measure(c.candidate), false});
+        all.push_back({c.name, false, c.candidate, measure(c.candidate)});
     }
     return all;
 }
@@ -53,7 +53,7 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &tas
 std::vector<Beside> beside_halide(const Task &task, const MeasureOne &measure) {
     std::vector<Beside> all;
     for (const Candidate &c : halide_candidates(task)) {
-        all.push_back({"Halide's " + c.origin, true, c, measure(c), false});
+        all.push_back({"Halide's " + c.origin, true, c, measure(c)});
     }
     return all;
 }
@@ -85,6 +85,12 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
     found.erase(std::remove_if(found.begin(), found.end(), [](const Tried &t) { return !t.measured.ok(); }), found.end());
     std::stable_sort(found.begin(), found.end(),
                      [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+}
+
+bool reaches(const Tried &best, const std::vector<Beside> &beside, double slack) {
+    return std::all_of(beside.begin(), beside.end(), [&](const Beside &b) {
+        return b.times == 0 || !b.ok() || b.measured.least >= slack * b.times * best.measured.least;
+    });
 }
 
 void print_beside(const Tried &best, const std::vector<Beside> &beside) {

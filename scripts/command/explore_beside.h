@@ -21,6 +21,7 @@ struct Beside {
     explore::Candidate candidate;
     explore::Measured measured;  // by itself, then in turns
     bool in_turns = false;
+    double times = 0;  // of its speed ends the search; 0: it has no say in that
 
     bool ok() const {
         return measured.ok();
@@ -41,6 +42,9 @@ std::vector<Beside> beside_halide(const explore::Task &task, const MeasureOne &m
  * Of Halide's only those near the fastest one take part: the others are far behind as it is. */
 void time_in_turns(const explore::Task &task, std::vector<explore::Tried> &found, std::vector<Beside> &beside,
                    double seconds);
+
+/** Whether `best` has so many times the speed of each as ends the search, `slack` times that will do. */
+bool reaches(const explore::Tried &best, const std::vector<Beside> &beside, double slack = 1);
 
 /** "1.08 times as fast as rms_norm": a line each. */
 void print_beside(const explore::Tried &best, const std::vector<Beside> &beside);

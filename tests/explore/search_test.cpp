@@ -27,21 +27,27 @@ double made_up(const Candidate &c) {
     return 1e-6 * double(1 + std::stoul(id.substr(0, 4), nullptr, 16));
 }
 
+std::vector<Measured> right_in_made_up_time(const std::vector<Candidate> &candidates, double) {
+    std::vector<Measured> all;
+    for (const auto &c : candidates) {
+        Measured m;
+        m.status = Status::kOk;
+        m.least = made_up(c);
+        all.push_back(m);
+    }
+    return all;
+}
+
 std::vector<std::string> sequence(uint64_t seed, size_t most) {
     std::vector<std::string> ids;
     SearchOptions o;
     o.seed = seed;
     o.most = most;
-    Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double) {
-        std::vector<Measured> all;
+    Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double best) {
         for (const auto &c : candidates) {
             ids.push_back(c.id());
-            Measured m;
-            m.status = Status::kOk;
-            m.least = made_up(c);
-            all.push_back(m);
         }
-        return all;
+        return right_in_made_up_time(candidates, best);
     });
     search.run();
     const auto ranking = search.ranking();
@@ -66,20 +72,31 @@ TEST_CASE("a search ends with what is enough", "[search]") {
     SearchOptions o;
     o.most = 40;
     size_t asked = 0;
-    o.enough = [&](const Tried &) { return ++asked == 2; };
-    Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double) {
-        std::vector<Measured> all;
-        for (const auto &c : candidates) {
-            Measured m;
-            m.status = Status::kOk;
-            m.least = made_up(c);
-            all.push_back(m);
-        }
-        return all;
-    });
+    o.enough = [&](const std::vector<Tried> &) { return ++asked == 2; };
+    Search search(rms_norm(), o, right_in_made_up_time);
     search.run();
     CHECK(asked == 2);
     CHECK(search.tried() < 40);
+    CHECK(search.ended_early());
+}
+
+TEST_CASE("a search goes on where what was enough is not after all", "[search]") {
+    SearchOptions o;
+    o.most = 100;
+    size_t asked = 0, best_few = 0;
+    o.enough = [&](const std::vector<Tried> &few) {
+        best_few = std::max(best_few, few.size());
+        return ++asked == 1;
+    };
+    Search search(rms_norm(), o, right_in_made_up_time);
+    search.run();
+    const size_t tried = search.tried();
+    CHECK(search.ended_early());
+    search.run();
+    CHECK(search.tried() > tried + 24);
+    CHECK_FALSE(search.ended_early());
+    // Asked with the best few too when nothing faster comes.
+    CHECK(best_few == 3);
 }
 
 TEST_CASE("a search in which everything fails ends", "[search]") {
