@@ -327,7 +327,8 @@ private:
                 }
             }
         } else if (!n.vector.empty()) {
-            say(fmt::format("{}:vectorize({}, {}, \"guard\")", stage, in_quotes(n.vector), lanes_text(n.vectors)));
+            say(fmt::format("{}:vectorize({}, {}, \"guard\")", stage, in_quotes(n.vector),
+                            n.half_vectors ? "lanes // 2" : lanes_text(n.vectors)));
         }
         if (!n.with.empty()) {
             say(fmt::format("{}:compute_with({}, {})", stage, lua_func(n.with), in_quotes(n.with_level)));

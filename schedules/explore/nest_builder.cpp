@@ -36,8 +36,14 @@ public:
         if (lanes) {
             nest_.vector = dims_[0];
             const double most = std::max(1.0, extent(dims_[0]) / d_.lanes());
-            nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4},
-                                              std::max<int64_t>(r_.cost > 8 ? 2 : 1, 4 / std::max(f_.bytes, 1)), int64_t(most));
+            // Short rows that are whole half vectors: a masked rest in each row costs more.
+            const auto size = int64_t(extent(dims_[0]));
+            nest_.half_vectors = size % d_.lanes() != 0 && size % (d_.lanes() / 2) == 0 && most < 8 &&
+                                 choices_.yes("half vectors of " + f_.name, true);
+            if (!nest_.half_vectors) {
+                const int64_t guess = std::max<int64_t>(r_.cost > 8 ? 2 : 1, 4 / std::max(f_.bytes, 1));
+                nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4}, guess, int64_t(most));
+            }
         }
         const bool tiled = lanes && r_.root && r_.columns.count(nest_.vector);
         if (tiled) {

@@ -39,6 +39,7 @@ struct Nest {
     std::vector<std::string> job;     // names of the loops that are fused into one, which is parallel
     std::string vector;               // the level that is in SIMD lanes; "" for none
     int64_t vectors = 1;              // SIMD vectors a step; 0: one of all of the loop
+    bool half_vectors = false;        // of half the lanes: the loop is whole ones of those, and small
     bool whole_vectors = false;       // the vectorised level is a tile: its vectors are unrolled
     bool stream = false;
     bool unroll_rows = false;         // of a tile
