@@ -54,13 +54,13 @@ inline Halide::Expr exp_nonpositive_f32(const Halide::Expr &x, const Halide::Tar
     if (target.has_gpu_feature()) {
         return exp_f32(x, target);
     }
-    const Expr n = min(cast<int32_t>(x * 1.44269504f - 0.5f), 0);
+    const Expr n = cast<int32_t>(x * 1.44269504f - 0.5f);
     const Expr f = x - cast<float>(n) * 0.693147181f;
     Expr p = 1.381461159e-3f;
     for (float c : {8.368710055e-3f, 4.166838899e-2f, 1.666652113e-1f, 4.999999404e-1f, 1.0f, 1.0f}) {
         p = p * f + c;
     }
-    return select(is_below_f32(x, -86.99f), 0.0f, reinterpret<float>(f32_bits(p) + (n << 23)));
+    return reinterpret<float>(select(is_below_f32(x, -86.99f), 0, f32_bits(p) + (n << 23)));
 }
 
 /** 2^x, as exp_f32 of x ln(2). */
