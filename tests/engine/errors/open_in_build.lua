@@ -1,0 +1,6 @@
+return schedule "small" {
+  apply = function(k)
+    k.y:parallel "row"
+    k:open()
+  end,
+}

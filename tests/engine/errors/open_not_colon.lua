@@ -1,0 +1,5 @@
+return schedule "small" {
+  apply = function(k)
+    k.open "f"
+  end,
+}
