@@ -59,6 +59,9 @@ private:
 
     // Those that are named, else those of the algorithm of which nothing is said.
     std::set<std::string> open_funcs(const OpenPart &part, const std::set<std::string> &of_the_algorithm) const {
+        if (binding_.target.has_feature(Target::CUDA)) {
+            fail(part, "is for schedules of the host: the search makes none for a GPU", "");
+        }
         std::set<std::string> open(part.funcs.begin(), part.funcs.end());
         std::set<std::string> said;
         for (size_t i = 0; i < binding_.touches().size(); i++) {

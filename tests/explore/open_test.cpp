@@ -152,6 +152,19 @@ TEST_CASE("only what is named is open", "[open]") {
     CHECK(m.ok());
 }
 
+TEST_CASE("a copy that the script makes is the script's", "[open]") {
+    std::string lua = kSoftmax;
+    lua.replace(lua.find("k:open()"), 8, "k.x:in_():compute_at(k.y, \"mine\")\n    k:open()");
+    const Proposal p = Search(softmax(), options_of(lua), {}).propose({});
+    INFO(p.candidate.lua);
+    CHECK(p.plan.placed.at("x_in").level == "mine");
+    CHECK_FALSE(point(p, "place of x_in"));
+    CHECK_FALSE(point(p, "inline x_in"));
+    const Measured m = measure(softmax(), p.candidate);
+    INFO(m.message);
+    CHECK(m.ok());
+}
+
 TEST_CASE("the tile of a product is fixed, what it reads is open", "[open]") {
     const Task t = task_of("gemm", {{"m", 37}, {"n", 100}, {"k", 48}}, {{"weights", "packed"}, {"panel", "32"}});
     const std::string lua =
