@@ -7,8 +7,14 @@ namespace halyard::explore {
 
 namespace {
 
-// A loop of so few iterations, around loops of a tile, is one of the tile.
+// The inner loop of a split, of so few iterations and around loops of a tile, is one of the tile.
 constexpr double kFewRows = 16;
+
+bool is_inner(const FixedStage &stage, const std::string &loop) {
+    return std::any_of(stage.splits.begin(), stage.splits.end(), [&](const FixedStage::Split &s) {
+        return s.kind == FixedStage::Split::kSplit && s.inner == loop;
+    });
+}
 
 // What a loop runs over: dimensions with what it has of each, innermost first.
 using Parts = std::vector<std::pair<std::string, double>>;
@@ -77,8 +83,9 @@ Nest fixed_nest(const Func &f, const std::map<std::string, double> &region) {
         // The loop that steps through vectors belongs to them: what it walks along is there as a whole.
         const bool steps = !n.levels.empty() && n.levels.back().vector && n.levels.back().dims == level.dims;
         level.vector = loop.kind == "vectorized" || steps;
-        tile = tile && (loop.kind == "vectorized" || loop.kind == "unrolled" ||
-                        (!n.levels.empty() && !steps && level.extent <= kFewRows));
+        const bool few = !n.levels.empty() && !steps && loop.kind == "serial" && level.extent <= kFewRows &&
+                         is_inner(stage, loop.name);
+        tile = tile && (loop.kind == "vectorized" || loop.kind == "unrolled" || few);
         level.inside_tile = tile;
         n.levels.push_back(level);
         if (loop.kind == "vectorized") {
