@@ -150,6 +150,11 @@ int Binding::index_funcs(lua_State *L) {
         });
         return 1;
     }
+    // k:open "weight" leaves it to `halyard explore`.
+    if (name == "open") {
+        lua_pushcfunction(L, open);
+        return 1;
+    }
     const auto entry = b.view_.funcs().find(name);
     if (entry != b.view_.funcs().end()) {
         Handle h;
@@ -167,14 +172,71 @@ int Binding::index_funcs(lua_State *L) {
         b.push(L, std::move(h));
         return 1;
     }
-    std::vector<std::string> names = b.view_.names();
-    for (const auto &s : b.view_.scalars()) {
+    b.host_.raise(b.no_func(name));
+}
+
+Diagnostic Binding::no_func(const std::string &name) const {
+    std::vector<std::string> names = view_.names();
+    for (const auto &s : view_.scalars()) {
         names.push_back(s.first);
     }
     Diagnostic d;
     d.message = "there is no Func \"" + name + "\" in this algorithm; there are " + quoted_list(names);
     d.hint = did_you_mean(name, names);
-    b.host_.raise(std::move(d));
+    return d;
+}
+
+int Binding::open(lua_State *L) {
+    Binding &b = of(L);
+    const auto fail = [&](const std::string &message, const std::string &hint) {
+        Diagnostic d;
+        d.word = "open";
+        d.message = message;
+        d.hint = hint;
+        b.host_.raise(std::move(d));
+    };
+    if (!lua_istable(L, 1)) {
+        fail("is called without the Funcs that it is for", "write a colon: k:open(\"...\")");
+    }
+    if (!b.may_be_open) {
+        fail("what stands here is left to a search, so there is nothing to build yet",
+             "`halyard explore OP --schedule FILE -o FOUND` looks for it, and writes a script that is whole");
+    }
+    if (b.open_) {
+        fail("stands here a second time", "name all Funcs in one: k:open(\"a\", \"b\"), or none for all the others");
+    }
+    OpenPart part;
+    b.host_.where(part.file, part.line);
+    if (part.file != b.host_.files().front()) {
+        fail("stands in a file that the script requires", "what is found is written in its place: put it into the script");
+    }
+    for (int i = 2; i <= lua_gettop(L); i++) {
+        const std::string name = lua_type(L, i) == LUA_TSTRING ? lua_tostring(L, i) : "";
+        if (name.empty()) {
+            fail("takes names of Funcs, not " + std::string(luaL_typename(L, i)), "write k:open(\"a\", \"b\")");
+        }
+        const auto entry = b.view_.funcs().find(name);
+        if (entry == b.view_.funcs().end()) {
+            Diagnostic d = b.no_func(name);
+            d.word = "open";
+            b.host_.raise(std::move(d));
+        }
+        if (entry->second.parameter.defined()) {
+            fail(name + " is an input, of which there is nothing to decide", "");
+        }
+        part.funcs.push_back(name);
+    }
+    lua_Debug caller;
+    if (lua_getstack(L, 1, &caller)) {
+        const char *local = nullptr;
+        for (int n = 1; (local = lua_getlocal(L, &caller, n)) != nullptr; n++) {
+            part.target = part.target || (std::string(local) == "target" && lua_istable(L, -1));
+            lua_pop(L, 1);
+        }
+    }
+    part.touches = b.touches_.size();
+    b.open_ = std::move(part);
+    return 0;
 }
 
 int Binding::index_handle(lua_State *L) {

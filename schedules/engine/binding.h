@@ -24,6 +24,15 @@ struct Touch {
     std::vector<std::string> loops;  // plain names; empty where the word places the whole Func
 };
 
+/** What a script leaves to a search: `k:open("weight")`. */
+struct OpenPart {
+    std::string file;
+    int line = 0;
+    std::vector<std::string> funcs;  // by name; empty: all of which the script says nothing
+    bool target = false;             // a variable `target` is known there
+    size_t touches = 0;              // made before it
+};
+
 class Binding {
 public:
     Binding(LuaHost &host, PipelineView &view);
@@ -51,6 +60,13 @@ public:
 
     /** Called for an error that a pass finds when the script has ended. */
     std::function<void(const Diagnostic &)> on_late_error;
+
+    /** Whether a search asks; otherwise a part that is left open is an error. */
+    bool may_be_open = false;
+
+    const std::optional<OpenPart> &open_part() const {
+        return open_;
+    }
 
     const std::vector<Touch> &touches() const {
         return touches_;
@@ -109,12 +125,14 @@ public:
 
 private:
     static int index_funcs(lua_State *L);
+    static int open(lua_State *L);
     static int index_handle(lua_State *L);
     static int call_word(lua_State *L);
     static int describe(lua_State *L);
     static int arithmetic(lua_State *L);
     static int equal(lua_State *L);
     static Binding &of(lua_State *L);
+    Diagnostic no_func(const std::string &name) const;
     void run(lua_State *L, const Word &word, const Handle &self);
     void record(const Word &word, const Handle &self, const std::vector<Argument> &args,
                 const std::vector<Halide::Internal::Dim> &before);
@@ -122,6 +140,7 @@ private:
     LuaHost &host_;
     PipelineView &view_;
     std::vector<Touch> touches_;
+    std::optional<OpenPart> open_;
     std::vector<Streamed> streamed_;
     std::vector<Fetched> fetched_;
     std::map<std::string, int> resident_;

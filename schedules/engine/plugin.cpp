@@ -11,7 +11,7 @@
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
 //   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
-//            generator estimates; then no script is run
+//            generator estimates; a script says what of that is fixed, and nothing is applied
 //   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
 //            their printed source
 
@@ -27,6 +27,7 @@
 #include "binding.h"
 #include "compile.h"
 #include "describe.h"
+#include "fixed_part.h"
 #include "nest.h"
 #include "offload.h"
 #include "script.h"
@@ -59,6 +60,39 @@ json to_json(const Diagnostic &d) {
             {"text", d.text()}};
 }
 
+std::string get(const std::map<std::string, std::string> &params, const std::string &name) {
+    const auto it = params.find(name);
+    return it == params.end() ? "" : it->second;
+}
+
+ScriptOptions script_options(const std::map<std::string, std::string> &params, const Halide::Target &target) {
+    ScriptOptions options;
+    options.set = parse_assignments(get(params, "set"));
+    options.facts = parse_assignments(get(params, "facts"));
+    std::istringstream lib(get(params, "lib"));
+    for (std::string dir; std::getline(lib, dir, ':');) {
+        options.lib_dirs.push_back(dir);
+    }
+    options.target = target.to_string();
+    return options;
+}
+
+// What there is to schedule, and what of it a script fixes. An error of the script stands in the file too.
+void write_description(const std::string &file, const Halide::Pipeline &pipeline, const Halide::Target &target,
+                       const std::map<std::string, std::string> &params) {
+    PipelineView view(pipeline);
+    const BufferSizes sizes = params.count("sizes") ? parse_sizes(params.at("sizes")) : estimated_sizes(view);
+    json j = describe(pipeline, view, target, sizes);
+    if (const std::string script = get(params, "script"); !script.empty()) {
+        try {
+            j["script"] = describe_script(view, target, script, script_options(params, target), sizes);
+        } catch (const ScriptError &e) {
+            j = {{"error", e.what()}};
+        }
+    }
+    std::ofstream(file) << j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
@@ -68,15 +102,8 @@ public:
         : view_(pipeline), report_path_(get(params, "report")), script_path_(get(params, "script")),
           target_(target.to_string()), will_finish_(get(params, "finish") == "true"), want_steps_(get(params, "steps") == "true") {
         try {
-            ScriptOptions options;
             check_names(params);
-            options.set = parse_assignments(get(params, "set"));
-            options.facts = parse_assignments(get(params, "facts"));
-            std::istringstream lib(get(params, "lib"));
-            for (std::string dir; std::getline(lib, dir, ':');) {
-                options.lib_dirs.push_back(dir);
-            }
-            options.target = target.to_string();
+            const ScriptOptions options = script_options(params, target);
             script_ = std::make_unique<Script>(get(params, "script"), options);
             binding_ = std::make_unique<Binding>(script_->host(), view_);
             binding_->target = target;
@@ -129,11 +156,6 @@ public:
     }
 
 private:
-    static std::string get(const std::map<std::string, std::string> &params, const std::string &name) {
-        const auto it = params.find(name);
-        return it == params.end() ? "" : it->second;
-    }
-
     static void check_names(const std::map<std::string, std::string> &params) {
         for (const auto &p : params) {
             if (std::find(kParams.begin(), kParams.end(), p.first) == kParams.end()) {
@@ -349,11 +371,7 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
     reporter().session.reset();
     try {
         if (const auto file = params.extra.find("describe"); file != params.extra.end()) {
-            const auto sizes = params.extra.find("sizes");
-            const PipelineView view(pipeline);
-            std::ofstream(file->second) << describe(pipeline, view, target,
-                                                    sizes == params.extra.end() ? estimated_sizes(view)
-                                                                                : parse_sizes(sizes->second));
+            write_description(file->second, pipeline, target, params.extra);
             results->target = target;
             results->autoscheduler_params = params;
             return;

@@ -57,6 +57,15 @@ const std::vector<Fact> kFacts = {
     {"features", "table<string, true>", "", "The parts of the target string as keys: `target.features.avx2`."},
 };
 
+// What `k` itself is asked.
+const std::vector<Fact> kOfAllFuncs = {
+    {"has", "boolean", "name: string", "Whether this variant of the algorithm has a Func: `k:has \"bias\"`."},
+    {"names", "string[]", "", "The Funcs that can be scheduled."},
+    {"open", "", "...: string", "Leaves Funcs to `halyard explore --schedule`, without names all of which the script says "
+                                "nothing: the statements that it finds are written in this place. It stands last, and is "
+                                "an error in a build."},
+};
+
 const char *const kEnums[] = {"tail", "memory", "align", "partition", "prefetch", "device"};
 const Handle::Kind kKinds[] = {Handle::kStage, Handle::kFunc, Handle::kLoop, Handle::kDimension, Handle::kExpr};
 
@@ -188,11 +197,17 @@ void print_meta() {
 ---@field [string] Func
 local Funcs = {}
 
---- Whether this variant of the algorithm has a Func: `k:has "bias"`.
----@param name string
----@return boolean
-function Funcs:has(name) end
-
+)";
+    for (const auto &f : kOfAllFuncs) {
+        const std::string argument = f.argument;
+        const size_t colon = argument.find(':');
+        std::cout << "\n--- " << f.doc << "\n"
+                  << (colon == std::string::npos ? ""
+                                                 : "---@param " + argument.substr(0, colon) + argument.substr(colon + 1) + "\n")
+                  << (*f.type ? "---@return " + std::string(f.type) + "\n" : "") << "function Funcs:" << f.name << "("
+                  << argument.substr(0, colon) << ") end\n";
+    }
+    std::cout << R"(
 ---@class Tune
 
 --- A parameter that a search may change, and `--set name=value` on the command line.
@@ -304,6 +319,12 @@ void print_reference() {
             comma = ", ";
         }
         std::cout << "\n";
+    }
+    std::cout << "\n## k\n\nThe first argument of `apply`: the Funcs and input buffers by name, as in `k.y`.\n\n";
+    for (const auto &f : kOfAllFuncs) {
+        const std::string argument = f.argument;
+        std::cout << "- `k:" << f.name << "(" << argument.substr(0, argument.find(':')) << ")`" << (*f.type ? ": " : "")
+                  << f.type << ". " << f.doc << "\n";
     }
     std::cout << "\n## target\n\nThe third argument of `apply`. Every fact follows from the target string and from "
                  "`--fact name=value`, never from the machine that builds.\n\n";

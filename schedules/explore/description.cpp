@@ -44,6 +44,75 @@ Stage read_stage(const json &j) {
     return s;
 }
 
+FixedStage read_fixed_stage(const json &j) {
+    FixedStage stage;
+    for (const auto &s : j.at("splits")) {
+        const std::string kind = s.at("kind");
+        stage.splits.push_back({kind == "split"  ? FixedStage::Split::kSplit
+                                : kind == "fuse" ? FixedStage::Split::kFuse
+                                                 : FixedStage::Split::kRename,
+                                s.at("old"), s.at("outer"), s.at("inner"), s.at("factor")});
+    }
+    for (const auto &l : j.at("loops")) {
+        stage.loops.push_back({l.at("name"), l.at("kind")});
+    }
+    return stage;
+}
+
+// A copy that a script makes of a Func, or of an input, for one reader or all: "".
+void add_wrapper(Description &d, const json &j) {
+    const std::string name = j.at("name"), of = j.at("of"), reader = j.at("reader");
+    if (!d.funcs.count(name)) {
+        Func copy;
+        const Func *f = d.func(of);
+        const auto buffer = d.buffers.find(of);
+        copy.name = name;
+        copy.dims = j.at("dims").get<std::vector<std::string>>();
+        copy.bytes = f ? f->bytes : buffer == d.buffers.end() ? 4 : buffer->second.bytes;
+        Stage s;
+        Read read{of, {}};
+        s.elements = 1;
+        for (size_t i = 0; i < copy.dims.size(); i++) {
+            const bool known = !f && buffer != d.buffers.end() && i < buffer->second.extents.size();
+            s.loops.push_back({copy.dims[i], false, f ? f->extent(f->dims[i]) : known ? double(buffer->second.extents[i]) : 1});
+            s.elements *= s.loops.back().extent;
+            Index index;
+            index.loops[copy.dims[i]] = 1;
+            read.index.push_back(index);
+        }
+        s.reads = {read};
+        copy.stages = {s};
+        d.funcs[name] = copy;
+    }
+    for (auto &[user, other] : d.funcs) {
+        for (Stage &stage : other.stages) {
+            for (Read &r : stage.reads) {
+                const bool meant = r.func == of && user != name && user != of && (reader.empty() || user == reader);
+                r.func = meant ? name : r.func;
+            }
+        }
+    }
+}
+
+void read_script(Description &d, const json &j) {
+    for (const auto &w : j.at("wrappers")) {
+        add_wrapper(d, w);
+    }
+    for (const auto &[name, f] : j.at("funcs").items()) {
+        if (!d.funcs.count(name)) {
+            continue;  // what rfactor leaves is a part of what it was said of
+        }
+        Fixed fixed{f.at("place"), f.value("in", ""), f.value("loop", ""), {}};
+        for (const auto &s : f.at("stages")) {
+            fixed.stages.push_back(read_fixed_stage(s));
+        }
+        d.funcs.at(name).fixed = std::move(fixed);
+    }
+    if (!j.at("open").is_null()) {
+        d.open = OpenPlace{j.at("open").at("line"), j.at("open").at("target")};
+    }
+}
+
 }  // namespace
 
 bool Index::is(const std::string &loop) const {
@@ -103,6 +172,9 @@ Description read_description(const json &j) {
         d.vector_bytes = j.at("vector_bytes");
         d.vector_registers = j.at("vector_registers");
         d.target = j.at("target");
+        if (j.contains("script")) {
+            read_script(d, j.at("script"));
+        }
     } catch (const json::exception &e) {
         throw Failure(std::string("the plugin's description of the pipeline cannot be read: ") + e.what());
     }

@@ -59,6 +59,27 @@ struct Stage {
     }
 };
 
+/** What a given script makes of a stage: its splits in their order, and the loops that are left. */
+struct FixedStage {
+    struct Split {
+        enum Kind { kSplit, kFuse, kRename } kind = kSplit;
+        std::string old, outer, inner;
+        int64_t factor = 1;
+    };
+    struct Loop {
+        std::string name, kind;  // "serial", "parallel", "vectorized", "unrolled", "other"
+    };
+    std::vector<Split> splits;
+    std::vector<Loop> loops;  // innermost first
+};
+
+/** A Func whose schedule a given script has. */
+struct Fixed {
+    std::string place;     // "inlined", "root", "at"
+    std::string in, loop;  // at
+    std::vector<FixedStage> stages;
+};
+
 struct Func {
     std::string name;
     bool output = false;
@@ -68,6 +89,7 @@ struct Func {
     std::vector<Stage> stages;
     bool permuted = false;          // dims are in another order than the generator has them
     std::string wraps;              // a copy of that Func for its readers, which the schedule makes
+    std::optional<Fixed> fixed;
 
     const Stage &pure() const {
         return stages.front();
@@ -85,12 +107,19 @@ struct Buffer {
     std::vector<int64_t> extents;
 };
 
+/** The place in a given script that the rest is left open in. */
+struct OpenPlace {
+    int line = 0;
+    bool target = false;  // a variable `target` is known there
+};
+
 struct Description {
     std::map<std::string, Func> funcs;
     std::map<std::string, Buffer> buffers;
     std::map<std::string, std::vector<int64_t>> sizes;  // of buffers and integers, for which all this holds
     int vector_bytes = 64, vector_registers = 32;
     std::string target;
+    std::optional<OpenPlace> open;  // of a given script, if it leaves anything
 
     /** A Func, or nullptr for an input. */
     const Func *func(const std::string &name) const;

@@ -68,8 +68,8 @@ std::string with_findings(const ExploreResult &r) {
                                    summary(r)));
     add_wrapped(lines, fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads,
                                    r.task.threads == 1 ? "" : "s"));
-    const bool of_script = best.proposal.plan.placed.empty();
-    if (!of_script) {
+    const bool of_script = r.of_script;
+    if (!best.proposal.plan.placed.empty()) {
         add_wrapped(lines, "Fusion: " + best.proposal.plan.fusion() + ".");
     }
     if (r.ranking.size() > 1) {

@@ -15,6 +15,7 @@ struct ExploreResult {
     size_t tried = 0, failed = 0;
     double seconds = 0;
     uint64_t seed = 1;
+    bool of_script = false;  // a given one, whose text stays
 };
 
 /** The best schedule, with a comment that says what it does, where it was measured, and what came next. */

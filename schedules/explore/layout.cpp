@@ -42,7 +42,7 @@ void put_first(Description &d, const std::string &func, const std::string &dim) 
 void follow(Description &d, const std::string &func, const std::string &dim) {
     std::vector<std::pair<std::string, std::string>> next;
     for (const auto &[name, user] : d.funcs) {
-        if (user.output || user.reduction() || name == func) {
+        if (user.output || user.reduction() || user.fixed || name == func) {
             continue;
         }
         for (const Read &r : user.pure().reads) {
@@ -68,14 +68,14 @@ void follow(Description &d, const std::string &func, const std::string &dim) {
 void choose_layouts(Description &d, Choices &choices) {
     for (const auto &[name, p] : find_products(d)) {
         const Func *host = d.func(p.host);
-        if (!p.vector.empty() || !host || host->output) {
+        if (!p.vector.empty() || !host || host->output || host->fixed || d.func(name)->fixed) {
             continue;
         }
         const Stage sum = d.func(name)->stages[size_t(p.update)];
         for (const auto &row : p.rows) {
             for (const Read &r : sum.reads) {
                 const Func *operand = d.func(r.func);
-                for (size_t i = 1; operand && !operand->reduction() && i < r.index.size(); i++) {
+                for (size_t i = 1; operand && !operand->fixed && !operand->reduction() && i < r.index.size(); i++) {
                     if (!r.index[i].is(row) || d.func(name)->extent(row) < d.lanes()) {
                         continue;
                     }

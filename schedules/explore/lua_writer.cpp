@@ -41,36 +41,55 @@ std::string lanes_text(int64_t vectors) {
 
 class Writer {
 public:
-    Writer(const Description &d, const Plan &plan, const ScriptHead &head)
-        : d_(d), plan_(plan), head_(head) {
+    Writer(const Description &d, const Plan &plan, ScriptPlace place)
+        : d_(d), plan_(plan), place_(std::move(place)) {
     }
 
-    std::string write() {
-        for (const auto &line : head_.comment) {
+    std::string write(const ScriptHead &head) {
+        for (const auto &line : head.comment) {
             out_ += line.empty() ? "--\n" : "-- " + line + "\n";
         }
-        out_ += fmt::format("\nreturn schedule \"{}\" {{\n  target = \"cpu\",\n\n", head_.op);
-        if (!head_.generator.empty()) {
+        out_ += fmt::format("\nreturn schedule \"{}\" {{\n  target = \"cpu\",\n\n", head.op);
+        if (!head.generator.empty()) {
             std::vector<std::string> items;
-            for (const auto &g : head_.generator) {
+            for (const auto &g : head.generator) {
                 items.push_back(fmt::format("{} = {}", g.first, number_or_text(g.second)));
             }
             out_ += fmt::format("  generator = {{ {} }},\n\n", join(items, ", "));
         }
         out_ += "  apply = function(k, p, target)\n    local lanes = target:lanes \"f32\"\n";
+        write_all();
+        out_ += "  end,\n}\n";
+        return out_;
+    }
+
+    // A block of its own, so that no name of it meets one of the script's.
+    std::string statements() {
+        const std::string outside = place_.indent;
+        place_.indent += "  ";
+        write_all();
+        if (out_.empty()) {
+            return "-- halyard explore: what was open is inlined";
+        }
+        const bool lanes = out_.find("lanes") != std::string::npos;
+        const std::string head = lanes ? fmt::format("{}local lanes = {}\n", place_.indent, place_.lanes) : "";
+        return "do -- found by halyard explore\n" + head + (lanes ? out_ : out_.substr(1)) + outside + "end";
+    }
+
+private:
+    void write_all() {
         for (const auto &[name, f] : d_.funcs) {
             if (!f.wraps.empty() && plan_.placed.at(name).place != Place::kInlined) {
                 line(fmt::format("local {} = {}:in_()", identifier(name), lua_func(f.wraps)));
             }
         }
         for (const auto &name : plan_.order) {
-            write_func(*d_.func(name));
+            if (!d_.func(name)->fixed) {
+                write_func(*d_.func(name));
+            }
         }
-        out_ += "  end,\n}\n";
-        return out_;
     }
 
-private:
     static std::string number_or_text(const std::string &value) {
         const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
         return number || value == "true" || value == "false" ? value : in_quotes(value);
@@ -82,11 +101,11 @@ private:
         if (f && !f->wraps.empty()) {
             return identifier(name);
         }
-        return is_name(name) ? "k." + name : fmt::format("k[\"{}\"]", name);
+        return is_name(name) ? place_.funcs + "." + name : fmt::format("{}[\"{}\"]", place_.funcs, name);
     }
 
     void line(const std::string &text) {
-        out_ += "    " + text + "\n";
+        out_ += place_.indent + text + "\n";
     }
 
     void write_func(const Func &f) {
@@ -243,11 +262,11 @@ private:
             }
         }
         if (moved.empty()) {
-            write_loops(f, n, stage_text(f, n.stage), {}, "    ");
+            write_loops(f, n, stage_text(f, n.stage), {}, place_.indent);
         } else {
             const std::string function = "tile_" + identifier(f.name);
             line(fmt::format("local function {}(stage, {})", function, join(names, ", ")));
-            write_loops(f, n, "stage", moved, "      ");
+            write_loops(f, n, "stage", moved, place_.indent + "  ");
             line("end");
             std::string condition = conditions[0];
             for (size_t i = 1; i < conditions.size(); i++) {
@@ -281,14 +300,17 @@ private:
                 const std::string tail = variable ? fmt::format("{} > 1 and \"shift_inwards\" or \"auto\"", size)
                                          : c.shifted ? "\"shift_inwards\""
                                                      : "\"guard\"";
-                outer = c.dim + "_tile";
+                outer = c.tiles();
                 say(fmt::format("{}:split({}, {}, {}, {}, {})", stage, in_quotes(c.dim), size, tail, in_quotes(outer),
-                                in_quotes(c.dim + "_in")));
+                                in_quotes(c.inner())));
             }
             if (c.task > 0) {
                 say(fmt::format("{}:split({}, {}, \"guard\", {}, {})", stage, in_quotes(outer), c.task,
-                                in_quotes(c.dim + "_task"), in_quotes(c.tile > 1 ? c.dim + "_step" : c.dim +
-                                        "_in_task")));
+                                in_quotes(c.tasks()), in_quotes(c.in_task())));
+                outer = c.in_task();
+            }
+            if (c.keeps_name && outer != c.dim) {
+                say(fmt::format("{}:rename({}, {})", stage, in_quotes(outer), in_quotes(c.dim)));
             }
         }
         std::vector<std::string> order;
@@ -461,14 +483,18 @@ private:
 
     const Description &d_;
     const Plan &plan_;
-    const ScriptHead &head_;
+    ScriptPlace place_;
     std::string out_;
 };
 
 }  // namespace
 
 std::string write_lua(const Description &description, const Plan &plan, const ScriptHead &head) {
-    return Writer(description, plan, head).write();
+    return Writer(description, plan, {}).write(head);
+}
+
+std::string write_statements(const Description &description, const Plan &plan, const ScriptPlace &place) {
+    return Writer(description, plan, place).statements();
 }
 
 }  // namespace halyard::explore

@@ -7,14 +7,6 @@ namespace halyard::explore {
 
 namespace {
 
-std::string outer_name(const Cut &c) {
-    return c.task > 0 ? c.dim + "_task" : c.dim + "_tile";
-}
-
-std::string step_name(const Cut &c) {
-    return c.tile > 1 ? c.dim + "_step" : c.dim + "_in_task";
-}
-
 class Builder {
 public:
     Builder(const Description &d, const NestRequest &r, Choices &choices)
@@ -47,7 +39,7 @@ public:
         }
         const bool tiled = lanes && r_.root && r_.columns.count(nest_.vector);
         if (tiled) {
-            Cut c{nest_.vector};
+            Cut c = new_cut(nest_.vector);
             c.tile = r_.columns.at(nest_.vector);
             nest_.cuts.push_back(c);
         }
@@ -76,7 +68,7 @@ public:
         }
         serial.insert(serial.begin(), still.begin(), still.end());
         for (const auto &dim : dims_) {
-            Cut c{dim};
+            Cut c = new_cut(dim);
             if (cut(dim)) {
                 continue;
             }
@@ -87,6 +79,9 @@ public:
                 const int64_t guess = int64_t(std::min(r_.windows ? 64.0 : 8.0, enough));
                 c.task = choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64, 128}, guess, int64_t(units));
                 c.task = c.task == 1 ? 0 : c.task;
+            }
+            if (c.keeps_name && c.task == 0 && job.size() > 1 && std::count(job.begin(), job.end(), dim)) {
+                c.task = 1;  // the loop itself is fused with others
             }
             if (c.tile > 1 || c.task > 0) {
                 nest_.cuts.push_back(c);
@@ -113,7 +108,7 @@ public:
         for (const auto &dim : job) {
             const Cut *c = cut(dim);
             if (c && c->task > 0) {
-                add_level(step_name(*c), dim, std::min(double(c->task), std::ceil(extent(dim) / double(c->tile))),
+                add_level(c->step(), dim, std::min(double(c->task), std::ceil(extent(dim) / double(c->tile))),
                         false);
             }
         }
@@ -148,7 +143,7 @@ public:
         }
         std::vector<std::string> job;
         if (!column.empty()) {
-            Cut c{column};
+            Cut c = new_cut(column);
             c.tile = choices_.number("columns of " + f_.name, {2, 4, 8}, 4, int64_t(extent(column)));
             c.registers = true;
             c.shifted = !p.clamped;
@@ -160,7 +155,7 @@ public:
             nest_.vectors = 0;
         }
         if (!row.empty()) {
-            Cut c{row};
+            Cut c = new_cut(row);
             c.tile = choices_.number("rows of " + f_.name, {1, 2, 4}, 4, int64_t(extent(row)));
             c.registers = true;
             c.shifted = c.tile > 1;
@@ -168,17 +163,17 @@ public:
                 nest_.cuts.push_back(c);
                 add_level(row + "_in", row, double(c.tile), true);
             }
-            add_level(c.tile > 1 ? outer_name(c) : row, row, std::ceil(extent(row) / double(c.tile)), false);
+            add_level(c.tile > 1 ? c.outermost() : row, row, std::ceil(extent(row) / double(c.tile)), false);
         }
         if (const Cut *c = column.empty() ? nullptr : cut(column)) {
             const double units = std::ceil(extent(column) / double(c->tile));
             if (c->task > 0) {
-                add_level(step_name(*c), column, std::min(double(c->task), units), false);
+                add_level(c->step(), column, std::min(double(c->task), units), false);
             }
             if (r_.root) {
                 job.push_back(column);
             } else {
-                add_level(outer_name(*c), column, units, false);
+                add_level(c->outermost(), column, units, false);
             }
         }
         if (r_.root) {
@@ -208,7 +203,7 @@ public:
             }
         }
         for (const std::string &dim : {inner, line}) {
-            Cut c{dim};
+            Cut c = new_cut(dim);
             c.tile = size;
             c.registers = c.shifted = true;
             const auto units = int64_t(std::ceil(extent(dim) / double(size)));
@@ -218,9 +213,9 @@ public:
             add_level(dim + "_in", dim, double(size), true).vector = dim == inner;
         }
         for (const Cut &c : nest_.cuts) {
-            add_level(step_name(c), c.dim, double(c.task), false);
+            add_level(c.step(), c.dim, double(c.task), false);
         }
-        add_level(outer_name(nest_.cuts[0]), inner, std::ceil(extent(inner) / double(size * nest_.cuts[0].task)),
+        add_level(nest_.cuts[0].outermost(), inner, std::ceil(extent(inner) / double(size * nest_.cuts[0].task)),
                 false);
         nest_.vector = inner + "_in";
         nest_.vectors = 0;
@@ -257,7 +252,7 @@ public:
         const int lanes = d_.lanes();
         double wide = p.vector.empty() ? 1 : acc.extent(p.vector);
         if (!column.empty()) {
-            Cut c{column};
+            Cut c = new_cut(column);
             const int64_t all = int64_t(extent(column));
             c.tile = p.panel > 0 ? p.panel
                                  : choices_.number("columns of " + f_.name, {lanes, 2 * lanes, 3 * lanes, 4 * lanes},
@@ -278,7 +273,7 @@ public:
         const int64_t most = std::max<int64_t>(1,
                 int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
         if (!rows.empty()) {
-            Cut c{rows[0]};
+            Cut c = new_cut(rows[0]);
             const double units = extent(c.dim);
             c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
                                              : choices_.number("rows of " + f_.name, {1, 2, 3, 4, 5, 6, 7, 8, 10, 12,
@@ -304,7 +299,7 @@ public:
             const std::string last = rows.size() > 1 ? rows[1] : rows[0];
             Cut *c = cut(last);
             if (!c) {
-                nest_.cuts.push_back({last});
+                nest_.cuts.push_back(new_cut(last));
                 c = &nest_.cuts.back();
             }
             const double units = std::ceil(extent(last) / double(c->tile));
@@ -331,12 +326,12 @@ public:
             const double units = std::ceil(extent(rows[i]) / double(c ? c->tile : 1));
             const bool last = i == (rows.size() > 1 ? 1 : 0);
             if (c && c->task > 0) {
-                add_level(step_name(*c), rows[i], std::min(double(c->task), units), false);
+                add_level(c->step(), rows[i], std::min(double(c->task), units), false);
                 job.push_back(rows[i]);
             } else if (r_.root && (last || i > 1)) {
                 job.push_back(rows[i]);
             } else {
-                add_level(c && c->tile > 1 ? outer_name(*c) : rows[i], rows[i], units, false);
+                add_level(c && c->tile > 1 ? c->outermost() : rows[i], rows[i], units, false);
             }
         }
         // What only rows move, then columns, then what moves both: weights of a group of channels are others.
@@ -356,7 +351,7 @@ public:
             const auto steps = std::find_if(nest_.levels.begin(), nest_.levels.end(),
                                             [&](const Level &l) { return !l.inside_tile; });
             nest_.levels.insert(p.stencil ? nest_.levels.end() : steps,
-                                {outer_name(*cut(column)), {column}, std::ceil(extent(column) / wide),
+                                {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide),
                                  {std::ceil(extent(column) / wide)}, false, false});
         } else if (!column.empty()) {
             const bool first = !r_.root || choices_.pick("order of " + f_.name, {"rows", "columns"}, "rows") == "rows";
@@ -369,7 +364,7 @@ public:
         } else {
             for (const auto &dim : rest) {
                 const Cut *c = cut(dim);
-                add_level(c && c->tile > 1 ? outer_name(*c) : dim, dim,
+                add_level(c && c->tile > 1 ? c->outermost() : dim, dim,
                         std::ceil(extent(dim) / double(c ? c->tile : 1)),
                           false);
             }
@@ -386,6 +381,12 @@ private:
     int64_t natural(const std::string &dim) const {
         const auto it = r_.natural.find(dim);
         return it == r_.natural.end() || double(it->second) > extent(dim) ? 1 : it->second;
+    }
+
+    Cut new_cut(const std::string &dim) const {
+        Cut c{dim};
+        c.keeps_name = r_.named.count(dim) > 0;
+        return c;
     }
 
     Cut *cut(const std::string &dim) {
@@ -430,7 +431,7 @@ private:
         const Cut *c = cut(dim);
         if (c && c->tile > 1) {
             add_level(dim + "_in", dim, double(c->tile), false);
-            add_level(outer_name(*c), dim, std::ceil(extent(dim) / double(c->tile)), false);
+            add_level(c->outermost(), dim, std::ceil(extent(dim) / double(c->tile)), false);
         } else {
             add_level(dim, dim, extent(dim), false);
         }
@@ -444,7 +445,7 @@ private:
         for (const auto &dim : dims) {
             const Cut *c = cut(dim);
             const bool split = c && (c->tile > 1 || c->task > 0);
-            nest_.job.push_back(split ? outer_name(*c) : dim);
+            nest_.job.push_back(split ? c->outermost() : dim);
             l.dims.push_back(dim);
             l.extents.push_back(
                 std::ceil(extent(dim) / double((c ? c->tile : 1) * (c && c->task > 0 ? c->task : 1))));

@@ -28,6 +28,29 @@ struct Cut {
     bool registers = false;  // the tile is one of registers, of constant size
     bool shifted = false;    // the last tile is moved back where it would stick out; otherwise it is guarded
     int64_t task = 0;     // tiles (or iterations, of no tile) that a task takes; 0: no such split
+    bool keeps_name = false;  // the innermost loop outside of a tile is called as the dimension is
+
+    /** The loops that the splits make. */
+    std::string inner() const {
+        return dim + "_in";
+    }
+    std::string tiles() const {
+        return dim + "_tile";
+    }
+    std::string tasks() const {
+        return dim + "_task";
+    }
+    std::string in_task() const {
+        return dim + (tile > 1 ? "_step" : "_in_task");
+    }
+
+    /** The loops that are there then: within a task, and the outermost one. */
+    std::string step() const {
+        return keeps_name ? dim : in_task();
+    }
+    std::string outermost() const {
+        return task > 0 ? tasks() : keeps_name ? dim : tiles();
+    }
 };
 
 /** The loops of a stage that is a root, or that others are computed in. */

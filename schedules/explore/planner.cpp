@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "fixed_nest.h"
 #include "graph.h"
 #include "nest_builder.h"
 #include "product.h"
@@ -24,7 +25,17 @@ public:
     Planner(const Description &d, Choices &choices, int threads)
         : d_(d), choices_(choices), threads_(threads), products_(find_products(d)) {
         for (const auto &p : products_) {
-            hosts_.insert(p.second.host);
+            if (!d_.func(p.first)->fixed) {
+                hosts_.insert(p.second.host);
+            }
+        }
+        for (const auto &[name, f] : d_.funcs) {
+            if (f.fixed) {
+                given_ = true;
+                if (f.fixed->place == "at") {
+                    named_[f.fixed->in].insert(f.fixed->loop);
+                }
+            }
         }
     }
 
@@ -54,6 +65,15 @@ private:
         std::set<std::string> inlined;
         const Graph all(d_, {});
         for (const Func *f : all.order()) {
+            if (f->fixed) {
+                if (f->fixed->place == "inlined" && !f->reduction()) {
+                    inlined.insert(f->name);
+                }
+                continue;
+            }
+            if (named_.count(f->name)) {
+                continue;  // the script names its loops
+            }
             if (f->output || f->reduction() || hosts_.count(f->name)) {
                 continue;
             }
@@ -78,7 +98,7 @@ private:
                 return p.second.stencil && upstream_direct(p.first, f->name);
             });
             guess = guess || window;
-            const bool open = copy || (waste > 0.2 && times > 1.01);
+            const bool open = given_ || copy || (waste > 0.2 && times > 1.01);
             if (open ? choices_.yes("inline " + f->name, guess) : guess) {
                 inlined.insert(f->name);
             }
@@ -127,6 +147,10 @@ private:
 
     void place(const Func &f) {
         Placed &p = plan_.placed[f.name];
+        if (f.fixed) {
+            place_fixed(f, p);
+            return;
+        }
         if (f.output) {
             p.place = Place::kRoot;
             whole_region(f, p);
@@ -140,16 +164,27 @@ private:
         bool fused = at.has_value();
         if (fused) {
             const At task = outermost(*at);
-            std::vector<std::string> options = {"fused", "root"};
+            // Loops of a given script go by their names.
+            const bool of_script = d_.func(at->nest)->fixed.has_value();
+            const std::string here = of_script ? loop_name(*at) : "fused", of_task = of_script ? loop_name(task) : "task";
+            std::vector<std::string> options = {here, "root"};
             if (task.level != at->level) {
-                options.insert(options.begin() + 1, "task");
+                options.insert(options.begin() + 1, of_task);
                 if (slides(f, *at, task)) {
                     options.insert(options.begin() + 1, "slid");
                 }
             }
-            const std::string place = choices_.pick("place of " + f.name, options, guess_place(f, *at, task));
+            const auto others = loops_of_script(f, *at);
+            for (const auto &o : others) {
+                if (std::find(options.begin(), options.end(), o.first) == options.end()) {
+                    options.push_back(o.first);
+                }
+            }
+            const std::string guess = guess_place(f, *at, task);
+            const std::string place = choices_.pick("place of " + f.name, options,
+                                                    guess == "fused" ? here : guess == "task" ? of_task : guess);
             fused = place != "root";
-            at = place == "task" ? task : *at;
+            at = others.count(place) ? others.at(place) : place == of_task && place != here ? task : *at;
             p.recomputed = fused ? recomputed(f, place == "slid" ? task : *at) : 1;
             p.store_level = place == "slid" ? plan_.nests.at(task.nest).levels[task.level].name : "";
         }
@@ -164,11 +199,99 @@ private:
             p.in_stage = in.stage;
             p.level = in.levels[at->level].name;
             p.region = region_at(f, *at);
-            if (hosts_.count(f.name)) {
+            if (has_loops(f.name)) {
                 nest(f, false);
             }
         }
         body(f, p);
+    }
+
+    // Whether others are computed in its loops, wherever it is.
+    bool has_loops(const std::string &name) const {
+        return hosts_.count(name) > 0 || named_.count(name) > 0;
+    }
+
+    // Where a given script has it, and with the loops that it makes there.
+    void place_fixed(const Func &f, Placed &p) {
+        std::optional<At> at;
+        if (f.fixed->place == "at") {
+            at = named_level(f.fixed->in, f.fixed->loop);
+        } else if (f.fixed->place == "inlined") {
+            at = common_level(f);  // an update, which Halide computes where it is used
+        }
+        p.place = at ? Place::kAt : Place::kRoot;
+        if (at) {
+            const Nest &in = plan_.nests.at(at->nest);
+            p.in = at->nest;
+            p.in_stage = in.stage;
+            p.level = in.levels[at->level].name;
+            p.region = region_at(f, *at);
+            p.recomputed = recomputed(f, *at);
+        } else {
+            whole_region(f, p);
+        }
+        plan_.nests[f.name] = fixed_nest(f, p.region);
+        for (const auto &s : f.stages) {
+            total_ += s.instructions;
+        }
+        describe_lanes(f, p);
+    }
+
+    // For the prediction: which of its stages run in SIMD lanes.
+    static void describe_lanes(const Func &f, Placed &p) {
+        for (size_t s = 0; s < f.fixed->stages.size(); s++) {
+            std::string vector;
+            for (const auto &l : f.fixed->stages[s].loops) {
+                vector = l.kind == "vectorized" ? l.name : vector;
+            }
+            if (s == 0) {
+                p.vector = vector;
+                continue;
+            }
+            UpdateBody u;
+            u.kind = vector.empty() ? UpdateBody::kPlain : UpdateBody::kColumns;
+            u.vector = vector;
+            p.updates.push_back(u);
+        }
+    }
+
+    std::optional<At> named_level(const std::string &nest, const std::string &loop) const {
+        const auto n = plan_.nests.find(nest);
+        for (size_t i = 0; n != plan_.nests.end() && i < n->second.levels.size(); i++) {
+            if (n->second.levels[i].name == loop) {
+                return At{nest, i};
+            }
+        }
+        return std::nullopt;
+    }
+
+    std::string loop_name(const At &at) const {
+        return at.nest + "." + plan_.nests.at(at.nest).levels[at.level].name;
+    }
+
+    // The loops of a given script that it may be computed in: those around a place, and those of its only reader.
+    std::map<std::string, At> loops_of_script(const Func &f, const At &at) const {
+        std::map<std::string, At> result;
+        const auto add = [&](const std::string &nest, size_t first) {
+            const Nest &n = plan_.nests.at(nest);
+            for (size_t i = first; d_.func(nest)->fixed && i < n.levels.size(); i++) {
+                if (may_hold(*d_.func(nest), n, n.levels[i])) {
+                    result[loop_name({nest, i})] = At{nest, i};
+                }
+            }
+        };
+        for (std::optional<At> x = at; x; x = outwards(*x)) {
+            add(x->nest, x->level);
+        }
+        const auto &readers = graph_->readers(f.name);
+        const bool one = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const Reader &r) {
+            return r.func == readers.front().func && r.stage == readers.front().stage;
+        });
+        if (one && plan_.nests.count(readers.front().func->name) && readers.front().func->name != at.nest &&
+            plan_.nests.at(readers.front().func->name).stage == readers.front().stage) {
+            add(readers.front().func->name, 0);
+        }
+        return result;
     }
 
     // Whether the loops that it would be computed in leave threads without work that it has for them.
@@ -256,7 +379,7 @@ private:
     bool join_output(const Func &f) {
         for (auto &[leader, n] : plan_.nests) {
             const Func &l = *d_.func(leader);
-            if (!l.output || l.dims != f.dims || f.reduction() || l.reduction() || !n.with.empty() || n.job.empty()) {
+            if (!l.output || l.fixed || l.dims != f.dims || f.reduction() || l.reduction() || !n.with.empty() || n.job.empty()) {
                 continue;
             }
             bool same = std::none_of(n.cuts.begin(), n.cuts.end(), [](const Cut &c) { return c.registers; });
@@ -294,7 +417,7 @@ private:
         r.threads = threads_;
         r.region = plan_.placed.at(f.name).region;
         for (const auto &[name, p] : products_) {
-            if (p.host == f.name && graph_->stored(name)) {
+            if (p.host == f.name && graph_->stored(name) && !d_.func(name)->fixed) {
                 r.products.push_back({&p, drivers_from(name, f.name)});
             }
         }
@@ -312,6 +435,9 @@ private:
             }
         }
         r.windows = has_windows(f.name);
+        if (const auto it = named_.find(f.name); it != named_.end()) {
+            r.named = it->second;
+        }
         // Dimensions of few elements on which nothing depends that is dear and computed for this: colours of a pixel.
         std::set<std::string> moving;
         for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
@@ -399,13 +525,15 @@ private:
 
     std::optional<At> level_of_reader(const Reader &r) const {
         const auto n = plan_.nests.find(r.func->name);
-        if (n != plan_.nests.end()) {
+        const Placed &p = plan_.placed.at(r.func->name);
+        // What a given script computes somewhere counts as one step there.
+        const bool one_step = r.func->fixed && p.place == Place::kAt && !has_loops(r.func->name);
+        if (n != plan_.nests.end() && !one_step) {
             if (n->second.stage != r.stage) {
                 return std::nullopt;
             }
             return n->second.with.empty() ? At{r.func->name, 0} : At{n->second.with, 0};
         }
-        const Placed &p = plan_.placed.at(r.func->name);
         return p.place == Place::kAt ? std::optional<At>(At{p.in, index_of(p)}) : std::nullopt;
     }
 
@@ -692,6 +820,8 @@ private:
     const int threads_;
     const std::map<std::string, Product> products_;
     std::set<std::string> hosts_;
+    std::map<std::string, std::set<std::string>> named_;  // by Func: its loops in which a given script computes others
+    bool given_ = false;                                  // a script fixes some of it
     std::unique_ptr<Graph> graph_;
     Plan plan_;
     double total_ = 0;  // instructions of the nests so far

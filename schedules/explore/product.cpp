@@ -346,7 +346,7 @@ private:
 
 void add_copies(Description &d) {
     for (const auto &[name, p] : find_products(d)) {
-        if (!p.host.empty() || d.func(name)->output) {
+        if (!p.host.empty() || d.func(name)->output || d.func(name)->fixed) {
             continue;
         }
         const Func &f = *d.func(name);

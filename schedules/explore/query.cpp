@@ -188,7 +188,7 @@ Assignments declared_params(const Task &task) {
     return result;
 }
 
-Description describe_pipeline(const Task &task, const Assignments &params) {
+Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
     const TemporaryDirectory work(temporary_root());
     const std::string file = (fs::path(work.path()) / "description.json").string();
     std::vector<std::string> command = {executable_of(task), "-g", task.op, "-f", task.op, "-n", task.op, "-o",
@@ -204,6 +204,13 @@ Description describe_pipeline(const Task &task, const Assignments &params) {
     if (const std::string sizes = sizes_text(task, params); !sizes.empty()) {
         command.push_back("autoscheduler.sizes=" + sizes);
     }
+    if (script) {
+        command.push_back("autoscheduler.script=" + script->file);
+        command.push_back("autoscheduler.lib=" + join(script->lib_dirs, ":"));
+        if (!script->set.empty()) {
+            command.push_back("autoscheduler.set=" + assignments_text(script->set, ":"));
+        }
+    }
     ProcessOptions options;
     options.timeout = task.limits.build_seconds;
     const ProcessResult r = run_process(command, options);
@@ -211,7 +218,11 @@ Description describe_pipeline(const Task &task, const Assignments &params) {
         throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op, describe_end(r, options.timeout),
                 trim(r.err)));
     }
-    Description d = read_description(nlohmann::json::parse(read_file(file)));
+    const auto json = nlohmann::json::parse(read_file(file));
+    if (json.contains("error")) {
+        throw Failure(json.at("error").get<std::string>());
+    }
+    Description d = read_description(json);
     add_copies(d);
     return d;
 }

@@ -26,8 +26,15 @@ std::vector<FreeParam> free_params(const Task &task);
  * generator knows the default, and what other schedules of the op choose, at its default. */
 Assignments declared_params(const Task &task);
 
-/** Runs the generator with the plugin. Throws Failure with the generator's message. */
-Description describe_pipeline(const Task &task, const Assignments &params);
+/** A given script, which fixes a part of a schedule. */
+struct GivenScript {
+    std::string file;
+    std::vector<std::string> lib_dirs;
+    Assignments set;
+};
+
+/** Runs the generator with the plugin. Throws Failure with the generator's message, or the script's. */
+Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script = nullptr);
 
 /** What Halide's own autoschedulers make of the task, as scripts that call them: to compare with. */
 std::vector<Candidate> halide_candidates(const Task &task);

@@ -4,8 +4,12 @@
 #include <filesystem>
 #include <regex>
 
+#include <fmt/format.h>
+
 #include "diagnostics.h"
 #include "failure.h"
+#include "lua_writer.h"
+#include "open_call.h"
 #include "paths.h"
 #include "process.h"
 #include "query.h"
@@ -36,19 +40,37 @@ struct ScriptSpace::Implementation {
         }
     }
 
+    std::vector<std::string> lib_dirs() const {
+        std::vector<std::string> dirs;
+        if (!script.folder.empty()) {
+            dirs = {script.folder, fs::path(script.folder).parent_path().string()};
+        }
+        dirs.push_back(paths().schedules);
+        return dirs;
+    }
+
     ScriptHeader head(const Assignments &set) const {
         ScriptOptions options;
         options.set = set;
         options.target = resolve_targets(task.target).front();
-        if (!script.folder.empty()) {
-            options.lib_dirs = {script.folder, fs::path(script.folder).parent_path().string()};
-        }
-        options.lib_dirs.push_back(paths().schedules);
+        options.lib_dirs = lib_dirs();
         try {
             return read_header(file, options);
         } catch (const ScriptError &e) {
-            throw Failure(e.what());
+            throw Failure(by_its_name(e.what()));
         }
+    }
+
+    // What is read is a copy of the file that the message is to name.
+    std::string by_its_name(std::string message) const {
+        if (script.origin.empty()) {
+            return message;
+        }
+        for (size_t at = message.find(file); at != std::string::npos; at = message.find(file, at)) {
+            message.replace(at, file.size(), script.origin);
+            at += script.origin.size();
+        }
+        return message;
     }
 
     bool open(const Tunable &t) const {
@@ -62,6 +84,7 @@ struct ScriptSpace::Implementation {
     const TemporaryDirectory work;
     const std::string file;
     std::vector<std::string> may_choose;
+    std::map<std::string, Description> descriptions;  // by the values of parameters
 };
 
 ScriptSpace::ScriptSpace(const Task &task, Candidate script)
@@ -91,6 +114,40 @@ Candidate ScriptSpace::propose(Choices &choices) const {
         }
     }
     i.head(c.set);
+    return c;
+}
+
+const Description *ScriptSpace::description(const Candidate &c) {
+    Implementation &i = *implementation_;
+    if (!has_open_call(i.script.lua)) {
+        return nullptr;
+    }
+    const std::string key = assignments_text(c.set);
+    auto it = i.descriptions.find(key);
+    if (it == i.descriptions.end()) {
+        Assignments params = c.params;
+        for (const auto &p : i.head(c.set).generator) {
+            params.insert(p);
+        }
+        const GivenScript given{i.file, i.lib_dirs(), c.set};
+        try {
+            it = i.descriptions.emplace(key, describe_pipeline(i.task, params, &given)).first;
+        } catch (const Failure &e) {
+            throw Failure(i.by_its_name(e.what()));
+        }
+    }
+    return it->second.open ? &it->second : nullptr;
+}
+
+Candidate ScriptSpace::filled(Candidate c, const Description &d, const Plan &plan) const {
+    const auto call = find_open_call(c.lua, d.open->line);
+    if (!call) {
+        throw Failure(fmt::format("{}:{}: error: open: stands inside of an expression\n"
+                                  "  give it a line of its own: what is found is written in its place",
+                                  implementation_->script.origin, d.open->line));
+    }
+    const std::string lanes = d.open->target ? "target:lanes \"f32\"" : std::to_string(d.lanes());
+    c.lua.replace(call->begin, call->end - call->begin, write_statements(d, plan, {call->funcs, lanes, call->indent}));
     return c;
 }
 

@@ -2,12 +2,15 @@
 #define HALYARD_EXPLORE_SCRIPT_SPACE_H
 
 /** \file
- * What a given script leaves open: its tune{} parameters, as far as its `where` lets them. What it fixes stays.
+ * What a given script leaves open: its tune{} parameters, as far as its `where` lets them, and the Funcs of `k:open`.
+ * What it fixes stays.
  */
 
 #include <memory>
 
 #include "choices.h"
+#include "description.h"
+#include "plan.h"
 #include "task.h"
 
 namespace halyard::explore {
@@ -21,6 +24,12 @@ public:
 
     /** The script with the values that are taken. Throws Failure where `where` rejects them. */
     Candidate propose(Choices &choices) const;
+
+    /** What there is to schedule with these values, of which the script fixes a part; nullptr where it has no `k:open`. */
+    const Description *description(const Candidate &candidate);
+
+    /** The script with the statements for what is open in its place. */
+    Candidate filled(Candidate candidate, const Description &description, const Plan &plan) const;
 
 private:
     struct Implementation;

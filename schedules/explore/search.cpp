@@ -60,14 +60,31 @@ struct Search::Implementation {
 
     Proposal propose(const Answers &answers) {
         Choices choices(answers);
+        Proposal p;
         if (script) {
-            Proposal p;
             p.candidate = script->propose(choices);
-            p.points = choices.points();
-            p.answers = choices.taken();
-            p.candidate.decisions = p.answers;
-            return p;
+            if (const Description *d = script->description(p.candidate)) {
+                Description open = *d;
+                plan(open, choices, p);
+                p.candidate = script->filled(std::move(p.candidate), open, p.plan);
+            }
+        } else {
+            propose_all(choices, p);
         }
+        p.points = choices.points();
+        p.answers = choices.taken();
+        p.candidate.decisions = p.answers;
+        return p;
+    }
+
+    void plan(Description &d, Choices &choices, Proposal &p) {
+        choose_layouts(d, choices);
+        p.plan = make_plan(d, choices, task.threads);
+        p.candidate.predicted = predict(d, p.plan, machine);
+    }
+
+    // A script of which nothing is given.
+    void propose_all(Choices &choices, Proposal &p) {
         Assignments params;
         for (const auto &p : free) {
             std::vector<int64_t> numbers;
@@ -78,20 +95,13 @@ struct Search::Implementation {
                                       : choices.pick(kParam + p.name, p.values, p.value);
         }
         Description d = description(params);
-        choose_layouts(d, choices);
-        Proposal p;
-        p.plan = make_plan(d, choices, task.threads);
-        p.points = choices.points();
-        p.answers = choices.taken();
+        plan(d, choices, p);
         ScriptHead head;
         head.op = task.op;
         head.comment = {fmt::format("{}, found by halyard explore.", task.op)};
         head.generator = params;
         head.generator.insert(declared.begin(), declared.end());
         p.candidate.lua = write_lua(d, p.plan, head);
-        p.candidate.decisions = p.answers;
-        p.candidate.predicted = predict(d, p.plan, machine);
-        return p;
     }
 
     /** Measures what was not tried before. Whether one of them is the best so far. */

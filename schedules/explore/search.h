@@ -37,7 +37,7 @@ struct SearchOptions {
     uint64_t seed = 1;
     size_t most = 100000;  // candidates
     int at_once = 2;       // that are built side by side
-    std::optional<Candidate> script = std::nullopt;  // whose tune{} parameters are searched, and nothing else
+    std::optional<Candidate> script = std::nullopt;  // what it leaves open is searched, and nothing else
     std::function<void(const std::string &)> say = [](const std::string &) {};
     /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */
     std::function<bool(const std::vector<Tried> &)> enough = [](const std::vector<Tried> &) { return false; };

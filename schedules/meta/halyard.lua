@@ -1385,10 +1385,19 @@ function Target:has(feature) end
 ---@field [string] Func
 local Funcs = {}
 
+
 --- Whether this variant of the algorithm has a Func: `k:has "bias"`.
 ---@param name string
 ---@return boolean
 function Funcs:has(name) end
+
+--- The Funcs that can be scheduled.
+---@return string[]
+function Funcs:names() end
+
+--- Leaves Funcs to `halyard explore --schedule`, without names all of which the script says nothing: the statements that it finds are written in this place. It stands last, and is an error in a build.
+---@param ... string
+function Funcs:open(...) end
 
 ---@class Tune
 

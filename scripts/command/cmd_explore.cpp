@@ -226,7 +226,8 @@ void explore_op(const ExploreOptions &o) {
         if (o.halide && !halide_first) {
             add_halide(0);
         }
-        result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed};
+        result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
+                  options.script.has_value()};
         // Times that were taken one after the other differ by what else the machine did: the last word have those in
         // turns.
         if (!result.ranking.empty()) {
@@ -280,7 +281,7 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
-    cmd->add_option("--schedule", o->schedule, "Search only the tune{} parameters of this Lua file, or schedule that ships")
+    cmd->add_option("--schedule", o->schedule, "Search only what this Lua file, or schedule that ships, leaves open: tune{} and k:open(...)")
         ->type_name("FILE|NAME");
     add_repeated(*cmd, "--compare", o->compare,
                  "Instead of a search: a Lua file or the name of a schedule that ships; several are put side by side")

@@ -1,0 +1,23 @@
+#ifndef HALYARD_FIXED_PART_H
+#define HALYARD_FIXED_PART_H
+
+/** \file
+ * A script that leaves a part of itself to a search, as facts for it: which Funcs are open, and the places and loops of
+ * all others.
+ */
+
+#include <nlohmann/json.hpp>
+
+#include "index_value.h"
+#include "pipeline_view.h"
+#include "script.h"
+
+namespace halyard {
+
+/** Runs a script over a pipeline that will not be compiled. Throws ScriptError. */
+nlohmann::json describe_script(PipelineView &view, const Halide::Target &target, const std::string &path,
+                               const ScriptOptions &options, const BufferSizes &sizes);
+
+}  // namespace halyard
+
+#endif
