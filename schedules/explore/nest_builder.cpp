@@ -284,7 +284,7 @@ public:
             c.shifted = !r_.natural.count(c.dim);
             nest_.cuts.push_back(c);
             if (p.stencil && rows.size() > 1) {
-                Cut second{rows[1]};
+                Cut second = new_cut(rows[1]);
                 second.tile = choices_.number("second rows of " + f_.name, {1, 2, 3, 4}, 2,
                                               std::min<int64_t>(most / c.tile, int64_t(extent(rows[1]))));
                 second.registers = second.shifted = second.tile > 1;
