@@ -24,6 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autoschedule.h"
+#include "barriers.h"
 #include "binding.h"
 #include "compile.h"
 #include "describe.h"
@@ -238,6 +239,11 @@ private:
         if (!target.has_feature(Halide::Target::CUDA)) {
             return;
         }
+        std::vector<Halide::Internal::Function> funcs;
+        for (const auto &f : view_.funcs()) {
+            funcs.push_back(f.second.function);
+        }
+        keep_waiting_loops_whole(funcs);
         CudaOptions o;
         o.name = script_->header().op;
         std::istringstream devices(get(params, "devices"));

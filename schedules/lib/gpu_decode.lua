@@ -141,8 +141,6 @@ function decode.weigh_values(k, p, vector, at, thread)
   of_block(parts, p):bound_extent("part", p.threads // p.lanes)
   along_head(parts, p, vector, tile)
   parts:reorder("lane", "step", "r", "thread", "part", "tile"):gpu_threads { "thread", "part" }
-  -- The loop over tiles too: its parts would begin at another tile for each thread, with a barrier in each of them. That hung
-  -- on an H200 for heads of 8, while the emulator, which counts barriers and not where they stand, let it pass.
   parts:never_partition_all()
 
   of_block(part, p):compute_at(parts, "tile"):store_in "register":bound_extent("d", tile)

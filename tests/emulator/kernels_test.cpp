@@ -238,6 +238,8 @@ TEST_CASE("faults: outside of arrays, and not aligned", "[order]") {
 TEST_CASE("faults: threads diverge", "[order]") {
     CHECK_THAT(fault("ends_early", 64), Contains("threads diverge: ") && Contains("waits at __syncthreads, which (5, 0, 0), having ended, never reaches"));
     CHECK_THAT(fault("barriers_differ", 64), Contains("threads diverge: ") && Contains("__syncthreads"));
+    CHECK_THAT(fault("two_barriers", 64), Contains("threads diverge: (0, 0, 0) waits at the barrier of line 113, (40, 0, 0) at the one of line 110; "));
+    CHECK_THAT(fault("two_reductions", 64), Contains("threads diverge: (0, 0, 0) waits at the barrier of line 123, (32, 0, 0) at the one of line 125; "));
     CHECK_THAT(fault("lane_missing", 32), Contains("threads diverge: ") && Contains("__shfl_xor_sync, which (3, 0, 0), having ended"));
     CHECK_THAT(fault("lane_not_in_mask", 32), Contains("__shfl_down_sync with the mask 0x7") || Contains("lane 3, which is not in the mask 0x7"));
 }

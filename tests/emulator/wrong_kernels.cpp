@@ -103,6 +103,31 @@ extern "C" __global__ void barriers_differ(global<int> y) {
 }
 HALYARD_KERNEL(barriers_differ)
 
+// As many barriers for each thread, but not the same ones.
+extern "C" __global__ void two_barriers(global<int> y) {
+    const int first = threadIdx.x < 40 ? 1 : 2;
+    for (int i = 0; i < first; i++) {
+        __syncthreads();
+    }
+    for (int i = first; i < 3; i++) {
+        __syncthreads();
+    }
+    y[threadIdx.x] = 1;
+}
+HALYARD_KERNEL(two_barriers)
+
+extern "C" __global__ void two_reductions(global<int> y) {
+    const shared<int> s = shared_array<int>(0, 2);
+    int sum;
+    if (threadIdx.x < 32) {
+        sum = reduce_threads<add, 64>(1, s);
+    } else {
+        sum = reduce_threads<add, 64>(2, s);
+    }
+    y[threadIdx.x] = sum;
+}
+HALYARD_KERNEL(two_reductions)
+
 extern "C" __global__ void lane_missing(global<int> y) {
     if (threadIdx.x % 32 != 3) {
         y[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1, 1);

@@ -102,7 +102,9 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
-        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kHopperHeader : "") << source;
+        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kHopperHeader : "")
+        << "\n#line 1 \"the printed kernels\"\n"  // as --emit cuda writes them
+        << source;
     const char *cxx = std::getenv("CXX");
     const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
     const int code =

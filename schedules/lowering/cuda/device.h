@@ -687,6 +687,16 @@ inline int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
 // ---- Reductions across threads ----
 
 struct add {
+#ifndef HALYARD_EMULATOR
+/** Where a barrier is called: the emulator compares that between threads. */
+struct place {};
+
+__device__ __forceinline__ void __syncthreads(place) {
+    ::__syncthreads();
+}
+using ::__syncthreads;
+#endif
+
     template<class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
         return a + b;
@@ -716,7 +726,7 @@ struct take_max {
  * 32 it is all of blockDim.x, and `scratch` has an element for each warp of the block. The result is the same
  * in every lane to the bit, as each step adds the same two numbers. */
 template<class Op, int Lanes, class T>
-__device__ __forceinline__ T reduce_threads(T value, shared<T> scratch) {
+__device__ __forceinline__ T reduce_threads(T value, shared<T> scratch, place here = place()) {
     const Op op;
     constexpr int kInWarp = Lanes < 32 ? Lanes : 32;
 #pragma unroll
@@ -730,7 +740,7 @@ __device__ __forceinline__ T reduce_threads(T value, shared<T> scratch) {
         if (lane == 0) {
             scratch[warp] = value;
         }
-        __syncthreads();
+        __syncthreads(here);
         value = scratch[warp / kWarps * kWarps + lane % kWarps];
 #pragma unroll
         for (int offset = kWarps / 2; offset > 0; offset /= 2) {

@@ -11,7 +11,7 @@
  * kernel, the block, the thread, the array and the index: an access outside of an array or not aligned, a
  * read of shared memory that nobody wrote, a race in shared memory (an access to what another thread
  * wrote, or a write to what it read, with no barrier between the two), asynchronous copies that nobody
- * waited for, barriers that some threads never reach.
+ * waited for, barriers that some threads never reach, or at which some wait while others wait at another one.
  *
  * Threads run in the order of HALYARD_EMULATOR_ORDER: forward, reverse, or shuffled by a number.
  */

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "alignment.h"
+#include "barriers.h"
 #include "chain_kernel.h"
 #include "chain_parts.h"
 #include "compile.h"
@@ -165,6 +166,7 @@ private:
     }
 
     std::string printed(const Kernel &kernel) const {
+        check_barriers(kernel, options_.fail);
         return "\n" + print_kernel(kernel, PrintOptions{options_.streamed, options_.note});
     }
 

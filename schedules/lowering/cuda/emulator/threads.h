@@ -27,6 +27,14 @@ inline Index3 threadIdx, blockIdx, blockDim, gridDim;
 constexpr int warpSize = 32;
 
 template<class T, int N>
+/** The line of the text in which a barrier, or what waits at one, is called. */
+struct place {
+    int line;
+    place(int line = __builtin_LINE())
+        : line(line) {
+    }
+};
+
 struct vec;
 template<class To, class From>
 To to(From x);
@@ -51,6 +59,7 @@ struct Thread {
     // What it waits for: the block's barrier, an operation of the lanes in the mask, or of `object`.
     const char *operation;
     unsigned mask;
+    int line;  // of the block's barrier
     int source;       // the lane whose value it wants
     uint64_t value, result;
     int object;       // a barrier, or the first thread of those that it waits for; else -1
@@ -263,6 +272,21 @@ inline void report_divergence() {
 
 inline void run_block(uint32_t &seed) {
     state.block++;
+/** All wait at the barrier of the block. On a device those that wait at another one hang, or go on with what is not there. */
+inline bool wait_at_one_barrier() {
+    const Thread &first = state.threads[0];
+    for (int i = 1; i < state.thread_count; i++) {
+        if (state.threads[i].line != first.line) {
+            const ThreadName a(0), b(i);
+            report("threads diverge: %s waits at the barrier of line %d, %s at the one of line %d; all threads of a block have "
+                   "to wait at the same one",
+                   a.text, first.line, b.text, state.threads[i].line);
+            return false;
+        }
+    }
+    return true;
+}
+
     state.epoch++;
     state.ended = state.at_barrier = 0;
     if (state.extension) {
@@ -295,6 +319,9 @@ inline void run_block(uint32_t &seed) {
         if (state.at_barrier == state.thread_count) {
             state.at_barrier = 0;
             state.epoch++;
+            if (!wait_at_one_barrier()) {
+                return;
+            }
             if (state.extension) {
                 state.extension->at_block_barrier();
             }

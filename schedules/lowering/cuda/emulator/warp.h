@@ -73,11 +73,12 @@ constexpr const char *kSyncThreads = "__syncthreads";
 
 }  // namespace emulator
 
-inline void __syncthreads() {
+inline void __syncthreads(place here = place()) {
     using namespace emulator;
     Thread &me = *state.current;
     me.state = Thread::waits;
     me.operation = kSyncThreads;
+    me.line = here.line;
     me.mask = 0xffffffffu;
     state.at_barrier++;
     leave();
