@@ -14,8 +14,9 @@ return schedule "gemm" {
   params = {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 256 },
-    stages  = tune { 2, 3, 4, 5, 6, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+    cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
   },
 
   where = function(p)
@@ -24,6 +25,6 @@ return schedule "gemm" {
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p)
+    gpu.tensor_tiles(k.y, k.acc, p, p.cluster)
   end,
 }

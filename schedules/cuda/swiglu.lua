@@ -13,9 +13,10 @@ return schedule "swiglu" {
 
   params = {
     rows    = tune { 64, 128, 192, default = 128 },
-    columns = tune { 64, 128, default = 128 },     -- of each of the two
-    stages  = tune { 2, 3, 4, 5, 6, default = 4 },
+    columns = tune { 64, 96, 128, default = 128 }, -- of each of the two
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
     group   = tune { 4, 8, 16, default = 16 },
+    cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
   },
 
   where = function(p)
@@ -23,6 +24,6 @@ return schedule "swiglu" {
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, { k.gate, k.up }, p)
+    gpu.tensor_tiles(k.y, { k.gate, k.up }, p, p.cluster)
   end,
 }

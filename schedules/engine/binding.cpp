@@ -390,11 +390,21 @@ bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stage
     return false;
 }
 
+bool Binding::cluster(const Halide::Internal::Function &f, int stage, int blocks) {
+    for (auto &p : tile_products_) {
+        if (p.func.same_as(f) && p.stage == stage) {
+            p.cluster = blocks;
+            return true;
+        }
+    }
+    return false;
+}
+
 void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) {
     Diagnostic d;
     host_.where(d.file, d.line);
     d.word = "mma";
-    tile_products_.push_back({f, stage, 4, 8, false, [this, d](const std::string &message) {
+    tile_products_.push_back({f, stage, 4, 8, 1, false, [this, d](const std::string &message) {
                                   Diagnostic here = d;
                                   here.message = message;
                                   if (on_late_error) {

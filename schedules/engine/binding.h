@@ -114,6 +114,9 @@ public:
     /** How many steps ahead a product's operands are fetched on a GPU; false where mma was not said of it. */
     bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns);
 
+    /** How many blocks of a GPU share the steps of a tile; false where mma was not said of it. */
+    bool cluster(const Halide::Internal::Function &f, int stage, int blocks);
+
     const std::vector<TileProduct> &tile_products() const {
         return tile_products_;
     }

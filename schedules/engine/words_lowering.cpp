@@ -84,6 +84,16 @@ void pipeline(Call &c) {
     }
 }
 
+void cluster(Call &c) {
+    const int64_t blocks = c.args[0].integer;
+    if (blocks < 1 || blocks > 8) {
+        c.fail("has 1 to 8 blocks, not " + std::to_string(blocks));
+    }
+    if (!c.binding.cluster(c.func().function(), c.self.stage_index, int(blocks))) {
+        c.fail("is for a product on the tensor cores", "write mma() before it");
+    }
+}
+
 void fetch(Call &c) {
     const int64_t ahead = c.args[0].present ? c.args[0].integer : 0;
     if (ahead < 0 || ahead > 15) {
@@ -153,6 +163,12 @@ const std::vector<Word> kLoweringWords = {
      "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
      "one, as in attention, `turns` has one half of a block multiply while the other computes.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
+    {"cluster", Handle::kStage, "blocks:int", "self",
+     "On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of "
+     "them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would "
+     "leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.",
+     "blocks tile: for step: acc += a * b",
+     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", cluster},
     {"fetch", Handle::kFunc, "ahead:int?", "self",
      "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
      "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "

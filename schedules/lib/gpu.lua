@@ -389,7 +389,8 @@ end
 -- y       a Func over [col, row]       acc       the Func that sums over "k", or several that read the same a
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 -- stages  of the pipeline              group     rows of tiles that blocks take together
-function gpu.tensor_tiles(y, acc, o)
+-- cluster blocks that share the steps of a tile; 1 if nothing is said
+function gpu.tensor_tiles(y, acc, o, cluster)
   y:split("col", o.columns, "guard", "tile_col", "col_in_tile")
   y:split("row", o.rows, "guard", "tile_row", "row_in_tile")
   y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
@@ -403,6 +404,7 @@ function gpu.tensor_tiles(y, acc, o)
     step:split("k", sum:type() == "i32" and 128 or 64, "guard", "step", "depth")
     step:reorder("depth", "col", "row", "step"):never_partition_all()
     step:mma():pipeline(o.stages, o.group)
+    if cluster then step:cluster(cluster) end
   end
 end
 

@@ -28,6 +28,7 @@ struct TileProduct {
     int stage = 1;
     int stages = 4;  // of a pipeline on a GPU
     int group = 8;   // rows of tiles that a GPU's blocks take together
+    int cluster = 1; // blocks of a GPU that share the steps of a tile
     bool turns = false;  // halves of a block multiply in turns (CUDA)
     std::function<void(const std::string &)> fail;
 };

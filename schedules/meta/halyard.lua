@@ -383,6 +383,18 @@ function Stage:mma() end
 ---@return self
 function Stage:pipeline(stages, group, turns) end
 
+--- On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.
+---
+---```text
+---blocks tile: for step: acc += a * b
+---  ->
+---blocks tile, part: for step of part: acc += a * b
+---blocks tile: acc of part 0 += acc of the others
+---```
+---@param blocks integer an integer
+---@return self
+function Stage:cluster(blocks) end
+
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---
 ---```text

@@ -292,3 +292,29 @@ extern "C" __global__ void numbered_barriers(global<int> y, int rounds, int faul
     }
 }
 HALYARD_KERNEL(numbered_barriers, "y, rounds, fault")
+
+// Clusters of four blocks, the first of which adds up what all of them have: block b of cluster c has 100 c + b + thread.
+extern "C" __global__ void __cluster_dims__(4, 1, 1) cluster_sum(global<int> y, int fault) {
+    const shared<int> s = shared_array<int>(0, 128 * 4);
+    const int rank = cluster_rank(), cluster = blockIdx.x / 4, t = threadIdx.x;
+    for (int i = 0; i < 4; i++) {
+        s[t * 4 + i] = 100 * cluster + rank + t;
+    }
+    if (fault != 1) {
+        cluster_barrier<128>();
+    }
+    if (rank == (fault == 2 ? 1 : 0)) {
+        int sum[4] = {}, of_block[4];
+        for (int r = 1; r < 4; r++) {
+            cluster_load(of_block, s + t * 4, r);
+            for (int i = 0; i < 4; i++) {
+                sum[i] += of_block[i];
+            }
+        }
+        y[cluster * 128 + t] = sum[0] + int(s[t * 4]);
+    }
+    if (fault == 3 ? rank < 3 : fault != 4) {
+        cluster_barrier<128>();
+    }
+}
+HALYARD_KERNEL_OF_CLUSTER(4, cluster_sum, "y, fault")

@@ -207,6 +207,33 @@ TEST_CASE("barriers by number", "[order]") {
                Contains("deadlock:") && Contains("threads 0 to 31 wait at the barrier 4, where 32 of 128 threads are"));
 }
 
+TEST_CASE("clusters: a block reads what the others have in their shared memory", "[order]") {
+    const auto run = [](int fault, int blocks = 8) {
+        Array<int> y(256, -1);
+        struct {
+            halide_buffer_t *y;
+            int fault;
+        } arguments = {y.to_device(), fault};
+        if (launch(hopper(), "cluster_sum", {blocks, 128, 2048}, "bi", arguments) != 0) {
+            const std::string message = last_error();
+            y.buffer().device_free();
+            halyard_cuda_release();
+            return message;
+        }
+        REQUIRE(y.to_host() == 0);
+        for (int i = 0; i < 256; i++) {
+            REQUIRE(y[i] == 4 * (i / 128 * 100 + i % 128) + 6);
+        }
+        return std::string();
+    };
+    CHECK(run(0) == "");
+    CHECK_THAT(run(1), Contains("reads of another block of its cluster") && Contains("with no cluster_barrier since that has written"));
+    CHECK_THAT(run(2), Contains("block 1 of a cluster of 4 reads shared memory of block 1; here only the first reads"));
+    CHECK_THAT(run(3), Contains("ends after 2 barriers of its cluster, and block 3 of the cluster after 1"));
+    CHECK_THAT(run(4), Contains("which may have ended: a cluster_barrier has to follow"));
+    CHECK_THAT(run(0, 6), Contains("is launched with 6 blocks, which are no whole clusters of 4"));
+}
+
 TEST_CASE("faults: work of the copy engine that was not waited for", "[order]") {
     CHECK_THAT(fault(kNoWaitForLoad),
                Contains("the tensor cores read element 0") && Contains("which the copy engine still fills") ||

@@ -55,12 +55,13 @@ Assignments small_tiles(const halyard::ScriptHeader &head) {
     return tiles;
 }
 
+bool has_param(const halyard::ScriptHeader &head, const char *name) {
+    return std::any_of(head.params.begin(), head.params.end(), [&](const auto &t) { return t.name == name; });
+}
+
 // Kernels with tiles of a product have a form for each kind of device.
 bool uses_tensor_cores(const halyard::ScriptHeader &head) {
-    const auto has = [&](const char *name) {
-        return std::any_of(head.params.begin(), head.params.end(), [&](const auto &t) { return t.name == name; });
-    };
-    return has("stages") && has("columns");
+    return has_param(head, "stages") && has_param(head, "columns");
 }
 
 // Few assignments that hold every value of each choice.
@@ -110,6 +111,9 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         }
         if (uses_tensor_cores(head)) {
             open.push_back({"devices", {"sm_80", "sm_90a"}});
+        }
+        if (has_param(head, "cluster")) {
+            open.push_back({"set.cluster", {"1", "4"}});
         }
         // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
         std::set<std::string> with_large_tiles;

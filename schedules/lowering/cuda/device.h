@@ -71,6 +71,7 @@ __device__ __forceinline__ float exp2_approx(float x) {
 
 /** After a kernel: its name, and those of its parameters for messages of the emulator. NVRTC needs neither. */
 #define HALYARD_KERNEL(...)
+#define HALYARD_KERNEL_OF_CLUSTER(...)
 
 }  // namespace halyard
 
@@ -686,7 +687,6 @@ inline int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
 
 // ---- Reductions across threads ----
 
-struct add {
 #ifndef HALYARD_EMULATOR
 /** Where a barrier is called: the emulator compares that between threads. */
 struct place {};
@@ -697,6 +697,7 @@ __device__ __forceinline__ void __syncthreads(place) {
 using ::__syncthreads;
 #endif
 
+struct add {
     template<class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
         return a + b;

@@ -106,6 +106,34 @@ __device__ __forceinline__ void tensor_store_wait() {
 __device__ __forceinline__ void fence_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
+/** Which block of its cluster this one is. */
+__device__ __forceinline__ int cluster_rank() {
+    int rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+/** All threads of the cluster that have not ended, so many of each block, wait for each other. */
+template<int Threads>
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+/** Four elements of 4 bytes at the same place of another block's shared memory. */
+template<class T>
+__device__ __forceinline__ void cluster_load(T *to, const T *from, int rank) {
+    union {
+        uint32_t words[4];
+        T values[4];
+    } all;
+    asm volatile(
+        "{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %4, %5;\nld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [at];\n}"
+        : "=r"(all.words[0]), "=r"(all.words[1]), "=r"(all.words[2]), "=r"(all.words[3])
+        : "r"(shared_address(from)), "r"(rank));
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        to[i] = all.values[i];
+    }
+}
+
 /** Threads of one warpgroup wait for each other. */
 __device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
     asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
@@ -167,6 +195,61 @@ namespace halyard {
  * Offsets in bytes: `leading` between blocks of 64 elements across, `stride` between groups of 8 lines. */
 __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t leading, uint32_t stride) {
     return uint64_t((address & 0x3ffff) >> 4) | (uint64_t(leading >> 4) << 16) | (uint64_t(stride >> 4) << 32) | (uint64_t(1) << 62);
+}
+
+/** The parts of a tile's sums that the blocks of a cluster have. In shared memory stand 16 rows after the other, each as its
+ * warp has them, four sums of a thread together; of rows that are outside there is nothing. */
+template<int Columns, class T, class Sums>
+__device__ __forceinline__ void give_sums(Sums &own, shared<T> to, int rows) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp * 16 < rows) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i += 4) {
+            T four[4];
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                four[k] = own[i + k];
+            }
+            store(to + (warp * 16 * Columns + i * 32 + lane * 4), load_registers<4>(four));
+        }
+    }
+}
+template<int Columns, class T, class Sums>
+__device__ __forceinline__ void take_sums(Sums &own, shared<T> from, int rows) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (warp * 16 < rows) {
+#pragma unroll
+        for (int i = 0; i < Columns / 2; i += 4) {
+            const vec<T, 4> four = load<4>(from + (warp * 16 * Columns + i * 32 + lane * 4));
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                own[i + k] = four[k];
+            }
+        }
+    }
+}
+/** For the first block, whose threads share the elements: adds the parts of the others, in their order. All loads of an element
+ * are under way together: one after the other they took 1.7 us for each block, of 32 KiB (H200). */
+template<int Blocks, int Threads, int Columns, class T>
+__device__ __forceinline__ void add_parts(shared<T> parts, int rows) {
+    const int count = (rows + 15) / 16 * 16 * Columns;
+#pragma unroll 2
+    for (int i = threadIdx.x * 4; i < count; i += Threads * 4) {
+        T others[Blocks - 1][4];
+#pragma unroll
+        for (int r = 1; r < Blocks; r++) {
+            cluster_load(others[r - 1], parts + i, r);
+        }
+        vec<T, 4> sum = load<4>(parts + i);
+#pragma unroll
+        for (int r = 1; r < Blocks; r++) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                sum[k] = sum[k] + others[r - 1][k];
+            }
+        }
+        store(parts + i, sum);
+    }
 }
 
 }  // namespace halyard

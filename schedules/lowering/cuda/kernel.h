@@ -32,6 +32,7 @@ struct Kernel {
     std::array<Halide::Expr, 3> blocks, threads;  // extents, in terms of the host's variables
     Halide::Expr shared_bytes;                    // the same
     std::string blocks_per_multiprocessor;        // the second argument of __launch_bounds__, with its comma, or nothing
+    int cluster = 1;                              // blocks with neighbouring numbers that run together (sm_90a)
     Halide::Internal::Stmt body;                  // the block coordinates are defined in it
 
     /** The threads of a block along a dimension; 0 where that is not a constant. */

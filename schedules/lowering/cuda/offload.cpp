@@ -221,6 +221,11 @@ private:
             }
             only_hopper_ = true;
             return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
+            for (const auto &p : products) {
+                if (p.cluster > 1) {
+                    p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
+                }
+            }
         }
         const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
         Stmt call;

@@ -66,7 +66,9 @@ public:
         const std::string bounds =
             threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") "
                         : "";
-        const std::string start = "extern \"C\" __global__ void " + bounds + kernel_.name + "(";
+        const std::string cluster =
+            kernel_.cluster > 1 ? "__cluster_dims__(" + std::to_string(kernel_.cluster) + ", 1, 1) " : "";
+        const std::string start = "extern \"C\" __global__ void " + cluster + bounds + kernel_.name + "(";
         std::string row = start;
         for (size_t i = 0; i < kernel_.arguments.size(); i++) {
             const auto &a = kernel_.arguments[i];
@@ -90,7 +92,10 @@ public:
         for (const auto &a : kernel_.arguments) {
             parameters += (parameters.empty() ? "" : ", ") + names_.of(a.name);
         }
-        text_ += "}\nHALYARD_KERNEL(" + kernel_.name + ", \"" + parameters + "\")\n";
+        text_ += kernel_.cluster > 1
+                     ? "}\nHALYARD_KERNEL_OF_CLUSTER(" + std::to_string(kernel_.cluster) + ", " + kernel_.name
+                     : "}\nHALYARD_KERNEL(" + kernel_.name;
+        text_ += ", \"" + parameters + "\")\n";
         return text_;
     }
 

@@ -217,7 +217,9 @@ private:
         const Expr multiprocessors =
             Call::make(Int(32), "halyard_cuda_multiprocessors",
                        {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
-        k.blocks = {min(tiles(), multiprocessors * blocks()), 1, 1};
+        // A cluster has one tile: how many of them a device runs at once depends on more than its multiprocessors.
+        k.cluster = cluster(form);
+        k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors * blocks()), 1, 1};
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
         add_scalars(k, used_by(form));
@@ -290,6 +292,9 @@ private:
     int bytes_b() const {  // of one product
         return tile().columns * kSwizzledBytes;
     }
+    int cluster(Form form) const {
+        return by_copy_engine(form) ? program_.asked.cluster : 1;
+    }
     int stages(Form form) const {
         return by_copy_engine(form) ? program_.asked.stages : 1;
     }
@@ -297,7 +302,12 @@ private:
         return stages(form) * bytes_a();
     }
     int offset_results(Form form) const {
-        return offset_b(form) + stages(form) * products() * bytes_b();
+        const int tiles = offset_b(form) + stages(form) * products() * bytes_b();
+        return cluster(form) > 1 ? std::max(tiles, products() * bytes_of_sums()) : tiles;
+    }
+    // Which other blocks of a cluster leave where the tiles were.
+    int bytes_of_sums() const {
+        return tile().rows * tile().columns * 4;
     }
     // Of those of the first nests that leave by the copy engine, in parts one after the other.
     int bytes_of_results(size_t nests, Form form) const {
@@ -347,6 +357,9 @@ private:
                       stages(form) * products() * elements_b());
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
                  number(kWarpgroup) + ";");
+        if (cluster(form) > 1) {
+            out.line("const int rank = cluster_rank();");
+        }
         if (by_copy_engine(form)) {
             declare_array("uint64_t", "full", offset_barriers(form), program_.asked.stages);
             declare_array("uint64_t", "empty", offset_barriers(form) + 8 * program_.asked.stages,
@@ -360,7 +373,7 @@ private:
             out.close();
             out.line("__syncthreads();");
             open_producer(out, warpgroups_, blocks() == 1 ? 40 : 0);
-            producer();
+            producer(form);
             out.otherwise();
             take_registers(out, warpgroups_, blocks() == 1 ? 232 : 0);
             consumers(form);
@@ -372,9 +385,10 @@ private:
     }
 
     // Opens the loop over the tiles that this block takes, with their coordinates.
-    void open_tiles() {
+    void open_tiles(Form form) {
         declare_tiles_of_grid();
-        out_->open("for (int tile = blockIdx.x; tile < across * down; tile += gridDim.x) {");
+        const std::string blocks = cluster(form) > 1 ? " / " + number(cluster(form)) : "";
+        out_->open("for (int tile = blockIdx.x" + blocks + "; tile < across * down; tile += gridDim.x" + blocks + ") {");
         coordinates_of_tile("tile");
     }
 
@@ -382,11 +396,14 @@ private:
         return tile().columns * tile().depth;
     }
 
-    std::string steps_loop() {
+    // Blocks of a cluster take the steps in turns.
+    std::string steps_loop(Form form) {
         const ProductPart &first = program_.first();
         const std::string s = out_->name(first.step);
         const Expr end = simplify(first.min + first.extent);
-        return "for (int " + s + " = " + e(first.min) + "; " + s + " < " + e(end) + "; " + s + "++) {";
+        const bool shares = cluster(form) > 1;
+        return "for (int " + s + " = " + e(first.min) + (shares ? " + rank; " : "; ") + s + " < " + e(end) + "; " + s +
+               (shares ? " += " + number(cluster(form)) : "++") + ") {";
     }
 
     void next_stage() {
@@ -396,11 +413,11 @@ private:
         out_->close();
     }
 
-    void producer() {
+    void producer(Form form) {
         out_->open("if (thread == 0) {");
         out_->line("int stage = 0, phase = 0;");
-        open_tiles();
-        out_->open(steps_loop());
+        open_tiles(form);
+        out_->open(steps_loop(form));
         out_->line("barrier_wait(&empty[stage], phase ^ 1);");
         out_->line("barrier_expect(&full[stage], " + number(bytes_a() + products() * bytes_b()) + ");");
         const Operand &a = tile().a;
@@ -448,17 +465,20 @@ private:
         if (by_copy_engine(form)) {
             out_->line("int stage = 0, phase = 0;");
         }
-        open_tiles();
+        open_tiles(form);
         for (const auto &t : program_.tiles) {
             out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
         }
         for (const auto &p : program_.before) {
             first_value(p);
         }
+        if (cluster(form) > 1) {
+            begin_part();
+        }
         if (by_copy_engine(form)) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
-        out_->open(steps_loop());
+        out_->open(steps_loop(form));
         if (by_copy_engine(form)) {
             out_->line("barrier_wait(&full[stage], phase);");
         } else {
@@ -483,6 +503,10 @@ private:
             out_->line("barrier_arrive(&empty[before]);");
             out_->close();
         }
+        if (cluster(form) > 1) {
+            add_parts(form);
+            out_->open("if (rank == 0) {");
+        }
         for (size_t i = 0; i < after_.size(); i++) {
             const Pair &p = after_[i];
             if (form != Form::kWhole) {
@@ -493,12 +517,64 @@ private:
                 store_pairs(p, alignment_[i]);
             }
         }
+        if (cluster(form) > 1) {
+            out_->close();
+        }
         out_->close();
         if (bytes_of_results(after_.size(), form) > 0) {
             out_->open("if (thread == 0) {");
             out_->line("tensor_store_wait();");
             out_->close();
         }
+    }
+
+    // What sums begin with is in those of the first block.
+    void begin_part() {
+        for (const auto &p : program_.before) {
+            if (is_const_zero(p.value)) {
+                continue;
+            }
+            out_->open("for (int i = 0; i < " + number(sums()) + " && rank > 0; i++) {");
+            out_->line(out_->name(p.stored) + "[i] = 0;");
+            out_->close();
+        }
+    }
+
+    // The sums of all blocks of a cluster, in the first one. All tiles have come and been multiplied: sums stand in place of
+    // them, and the first block adds up those of the rows that are inside.
+    void add_parts(Form form) {
+        const std::string columns = number(tile().columns), threads = number(warpgroups_ * kWarpgroup);
+        const auto part = [&](int product) { return "parts + " + number(product * tile().rows * tile().columns) + ", rows"; };
+        const auto each = [&](const std::string &function) {
+            for (int i = 0; i < products(); i++) {
+                out_->line(function + "<" + columns + ">(" + out_->name(program_.tiles[size_t(i)].accumulator) + ", " + part(i) +
+                           ");");
+            }
+        };
+        const std::string meet = "warpgroups_barrier<" + number(warpgroups_) + ">();";
+        declare_array(type_text(tile().sum), "parts", 0, products() * tile().rows * tile().columns);
+        out_->line("const int rows = " + e(rows_inside()) + ";");
+        if (warpgroups_ > 1) {
+            out_->line(meet);
+        }
+        each("give_sums");
+        out_->line("cluster_barrier<" + threads + ">();");
+        out_->open("if (rank == 0) {");
+        for (int i = 0; i < products(); i++) {
+            out_->line("add_parts<" + number(cluster(form)) + ", " + threads + ", " + columns + ">(" + part(i) + ");");
+        }
+        out_->line(meet);
+        each("take_sums");
+        out_->close();
+        out_->line("cluster_barrier<" + threads + ">();  // until then the others may not end");
+    }
+
+    Expr rows_inside() const {
+        Expr rows = 0;
+        for (const auto &p : after_) {
+            rows = max(rows, p.rows.size() == 1 ? p.rows[0].inside : make_const(Int(32), tile().rows));
+        }
+        return simplify(min(rows, tile().rows));
     }
 
     void multiply(Form form) {

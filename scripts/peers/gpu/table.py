@@ -111,7 +111,8 @@ def lt_gelu(a, b, bias):
 
 
 CUBES = [dict(m=4096, n=4096, k=4096)]
-TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=4), "few rows": dict(rows=64, columns=64, stages=6)}
+TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=4), "few rows": dict(rows=64, columns=64, stages=6),
+         "few rows in clusters": dict(rows=64, columns=128, stages=6, cluster=2)}
 
 
 def tiles(label, **timed):
@@ -125,7 +126,8 @@ case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y":
 case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
      lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
      CUBES, ODD_PRODUCTS,
-     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), tiles("few rows", m=16, n=4096, k=4096)],
+     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), tiles("few rows", m=16, n=4096, k=4096),
+           tiles("few rows in clusters", m=16, n=4096, k=4096)],
      peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu}, **TENSOR_CORES)
 case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh", "add_residual": "true"},
      lambda d: product(d, bias=((d["n"],), "type"), residual=((d["m"], d["n"]), "type")), gelu_of_product,
@@ -156,7 +158,7 @@ def weight(d, *names, n="n", k="k"):
 FFN = [dict(m=4096, n=11008, k=4096)]
 case("swiglu", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
      lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS, peers={"torch": swiglu}, checked_types=("float16", "bfloat16"),
-     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[tiles("few rows", m=16, n=11008, k=4096)])
+     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[("few rows", dict(settings=dict(rows=64, columns=96, stages=6), timed=[dict(m=16, n=11008, k=4096)], checked_types=()))])
 case("rms_norm_gemm", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
      lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, peers={"torch": rms_linear},
      checked_types=("float16", "bfloat16"), flops=multiply_flops, tolerance=4)

@@ -106,8 +106,12 @@ struct Call {
 };
 
 template<class... P>
-int run(const Launch *launch, const char *name, const char *parameter_names, void (*kernel)(P...)) {
+int run(const Launch *launch, const char *name, const char *parameter_names, void (*kernel)(P...), int cluster = 1) {
     prepare(launch, name);
+    state.cluster = cluster;
+    if (gridDim.x % unsigned(cluster)) {
+        report("is launched with %u blocks, which are no whole clusters of %d", gridDim.x, cluster);
+    }
     state.parameter_names = parameter_names;
     Call<P...> call = {kernel, Arguments<P...>(launch->parameters, 0)};
     state.arguments = &call;
@@ -130,6 +134,12 @@ int run(const Launch *launch, const char *name, const char *parameter_names, voi
 #define HALYARD_KERNEL(NAME, ...)                                                                                \
     extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) { \
         return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME);                                               \
+    }
+
+/** The same of one whose blocks run together, so many at a time. */
+#define HALYARD_KERNEL_OF_CLUSTER(BLOCKS, NAME, ...)                                                             \
+    extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) { \
+        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME, BLOCKS);                                       \
     }
 
 #endif

@@ -10,6 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
+#include "clusters.h"
 #include "tensor_cores.h"
 
 namespace halyard {
@@ -54,6 +55,7 @@ inline void begin_block_of_extension() {
         memset(knowledge(t) + state.thread_count, 0, kAgents * sizeof(uint32_t));
         a.registers = registers;
     }
+    begin_block_of_cluster();
 }
 
 /** What the agents have done is known to all whom the barrier of the block has brought together. */
@@ -79,6 +81,9 @@ inline void end_block_of_extension() {
     if (!state.failed) {
         check_products_done();
     }
+    if (!state.failed) {
+        check_cluster_done();
+    }
 }
 
 inline void end_extension() {
@@ -96,6 +101,7 @@ inline void end_extension() {
         b = {};
     }
     mbarrier_count = 0;
+    forget_clusters();
     loads.release();
     stores.release();
     memset(async_threads, 0, sizeof(async_threads));

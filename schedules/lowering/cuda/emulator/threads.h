@@ -16,6 +16,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 
 namespace halyard {
 
@@ -26,7 +27,6 @@ struct Index3 {
 inline Index3 threadIdx, blockIdx, blockDim, gridDim;
 constexpr int warpSize = 32;
 
-template<class T, int N>
 /** The line of the text in which a barrier, or what waits at one, is called. */
 struct place {
     int line;
@@ -35,6 +35,7 @@ struct place {
     }
 };
 
+template<class T, int N>
 struct vec;
 template<class To, class From>
 To to(From x);
@@ -58,8 +59,8 @@ struct Thread {
     enum { ready, waits, ended } state;
     // What it waits for: the block's barrier, an operation of the lanes in the mask, or of `object`.
     const char *operation;
-    unsigned mask;
     int line;  // of the block's barrier
+    unsigned mask;
     int source;       // the lane whose value it wants
     uint64_t value, result;
     int object;       // a barrier, or the first thread of those that it waits for; else -1
@@ -96,6 +97,7 @@ struct State {
     void *scheduler;  // its stack
     Thread *current;
     int thread_count, ended, at_barrier, failed;
+    int cluster;  // blocks that run together
     uint32_t block, epoch;  // epoch: from one barrier of the block to the next
     char *shared_memory;
     Cell *cells;
@@ -270,8 +272,6 @@ inline void report_divergence() {
     }
 }
 
-inline void run_block(uint32_t &seed) {
-    state.block++;
 /** All wait at the barrier of the block. On a device those that wait at another one hang, or go on with what is not there. */
 inline bool wait_at_one_barrier() {
     const Thread &first = state.threads[0];
@@ -287,6 +287,8 @@ inline bool wait_at_one_barrier() {
     return true;
 }
 
+inline void run_block(uint32_t &seed) {
+    state.block++;
     state.epoch++;
     state.ended = state.at_barrier = 0;
     if (state.extension) {
@@ -317,11 +319,11 @@ inline bool wait_at_one_barrier() {
             return;
         }
         if (state.at_barrier == state.thread_count) {
-            state.at_barrier = 0;
-            state.epoch++;
             if (!wait_at_one_barrier()) {
                 return;
             }
+            state.at_barrier = 0;
+            state.epoch++;
             if (state.extension) {
                 state.extension->at_block_barrier();
             }
@@ -342,8 +344,10 @@ inline void run_grid() {
     uint32_t seed = uint32_t(state.launch->order);
     for (unsigned z = 0; z < gridDim.z; z++) {
         for (unsigned y = 0; y < gridDim.y; y++) {
-            for (unsigned x = 0; x < gridDim.x && !state.failed; x++) {
-                blockIdx = {x, y, z};
+            for (unsigned i = 0; i < gridDim.x && !state.failed; i++) {
+                // The first block of a cluster runs last: it reads what the others leave.
+                const unsigned of_cluster = i % unsigned(state.cluster);
+                blockIdx = {i - of_cluster + (unsigned(state.cluster) - 1 - of_cluster), y, z};
                 memset(state.shared_memory, 0xff, state.launch->shared_bytes);
                 run_block(seed);
             }
