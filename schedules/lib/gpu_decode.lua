@@ -153,6 +153,10 @@ function decode.weigh_values(k, p, vector, at, thread)
   part:reorder("lane", "step", "r", "thread", "part"):gpu_threads { "thread", "part" }:never_partition_all()
   part:update(0):reorder("lane", "r", "step", "near", "thread", "part", "key"):gpu_threads { "thread", "part" }
     :never_partition_all()
+  if p.head_dim == 0 then -- a value is loaded once for all rows
+    k.v_f:compute_at(part, "step"):store_in "register":bound_extent("d", vector):vectorize "d":never_partition_all()
+    for _, dim in ipairs { "j", "kb", "sp", "hk", "n" } do k.v_f:bound_extent(dim, 1) end
+  end
   if p.head_dim > 0 and p.ahead > 0 then
     part:compute_at(at[1], at[2])
     -- Blocks of values behind a length are skipped, and Halide 21 hoists no storage out of a condition that is loaded.

@@ -9,6 +9,7 @@
 #include "barriers.h"
 #include "chain_kernel.h"
 #include "chain_parts.h"
+#include "clamped.h"
 #include "compile.h"
 #include "hold.h"
 #include "joined.h"
@@ -156,6 +157,7 @@ private:
     // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
     // done, where nothing can be moved so.
     Expr with_whole_vectors(Kernel &kernel) const {
+        kernel.body = load_clamped_vectors_whole(kernel.body);
         const Expr aligned = mark_aligned_vectors(kernel);
         if (aligned.defined()) {
             fetch_ahead(kernel, options_.fetched, options_.fail);
@@ -219,13 +221,13 @@ private:
                 products.front().fail(
                     "is for tensor cores of sm_90a, which is not among the devices; add it to --devices");
             }
-            only_hopper_ = true;
-            return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
             for (const auto &p : products) {
                 if (p.cluster > 1) {
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
                 }
             }
+            only_hopper_ = true;
+            return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
         }
         const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
         Stmt call;
