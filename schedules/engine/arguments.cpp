@@ -1,6 +1,7 @@
 // Reads the arguments of a word by their kinds, which words.cpp describes.
 
 #include <cctype>
+#include <set>
 
 #include "binding.h"
 
@@ -32,12 +33,16 @@ public:
         std::vector<Argument> args;
         const auto specs = parse_arg_specs(word_.args);
         next_ = 2;
+        const bool consumes = std::string(word_.name) == "split" || std::string(word_.name) == "fuse";
         for (size_t i = 0; i < specs.size(); i++) {
             spec_ = specs[i];
             Argument a;
             if (i == 0 && implied_) {
                 a.present = true;
                 a.loops.push_back(*implied_);
+                if (consumes) {
+                    consumed_.insert(implied_->name);
+                }
                 args.push_back(std::move(a));
                 if (!spec_.repeated) {
                     continue;
@@ -59,6 +64,11 @@ public:
                 }
             } else if (next_ <= top_) {
                 next_++;  // an explicit nil
+            }
+            for (const auto &l : a.loops) {
+                if (consumes) {
+                    consumed_.insert(l.name);
+                }
             }
             args.push_back(std::move(a));
         }
@@ -169,7 +179,7 @@ private:
             fail("\"" + name + "\" cannot name a loop: use letters, digits and _");
         }
         for (const auto &l : loops_of(self_stage())) {
-            if (l.name == name) {
+            if (l.name == name && consumed_.count(name) == 0) {
                 fail(stage_owner() + " has a loop \"" + name + "\" already");
             }
         }
@@ -285,6 +295,11 @@ private:
         const int n = next_++;
         const Stage stage = h->stage ? *h->stage : stage_of(h->func, h->stage_index);
         const std::string name = string_at(n);
+        if (name == "outermost" && !has_loop(*h, name)) {
+            a.level = LoopLevel(h->func.function(), Var::outermost(), h->kind == Handle::kStage ? h->stage_index : -1);
+            a.handles.push_back(*h);
+            return;
+        }
         // A loop of an update may be named through the Func, as long as only one stage has it.
         LoopName loop;
         bool found = false;
@@ -304,6 +319,17 @@ private:
         a.level = LoopLevel(h->func.function(), VarOrRVar(unqualified(loop.halide), loop.is_rvar),
                             h->kind == Handle::kStage || word_.on == Handle::kStage ? h->stage_index : -1);
         a.handles.push_back(*h);
+    }
+
+    static bool has_loop(const Handle &h, const std::string &name) {
+        for (int s = h.func.num_update_definitions(); s >= 0; s--) {
+            for (const auto &l : loops_of(stage_of(h.func, s))) {
+                if (l.name == name) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     void check_alive(const Handle &h) {
@@ -343,6 +369,7 @@ private:
     const Handle &self_;
     const LoopName *implied_;
     ArgSpec spec_;
+    std::set<std::string> consumed_;  // loops whose names are free again for what they become
     int next_ = 2;
     const int top_;
 };

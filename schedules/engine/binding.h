@@ -33,6 +33,14 @@ struct OpenPart {
     size_t touches = 0;              // made before it
 };
 
+/** What an autoscheduler of Halide has made, in words. */
+struct Translation {
+    std::string scheduler, sizes;
+    int64_t threads = 0;
+    std::string statements;  // of `apply`
+    std::string problem;     // where there are no words for it
+};
+
 class Binding {
 public:
     Binding(LuaHost &host, PipelineView &view);
@@ -71,6 +79,9 @@ public:
     const std::vector<Touch> &touches() const {
         return touches_;
     }
+
+    /** Set where the script hands the pipeline to an autoscheduler. */
+    std::optional<Translation> translation;
 
     /** Has the stores of an output bypass the caches; `above` -1 stands for the default. */
     void stream(const Halide::Internal::Function &output, int64_t above);

@@ -29,6 +29,7 @@
 #include "compile.h"
 #include "describe.h"
 #include "fixed_part.h"
+#include "lua_text.h"
 #include "nest.h"
 #include "offload.h"
 #include "script.h"
@@ -286,6 +287,27 @@ private:
         return text;
     }
 
+    // The same schedule as a script that calls no autoscheduler.
+    void add_translation(const Translation &t, json &report) const {
+        if (!t.problem.empty()) {
+            report["lua_problem"] = t.problem;
+            return;
+        }
+        const ScriptHeader &h = script_->header();
+        std::vector<std::string> comment = {h.op + " as Halide's " + t.scheduler + " schedules it, for " +
+                                            std::to_string(t.threads) +
+                                            (h.target == "cuda" ? " multiprocessors, at" : " threads, at")};
+        std::istringstream sizes(t.sizes);
+        for (std::string s; std::getline(sizes, s, ',');) {
+            if (comment.back().size() + s.size() > 105) {
+                comment.emplace_back();
+            }
+            comment.back() += (comment.back().empty() ? "" : " ") + s;
+        }
+        report["lua"] = lua_head(h.op, h.target.empty() ? "cpu" : h.target, comment, h.generator, "k") + t.statements +
+                        lua_tail();
+    }
+
     void write_report(const Diagnostic *error) {
         if (report_path_.empty()) {
             return;
@@ -320,6 +342,9 @@ private:
         }
         if (want_steps_) {
             r["steps"] = steps_;
+        }
+        if (binding_ && binding_->translation) {
+            add_translation(*binding_->translation, r);
         }
         if (!traffic_.is_null()) {
             r["traffic"] = traffic_;

@@ -104,7 +104,8 @@ std::string describe_kind(const std::string &kind) {
         {"loop_or_loops", "a loop or a list of loops"},
         {"loops", "a list of loops"},
         {"dim", "the name of a dimension of the Func"},
-        {"level", "a loop of a consumer: as split returns it, or its Func and its name"},
+        {"level", "a loop of a consumer: as split returns it, or its Func and its name, where "
+                  "\"outermost\" is around all of them"},
         {"size", "a positive integer or an expression"},
         {"sizes", "a list of integers or expressions"},
         {"expr", "an integer or an expression"},

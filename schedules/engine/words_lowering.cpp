@@ -6,6 +6,7 @@
 
 #include "autoschedule.h"
 #include "binding.h"
+#include "schedule_text.h"
 
 namespace halyard {
 
@@ -118,12 +119,19 @@ void halide_autoscheduler(Call &c) {
         c.fail("there is no autoscheduler \"" + c.args[0].text + "\"", "there are " + quoted_list(known));
     }
     const auto begin = std::chrono::steady_clock::now();
+    Translation t{c.args[0].text, c.args[1].text, c.args[2].present ? c.args[2].integer : 8, "", ""};
+    const ScheduleText text(c.binding.view());
     try {
-        autoschedule(c.binding.view(), c.binding.target, c.args[0].text, int(c.args[2].present ? c.args[2].integer : 8),
-                     parse_sizes(c.args[1].text));
+        autoschedule(c.binding.view(), c.binding.target, t.scheduler, int(t.threads), parse_sizes(t.sizes));
     } catch (const std::invalid_argument &e) {
         c.fail(e.what());
     }
+    try {
+        t.statements = text.statements();
+    } catch (const std::runtime_error &e) {
+        t.problem = e.what();
+    }
+    c.binding.translation = std::move(t);
     c.binding.host().excuse(std::chrono::steady_clock::now() - begin);  // it is not the script that takes its time
 }
 
@@ -183,7 +191,8 @@ const std::vector<Word> kLoweringWords = {
     {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "
      "Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "
-     "\"x:4096x64,weight:4096,y:4096x64\". To compare with; nothing else should be said in such a script.",
+     "\"x:4096x64,weight:4096,y:4096x64\". To compare with; nothing else should be said in such a script. "
+     "`halyard explore --translate` writes what it made in words.",
      "for row: for col: y = ...", "(what the autoscheduler makes of it)", halide_autoscheduler},
 };
 

@@ -30,6 +30,12 @@ std::string shape_of(const Task &task) {
 
 // The decisions in which one differs from the best.
 std::string difference(const Proposal &best, const Proposal &other) {
+    if (other.answers.empty()) {
+        return "as Halide's " + other.candidate.origin + " has it";
+    }
+    if (best.answers.empty()) {
+        return other.plan.fusion();
+    }
     std::vector<std::string> items;
     for (const auto &a : other.answers) {
         const auto b = best.answers.find(a.first);
@@ -71,6 +77,8 @@ std::string with_findings(const ExploreResult &r) {
     const bool of_script = r.of_script;
     if (!best.proposal.plan.placed.empty()) {
         add_wrapped(lines, "Fusion: " + best.proposal.plan.fusion() + ".");
+    } else if (!of_script) {
+        add_wrapped(lines, "It is what Halide's " + best.proposal.candidate.origin + " makes of it, in words.");
     }
     if (r.ranking.size() > 1) {
         lines.emplace_back("Runners-up, timed in turns with it, and what they did otherwise:");

@@ -6,34 +6,14 @@
 #include <fmt/format.h>
 
 #include "graph.h"
+#include "lua_helpers.h"
+#include "lua_text.h"
 #include "product.h"
 #include "text.h"
 
 namespace halyard::explore {
 
 namespace {
-
-const std::set<std::string> kKeywords = {"and", "break", "do", "else", "elseif", "end", "false", "for", "function",
-                                         "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",
-                                         "true", "until", "while"};
-
-bool is_name(const std::string &name) {
-    return !name.empty() && !kKeywords.count(name) && !isdigit(static_cast<unsigned char>(name[0])) &&
-           name.find_first_not_of(
-               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == std::string::npos;
-}
-
-std::string in_quotes(const std::string &s) {
-    return "\"" + s + "\"";
-}
-
-std::string all_in_quotes(const std::vector<std::string> &names) {
-    std::vector<std::string> items;
-    for (const auto &n : names) {
-        items.push_back(in_quotes(n));
-    }
-    return join(items, ", ");
-}
 
 std::string lanes_text(int64_t vectors) {
     return vectors == 1 ? "lanes" : fmt::format("{} * lanes", vectors);
@@ -46,21 +26,10 @@ public:
     }
 
     std::string write(const ScriptHead &head) {
-        for (const auto &line : head.comment) {
-            out_ += line.empty() ? "--\n" : "-- " + line + "\n";
-        }
-        out_ += fmt::format("\nreturn schedule \"{}\" {{\n  target = \"cpu\",\n\n", head.op);
-        if (!head.generator.empty()) {
-            std::vector<std::string> items;
-            for (const auto &g : head.generator) {
-                items.push_back(fmt::format("{} = {}", g.first, number_or_text(g.second)));
-            }
-            out_ += fmt::format("  generator = {{ {} }},\n\n", join(items, ", "));
-        }
-        out_ += "  apply = function(k, p, target)\n    local lanes = target:lanes \"f32\"\n";
+        calls_helpers_ = true;
+        line("local lanes = target:lanes \"f32\"");
         write_all();
-        out_ += "  end,\n}\n";
-        return out_;
+        return lua_head(head.op, "cpu", head.comment, head.generator, "k, p, target", modules_) + out_ + lua_tail();
     }
 
     // A block of its own, so that no name of it meets one of the script's.
@@ -80,7 +49,7 @@ private:
     void write_all() {
         for (const auto &[name, f] : d_.funcs) {
             if (!f.wraps.empty() && plan_.placed.at(name).place != Place::kInlined) {
-                line(fmt::format("local {} = {}:in_()", identifier(name), lua_func(f.wraps)));
+                line(fmt::format("local {} = {}:in_()", lua_identifier(name), lua_func(f.wraps)));
             }
         }
         for (const auto &name : plan_.order) {
@@ -90,18 +59,13 @@ private:
         }
     }
 
-    static std::string number_or_text(const std::string &value) {
-        const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
-        return number || value == "true" || value == "false" ? value : in_quotes(value);
-    }
-
     // How a script says a Func.
     std::string lua_func(const std::string &name) const {
         const Func *f = d_.func(name);
         if (f && !f->wraps.empty()) {
-            return identifier(name);
+            return lua_identifier(name);
         }
-        return is_name(name) ? place_.funcs + "." + name : fmt::format("{}[\"{}\"]", place_.funcs, name);
+        return is_lua_name(name) ? place_.funcs + "." + name : fmt::format("{}[\"{}\"]", place_.funcs, name);
     }
 
     void line(const std::string &text) {
@@ -115,8 +79,15 @@ private:
         if (const std::string why = comment_on(f, p, n == plan_.nests.end() ? nullptr : &n->second); !why.empty()) {
             line("-- " + why);
         }
+        const bool loops = n != plan_.nests.end();
+        if (calls_helpers_ && !loops) {
+            if (const auto helper = helper_of(f, as_said(f, p), lua_func(f.name), lua_func(p.in))) {
+                call(*helper);
+                return;
+            }
+        }
         std::string placed = place_text(f, p);
-        if (n != plan_.nests.end()) {
+        if (loops) {
             if (!placed.empty()) {
                 line(placed);
             }
@@ -124,6 +95,26 @@ private:
             placed.clear();
         }
         write_bodies(f, p, placed);
+    }
+
+    void call(const HelperCall &helper) {
+        modules_.insert(helper.module);
+        line(helper.text);
+    }
+
+    // Whether another Func is computed in a loop of this name.
+    bool is_level(const std::string &func, const std::string &loop) const {
+        for (const auto &[name, p] : plan_.placed) {
+            if (p.in == func && (p.level == loop || p.store_level == loop)) {
+                return true;
+            }
+        }
+        for (const auto &[name, n] : plan_.nests) {
+            if (n.with == func && n.with_level == loop) {
+                return true;
+            }
+        }
+        return false;
     }
 
     std::string comment_on(const Func &f, const Placed &p, const Nest *n) const {
@@ -168,6 +159,14 @@ private:
             }
         }
         return text;
+    }
+
+    // With the promises that are written.
+    Placed as_said(const Func &f, Placed p) const {
+        for (auto c = p.constant.begin(); c != p.constant.end();) {
+            c = promised(f, c->first) ? std::next(c) : p.constant.erase(c);
+        }
+        return p;
     }
 
     // Tiles that are moved back are of constant size as it is.
@@ -240,6 +239,11 @@ private:
     }
 
     void write_nest(const Func &f, const Nest &n) {
+        const auto helper = helper_of(f, n, lua_func(f.name), is_level(f.name, "row_task"));
+        if (calls_helpers_ && helper) {
+            call(*helper);
+            return;
+        }
         const bool root = plan_.placed.at(f.name).place == Place::kRoot;
         std::vector<const Cut *> moved;
         std::vector<std::string> conditions, names, sizes, ones;
@@ -264,7 +268,7 @@ private:
         if (moved.empty()) {
             write_loops(f, n, stage_text(f, n.stage), {}, place_.indent);
         } else {
-            const std::string function = "tile_" + identifier(f.name);
+            const std::string function = "tile_" + lua_identifier(f.name);
             line(fmt::format("local function {}(stage, {})", function, join(names, ", ")));
             write_loops(f, n, "stage", moved, place_.indent + "  ");
             line("end");
@@ -282,11 +286,6 @@ private:
         if (n.stream) {
             line(fmt::format("{}:stream()", lua_func(f.name)));
         }
-    }
-
-    static std::string identifier(std::string s) {
-        std::replace_if(s.begin(), s.end(), [](unsigned char c) { return !isalnum(c); }, '_');
-        return s;
     }
 
     void write_loops(const Func &f, const Nest &n, const std::string &stage, const std::vector<const Cut *> &moved,
@@ -361,7 +360,7 @@ private:
     // dimension.
     void write_dots(const Func &f, const Placed &p, const std::string &placed) {
         const UpdateBody &u = p.updates.front();
-        const std::string self = lua_func(f.name), partial = identifier(f.name) + "_lanes";
+        const std::string self = lua_func(f.name), partial = lua_identifier(f.name) + "_lanes";
         std::vector<std::string> storage = {"lane"};
         storage.insert(storage.end(), f.dims.begin(), f.dims.end());
         std::vector<std::string> order = {"lane"};
@@ -484,6 +483,8 @@ private:
     const Description &d_;
     const Plan &plan_;
     ScriptPlace place_;
+    bool calls_helpers_ = false;     // the text has a head to name their modules in
+    std::set<std::string> modules_;  // of the library, that are called
     std::string out_;
 };
 

@@ -188,35 +188,41 @@ Assignments declared_params(const Task &task) {
     return result;
 }
 
-Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
-    const TemporaryDirectory work(temporary_root());
-    const std::string file = (fs::path(work.path()) / "description.json").string();
-    std::vector<std::string> command = {executable_of(task), "-g", task.op, "-f", task.op, "-n", task.op, "-o",
-                                        work.path(), "-e", "c_header", "-p",
-                                        require_piece(paths().plugin, "the Halide plugin")};
+ProcessResult run_generator(const Task &task, const Assignments &params, const std::string &folder,
+                            const std::vector<std::string> &more) {
+    std::vector<std::string> command = {executable_of(task), "-g", task.op, "-f", task.op, "-n", task.op, "-o", folder,
+                                        "-e", "c_header", "-p", require_piece(paths().plugin, "the Halide plugin")};
     command.push_back("target=" + resolve_targets(task.target.empty() ? "host" : task.target).front());
     Assignments given = params;
     given.insert(task.params.begin(), task.params.end());
     for (const auto &p : given) {
         command.push_back(p.first + "=" + p.second);
     }
-    command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.describe=" + file});
-    if (const std::string sizes = sizes_text(task, params); !sizes.empty()) {
-        command.push_back("autoscheduler.sizes=" + sizes);
-    }
-    if (script) {
-        command.push_back("autoscheduler.script=" + script->file);
-        command.push_back("autoscheduler.lib=" + join(script->lib_dirs, ":"));
-        if (!script->set.empty()) {
-            command.push_back("autoscheduler.set=" + assignments_text(script->set, ":"));
-        }
-    }
+    command.emplace_back("autoscheduler=Lua");
+    command.insert(command.end(), more.begin(), more.end());
     ProcessOptions options;
     options.timeout = task.limits.build_seconds;
-    const ProcessResult r = run_process(command, options);
+    return run_process(command, options);
+}
+
+Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
+    const TemporaryDirectory work(temporary_root());
+    const std::string file = (fs::path(work.path()) / "description.json").string();
+    std::vector<std::string> arguments = {"autoscheduler.describe=" + file};
+    if (const std::string sizes = sizes_text(task, params); !sizes.empty()) {
+        arguments.push_back("autoscheduler.sizes=" + sizes);
+    }
+    if (script) {
+        arguments.push_back("autoscheduler.script=" + script->file);
+        arguments.push_back("autoscheduler.lib=" + join(script->lib_dirs, ":"));
+        if (!script->set.empty()) {
+            arguments.push_back("autoscheduler.set=" + assignments_text(script->set, ":"));
+        }
+    }
+    const ProcessResult r = run_generator(task, params, work.path(), arguments);
     if (!fs::exists(file)) {
-        throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op, describe_end(r, options.timeout),
-                trim(r.err)));
+        throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op,
+                                  describe_end(r, task.limits.build_seconds), trim(r.err)));
     }
     const auto json = nlohmann::json::parse(read_file(file));
     if (json.contains("error")) {
@@ -225,36 +231,6 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
     Description d = read_description(json);
     add_copies(d);
     return d;
-}
-
-std::vector<Candidate> halide_candidates(const Task &task) {
-    std::vector<Candidate> result;
-    const Description d = describe_pipeline(task, {});
-    std::vector<std::string> items;
-    for (const auto &[name, extents] : d.sizes) {
-        std::vector<std::string> numbers;
-        for (const int64_t e : extents) {
-            numbers.push_back(std::to_string(e));
-        }
-        items.push_back(name + ":" + join(numbers, "x"));
-    }
-    const std::string sizes = join(items, ",");
-    for (const auto &f : d.funcs) {
-        if (!f.second.output) {
-            continue;
-        }
-        for (const char *name : {"Mullapudi2016", "Adams2019", "Li2018"}) {
-            Candidate c;
-            c.lua = fmt::format("-- {} as Halide's {} schedules it.\n\n"
-                                "return schedule \"{}\" {{\n  target = \"cpu\",\n\n"
-                                "  apply = function(k)\n    k[\"{}\"]:autoschedule(\"{}\", \"{}\", {})\n  end,\n}}\n",
-                                task.op, name, task.op, f.first, name, sizes, task.threads);
-            c.origin = name;
-            result.push_back(std::move(c));
-        }
-        break;
-    }
-    return result;
 }
 
 }  // namespace halyard::explore

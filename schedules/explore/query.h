@@ -6,6 +6,7 @@
  */
 
 #include "description.h"
+#include "process.h"
 #include "task.h"
 
 namespace halyard::explore {
@@ -36,8 +37,10 @@ struct GivenScript {
 /** Runs the generator with the plugin. Throws Failure with the generator's message, or the script's. */
 Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script = nullptr);
 
-/** What Halide's own autoschedulers make of the task, as scripts that call them: to compare with. */
-std::vector<Candidate> halide_candidates(const Task &task);
+/** The generator with the plugin, whose arguments are `more`; nothing is compiled. What it
+ * writes goes into `folder`. */
+ProcessResult run_generator(const Task &task, const Assignments &params, const std::string &folder,
+                            const std::vector<std::string> &more);
 
 }  // namespace halyard::explore
 

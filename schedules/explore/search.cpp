@@ -40,6 +40,10 @@ struct Search::Implementation {
             free = free_params(task);
             declared = declared_params(task);
         }
+        for (const Tried &t : options.seeds) {
+            known.insert(t.proposal.candidate.id());
+            tried.push_back(t);
+        }
     }
 
     double elapsed() const {
@@ -106,7 +110,7 @@ struct Search::Implementation {
 
     /** Measures what was not tried before. Whether one of them is the best so far. */
     bool try_all(const std::vector<Answers> &many, const std::string &origin) {
-        const double before = best();
+        const double before = best_own();
         for (size_t at = 0; at < many.size() && !over();) {
             std::vector<Proposal> some;
             for (; at < many.size() && int(some.size()) < options.at_once; at++) {
@@ -119,7 +123,7 @@ struct Search::Implementation {
                         some.push_back(std::move(p));
                     }
                 } catch (const Failure &) {
-                    if (tried.empty() && failed == 0) {
+                    if (tried.size() == options.seeds.size() && failed == 0) {
                         throw;  // not even the first guess
                     }
                 }
@@ -131,8 +135,8 @@ struct Search::Implementation {
             if (candidates.empty()) {
                 continue;
             }
-            const double best_before = best();
-            const auto measured = measure(candidates, best_before);
+            const double best_before = best_own();
+            const auto measured = measure(candidates, best());
             for (size_t i = 0; i < measured.size(); i++) {
                 if (measured[i].ok()) {
                     tried.push_back({some[i], measured[i]});
@@ -145,30 +149,30 @@ struct Search::Implementation {
                                     tried.empty() ? "none yet" : milliseconds(best())));
             ask_whether_enough(best_before);
         }
-        return best() < 0.995 * before;
+        return best_own() < 0.995 * before;
     }
 
     // Times by themselves are noisy: not only a faster one may turn out to be enough in a longer comparison.
     void ask_whether_enough(double best_before) {
-        const bool faster = best_before == 0 || best() < best_before;
+        const bool faster = best_before == 0 || best_own() < best_before;
         if (!winner() || (!faster && tried.size() + failed < asked + kAskEvery)) {
             return;
         }
         asked = tried.size() + failed;
-        std::vector<Tried> few = ranking();
+        std::vector<Tried> few = ranking(options.seeds.size());
         few.resize(std::min<size_t>(few.size(), faster ? 1 : 3));
         enough = options.enough(few);
     }
 
     // Predictions are right within a factor of some units: what is far behind the best one is not built.
     bool hopeless(const Candidate &c) const {
-        return !tried.empty() && c.predicted > 6 * least_predicted();
+        return winner() && c.predicted > 6 * least_predicted();
     }
 
     double least_predicted() const {
         double least = 1e30;
-        for (const auto &t : tried) {
-            least = std::min(least, t.proposal.candidate.predicted);
+        for (size_t i = options.seeds.size(); i < tried.size(); i++) {
+            least = std::min(least, tried[i].proposal.candidate.predicted);
         }
         return least;
     }
@@ -181,12 +185,17 @@ struct Search::Implementation {
         return least;
     }
 
+    // The best of its own: seeds have no decisions to change.
     const Tried *winner() const {
         const Tried *w = nullptr;
-        for (const auto &t : tried) {
-            w = !w || t.measured.least < w->measured.least ? &t : w;
+        for (size_t i = options.seeds.size(); i < tried.size(); i++) {
+            w = !w || tried[i].measured.least < w->measured.least ? &tried[i] : w;
         }
         return w;
+    }
+
+    double best_own() const {
+        return winner() ? winner()->measured.least : 0;
     }
 
     // The answers of a proposal with one of them changed: all other options, or those next to it.
@@ -221,7 +230,10 @@ struct Search::Implementation {
     void run() {
         enough = false;
         try_all(std::vector<Answers>{Answers()}, "guess");
-        if (tried.empty() && failed == 0) {
+        if (tried.size() == options.seeds.size() && failed == 0) {
+            if (over()) {
+                return;  // no time was left
+            }
             throw Failure(task.op + ": error: there is nothing to try");
         }
         Proposal guess = propose({});
@@ -249,7 +261,7 @@ struct Search::Implementation {
             // Nothing next to the best: some changes at once, of one of the best few.
             const size_t before = tried.size() + failed;
             for (int i = 0; i < 200 && !over() && tried.size() + failed < before + 24; i++) {
-                const auto ranked = ranking();
+                const auto ranked = ranking(options.seeds.size());
                 const auto &base = ranked[random() % std::min<size_t>(ranked.size(), 5)].proposal;
                 if (try_all(std::vector<Answers>{mutated(base, 2 + int(random() % 2))}, "mutation")) {
                     break;
@@ -261,8 +273,8 @@ struct Search::Implementation {
         }
     }
 
-    std::vector<Tried> ranking() const {
-        std::vector<Tried> ranked = tried;
+    std::vector<Tried> ranking(size_t first = 0) const {
+        std::vector<Tried> ranked(tried.begin() + std::ptrdiff_t(first), tried.end());
         std::stable_sort(ranked.begin(), ranked.end(),
                          [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
         return ranked;

@@ -33,6 +33,7 @@ struct Tried {
 };
 
 struct SearchOptions {
+    std::vector<Tried> seeds = {};  // that somebody else made: one of them may be the fastest in the end
     double seconds = 600;
     uint64_t seed = 1;
     size_t most = 100000;  // candidates

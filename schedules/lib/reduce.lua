@@ -10,7 +10,7 @@ local reduce = {}
 --   sum = lane(0) + lane(1) + ...
 --
 -- func    a Func with one update, which reduces `loop`
--- at      where the reduction happens: a loop of the consumer
+-- at      where the reduction happens: a loop of the consumer, or { consumer, its name }
 -- lanes   SIMD lanes of the accumulator's type
 -- accum   vectors in flight, to hide the latency of an addition
 -- cols    the extent of the loop, where known: what is whole steps of 8 vectors is then reduced in these
@@ -26,7 +26,8 @@ local reduce = {}
 -- Where a pipeline has a strict_float anywhere, in_partials is the way: LLVM may not reorder a sum then, and adds
 -- one lane after the other in each step.
 function reduce.in_lanes(func, loop, options)
-  local update = func:compute_at(options.at):update(0)
+  local at = options.at
+  local update = (type(at) == "table" and func:compute_at(table.unpack(at)) or func:compute_at(at)):update(0)
   if options.cols then
     local step = options.lanes * 8
     update:specialize((options.cols % step):eq(0)):atomic():vectorize(loop, step)

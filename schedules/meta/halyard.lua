@@ -196,7 +196,7 @@ function Stage:reorder(...) end
 ---  f(row)
 ---  g(row)
 ---```
----@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@param align? Align
 ---@return self
@@ -351,7 +351,7 @@ function Stage:always_partition_all() end
 ---```
 ---@param over string|Loop a loop of the stage, by name or as split returns it
 ---@param func Func a Func, as in k.y
----@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@param offset? integer an integer
 ---@param streamed? boolean true or false
@@ -507,7 +507,7 @@ function Func:update(index) end
 ---  f(row)
 ---  g(row) = f(row)
 ---```
----@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@return self
 function Func:compute_at(level, loop) end
@@ -544,7 +544,7 @@ function Func:compute_inline() end
 ---for y: alloc f
 ---  for x: f
 ---```
----@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@return self
 function Func:store_at(level, loop) end
@@ -568,7 +568,7 @@ function Func:store_root() end
 ---alloc f
 ---for y
 ---```
----@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param level Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@return self
 function Func:hoist_storage(level, loop) end
@@ -756,7 +756,7 @@ function Func:fetch(ahead) end
 ---@return self
 function Func:resident(blocks) end
 
---- Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "x:4096x64,weight:4096,y:4096x64". To compare with; nothing else should be said in such a script.
+--- Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "x:4096x64,weight:4096,y:4096x64". To compare with; nothing else should be said in such a script. `halyard explore --translate` writes what it made in words.
 ---
 ---```text
 ---for row: for col: y = ...
@@ -1083,7 +1083,7 @@ function Loop:always_partition(...) end
 ---for row: for col: prefetch x(col, row + 1); f(col) = ...
 ---```
 ---@param func Func a Func, as in k.y
----@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name
+---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
 ---@param offset? integer an integer
 ---@param streamed? boolean true or false

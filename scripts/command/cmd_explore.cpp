@@ -1,6 +1,7 @@
 // halyard explore: looks for the fastest schedule of an op at a size, and writes it as Lua.
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <regex>
 #include <set>
@@ -14,6 +15,7 @@
 #include "explore_compare.h"
 #include "explore_report.h"
 #include "failure.h"
+#include "halide.h"
 #include "measurer.h"
 #include "options.h"
 #include "search.h"
@@ -28,7 +30,7 @@ namespace {
 using namespace explore;
 
 struct ExploreOptions : CommonOptions {
-    std::string op, shape, schedule, output, html, report, budget = "10m";
+    std::string op, shape, schedule, output, html, report, translate, budget = "10m";
     std::vector<std::string> with, compare, beside;
     double until = 0;
     uint64_t seed = 1;
@@ -66,8 +68,9 @@ Task task_of(const ExploreOptions &o) {
 // What was measured before, in this search or another one, is not measured again.
 class Memory {
 public:
-    Memory(const ExploreOptions &o, Task task)
-        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again) {
+    /** One that is patient does not take for granted that something takes too long. */
+    Memory(const ExploreOptions &o, Task task, bool patient)
+        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient) {
     }
 
     std::vector<Measured> operator()(const std::vector<Candidate> &candidates, double best) {
@@ -76,7 +79,7 @@ public:
         std::vector<size_t> places;
         for (size_t i = 0; i < candidates.size(); i++) {
             const auto known = again_ ? std::nullopt : database_.lookup(task_, candidates[i]);
-            if (known) {
+            if (known && !(patient_ && known->status == Status::kTimeout)) {
                 all[i] = *known;
             } else {
                 fresh.push_back(candidates[i]);
@@ -98,7 +101,7 @@ private:
     const Task task_;
     Measurer measurer_;
     Database database_;
-    const bool again_;
+    const bool again_, patient_;
 };
 
 // name=value of decisions, for a closer look at one schedule.
@@ -162,8 +165,43 @@ void print_guess(const ExploreOptions &o, const Task &task, const SearchOptions 
     }
 }
 
+// What one of Halide's autoschedulers makes of the task, as a file.
+void translate(const ExploreOptions &o, const Task &task) {
+    const auto known = halide_schedulers(task);
+    if (std::find(known.begin(), known.end(), o.translate) == known.end()) {
+        throw UsageError(fmt::format("--translate: there is no autoscheduler \"{}\" for {}; there are {}", o.translate,
+                                     task.target, join(known, ", ")));
+    }
+    const HalideSchedule s = halide_schedule(patient(task), o.translate);
+    if (!s.problem.empty()) {
+        throw Failure(fmt::format("{}: error: {}: {}", task.op, o.translate, s.problem));
+    }
+    if (o.output.empty()) {
+        fmt::print("{}", s.candidate.lua);
+    } else {
+        write_file(o.output, s.candidate.lua);
+    }
+}
+
+// Where a search may begin, with the time that it took.
+std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
+    std::vector<Tried> seeds;
+    for (const Beside &b : halide) {
+        if (b.ok() && b.problem.empty()) {
+            Proposal p;
+            p.candidate = b.candidate;
+            seeds.push_back({p, b.measured});
+        }
+    }
+    return seeds;
+}
+
 void explore_op(const ExploreOptions &o) {
     Task task = task_of(o);
+    if (!o.translate.empty()) {
+        translate(o, task);
+        return;
+    }
     if (!o.compare.empty()) {
         explore_compare(o, task, o.compare, o.json, o.html, o.keep);
         return;
@@ -190,25 +228,36 @@ void explore_op(const ExploreOptions &o) {
         print_guess(o, task, options);
         return;
     }
-    Memory memory(o, task), patient_memory(o, patient(task));
+    Memory memory(o, task, false), patient_memory(o, patient(task), true);
     const auto one = [&](const Candidate &c) {
         progress.say(o.op + ": " + c.origin);
         return patient_memory({c}, 0).front();
     };
     std::vector<Beside> beside = beside_shipped(o, task, schedules, one);
-    // Before the search where they say when it ends, else after: their compiles may take minutes.
-    const auto add_halide = [&](double times) {
-        for (Beside &b : beside_halide(task, one)) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double patience = patient(task).limits.build_seconds;
+    std::vector<Beside> halide;
+    const auto add_halide = [&](const Task &t, double seconds, double times) {
+        for (Beside &b : beside_halide(t, seconds, one, halide)) {
             b.times = times;
-            beside.push_back(std::move(b));
+            beside.push_back(b);
+            halide.push_back(std::move(b));
         }
     };
+    // What says when a search ends is known before it begins. Otherwise what Halide's have made in half of its time is
+    // where it begins, and the others come after it: that may take minutes.
     const bool halide_first = o.until > 0 && (o.halide || schedules.empty());
     if (o.until > 0 && !schedules.empty()) {
         beside.front().times = o.until;
     }
     if (halide_first) {
-        add_halide(schedules.empty() ? o.until : 1);
+        add_halide(patient(task), 3 * patience, schedules.empty() ? o.until : 1);
+    } else if (o.halide && !options.script) {
+        add_halide(task, std::min(patience, options.seconds / 2), 0);
+        options.seconds -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+    if (o.halide && !options.script) {
+        options.seeds = seeds_of(halide);
     }
     if (o.until > 0 && std::none_of(beside.begin(), beside.end(), [](const Beside &b) { return b.times > 0 && b.ok(); })) {
         throw Failure(fmt::format("{}: error: --until: {} cannot be timed: {}", o.op, beside.front().name,
@@ -224,7 +273,7 @@ void explore_op(const ExploreOptions &o) {
     for (bool go_on = true; go_on; go_on = search.ended_early() && !reached) {
         search.run();
         if (o.halide && !halide_first) {
-            add_halide(0);
+            add_halide(patient(task), 3 * patience, 0);
         }
         result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
                   options.script.has_value()};
@@ -292,7 +341,11 @@ void add_explore(CLI::App &app) {
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
                  "which arguments the op has")
         ->type_name("FILE|NAME");
-    cmd->add_flag("--halide", o->halide, "Also time what Halide's own autoschedulers make of it");
+    cmd->add_flag("--halide", o->halide,
+                  "Begin with what Halide's own autoschedulers make of it, and time it in turns too");
+    cmd->add_option("--translate", o->translate,
+                    "Instead of a search: write what this autoscheduler of Halide makes of it in words")
+        ->type_name("SCHEDULER");
     cmd->add_option("--until", o->until, "End as soon as it is so many times as fast as the first of --beside [the one "
                                          "that ships; for a --generator the best of Halide's], in turns; "
                                          "with --halide it is faster than those too")
@@ -308,6 +361,7 @@ void add_explore(CLI::App &app) {
                 "  halyard explore rms_norm --shape rows=64,cols=4096 --budget 2m -o mine.lua\n"
                 "  halyard explore gemm --param weights=packed --threads 1\n"
                 "  halyard explore softmax --until 0.9 --halide\n"
+                "  halyard explore softmax --translate Adams2019 -o softmax.adams.lua\n"
                 "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
                 "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html");
     cmd->callback([o] { explore_op(*o); });

@@ -1,12 +1,14 @@
 #include "explore_beside.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
 #include "cpu.h"
 #include "entry.h"
 #include "explore_compare.h"
+#include "halide.h"
 #include "query.h"
 
 namespace halyard {
@@ -50,10 +52,31 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &tas
     return all;
 }
 
-std::vector<Beside> beside_halide(const Task &task, const MeasureOne &measure) {
+std::vector<Beside> beside_halide(const Task &task, double seconds, const MeasureOne &measure,
+                                  const std::vector<Beside> &have) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
     std::vector<Beside> all;
-    for (const Candidate &c : halide_candidates(task)) {
-        all.push_back({"Halide's " + c.origin, true, c, measure(c)});
+    for (const auto &name : halide_schedulers(task)) {
+        if (std::any_of(have.begin(), have.end(), [&](const Beside &b) { return b.candidate.origin == name; })) {
+            continue;
+        }
+        Task limited = task;
+        const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+        limited.limits.build_seconds = std::min(left, kBuildSeconds);
+        if (limited.limits.build_seconds < 1) {
+            break;
+        }
+        const HalideSchedule s = halide_schedule(limited, name);
+        Beside b{"Halide's " + name, true, s.candidate, {}, false, 0, s.problem};
+        b.measured.status = Status::kTimeout;
+        b.measured.message = s.problem;
+        if (!s.timed_out) {
+            b.measured = measure(s.candidate);
+        } else if (task.limits.build_seconds < kBuildSeconds) {
+            continue;  // with more patience, perhaps
+        }
+        all.push_back(std::move(b));
     }
     return all;
 }
@@ -71,9 +94,15 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
         candidates.push_back(t.proposal.candidate);
         results.push_back(&t.measured);
     }
+    std::vector<std::pair<Beside *, Tried *>> same;  // what a search began with is timed once
     for (Beside &b : beside) {
         b.in_turns = b.ok() && (!b.halide || b.measured.least <= kNear * fastest);
-        if (b.in_turns) {
+        const auto t = std::find_if(found.begin(), found.end(), [&](const Tried &f) {
+            return f.proposal.candidate.id() == b.candidate.id();
+        });
+        if (b.in_turns && t != found.end()) {
+            same.emplace_back(&b, &*t);
+        } else if (b.in_turns) {
             candidates.push_back(b.candidate);
             results.push_back(&b.measured);
         }
@@ -81,6 +110,9 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
     const auto measured = Measurer(task).in_turns(candidates, seconds);
     for (size_t i = 0; i < measured.size(); i++) {
         *results[i] = measured[i];
+    }
+    for (const auto &[b, t] : same) {
+        b->measured = t->measured;
     }
     found.erase(std::remove_if(found.begin(), found.end(), [](const Tried &t) { return !t.measured.ok(); }), found.end());
     std::stable_sort(found.begin(), found.end(),
@@ -98,8 +130,9 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
         if (!b.ok()) {
             fmt::print(stderr, "{}: {}\n", b.name, b.measured.message);
         } else {
-            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long\n", b.name, b.measured.least * 1e3,
-                       b.in_turns ? "" : " by itself", b.measured.least / best.measured.least);
+            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long{}\n", b.name, b.measured.least * 1e3,
+                       b.in_turns ? "" : " by itself", b.measured.least / best.measured.least,
+                       b.problem.empty() ? "" : "; not in words: " + b.problem);
         }
     }
 }
@@ -107,7 +140,12 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
 nlohmann::json beside_json(const Task &task, const Tried &best, const std::vector<Beside> &beside) {
     nlohmann::json others = nlohmann::json::array();
     for (const Beside &b : beside) {
-        nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns}};
+        nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns},
+                            {"id", b.candidate.id()}};
+        if (b.halide) {
+            j["in_words"] = b.problem.empty();
+            j["problem"] = b.problem;
+        }
         if (b.ok()) {
             j["seconds"] = b.measured.least;
             j["ratio"] = b.measured.least / best.measured.least;

@@ -17,11 +17,12 @@ using MeasureOne = std::function<explore::Measured(const explore::Candidate &)>;
 
 struct Beside {
     std::string name;
-    bool halide = false;
+    bool halide = false;         // then the candidate's origin is the autoscheduler
     explore::Candidate candidate;
     explore::Measured measured;  // by itself, then in turns
     bool in_turns = false;
     double times = 0;  // of its speed ends the search; 0: it has no say in that
+    std::string problem;         // of one of Halide's: why it is not in words
 
     bool ok() const {
         return measured.ok();
@@ -36,7 +37,11 @@ explore::Task with_interface(const CommonOptions &options, explore::Task task, c
 
 std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task,
                                    const std::vector<std::string> &schedules, const MeasureOne &measure);
-std::vector<Beside> beside_halide(const explore::Task &task, const MeasureOne &measure);
+
+/** What Halide's autoschedulers make of the task, but for those that `have` has; where the task is not patient, without
+ * those that take too long. They are asked and measured one after the other, for so many seconds in all. */
+std::vector<Beside> beside_halide(const explore::Task &task, double seconds, const MeasureOne &measure,
+                                  const std::vector<Beside> &have = {});
 
 /** Gives those of `found` and of `beside` that are right the times that they have in turns, and puts `found` in order.
  * Of Halide's only those near the fastest one take part: the others are far behind as it is. */
