@@ -26,7 +26,6 @@ public:
     }
 
     std::string write(const ScriptHead &head) {
-        calls_helpers_ = true;
         line("local lanes = target:lanes \"f32\"");
         write_all();
         return lua_head(head.op, "cpu", head.comment, head.generator, "k, p, target", modules_) + out_ + lua_tail();

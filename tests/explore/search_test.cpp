@@ -158,7 +158,7 @@ TEST_CASE("statistics of a row are computed where the row is, products in tiles"
     Search gemm(t, o, {});
     const Proposal p = gemm.propose({});
     CHECK(p.plan.placed.at("acc").on_stack);
-    CHECK(p.candidate.lua.find("gemm.in_registers(k.acc, k.y, \"row_step\", {") != std::string::npos);
+    CHECK(p.candidate.lua.find("k.acc:compute_at(k.y, \"row_step\"):store_in \"stack\"") != std::string::npos);
     CHECK(gemm.propose(p.answers).candidate.lua == p.candidate.lua);
 }
 
