@@ -34,6 +34,9 @@ explore::Task patient(explore::Task task);
 /** The task with the arguments that a schedule wants: its generator's parameters, but for those that a search chooses. */
 explore::Task with_interface(const CommonOptions &options, explore::Task task, const std::string &schedule);
 
+/** Parameters of the generator without those that a search chooses. */
+Assignments beside_free(const explore::Task &task, Assignments params);
+
 std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task,
                                    const std::vector<std::string> &schedules, const MeasureOne &measure);
 std::vector<Beside> beside_halide(const explore::Task &task, const MeasureOne &measure);
