@@ -58,7 +58,11 @@ struct Search::Implementation {
     }
     bool over() const {
         return enough || elapsed() >= options.seconds || count() >= options.most ||
-               (options.pending > 0 && pending >= options.pending);
+               is_last(0);
+    }
+    // Of those that are to be measured elsewhere, with so many on the way.
+    bool is_last(size_t more) const {
+        return options.pending > 0 && pending + more >= options.pending;
     }
     size_t count() const {
         return tried.size() + failed + pending;
@@ -137,7 +141,7 @@ struct Search::Implementation {
         const double before = best();
         for (size_t at = 0; at < many.size() && !over();) {
             std::vector<Proposal> some;
-            for (; at < many.size() && int(some.size()) < options.at_once; at++) {
+            for (; at < many.size() && int(some.size()) < options.at_once && !is_last(some.size()); at++) {
                 try {
                     Proposal p = propose(many[at]);
                     if (hopeless(p.candidate)) {
