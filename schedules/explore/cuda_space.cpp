@@ -105,13 +105,22 @@ private:
                 continue;
             }
             const double times = uses(d_, inlined_)[f->name];
-            const bool cheap = f->pure().cost() < 0.01;
+            const bool cheap = f->pure().cost() < 0.01 || is_factor(f->name);
             // What few elements need of a reduction is kept; exponentials of a row are computed again.
             const bool statistic = reads_reduction(*f) && f->pure().elements * 8 < outputs();
             if (cheap || (times <= 1.01 && !statistic) || choices_.yes("inline " + f->name, !statistic)) {
                 inlined_.insert(f->name);
             }
         }
+    }
+
+    // The tensor cores read matrices as they are.
+    bool is_factor(const std::string &name) const {
+        return std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
+            const auto &reads = d_.func(p.first)->stages.back().reads;
+            return tensor_product(*d_.func(p.first)) &&
+                   std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == name; });
+        });
     }
 
     bool reads_reduction(const Func &f) const {
