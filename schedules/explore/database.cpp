@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <thread>
 
 #include <fmt/format.h>
@@ -40,15 +39,6 @@ const char *const kTaskColumns = "op, generator, shape, params, target, machine,
 std::string environment(const char *name) {
     const char *value = std::getenv(name);
     return value ? value : "";
-}
-
-std::string now() {
-    char text[32];
-    const std::time_t t = std::time(nullptr);
-    std::tm utc = {};
-    gmtime_r(&t, &utc);
-    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
 }
 
 std::string dumped(const json &j) {
@@ -191,7 +181,7 @@ Entry read_entry(const Statement &s) {
 }
 
 Entry entry_of(const Task &task, const Candidate &candidate, const Measured &measured) {
-    return {key_of(task), candidate, measured, script_hash(candidate), now()};
+    return {key_of(task), candidate, measured, script_hash(candidate), time_now()};
 }
 
 }  // namespace

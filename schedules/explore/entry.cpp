@@ -1,5 +1,6 @@
 #include "entry.h"
 
+#include <ctime>
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -11,6 +12,7 @@
 #include "cpu.h"
 #include "failure.h"
 #include "finish.h"
+#include "gpu.h"
 #include "paths.h"
 #include "targets.h"
 #include "text.h"
@@ -55,6 +57,13 @@ std::string this_machine() {
     return fmt::format("{}, {} processors, L3 {} KiB", cpu().model, sysconf(_SC_NPROCESSORS_ONLN), cpu().l3 >> 10);
 }
 
+std::string machine_for(const std::string &target) {
+    if (!is_cuda(target)) {
+        return this_machine();
+    }
+    return gpu() ? fmt::format("{}, {} multiprocessors", gpu()->name, gpu()->multiprocessors) : "";
+}
+
 std::string these_compilers() {
     return fmt::format("halyard {}, halide {}.{}.{}, finish {}", HALYARD_VERSION, HALIDE_VERSION_MAJOR,
                        HALIDE_VERSION_MINOR, HALIDE_VERSION_PATCH, kFinishVersion);
@@ -74,8 +83,8 @@ Key key_of(const Task &task) {
     k.generator = task.generator.empty() ? "" : fs::path(task.generator).filename().string();
     k.shape = shape_key(task.shape);
     k.params = assignments_text(task.params);
-    k.target = join(resolve_targets(task.target), ",");
-    k.machine = this_machine();
+    k.target = target_key(task.target);
+    k.machine = task.machine.empty() ? machine_for(task.target) : task.machine;
     k.compilers = these_compilers();
     k.threads = task.threads;
     return k;
@@ -91,6 +100,15 @@ std::string script_hash(const Candidate &candidate) {
     std::set<std::string> seen;
     add_texts(hash, candidate.lua, folders, seen);
     return hash.hex();
+}
+
+std::string time_now() {
+    char text[32];
+    const std::time_t t = std::time(nullptr);
+    std::tm utc = {};
+    gmtime_r(&t, &utc);
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
 }
 
 json to_json(const Entry &e) {

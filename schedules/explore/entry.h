@@ -19,7 +19,7 @@ struct Key {
     std::string shape;      // "cols=4096,rows=64", in alphabetical order
     std::string params;     // generator parameters of the task: "type=float16"
     std::string target;     // Halide's string
-    std::string machine;    // processor, number of processors, last level of cache
+    std::string machine;    // processor, number of processors, last level of cache; for CUDA the device
     std::string compilers;  // versions of Halyard, Halide and LLVM
     int threads = 1;
 };
@@ -29,6 +29,8 @@ Key key_of(const Task &task);
 
 /** This machine and these compilers, as keys name them. */
 std::string this_machine();
+/** What runs code for a target here: this machine, or its CUDA device; "" where it has none. */
+std::string machine_for(const std::string &target);
 std::string these_compilers();
 
 /** A shape as keys write it. */
@@ -44,6 +46,9 @@ struct Entry {
 
 /** Of a candidate as the library is now. */
 std::string script_hash(const Candidate &candidate);
+
+/** UTC, as entries write it. */
+std::string time_now();
 
 nlohmann::json to_json(const Entry &entry);
 /** Throws Failure that says which field is wrong. */

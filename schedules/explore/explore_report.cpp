@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "cpu.h"
+#include "entry.h"
 #include "script_space.h"
+#include "targets.h"
 #include "text.h"
 
 namespace halyard::explore {
@@ -72,11 +74,14 @@ std::string with_findings(const ExploreResult &r) {
     add_wrapped(lines, fmt::format("{} at {}, found by halyard explore (seed {}): {}.", r.task.op, shape_of(r.task),
             r.seed,
                                    summary(r)));
-    add_wrapped(lines, fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads,
-                                   r.task.threads == 1 ? "" : "s"));
-    const bool of_script = r.of_script;
-    if (!best.proposal.plan.placed.empty()) {
-        add_wrapped(lines, "Fusion: " + best.proposal.plan.fusion() + ".");
+    add_wrapped(lines, is_cuda(r.task.target)
+                           ? fmt::format("Measured on {}.", key_of(r.task).machine)
+                           : fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads,
+                                         r.task.threads == 1 ? "" : "s"));
+    const std::string &lua = best.proposal.candidate.lua;
+    const bool of_script = r.of_script && !best.proposal.by_rules;
+    if (!best.proposal.plan.placed.empty() || best.proposal.by_rules) {
+        add_wrapped(lines, "Fusion: " + best.proposal.form() + ".");
     } else if (!of_script) {
         add_wrapped(lines, "It is what Halide's " + best.proposal.candidate.origin + " makes of it, in words.");
     }
@@ -87,7 +92,8 @@ std::string with_findings(const ExploreResult &r) {
         add_wrapped(lines, fmt::format("  {}  {}", time_text(r.ranking[i].measured.least),
                                        difference(best.proposal, r.ranking[i].proposal)));
     }
-    const Defaults given = of_script ? with_defaults(best.proposal.candidate.lua, best.proposal.candidate.set) : Defaults();
+    const Defaults given =
+        of_script ? with_defaults(with_own_params(r.task, best.proposal.candidate), best.proposal.candidate.set) : Defaults();
     if (!given.left.empty()) {
         add_wrapped(lines, "To be built with --set " + assignments_text(given.left) + ".");
     }
@@ -98,7 +104,6 @@ std::string with_findings(const ExploreResult &r) {
     if (of_script) {
         return head + "--\n" + given.lua;
     }
-    const std::string &lua = best.proposal.candidate.lua;
     return head + lua.substr(lua.find("\n\n") + 1);
 }
 

@@ -1,20 +1,12 @@
 #include "measurer.h"
 
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <exception>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <thread>
 
 #include <fmt/format.h>
 
-#include "cpu.h"
+#include "candidate_process.h"
 #include "failure.h"
-#include "generator_params.h"
-#include "paths.h"
 #include "reference.h"
 #include "registry.h"
 #include "targets.h"
@@ -26,58 +18,6 @@ namespace halyard::explore {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-// What a worker said before it ended.
-struct Said {
-    std::string phase;
-    json result;  // null where it did not get that far
-};
-
-Said said(const std::string &out) {
-    Said s;
-    const std::string phase = "phase ";
-    for (const auto &line : split(out, '\n')) {
-        if (starts_with(line, phase)) {
-            s.phase = line.substr(phase.size());
-        } else if (line[0] == '{') {
-            s.result = json::parse(line, nullptr, false);
-        }
-    }
-    return s;
-}
-
-// A worker that died, in words.
-void blame_end(const ProcessResult &r, const std::string &phase, double seconds, Measured &m) {
-    const std::string doing = phase.empty()    ? "while it was built"
-                              : phase == "load" ? "while it was loaded"
-                              : phase == "check" ? "in its first call"
-                                                 : "while it was timed";
-    const bool memory = r.err.find("bad_alloc") != std::string::npos || r.err.find("out of memory") != std::string::npos;
-    if (r.timed_out || r.signal == SIGALRM || r.signal == SIGXCPU) {
-        m.status = Status::kTimeout;
-        m.message = fmt::format("ran longer than {:g} s {}", seconds, doing);
-    } else if (memory || r.signal == SIGKILL) {
-        m.status = Status::kOutOfMemory;
-        m.message = fmt::format("ran out of memory {}", doing);
-    } else {
-        m.status = Status::kCrash;
-        m.message = fmt::format("the process {} {}", describe_end(r, seconds), doing);
-        const std::string detail = trim(r.err);
-        m.message += detail.empty() ? "" : "\n  " + detail.substr(0, 2000);
-    }
-}
-
-struct Built {
-    fs::path directory;  // holds kernel.so
-    Assignments params;  // of the generator, all that hold
-    Measured measured;   // status and message of the build
-};
 
 struct Reference {
     std::string name, outputs;
@@ -101,108 +41,16 @@ struct Measurer::Implementation {
         }
     }
 
-    // One run of `halyard candidate`.
-    json worker(const fs::path &directory, const json &job, double seconds, Measured &m) {
-        const std::string file = (directory / (job.at("step").get<std::string>() + ".json")).string();
-        write_file(file, job.dump());
-        const fs::path command = fs::path(paths().root) / "bin/halyard";
-        ProcessOptions options;
-        options.timeout = seconds + 10;  // it stops itself before
-        options.end_group = true;
-        const ProcessResult r =
-            run_process({require_piece(command.string(), "the command itself"), "candidate", file}, options);
-        const Said s = said(r.out);
-        if (!r.ok() || !s.result.is_object()) {
-            blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load" : s.phase, seconds, m);
-            return nullptr;
-        }
-        return s.result;
-    }
-
     Built build(const std::string &script, const Candidate &c, double seconds) {
-        Built b;
-        b.directory = fs::path(work.path()) / std::to_string(number++);
-        fs::create_directory(b.directory);
-        std::vector<std::string> lib_dirs;
-        if (!c.folder.empty()) {
-            lib_dirs = {c.folder, fs::path(c.folder).parent_path().string()};
-        }
-        Assignments params = task.params;
-        for (const auto &p : c.params) {
-            params[p.first] = p.second;
-        }
-        std::string file = script;
-        if (script.empty()) {
-            file = (b.directory / (task.op + ".lua")).string();
-            write_file(file, c.lua);
-        }
-        const auto begin = Clock::now();
-        const json result =
-            worker(b.directory,
-                   {{"step", "build"}, {"op", task.op}, {"generator", task.generator}, {"script", file},
-                    {"params", params}, {"set", c.set}, {"target", task.target}, {"lib_dirs", lib_dirs},
-                    {"build_seconds", seconds}, {"memory_bytes", task.limits.memory_bytes},
-                    {"library", (b.directory / "kernel.so").string()}},
-                   seconds, b.measured);
-        b.measured.build_seconds = since(begin);
-        if (result.is_object()) {
-            b.measured.status = status_of(result.at("status"));
-            b.measured.message = without_directory(result.at("message"), b.directory);
-            b.measured.library_bytes = result.value("library_bytes", int64_t(0));
-            b.params = result.value("params", Assignments());
-        }
-        return b;
+        return build_candidate(task, fmt::format("{}/{}", work.path(), number++), script, c, seconds);
     }
 
-    // `jobs` at a time; 0: a process a processor.
     std::vector<Built> build_all(const std::vector<Candidate> &candidates, int jobs) {
-        std::vector<Built> built(candidates.size());
-        std::vector<std::exception_ptr> errors(candidates.size());
-        std::atomic<size_t> next{0};
-        const auto some = [&] {
-            for (size_t n; (n = next++) < candidates.size();) {
-                try {
-                    built[n] = build("", candidates[n], task.limits.build_seconds);
-                } catch (...) {
-                    errors[n] = std::current_exception();
-                    next = candidates.size();
-                }
-            }
-        };
-        const size_t processes = jobs > 0 ? size_t(jobs) : size_t(std::max(cpu().processors, 1));
-        std::vector<std::thread> threads;
-        for (size_t n = 1; n < std::min(processes, candidates.size()); n++) {
-            threads.emplace_back(some);
+        std::vector<std::string> directories;
+        for (size_t n = 0; n < candidates.size(); n++) {
+            directories.push_back(fmt::format("{}/{}", work.path(), number++));
         }
-        some();
-        for (auto &t : threads) {
-            t.join();
-        }
-        for (const auto &e : errors) {
-            if (e) {
-                std::rethrow_exception(e);
-            }
-        }
-        return built;
-    }
-
-    // A message about a candidate's file, which is gone when somebody reads it.
-    std::string without_directory(std::string text, const fs::path &directory) const {
-        const std::string prefix = directory.string() + "/";
-        for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
-            text.erase(at, prefix.size());
-        }
-        return text;
-    }
-
-    json run(const Built &b, const std::string &outputs, bool compare, double best, double seconds, Measured &m) {
-        return worker(b.directory,
-                      {{"step", "run"}, {"op", task.op}, {"shape", task.shape}, {"params", b.params},
-                       {"threads", task.threads}, {"run_seconds", seconds},
-                       {"memory_bytes", task.limits.memory_bytes},
-                       {"library", (b.directory / "kernel.so").string()}, {"outputs", outputs},
-                       {"compare", compare}, {"best", best}},
-                      seconds, m);
+        return build_candidates(task, directories, candidates, jobs);
     }
 
     void remove(const Built &b) const {
@@ -212,10 +60,7 @@ struct Measurer::Implementation {
 
     // Every variant of the generator has one of its own, made when the first candidate needs it.
     const Reference &reference(Assignments params) {
-        // Also those that nobody named: a trusted schedule that declares others, as packed weights, is not of this task.
-        for (const auto &p : defaults()) {
-            params.insert(p);
-        }
+        params = whole_params(task, params);
         const std::string key = assignments_text(params);
         const auto known = references.find(key);
         if (known != references.end()) {
@@ -229,9 +74,7 @@ struct Measurer::Implementation {
             Measured m = b.measured;
             const std::string outputs = fmt::format("{}/reference-{}", work.path(), references.size());
             if (m.ok()) {
-                m.status = Status::kCrash;
-                const json result = run(b, outputs, false, 0, 10 * task.limits.run_seconds, m);
-                m = result.is_object() ? measured_from_json(result) : m;
+                m = run_built(task, b, outputs, false, 0, 10 * task.limits.run_seconds);
             }
             remove(b);
             if (m.ok()) {
@@ -244,31 +87,12 @@ struct Measurer::Implementation {
                                   task.op, key.empty() ? "these parameters" : key, why));
     }
 
-    const Assignments &defaults() {
-        if (!defaults_) {
-            defaults_ = Assignments();
-            const std::string executable =
-                task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : task.generator;
-            for (const auto &p : generator_params(executable, task.op)) {
-                defaults_->emplace(p.name, p.value);
-            }
-        }
-        return *defaults_;
-    }
-
     Measured finish(const Built &b, double best) {
         Measured m = b.measured;
         if (m.ok()) {
             const Reference &r = reference(b.params);
-            const auto begin = Clock::now();
-            const json result = run(b, r.outputs, true, best, task.limits.run_seconds, m);
-            if (result.is_object()) {
-                m = measured_from_json(result);
-            }
-            m.run_seconds = since(begin);
+            m = run_built(task, b, r.outputs, true, best, task.limits.run_seconds);
             m.reference = r.name;
-            m.build_seconds = b.measured.build_seconds;
-            m.library_bytes = b.measured.library_bytes;
         }
         remove(b);
         return m;
@@ -277,8 +101,7 @@ struct Measurer::Implementation {
     Task task;
     TemporaryDirectory work;
     std::map<std::string, Reference> references;
-    std::optional<Assignments> defaults_;  // of the generator
-    std::atomic<int> number{0};
+    int number = 0;
 };
 
 Measurer::Measurer(Task task)
@@ -316,29 +139,21 @@ std::vector<Measured> Measurer::in_turns(const std::vector<Candidate> &candidate
     Implementation &i = *implementation_;
     const std::vector<Built> built = i.build_all(candidates, 0);
     std::vector<Measured> all;
-    json kernels = json::array();
     std::vector<size_t> places;
     for (const Built &b : built) {
         if (b.measured.ok()) {
             places.push_back(all.size());
-            kernels.push_back({{"library", (b.directory / "kernel.so").string()}, {"params", b.params}});
         }
         all.push_back(b.measured);
     }
     if (!places.empty()) {
-        const double limit = double(places.size()) * (i.task.limits.run_seconds + seconds);
-        Measured failed;
-        const json result = i.worker(built[places[0]].directory,
-                                     {{"step", "turns"}, {"op", i.task.op}, {"shape", i.task.shape}, {"kernels", kernels},
-                                      {"threads", i.task.threads}, {"seconds", seconds}, {"run_seconds", limit},
-                                      {"memory_bytes", i.task.limits.memory_bytes}},
-                                     limit, failed);
+        std::vector<Built> right;
+        for (const size_t place : places) {
+            right.push_back(built[place]);
+        }
+        const auto times = run_in_turns(i.task, right, seconds);
         for (size_t n = 0; n < places.size(); n++) {
-            const bool there = result.is_object() && result.contains("turns") && n < result.at("turns").size();
-            if (!there && result.is_object() && result.contains("status")) {
-                failed = measured_from_json(result);
-            }
-            all[places[n]] = there ? measured_from_json(result.at("turns")[n]) : failed;
+            all[places[n]] = times[n];
         }
     }
     for (const Built &b : built) {

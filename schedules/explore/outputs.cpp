@@ -18,8 +18,16 @@ bool is_integer(const halide_type_t &type) {
     return type.code == halide_type_int || type.code == halide_type_uint;
 }
 
-// The commonest type without the switch over all of them.
+// The commonest types without the switch over all of them.
 double element(const halide_type_t &type, const uint8_t *at) {
+    if (type.code == halide_type_bfloat) {
+        uint16_t half = 0;
+        std::memcpy(&half, at, sizeof(half));
+        const uint32_t bits = uint32_t(half) << 16;
+        float value = 0;
+        std::memcpy(&value, &bits, sizeof(value));
+        return double(value);
+    }
     if (type.code == halide_type_float && type.bits == 32) {
         float value = 0;
         std::memcpy(&value, at, sizeof(value));

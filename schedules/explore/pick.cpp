@@ -61,29 +61,65 @@ std::string differences(const Assignments &wanted, const Assignments &got) {
     return text;
 }
 
+std::string target_of(const GenerateRequest &request) {
+    const std::string target = request.target.empty() ? kDefaultTargets : request.target;
+    return is_cuda(target) ? with_devices(target, request.devices) : target;
+}
+
+// A request whose own parameters the shipped schedule does not take is the caller's word for them.
+Assignments wanted_interface(const GenerateRequest &request) {
+    try {
+        return interface_of(request);
+    } catch (const Failure &) {
+    } catch (const ScriptError &) {
+    }
+    return beside_defaults(request, request.params);
+}
+
+// Whether kernels that were measured for one target are those that another asks for.
+bool same_devices(const std::string &measured, const std::string &target) {
+    if (!is_cuda(target)) {
+        return true;
+    }
+    return devices_of(target).empty() ? measured.find("cuda") != std::string::npos &&
+                                            measured.find("for emulator") == std::string::npos
+                                      : measured == target_key(target);
+}
+
 // Entries of this machine and these compilers in the order of preference.
-std::vector<Entry> candidates(Database &database, const GenerateRequest &request, const Dims &shape, int threads) {
+std::vector<Entry> candidates(Database &database, const GenerateRequest &request, const Dims &shape, int threads,
+                              const std::string &machine) {
+    const std::string target = target_of(request);
     Filter f;
     f.op = request.op;
     f.shape = shape_key(shape);
-    f.machine = this_machine();
     f.compilers = these_compilers();
     f.threads = threads;
     f.ok = true;
     std::vector<Entry> found = database.entries(f);
-    const Assignments params = beside_defaults(request, request.params);
-    const std::string target = join(resolve_targets(request.target.empty() ? kDefaultTargets : request.target), ",");
+    found.erase(std::remove_if(found.begin(), found.end(),
+                               [&](const Entry &e) { return !same_devices(e.key.target, target); }),
+                found.end());
+    std::string own = machine_for(target);
+    for (auto e = found.rbegin(); e != found.rend() && (own.empty() || !machine.empty()); ++e) {
+        if (is_cuda(target) && starts_with(e->key.machine, machine)) {
+            own = e->key.machine;
+            break;
+        }
+    }
+    const Assignments params = beside_defaults(request, request.params), interface = wanted_interface(request);
     const std::string generator =
         request.generator.empty() ? "" : fs::path(request.generator).filename().string();
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
-                                   return beside_defaults(request, parse_assignments(e.key.params)) != params ||
+                                   const Assignments of = beside_defaults(request, parse_assignments(e.key.params));
+                                   return (of != params && of != interface) || e.key.machine != own ||
                                           e.key.generator != generator ||
                                           e.script_hash != script_hash(e.candidate);
                                }),
                 found.end());
     const auto rank = [&](const Entry &e) {
-        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target,
+        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target),
                                e.measured.least);
     };
     std::stable_sort(found.begin(), found.end(),
@@ -140,7 +176,25 @@ Entry find_entry(Database &database, const std::string &id) {
     return *best;
 }
 
-Pick pick(const std::string &path, const GenerateRequest &request, const Dims &shape, int threads) {
+std::string machine_of(Database &database, const Filter &filter, const std::string &name, const std::string &here) {
+    if (name.empty() && !here.empty()) {
+        return here;
+    }
+    const auto known = database.entries(filter);
+    for (auto e = known.rbegin(); e != known.rend(); ++e) {
+        if (starts_with(e->key.machine, name)) {
+            return e->key.machine;
+        }
+    }
+    if (!name.empty()) {
+        throw UsageError(fmt::format("--gpu \"{}\": {} knows no measurement of such a device for this task", name,
+                                     database.path()));
+    }
+    return "";
+}
+
+Pick pick(const std::string &path, const GenerateRequest &request, const Dims &shape, int threads,
+          const std::string &machine) {
     Pick p;
     p.request = request;
     std::error_code ignored;
@@ -154,22 +208,20 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
         return p;
     }
     Database database(path);
-    const auto known = candidates(database, request, shape, threads);
+    const bool cuda = is_cuda(target_of(request));
+    const auto known = candidates(database, request, shape, threads, machine);
     std::string refused;
     for (const Entry &e : known) {
         GenerateRequest with = with_entry(request, e);
         for (const auto &param : e.candidate.params) {
             with.params[param.first] = param.second;  // what was measured, also where the request says otherwise
         }
+        for (const auto &param : parse_assignments(e.key.params)) {
+            with.params.insert(param);  // what the shipped schedule declares and this one may not
+        }
         std::string why_not;
         try {
-            // A request whose own parameters the shipped schedule does not take is the caller's word for them.
-            Assignments wanted = beside_defaults(request, request.params);
-            try {
-                wanted = interface_of(request);
-            } catch (const Failure &) {
-            }
-            why_not = differences(wanted, interface_of(with));
+            why_not = differences(wanted_interface(request), interface_of(with));
         } catch (const ScriptError &error) {
             continue;  // not for this target
         } catch (const Failure &) {
@@ -178,8 +230,10 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
         if (why_not.empty()) {
             p.found = true;
             p.request = with;
-            p.why = fmt::format("schedule {} of {}: {} with {} thread(s) at {} on this machine ({}{}){}", e.candidate.id(),
-                                path, microseconds(e.measured.least), e.key.threads, size, e.candidate.origin,
+            const std::string where = cuda ? fmt::format("at {} on {}", size, e.key.machine)
+                                           : fmt::format("with {} thread(s) at {} on this machine", e.key.threads, size);
+            p.why = fmt::format("schedule {} of {}: {} {} ({}{}){}", e.candidate.id(), path,
+                                microseconds(e.measured.least), where, e.candidate.origin,
                                 e.measured.whole ? "" : ", timed briefly", refused);
             return p;
         }
@@ -188,8 +242,8 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
                                   microseconds(e.measured.least), why_not);
         }
     }
-    p.why = fmt::format("the shipped schedule: {} knows {} for {} on this machine with these compilers{}", path,
-                        known.empty() ? "none" : "none that fits", size, refused);
+    p.why = fmt::format("the shipped schedule: {} knows {} for {} on {} with these compilers{}", path,
+                        known.empty() ? "none" : "none that fits", size, cuda ? "such a device" : "this machine", refused);
     return p;
 }
 

@@ -119,7 +119,9 @@ void add_forms(const Task &task, const GeneratorParam &p, std::vector<FreeParam>
 
 }  // namespace
 
-std::vector<FreeParam> free_params(const Task &task) {
+namespace {
+
+std::vector<FreeParam> find_free_params(const Task &task) {
     std::vector<FreeParam> result;
     const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
     if (!op) {
@@ -163,6 +165,19 @@ std::vector<FreeParam> free_params(const Task &task) {
         }
     }
     return result;
+}
+
+}  // namespace
+
+std::vector<FreeParam> free_params(const Task &task) {
+    // Each form of an algorithm is a run of the generator.
+    static std::map<std::string, std::vector<FreeParam>> known;
+    std::string key = task.op + "\n" + task.generator + "\n" + task.target + "\n" + assignments_text(task.params);
+    for (const auto &d : task.shape) {
+        key += fmt::format("\n{}={}", d.first, d.second);
+    }
+    const auto found = known.find(key);
+    return found != known.end() ? found->second : known[key] = find_free_params(task);
 }
 
 Assignments declared_params(const Task &task) {

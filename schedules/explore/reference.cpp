@@ -1,7 +1,11 @@
 #include "reference.h"
 
+#include <map>
+
 #include <fmt/format.h>
 
+#include "generator_params.h"
+#include "paths.h"
 #include "schedules.h"
 #include "targets.h"
 #include "text.h"
@@ -26,8 +30,7 @@ return schedule "{}" {{
 }  // namespace
 
 std::vector<Trusted> trusted_schedules(const Task &task, const std::string &folder) {
-    const auto targets = resolve_targets(task.target);
-    const std::string place = target_features(targets.front()).count("cuda") > 0 ? "cuda" : "cpu";
+    const std::string place = is_cuda(task.target) ? "cuda" : "cpu";
     std::vector<Trusted> unfused, others;
     if (task.generator.empty()) {
         for (const auto &s : schedules_of(task.op)) {
@@ -45,6 +48,20 @@ std::vector<Trusted> trusted_schedules(const Task &task, const std::string &fold
     all.insert(all.end(), others.begin(), others.end());
     all.push_back({kNoSchedule, kNoSchedule});
     return all;
+}
+
+Assignments whole_params(const Task &task, Assignments params) {
+    const std::string executable =
+        task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : task.generator;
+    static std::map<std::string, std::vector<GeneratorParam>> known;
+    const std::string key = executable + "\n" + task.op;
+    if (known.count(key) == 0) {
+        known[key] = generator_params(executable, task.op);
+    }
+    for (const auto &p : known[key]) {
+        params.emplace(p.name, p.value);
+    }
+    return params;
 }
 
 }  // namespace halyard::explore

@@ -21,6 +21,10 @@ struct Trusted {
  * `folder` gets the script that is not in the library. */
 std::vector<Trusted> trusted_schedules(const Task &task, const std::string &folder);
 
+/** Parameters of the generator with all those that nobody named: a trusted schedule that declares others, as packed weights,
+ * is not of this task. */
+Assignments whole_params(const Task &task, Assignments params);
+
 }  // namespace halyard::explore
 
 #endif

@@ -80,7 +80,7 @@ struct ScriptSpace::Implementation {
     }
 
     const Task task;
-    const Candidate script;
+    Candidate script;
     const TemporaryDirectory work;
     const std::string file;
     std::vector<std::string> may_choose;
@@ -89,10 +89,22 @@ struct ScriptSpace::Implementation {
 
 ScriptSpace::ScriptSpace(const Task &task, Candidate script)
     : implementation_(std::make_unique<Implementation>(task, std::move(script))) {
-    implementation_->head(implementation_->script.set);
+    Implementation &i = *implementation_;
+    // What the task says of the generator, the script does not choose.
+    for (const Tunable &t : i.head(i.script.set).params) {
+        const auto given = task.params.find(t.name);
+        if (t.is_generator_param && !t.choices.empty() && given != task.params.end()) {
+            i.script.set.insert(*given);
+        }
+    }
+    i.head(i.script.set);
 }
 
 ScriptSpace::~ScriptSpace() = default;
+
+std::vector<Tunable> ScriptSpace::tunables() const {
+    return implementation_->head(implementation_->script.set).params;
+}
 
 Candidate ScriptSpace::propose(Choices &choices) const {
     const Implementation &i = *implementation_;
@@ -149,6 +161,30 @@ Candidate ScriptSpace::filled(Candidate c, const Description &d, const Plan &pla
     const std::string lanes = d.open->target ? "target:lanes \"f32\"" : std::to_string(d.lanes());
     c.lua.replace(call->begin, call->end - call->begin, write_statements(d, plan, {call->funcs, lanes, call->indent}));
     return c;
+}
+
+std::string with_own_params(const Task &task, const Candidate &script) {
+    static const std::regex from_library("(\\n  params = )[A-Za-z_][A-Za-z0-9_.]*(,\n)");
+    std::smatch m;
+    if (!std::regex_search(script.lua, m, from_library)) {
+        return script.lua;
+    }
+    const auto written = [](const std::string &v) {
+        return is_integer(v) || v == "true" || v == "false" ? v : "\"" + v + "\"";
+    };
+    std::string table = "{\n";
+    for (const Tunable &t : ScriptSpace(task, script).tunables()) {
+        if (t.is_generator_param) {
+            continue;
+        }
+        std::vector<std::string> values;
+        for (const auto &c : t.choices) {
+            values.push_back(written(c));
+        }
+        table += t.choices.empty() ? "    " + t.name + " = " + written(t.value) + ",\n"
+                                   : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) + " },\n";
+    }
+    return std::string(m.prefix()) + m[1].str() + table + "  }" + m[2].str() + std::string(m.suffix());
 }
 
 Defaults with_defaults(std::string lua, const Assignments &set) {

@@ -11,6 +11,7 @@
 #include "choices.h"
 #include "description.h"
 #include "plan.h"
+#include "script.h"
 #include "task.h"
 
 namespace halyard::explore {
@@ -31,10 +32,16 @@ public:
     /** The script with the statements for what is open in its place. */
     Candidate filled(Candidate candidate, const Description &description, const Plan &plan) const;
 
+    /** Its parameters with the values that hold where nothing is chosen. */
+    std::vector<Tunable> tunables() const;
+
 private:
     struct Implementation;
     std::unique_ptr<Implementation> implementation_;
 };
+
+/** The text of a script that takes its params from the library, with those of its own. */
+std::string with_own_params(const Task &task, const Candidate &script);
 
 /** A script whose defaults are other values, and those that its text does not have in a place where they can be changed. */
 struct Defaults {

@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include "cost.h"
+#include "cuda_space.h"
 #include "failure.h"
 #include "layout.h"
 #include "lua_writer.h"
 #include "planner.h"
 #include "script_space.h"
+#include "targets.h"
 #include "text.h"
 
 namespace halyard::explore {
@@ -21,6 +23,8 @@ namespace {
 
 constexpr size_t kAskEvery = 24;  // candidates
 const std::string kParam = "generator's ";  // decisions about parameters of the generator
+const std::string kSchedule = "schedule";   // which of several scripts
+const std::string kRules = "by rules";      // none of them
 
 std::string milliseconds(double seconds) {
     return seconds < 1e-3 ? fmt::format("{:.4g} us", seconds * 1e6) : fmt::format("{:.4g} ms", seconds * 1e3);
@@ -32,11 +36,18 @@ struct Search::Implementation {
     using Clock = std::chrono::steady_clock;
 
     Implementation(Task t, SearchOptions o, MeasureAll m)
-        : task(std::move(t)), options(std::move(o)), measure(std::move(m)), random(options.seed),
-          machine(measured_machine(task.threads, false)) {
-        if (options.script) {
-            script = std::make_unique<ScriptSpace>(task, *options.script);
-        } else {
+        : task(std::move(t)), options(std::move(o)), measure(std::move(m)), random(options.seed) {
+        for (const Candidate &c : options.scripts) {
+            names.push_back(c.origin.empty() ? task.op : c.origin);
+            scripts.push_back(std::make_unique<ScriptSpace>(task, c));
+        }
+        if (options.rules) {
+            names.push_back(kRules);
+        }
+        if (!is_cuda(task.target)) {
+            machine = measured_machine(task.threads, false);
+        }
+        if (scripts.empty() || options.rules) {
             free = free_params(task);
             declared = declared_params(task);
         }
@@ -50,7 +61,15 @@ struct Search::Implementation {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
     bool over() const {
-        return enough || elapsed() >= options.seconds || tried.size() + failed >= options.most;
+        return enough || elapsed() >= options.seconds || count() >= options.most ||
+               is_last(0);
+    }
+    // Of those that are to be measured elsewhere, with so many on the way.
+    bool is_last(size_t more) const {
+        return options.pending > 0 && pending + more >= options.pending;
+    }
+    size_t count() const {
+        return tried.size() - options.seeds.size() + failed + pending;
     }
 
     const Description &description(const Assignments &params) {
@@ -65,8 +84,13 @@ struct Search::Implementation {
     Proposal propose(const Answers &answers) {
         Choices choices(answers);
         Proposal p;
-        if (script) {
+        const std::string name = names.size() > 1 ? choices.pick(kSchedule, names, names.front())
+                                 : names.empty() ? kRules
+                                                 : names.front();
+        if (name != kRules) {
+            const auto &script = scripts[size_t(std::find(names.begin(), names.end(), name) - names.begin())];
             p.candidate = script->propose(choices);
+            p.fusion = scripts.size() > 1 ? name : "";
             if (const Description *d = script->description(p.candidate)) {
                 Description open = *d;
                 plan(open, choices, p);
@@ -99,13 +123,21 @@ struct Search::Implementation {
                                       : choices.pick(kParam + p.name, p.values, p.value);
         }
         Description d = description(params);
-        plan(d, choices, p);
         ScriptHead head;
         head.op = task.op;
         head.comment = {fmt::format("{}, found by halyard explore.", task.op)};
         head.generator = params;
         head.generator.insert(declared.begin(), declared.end());
-        p.candidate.lua = write_lua(d, p.plan, head);
+        if (options.rules) {
+            const CudaPlan plan = make_cuda_plan(d, choices);
+            p.by_rules = true;
+            p.fusion = plan.fusion.empty() ? kRules : plan.fusion;
+            p.candidate.lua = write_cuda_lua(plan, head);
+            p.candidate.predicted = plan.predicted;
+        } else {
+            plan(d, choices, p);
+            p.candidate.lua = write_lua(d, p.plan, head);
+        }
     }
 
     /** Measures what was not tried before. Whether one of them is the best so far. */
@@ -113,7 +145,7 @@ struct Search::Implementation {
         const double before = best_own();
         for (size_t at = 0; at < many.size() && !over();) {
             std::vector<Proposal> some;
-            for (; at < many.size() && int(some.size()) < options.at_once; at++) {
+            for (; at < many.size() && int(some.size()) < options.at_once && !is_last(some.size()); at++) {
                 try {
                     Proposal p = propose(many[at]);
                     if (hopeless(p.candidate)) {
@@ -123,7 +155,7 @@ struct Search::Implementation {
                         some.push_back(std::move(p));
                     }
                 } catch (const Failure &) {
-                    if (tried.size() == options.seeds.size() && failed == 0) {
+                    if (count() == 0) {
                         throw;  // not even the first guess
                     }
                 }
@@ -140,12 +172,15 @@ struct Search::Implementation {
             for (size_t i = 0; i < measured.size(); i++) {
                 if (measured[i].ok()) {
                     tried.push_back({some[i], measured[i]});
+                } else if (measured[i].status == Status::kPending) {
+                    pending++;
                 } else {
                     failed++;
                     last_failure = measured[i].message;
                 }
             }
-            options.say(fmt::format("{} s: {} tried, {} failed, best {}", int(elapsed()), tried.size() + failed, failed,
+            options.say(fmt::format("{} s: {} tried, {} failed{}, best {}", int(elapsed()), tried.size() + failed, failed,
+                                    pending > 0 ? fmt::format(", {} to be measured", pending) : "",
                                     tried.empty() ? "none yet" : milliseconds(best())));
             ask_whether_enough(best_before);
         }
@@ -166,13 +201,14 @@ struct Search::Implementation {
 
     // Predictions are right within a factor of some units: what is far behind the best one is not built.
     bool hopeless(const Candidate &c) const {
-        return winner() && c.predicted > 6 * least_predicted();
+        return winner() && c.predicted > 6 * least_predicted();  // nothing is predicted of scripts
     }
 
     double least_predicted() const {
         double least = 1e30;
         for (size_t i = options.seeds.size(); i < tried.size(); i++) {
-            least = std::min(least, tried[i].proposal.candidate.predicted);
+            const double predicted = tried[i].proposal.candidate.predicted;
+            least = predicted > 0 ? std::min(least, predicted) : least;
         }
         return least;
     }
@@ -230,7 +266,7 @@ struct Search::Implementation {
     void run() {
         enough = false;
         try_all(std::vector<Answers>{Answers()}, "guess");
-        if (tried.size() == options.seeds.size() && failed == 0) {
+        if (count() == 0) {
             if (over()) {
                 return;  // no time was left
             }
@@ -244,8 +280,8 @@ struct Search::Implementation {
             better = try_all(neighbours(p, false, false), "another form");
             from = winner() ? &winner()->proposal : from;
         }
-        for (int round = 0; !over() && winner(); round++) {
-            const Proposal p = winner()->proposal;
+        while (!over() && (winner() || pending > 0)) {
+            const Proposal p = winner() ? winner()->proposal : guess;
             std::vector<Answers> next = neighbours(p, true, true);
             std::shuffle(next.begin(), next.end(), random);
             if (try_all(next, "numbers next to the best")) {
@@ -259,15 +295,15 @@ struct Search::Implementation {
                 continue;
             }
             // Nothing next to the best: some changes at once, of one of the best few.
-            const size_t before = tried.size() + failed;
-            for (int i = 0; i < 200 && !over() && tried.size() + failed < before + 24; i++) {
+            const size_t before = count();
+            for (int i = 0; i < 200 && !over() && count() < before + 24; i++) {
                 const auto ranked = ranking(options.seeds.size());
-                const auto &base = ranked[random() % std::min<size_t>(ranked.size(), 5)].proposal;
+                const Proposal base = ranked.empty() ? guess : ranked[random() % std::min<size_t>(ranked.size(), 5)].proposal;
                 if (try_all(std::vector<Answers>{mutated(base, 2 + int(random() % 2))}, "mutation")) {
                     break;
                 }
             }
-            if (tried.size() + failed == before) {
+            if (count() == before) {
                 return;  // everything near is known
             }
         }
@@ -284,14 +320,15 @@ struct Search::Implementation {
     const SearchOptions options;
     const MeasureAll measure;
     std::mt19937_64 random;
-    std::unique_ptr<ScriptSpace> script;
+    std::vector<std::unique_ptr<ScriptSpace>> scripts;
+    std::vector<std::string> names;  // of the scripts
     std::vector<FreeParam> free;
     Assignments declared;
-    const Machine machine;
+    Machine machine;
     std::map<std::string, Description> descriptions;
     std::set<std::string> known;
     std::vector<Tried> tried;
-    size_t failed = 0, pruned = 0, asked = 0;
+    size_t failed = 0, pruned = 0, asked = 0, pending = 0;
     bool enough = false;
     std::string last_failure;
     Clock::time_point begin = Clock::now();
@@ -321,6 +358,10 @@ size_t Search::tried() const {
 
 size_t Search::failures() const {
     return implementation_->failed;
+}
+
+size_t Search::pending() const {
+    return implementation_->pending;
 }
 
 const std::string &Search::last_failure() const {

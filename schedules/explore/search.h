@@ -21,7 +21,13 @@ struct Proposal {
     Answers answers;                  // all of them
     std::vector<ChoicePoint> points;  // the decisions as they came up
     Plan plan;
+    std::string fusion;               // its form in a word, where that is not the plan's: the script
+    bool by_rules = false;            // for CUDA: no script was given, and plan is empty
     Candidate candidate;
+
+    std::string form() const {
+        return fusion.empty() ? plan.fusion() : fusion;
+    }
 };
 
 /** Builds and times what is proposed; what it has measured before it may remember. */
@@ -38,7 +44,9 @@ struct SearchOptions {
     uint64_t seed = 1;
     size_t most = 100000;  // candidates
     int at_once = 2;       // that are built side by side
-    std::optional<Candidate> script = std::nullopt;  // what it leaves open is searched, and nothing else
+    std::vector<Candidate> scripts = {};  // what they leave open is searched, and nothing else; the first is the guess
+    bool rules = false;    // for CUDA: schedules by rules (cuda_space.h) beside those
+    size_t pending = 0;    // not 0: ends after so many whose time is not known yet
     std::function<void(const std::string &)> say = [](const std::string &) {};
     /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */
     std::function<bool(const std::vector<Tried> &)> enough = [](const std::vector<Tried> &) { return false; };
@@ -60,6 +68,7 @@ public:
     std::vector<Tried> ranking() const;
     size_t tried() const;
     size_t failures() const;
+    size_t pending() const;
     const std::string &last_failure() const;
     double seconds() const;
 

@@ -9,7 +9,8 @@ namespace halyard::explore {
 
 namespace {
 
-const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result"};
+const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result",
+                                    "pending"};
 
 }  // namespace
 
@@ -24,7 +25,7 @@ const char *status_name(Status status) {
 }
 
 Status status_of(const std::string &name) {
-    for (int i = 0; i <= static_cast<int>(Status::kWrongResult); i++) {
+    for (int i = 0; i <= static_cast<int>(Status::kPending); i++) {
         if (name == kStatusNames[i]) {
             return static_cast<Status>(i);
         }

@@ -30,6 +30,7 @@ struct Task {
     Assignments params;          // of the generator: element types, variants
     std::string target = "host";
     int threads = 1;
+    std::string machine;         // where it is measured, as keys name it; "" is here
     Limits limits;
 };
 
@@ -46,9 +47,10 @@ struct Candidate {
     std::string id() const;
 };
 
-enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult };
+/** kPending: not measured yet, as it is to be measured on another machine. Never recorded. */
+enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult, kPending };
 
-/** "ok", "build error", "crash", "timeout", "out of memory", "wrong result" */
+/** "ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending" */
 const char *status_name(Status status);
 /** Throws Failure for a name that is none. */
 Status status_of(const std::string &name);

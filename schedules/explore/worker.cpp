@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "call_timer.h"
+#include "cpu.h"
+#include "device_timer.h"
 #include "failure.h"
 #include "outputs.h"
 #include "process.h"
@@ -45,8 +47,10 @@ void limit_ourselves(const json &job, double seconds) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, rlim_t(seconds) + 2);
-#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of addresses
-    limit(RLIMIT_AS, job.at("memory_bytes").get<rlim_t>());
+#if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of addresses, as a CUDA driver does
+    if (!job.value("device", false)) {
+        limit(RLIMIT_AS, job.at("memory_bytes").get<rlim_t>());
+    }
 #else
     (void)job;
 #endif
@@ -151,9 +155,34 @@ void set_times(const CallTimes &times, Measured &m) {
     m.whole = times.whole;
 }
 
+// Of all threads together. A driver waits busily, and the emulator has threads of its own.
+double processor_seconds(const json &job) {
+    const int threads = job.value("device", false) ? std::max(cpu().processors, 2) : job.at("threads").get<int>();
+    return job.at("run_seconds").get<double>() * threads;
+}
+
+// Times, and checks again what the last call left: threads that race do not always lose.
+void time_and_check(const json &job, const CompiledKernel &kernel, Work &work, Measured &m) {
+    say("phase time");
+    if (!job.value("device", false)) {
+        set_times(time_calls(kernel, work.arguments, job.at("threads"), job.at("best")), m);
+        if (m.ok()) {
+            say("phase check");
+            check(job, kernel, work, m);
+        }
+        return;
+    }
+    DeviceCalls calls(kernel, work.arguments);
+    set_times(time_on_device(calls, job.at("best")), m);
+    if (m.ok() && calls.fetch_outputs()) {
+        say("phase check");
+        check(job, kernel, work, m);
+    }
+}
+
 Measured run(const json &job) {
     const double seconds = job.at("run_seconds");
-    limit_ourselves(job, seconds * job.at("threads").get<int>());
+    limit_ourselves(job, processor_seconds(job));
     alarm(unsigned(seconds) + 1);  // ends a loop that never ends
     say("phase load");
     Measured m;
@@ -174,22 +203,14 @@ Measured run(const json &job) {
     if (!check(job, kernel, work, m)) {
         return m;
     }
-    say("phase time");
-    const CallTimes times = time_calls(kernel, work.arguments, job.at("threads"), job.at("best"));
-    set_times(times, m);
-    if (!m.ok()) {
-        return m;
-    }
-    say("phase check");  // again: threads that race do not always lose
-    check(job, kernel, work, m);
+    time_and_check(job, kernel, work, m);
     return m;
 }
 
 // Several that were checked before.
 json turns(const json &job) {
-    const double seconds = job.at("run_seconds");
-    limit_ourselves(job, seconds * job.at("threads").get<int>());
-    alarm(unsigned(seconds) + 1);
+    limit_ourselves(job, processor_seconds(job));
+    alarm(unsigned(job.at("run_seconds").get<double>()) + 1);
     say("phase load");
     std::vector<CompiledKernel> kernels;
     kernels.reserve(job.at("kernels").size());
@@ -207,7 +228,9 @@ json turns(const json &job) {
     }
     say("phase time");
     json all = json::array();
-    for (const CallTimes &t : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
+    for (const CallTimes &t : job.value("device", false)
+                                  ? time_in_turns_on_device(timed, job.at("seconds"))
+                                  : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
         Measured m;
         m.status = Status::kOk;
         set_times(t, m);

@@ -15,7 +15,8 @@ namespace halyard::explore {
 /** Builds: {step: "build", op, generator, script, params, set, target, lib_dirs, build_seconds, memory_bytes, library}
  * gives {status, message, params, library_bytes, seconds}.
  * Runs: {step: "run", op, shape, params, threads, run_seconds, memory_bytes, library, outputs, compare, best} gives a
- * Measured; without `compare` it writes the outputs to that file and times nothing. */
+ * Measured; without `compare` it writes the outputs to that file and times nothing. With `device` it is a CUDA kernel,
+ * which is timed on the device. */
 int run_worker(const std::string &job);
 
 }  // namespace halyard::explore

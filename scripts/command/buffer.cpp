@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
+#include "cpu.h"
 #include "element.h"
 #include "failure.h"
 
@@ -19,6 +21,20 @@ uint64_t mix(uint64_t x) {  // splitmix64
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
+}
+
+// f(begin, end) of all that are to be done, on all processors where they are many.
+template<typename F>
+void in_parts(size_t count, const F &f) {
+    const size_t parts = count < (size_t(1) << 20) ? 1 : size_t(std::max(cpu().processors, 1));
+    std::vector<std::thread> threads;
+    for (size_t p = 1; p < parts; p++) {
+        threads.emplace_back(f, count * p / parts, count * (p + 1) / parts);
+    }
+    f(0, count / parts);
+    for (auto &t : threads) {
+        t.join();
+    }
 }
 
 }  // namespace
@@ -154,6 +170,16 @@ void HostBuffer::fill_random(uint64_t seed, double low, double high) {
         for (size_t i = 0; i < n; i++) {
             elements[i] = float(value(i));
         }
+        return;
+    }
+    if (dense()) {
+        // Inputs of a GPU are 67 million 16-bit floats of 20 ns each.
+        const size_t bytes = size_t(type().bytes());
+        in_parts(size(), [&](size_t begin, size_t end) {
+            for (size_t i = begin; i < end; i++) {
+                store_element(type(), first_ + i * bytes, value(i));
+            }
+        });
         return;
     }
     each([&](size_t i, uint8_t *p) { store_element(type(), p, value(i)); });

@@ -21,7 +21,7 @@ namespace halyard {
 namespace {
 
 struct BuildOptions : CommonOptions {
-    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape;
+    std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu;
     int threads = 0;
     bool quiet = false, no_db = false;
 };
@@ -42,7 +42,7 @@ GenerateRequest choose(const BuildOptions &o, const GenerateRequest &request) {
     if (o.no_db || !o.schedule.empty()) {
         return request;
     }
-    const explore::Pick picked = explore::pick(o.database(), request, shape, o.threads);
+    const explore::Pick picked = explore::pick(o.database(), request, shape, o.threads, o.gpu);
     fmt::print(stderr, "{}: {}\n", request.op, picked.why);
     return picked.request;
 }
@@ -95,6 +95,8 @@ void add_build(CLI::App &app) {
                                          "without, one for all sizes")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "With --shape: of those found for so many threads [all processors first]")
         ->type_name("N")->check(CLI::Range(1, 1024));
+    cmd->add_option("--gpu", o->gpu, "With --shape, for CUDA: the device whose measurements count: how its name begins [this "
+                                     "machine's, else the last imported]")->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")

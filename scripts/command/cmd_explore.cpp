@@ -15,10 +15,16 @@
 #include "explore_compare.h"
 #include "explore_report.h"
 #include "failure.h"
+#include "gpu.h"
 #include "halide.h"
 #include "measurer.h"
 #include "options.h"
+#include "pack.h"
+#include "pick.h"
+#include "schedules.h"
+#include "script.h"
 #include "search.h"
+#include "targets.h"
 #include "terminal.h"
 #include "text.h"
 #include "workload.h"
@@ -30,12 +36,12 @@ namespace {
 using namespace explore;
 
 struct ExploreOptions : CommonOptions {
-    std::string op, shape, schedule, output, html, report, translate, budget = "10m";
+    std::string op, shape, schedule, output, html, report, translate, folder, machine, budget = "10m";
     std::vector<std::string> with, compare, beside;
     double until = 0;
     uint64_t seed = 1;
     int threads = 0;
-    size_t most = 100000;
+    size_t most = 100000, candidates = 16;
     bool guess = false, again = false, halide = false, json = false, keep = true;
 };
 
@@ -46,6 +52,31 @@ double seconds_of(const std::string &text) {
         throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
     }
     return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
+}
+
+// The device is this machine's, unless another is named, whose measurements come by `halyard db import`.
+void choose_device(const ExploreOptions &o, Task &task) {
+    task.threads = 1;
+    task.target = with_devices(task.target, o.devices);
+    if (o.threads > 1) {
+        throw UsageError("--threads is for the host, not for CUDA");
+    }
+    if (!gpu() && o.folder.empty() && !o.guess) {
+        throw Failure(fmt::format("{}: error: there is no CUDA device here\n  build candidates with --export FOLDER, measure "
+                                  "them where there is one, and bring what was measured in by `halyard db import`", o.op));
+    }
+    if (devices_of(task.target).empty()) {
+        if (!gpu()) {
+            throw UsageError("say for which device, as --target cuda-sm_90a");
+        }
+        task.target = with_devices(task.target, gpu()->architecture());
+    }
+    Filter f;
+    f.op = o.op;
+    f.shape = shape_key(task.shape);
+    f.target = target_key(task.target);
+    Database database(o.database());
+    task.machine = machine_of(database, f, o.machine, machine_for(task.target));
 }
 
 Task task_of(const ExploreOptions &o) {
@@ -62,6 +93,9 @@ Task task_of(const ExploreOptions &o) {
     } else if (!o.shape.empty()) {
         task.shape = parse_shape(o.shape);
     }
+    if (is_cuda(task.target)) {
+        choose_device(o, task);
+    }
     return task;
 }
 
@@ -70,7 +104,8 @@ class Memory {
 public:
     /** One that is patient does not take for granted that something takes too long. */
     Memory(const ExploreOptions &o, Task task, bool patient)
-        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient) {
+        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient),
+          pack_(!o.folder.empty()) {
     }
 
     std::vector<Measured> operator()(const std::vector<Candidate> &candidates, double best) {
@@ -91,17 +126,32 @@ public:
             all[places[i]] = m;
             database_.record(task_, fresh[i], m);
         };
-        if (!fresh.empty()) {
+        if (pack_) {
+            for (const size_t place : places) {
+                all[place].status = Status::kPending;
+            }
+            pending_.insert(pending_.end(), fresh.begin(), fresh.end());
+        } else if (!fresh.empty()) {
             measurer_.measure(fresh, best, 0, keep);
         }
         return all;
+    }
+
+    /** What is to be measured elsewhere. */
+    const std::vector<Candidate> &pending() const {
+        return pending_;
+    }
+
+    void record(const Candidate &candidate, const Measured &measured) {
+        database_.record(task_, candidate, measured);
     }
 
 private:
     const Task task_;
     Measurer measurer_;
     Database database_;
-    const bool again_, patient_;
+    const bool again_, patient_, pack_;
+    std::vector<Candidate> pending_;
 };
 
 // name=value of decisions, for a closer look at one schedule.
@@ -123,7 +173,7 @@ std::vector<Tried> finalists(const std::vector<Tried> &ranking) {
     std::set<std::string> seen;
     for (size_t i = 0; i < ranking.size(); i++) {
         const bool near = ranking[i].measured.least < 1.5 * ranking[0].measured.least;
-        const bool other = seen.insert(ranking[i].proposal.plan.fusion()).second;
+        const bool other = seen.insert(ranking[i].proposal.form()).second;
         if (i < 3 || (other && near && chosen.size() < 5)) {
             chosen.push_back(ranking[i]);
         }
@@ -136,7 +186,7 @@ std::vector<Contender> fusions(const std::vector<Tried> &ranking) {
     std::vector<Contender> contenders;
     std::set<std::string> seen;
     for (const Tried &t : ranking) {
-        if (seen.insert(t.proposal.plan.fusion()).second) {
+        if (seen.insert(t.proposal.form()).second) {
             contenders.push_back({contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1),
                                   t.proposal.candidate, t.measured.least});
         }
@@ -151,7 +201,11 @@ bool reaches_in_turns(const Task &task, std::vector<Tried> found, std::vector<Be
     if (!reaches(found.front(), beside, 0.9)) {
         return false;
     }
-    beside.erase(std::remove_if(beside.begin(), beside.end(), [](const Beside &b) { return b.times == 0; }), beside.end());
+    // What is far slower needs no second look: to build one of Halide's again may take minutes.
+    const auto settled = [&](const Beside &b) {
+        return b.times == 0 || !b.ok() || b.measured.least > 2 * b.times * found.front().measured.least;
+    };
+    beside.erase(std::remove_if(beside.begin(), beside.end(), settled), beside.end());
     time_in_turns(task, found, beside, kTurnSeconds);
     return !found.empty() && reaches(found.front(), beside);
 }
@@ -196,6 +250,73 @@ std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
     return seeds;
 }
 
+// The schedules for CUDA that ship and take the task's arguments: its own first, whose word for those counts.
+std::vector<Candidate> shipped_for_cuda(const ExploreOptions &o, Task &task) {
+    task = with_interface(o, task, "");
+    std::vector<std::string> names = {""};
+    for (const auto &s : schedules_of(task.op)) {
+        if (s.place == "cuda" && s.name != task.op) {
+            names.push_back(s.name);
+        }
+    }
+    std::vector<Candidate> scripts;
+    for (const auto &name : names) {
+        GenerateRequest request = o.request(task.op, name, &task.shape);
+        request.target = task.target;
+        for (const auto &p : task.params) {
+            request.params.insert(p);
+        }
+        try {
+            if (beside_free(task, make_plan(request).params) == task.params) {
+                scripts.push_back(contenders_of(o, task, {name}).front().candidate);
+                scripts.back().origin = name.empty() ? task.op : name;
+            }
+        } catch (const Failure &) {  // of another interface, or --set is for parameters of others
+        } catch (const ScriptError &) {
+        } catch (const UsageError &) {
+        }
+    }
+    return scripts;
+}
+
+// The best of what was measured elsewhere.
+void write_known(const ExploreOptions &o, const ExploreResult &result) {
+    if (!o.output.empty() && !result.ranking.empty()) {
+        write_file(o.output, with_findings(result));
+        fmt::print("{}: {}\n", o.output, summary(result));
+    }
+}
+
+// Builds what is to be measured next, for a machine with a GPU.
+void export_candidates(const ExploreOptions &o, const Task &task, Search &search, Memory &memory, Progress &progress) {
+    std::vector<Candidate> all = memory.pending();
+    const size_t fresh = all.size();
+    // The best known go along: times of different days differ by more than neighbours do.
+    const auto ranking = search.ranking();
+    for (size_t i = 0; fresh > 0 && i < std::min<size_t>(ranking.size(), 2); i++) {
+        all.push_back(ranking[i].proposal.candidate);
+    }
+    if (all.empty()) {
+        progress.say("");
+        fmt::print("{}: nothing near the best is left to measure\n", o.op);
+        return;
+    }
+    const auto built = write_pack(patient(task), all, o.folder, [&](const std::string &text) { progress.say(o.op + ": " + text); });
+    size_t packed = 0;
+    for (size_t i = 0; i < built.size(); i++) {
+        packed += built[i].status == Status::kPending;
+        if (built[i].status != Status::kPending && !task.machine.empty()) {
+            memory.record(all[i], built[i]);
+        }
+    }
+    progress.say("");
+    fmt::print("{}: {} candidates in {}, {} could not be built; there: ./measure, here then: halyard db import {}/results.jsonl\n",
+               o.op, packed, o.folder, all.size() - packed, o.folder);
+    if (!ranking.empty()) {
+        fmt::print("{}: best so far {:.4g} us on {}\n", o.op, ranking[0].measured.least * 1e6, task.machine);
+    }
+}
+
 void explore_op(const ExploreOptions &o) {
     Task task = task_of(o);
     if (!o.translate.empty()) {
@@ -213,6 +334,16 @@ void explore_op(const ExploreOptions &o) {
     if (!schedules.empty()) {
         task = with_interface(o, task, schedules.front());
     }
+    const bool on_device = is_cuda(task.target);
+    if (!o.folder.empty() && !on_device) {
+        throw UsageError("--export is for CUDA; add --target cuda-sm_90a");
+    }
+    if (on_device && (!o.html.empty() || o.json)) {
+        throw UsageError("--html and --json are for the host");
+    }
+    if (!o.folder.empty() && o.halide) {
+        throw UsageError("--halide measures here, and --export elsewhere: say one of them");
+    }
     SearchOptions options;
     options.seconds = seconds_of(o.budget);
     options.seed = o.seed;
@@ -222,7 +353,13 @@ void explore_op(const ExploreOptions &o) {
     options.say = [&](const std::string &text) { progress.say(o.op + ": " + text); };
     if (!o.schedule.empty()) {
         task = with_interface(o, task, o.schedule);
-        options.script = contenders_of(o, task, {o.schedule}).front().candidate;
+        options.scripts = {contenders_of(o, task, {o.schedule}).front().candidate};
+    } else if (on_device) {
+        options.scripts = shipped_for_cuda(o, task);
+        options.rules = true;
+    }
+    if (!o.folder.empty()) {
+        options.pending = o.candidates;
     }
     if (o.guess) {
         print_guess(o, task, options);
@@ -252,11 +389,11 @@ void explore_op(const ExploreOptions &o) {
     }
     if (halide_first) {
         add_halide(patient(task), 3 * patience, schedules.empty() ? o.until : 1);
-    } else if (o.halide && !options.script) {
+    } else if (o.halide && options.scripts.empty()) {
         add_halide(task, std::min(patience, options.seconds / 2), 0);
         options.seconds -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
-    if (o.halide && !options.script) {
+    if (o.halide && options.scripts.empty()) {
         options.seeds = seeds_of(halide);
     }
     if (o.until > 0 && std::none_of(beside.begin(), beside.end(), [](const Beside &b) { return b.times > 0 && b.ok(); })) {
@@ -272,11 +409,17 @@ void explore_op(const ExploreOptions &o) {
     // The comparison of the end may say otherwise than the shorter one that ended the search: then it goes on.
     for (bool go_on = true; go_on; go_on = search.ended_early() && !reached) {
         search.run();
+        if (!o.folder.empty()) {
+            export_candidates(o, task, search, memory, progress);
+            write_known(o, {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
+                            !options.scripts.empty()});
+            return;
+        }
         if (o.halide && !halide_first) {
             add_halide(patient(task), 3 * patience, 0);
         }
         result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
-                  options.script.has_value()};
+                  !options.scripts.empty()};
         // Times that were taken one after the other differ by what else the machine did: the last word have those in
         // turns.
         if (!result.ranking.empty()) {
@@ -309,7 +452,7 @@ void explore_op(const ExploreOptions &o) {
         write_file(o.output, lua);
         fmt::print("{}: {}\n", o.output, summary(result));
     }
-    if ((!o.output.empty() && o.report.empty()) || !o.html.empty()) {
+    if (!on_device && ((!o.output.empty() && o.report.empty()) || !o.html.empty())) {
         const Comparison c = compare(task, fusions(result.ranking), [&](const std::string &what) { progress.say(what); });
         progress.say("");
         show_comparison(c, o.json, o.html);
@@ -337,6 +480,13 @@ void add_explore(CLI::App &app) {
         ->type_name("FILE|NAME");
     cmd->add_option("--html", o->html, "The table of fusions as a page with pictures")->type_name("FILE");
     cmd->add_flag("--json", o->json, "The table of fusions as JSON");
+    cmd->add_option("--export", o->folder, "For CUDA: do not measure, but build candidates into a folder for a machine with a "
+                                           "GPU; ./measure there, then `halyard db import` here and the same command again")
+        ->type_name("FOLDER");
+    cmd->add_option("--candidates", o->candidates, "With --export: so many")->type_name("N")->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    cmd->add_option("--gpu", o->machine, "Whose measurements count: how the name begins [this machine's, else the last "
+                                         "imported]")->type_name("NAME");
     add_repeated(*cmd, "--beside", o->beside,
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
                  "which arguments the op has")
@@ -363,6 +513,8 @@ void add_explore(CLI::App &app) {
                 "  halyard explore softmax --until 0.9 --halide\n"
                 "  halyard explore softmax --translate Adams2019 -o softmax.adams.lua\n"
                 "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
+                "  halyard explore softmax --target cuda --param type=bfloat16 -o mine.lua\n"
+                "  halyard explore gemm --target cuda-sm_90a --export pack --candidates 20\n"
                 "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html");
     cmd->callback([o] { explore_op(*o); });
 }

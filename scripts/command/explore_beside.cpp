@@ -10,6 +10,7 @@
 #include "explore_compare.h"
 #include "halide.h"
 #include "query.h"
+#include "targets.h"
 
 namespace halyard {
 
@@ -33,14 +34,19 @@ Task patient(Task task) {
 Task with_interface(const CommonOptions &options, Task task, const std::string &schedule) {
     GenerateRequest request = options.request(task.op, schedule, &task.shape);
     request.target = task.target;
-    const auto free = free_params(task);
-    for (const auto &p : make_plan(request).params) {
-        const bool open = std::any_of(free.begin(), free.end(), [&](const FreeParam &f) { return f.name == p.first; });
-        if (!open) {
-            task.params.insert(p);
-        }
+    for (const auto &p : beside_free(task, make_plan(request).params)) {
+        task.params.insert(p);
     }
     return task;
+}
+
+Assignments beside_free(const Task &task, Assignments params) {
+    for (const FreeParam &f : free_params(task)) {
+        if (task.params.count(f.name) == 0) {
+            params.erase(f.name);
+        }
+    }
+    return params;
 }
 
 std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &task,
@@ -160,8 +166,8 @@ nlohmann::json beside_json(const Task &task, const Tried &best, const std::vecto
             {"params", task.params},
             {"target", task.target},
             {"threads", task.threads},
-            {"model", cpu().model},
-            {"machine", this_machine()},
+            {"model", is_cuda(task.target) ? machine_for(task.target) : cpu().model},
+            {"machine", key_of(task).machine},
             {"compilers", these_compilers()},
             {"found", {{"id", best.proposal.candidate.id()}, {"seconds", best.measured.least}}},
             {"beside", others}};

@@ -21,8 +21,8 @@ struct Beside {
     explore::Candidate candidate;
     explore::Measured measured;  // by itself, then in turns
     bool in_turns = false;
-    double times = 0;  // of its speed ends the search; 0: it has no say in that
-    std::string problem;         // of one of Halide's: why it is not in words
+    double times = 0;            // of its speed ends the search; 0: it has no say in that
+    std::string problem = {};    // of one of Halide's: why it is not in words
 
     bool ok() const {
         return measured.ok();
@@ -34,6 +34,9 @@ explore::Task patient(explore::Task task);
 
 /** The task with the arguments that a schedule wants: its generator's parameters, but for those that a search chooses. */
 explore::Task with_interface(const CommonOptions &options, explore::Task task, const std::string &schedule);
+
+/** Parameters of the generator without those that a search chooses. */
+Assignments beside_free(const explore::Task &task, Assignments params);
 
 std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task,
                                    const std::vector<std::string> &schedules, const MeasureOne &measure);

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string place_of(const std::string &target) {
-    return target_features(resolve_targets(target).front()).count("cuda") > 0 ? "cuda" : "cpu";
+    return is_cuda(target) ? "cuda" : "cpu";
 }
 
 }  // namespace

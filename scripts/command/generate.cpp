@@ -208,7 +208,7 @@ void check_devices(const std::string &devices) {
     static const std::regex architecture("sm_[1-9][0-9]{1,2}[af]?|emulator");
     for (const auto &d : split(devices, ',')) {
         if (!std::regex_match(d, architecture)) {
-            throw UsageError(fmt::format("--devices: \"{}\" is no architecture; write sm_80, sm_90a and the like with commas, "
+            throw UsageError(fmt::format("\"{}\" is no architecture of a CUDA device; write sm_80, sm_90a and the like with commas, "
                                          "or emulator to have the host run them", d));
         }
     }
@@ -273,7 +273,7 @@ Plan make_plan(const GenerateRequest &request) {
     plan.timeout = request.timeout;
     check_emit(plan.emit);
     check_function(plan.function);
-    plan.devices = request.devices;
+    plan.devices = request.devices.empty() ? devices_of(request.target) : request.devices;
     check_devices(plan.devices);
     plan.targets = resolve_targets(request.target.empty() ? kDefaultTargets : request.target);
 

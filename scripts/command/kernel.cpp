@@ -217,6 +217,18 @@ CallResult CompiledKernel::call(void **argv) const {
     return result;
 }
 
+void *CompiledKernel::library_function(const std::string &name) const {
+    void *const found = dlsym(library_.get(), name.c_str());
+    if (!found) {
+        throw Failure(fmt::format("the library of the kernel has no {}", name));
+    }
+    return found;
+}
+
+CallResult CompiledKernel::error(int code) const {
+    return {code, take_error()};
+}
+
 void CompiledKernel::set_threads(int threads) const {
     set_num_threads_(threads);
 }

@@ -83,6 +83,12 @@ public:
     /** With the addresses of buffers and scalars in the order of arguments(). */
     CallResult call(void **argv) const;
 
+    /** A function of its library, as one of halyard/cuda.h. Throws Failure where there is none. */
+    void *library_function(const std::string &name) const;
+
+    /** An error code with what its runtime said. */
+    CallResult error(int code) const;
+
     /** Threads of its runtime; 0 takes the runtime's default. */
     void set_threads(int threads) const;
 

@@ -139,6 +139,7 @@ int main(int argc, char **argv) {
     add_bench(app);
     add_explain(app);
     add_explore(app);
+    add_measure(app);
     add_db(app);
     add_candidate(app);
     add_doctor(app);

@@ -42,10 +42,12 @@ const Level kLevels[] = {
 // least that Halide's lowering has to assume of a GPU.
 const char *const kCuda = "x86-64-linux-sse41-cuda-cuda_capability_80";
 
+const std::string kCudaPrefix = "cuda-";
+
 std::string expand(const std::string &text) {
     std::string head = text.substr(0, text.find('-'));
     const std::string tail = text.substr(head.size());
-    if (text == "cuda") {
+    if (text == "cuda" || !devices_of(text).empty()) {
         return kCuda;
     }
     if (head == "host") {
@@ -96,6 +98,31 @@ std::string best_level(const std::set<std::string> &flags) {
 std::set<std::string> target_features(const std::string &target) {
     const auto parts = split(target, '-');
     return {parts.begin(), parts.end()};
+}
+
+bool is_cuda(const std::string &text) {
+    return target_features(resolve_targets(text).front()).count("cuda") > 0;
+}
+
+std::string devices_of(const std::string &text) {
+    return starts_with(text, kCudaPrefix) && text.find(',') == std::string::npos
+               ? join(split(text.substr(kCudaPrefix.size()), '-'), ",")
+               : "";
+}
+
+std::string with_devices(const std::string &text, const std::string &devices) {
+    if (devices.empty()) {
+        return text;
+    }
+    if (!is_cuda(text)) {
+        throw UsageError("--devices is for CUDA; add --target cuda");
+    }
+    return kCudaPrefix + join(split(devices, ','), "-");
+}
+
+std::string target_key(const std::string &text) {
+    const std::string devices = devices_of(text), targets = join(resolve_targets(text), ",");
+    return devices.empty() ? targets : targets + " for " + devices;
 }
 
 std::vector<std::string> resolve_targets(const std::string &text) {

@@ -28,6 +28,18 @@ std::vector<std::string> resolve_targets(const std::string &text);
 /** Features of a Halide target string. */
 std::set<std::string> target_features(const std::string &target);
 
+/** Whether the first of the targets is CUDA. */
+bool is_cuda(const std::string &text);
+
+/** "cuda-sm_80-sm_90a" is "cuda" with its architectures: "sm_80,sm_90a"; "" for any other. */
+std::string devices_of(const std::string &text);
+
+/** "cuda" with architectures in its name. Throws UsageError for other targets that are not CUDA. */
+std::string with_devices(const std::string &text, const std::string &devices);
+
+/** What a result depends on: the resolved targets, and the architectures where they are named. */
+std::string target_key(const std::string &text);
+
 }  // namespace halyard
 
 #endif

@@ -27,7 +27,7 @@ SearchOptions options_of(const std::string &lua) {
     Candidate c;
     c.lua = lua;
     c.origin = "mine.lua";
-    o.script = c;
+    o.scripts = {c};
     return o;
 }
 

@@ -170,7 +170,7 @@ TEST_CASE("a given script: what it leaves open, and nothing else", "[search]") {
                  "  apply = function(k, p) k.y:parallel(\"row\", p.rows) end,\n}\n";
     SearchOptions o;
     o.most = 100;
-    o.script = script;
+    o.scripts = {script};
     std::vector<Assignments> sets;
     Search search(rms_norm(), o, [&](const std::vector<Candidate> &candidates, double) {
         std::vector<Measured> all;
@@ -195,7 +195,7 @@ TEST_CASE("a given script: what it leaves open, and nothing else", "[search]") {
     CHECK(with_defaults("return 1", {{"rows", "1"}}).left == Assignments{{"rows", "1"}});
 
     script.set = {{"mode", "b"}};
-    o.script = script;
+    o.scripts = {script};
     CHECK(Search(rms_norm(), o, {}).propose({{"tune mode", "a"}}).candidate.set.at("mode") == "b");
 }
 

@@ -1,0 +1,204 @@
+// Searches for CUDA, with the emulated driver in place of a device: the kernels run on the host, so that what comes out is
+// right but no time.
+
+#include <catch2/catch.hpp>
+
+#include "database.h"
+#include "fake_generator.h"
+#include "gpu.h"
+#include "measurer.h"
+#include "search.h"
+
+using namespace halyard::explore;
+using halyard::Assignments;
+using halyard::Dims;
+
+namespace {
+
+const std::string kNoDriver = "HALYARD_CUDA_DRIVER=/there/is/none.so";
+const std::string kDevice = "the emulated device 0, 132 multiprocessors";
+
+Task softmax() {
+    Task t;
+    t.op = "softmax";
+    t.shape = {{"rows", 3}, {"cols", 200}};
+    t.target = "cuda-emulator";
+    return t;
+}
+
+Arguments explore(const std::string &db, const Arguments &more) {
+    Arguments all = {"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--budget", "300s",
+                     "--db", db};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+}
+
+std::string said(const ProcessResult &r) {
+    return r.out + r.err;
+}
+
+}  // namespace
+
+TEST_CASE("What runs code for CUDA is its device", "[device]") {
+    REQUIRE(halyard::gpu());
+    CHECK(key_of(softmax()).machine == kDevice);
+    CHECK(contains(key_of(softmax()).target, "for emulator"));
+    Task elsewhere = softmax();
+    elsewhere.machine = "NVIDIA H200, 132 multiprocessors";
+    CHECK(key_of(elsewhere).machine == elsewhere.machine);
+    elsewhere.target = "cuda-sm_80-sm_90a";
+    CHECK(contains(key_of(elsewhere).target, "for sm_80,sm_90a"));
+}
+
+TEST_CASE("Candidates that fail on a device, in every way", "[device]") {
+    const Folder folder;
+    const FakeGenerator generator(folder);
+    Task task = generator.task();
+    task.target = "cuda-emulator";
+    task.limits.run_seconds = 3;
+    Measurer measurer(task);
+    const struct {
+        const char *mode;
+        Status status;
+    } all[] = {{"crash", Status::kCrash}, {"hang", Status::kTimeout}, {"wrong", Status::kWrongResult},
+               {"no_sense", Status::kBuildError}};
+    for (const auto &expected : all) {
+        Candidate c = generator.candidate(expected.mode);
+        c.lua.replace(c.lua.find("cpu"), 3, "cuda");
+        const Measured m = measurer.measure(c);
+        INFO(expected.mode << ": " << status_name(m.status) << ": " << m.message);
+        CHECK(m.status == expected.status);
+    }
+}
+
+TEST_CASE("Schedules for CUDA are checked and timed, by themselves and in turns", "[device]") {
+    Measurer measurer(softmax());
+    Candidate right, none, wrong;
+    right.lua = read_file(HALYARD_SOURCE "/schedules/cuda/softmax.lua");
+    none.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"nothing\" end }\n";
+    // Threads that do not wait for what others put into shared memory would be a race; a block without threads is none.
+    wrong.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"row\" end }\n";
+    const auto all = measurer.measure({right, none, wrong});
+    INFO(all[0].message << "\n" << all[1].message << "\n" << all[2].message);
+    REQUIRE(all[0].ok());
+    CHECK(all[0].least > 0);
+    CHECK(all[0].reference == "softmax.unfused");
+    CHECK(all[1].status == Status::kBuildError);
+    const auto turns = measurer.in_turns({right, right}, 0.05);
+    REQUIRE(turns.size() == 2);
+    CHECK(turns[0].ok());
+    CHECK(turns[1].ok());
+    CHECK(turns[1].samples >= 3);
+}
+
+TEST_CASE("A search for CUDA takes the schedules that ship, keeps what it found, and a build takes that", "[device]") {
+    const Folder folder;
+    const std::string db = folder / "s.db", lua = folder / "best.lua";
+    ProcessResult r = run(explore(db, {"--most", "4", "-o", lua}));
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(read_file(lua), "Measured on " + kDevice));
+    const auto known = Database(db).resume(softmax());
+    REQUIRE(known.size() == 4);
+    bool unfused = false;
+    for (const Entry &e : known) {
+        unfused = unfused || e.candidate.decisions.value("schedule", "") == "softmax.unfused";
+    }
+    CHECK(unfused);
+    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(r.err, "on " + kDevice));
+    // What it wrote is a schedule.
+    r = run({"build", "softmax", "--target", "cuda-emulator", "--schedule", lua, "-o", folder / "found"});
+    INFO(said(r));
+    CHECK(r.ok());
+    // The same search again measures nothing.
+    r = run(explore(db, {"--most", "4", "-o", lua}));
+    CHECK(r.ok());
+    CHECK(Database(db).resume(softmax()).size() == 4);
+}
+
+TEST_CASE("Schedules for CUDA by rules are right", "[device_rules]") {
+    const struct {
+        const char *op;
+        Dims shape;
+        Assignments params;
+    } all[] = {
+        {"softmax", {{"rows", 3}, {"cols", 200}}, {}},
+        {"rms_norm", {{"rows", 3}, {"cols", 264}}, {{"add_residual", "true"}}},
+        {"layer_norm", {{"rows", 2}, {"cols", 100}}, {{"type", "bfloat16"}}},
+        {"bias_activation", {{"rows", 5}, {"cols", 77}}, {}},
+        {"gemm", {{"m", 70}, {"n", 72}, {"k", 72}}, {{"type", "bfloat16"}, {"add_bias", "true"}}},
+    };
+    for (const auto &one : all) {
+        Task task;
+        task.op = one.op;
+        task.shape = one.shape;
+        task.params = one.params;
+        task.target = "cuda-emulator";
+        SearchOptions options;
+        options.rules = true;
+        Search search(task, options, {});
+        const Proposal guess = search.propose({});
+        std::vector<Candidate> candidates = {guess.candidate};
+        for (const ChoicePoint &p : guess.points) {
+            if (!p.number && p.options.size() > 1 && candidates.size() < 4) {
+                Answers other = guess.answers;
+                other[p.name] = p.taken == p.options[0] ? p.options[1] : p.options[0];
+                candidates.push_back(search.propose(other).candidate);
+            }
+        }
+        Measurer measurer(task);
+        const auto measured = measurer.measure(candidates);
+        for (size_t i = 0; i < measured.size(); i++) {
+            INFO(one.op << ": " << measured[i].message << "\n" << candidates[i].lua);
+            CHECK(measured[i].ok());
+            CHECK(candidates[i].predicted > 0);
+        }
+    }
+}
+
+TEST_CASE("Built here, measured there", "[device]") {
+    const Folder folder;
+    const std::string db = folder / "s.db", pack = folder / "pack", next = folder / "next";
+    ProcessResult r = run(explore(db, {"--most", "3"}), {kNoDriver});
+    CHECK_FALSE(r.ok());
+    CHECK(contains(r.err, "--export FOLDER"));
+    r = run(explore(db, {"--export", pack, "--candidates", "3"}), {kNoDriver});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(r.out, "3 candidates in"));
+    CHECK(Database(db).entries({}).empty());
+    CHECK(run({"measure", pack}, {kNoDriver}).exit_code == 1);
+    r = halyard::run_process({pack + "/measure"});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(r.out, "3 of them right on the emulated device 0"));
+    // What is measured is not measured again.
+    const std::string results = read_file(pack + "/results.jsonl");
+    CHECK(halyard::run_process({pack + "/measure"}).ok());
+    CHECK(read_file(pack + "/results.jsonl") == results);
+    REQUIRE(run({"db", "import", pack + "/results.jsonl", "--db", db}).ok());
+    CHECK(Database(db).resume(softmax()).size() == 3);
+    // The next ones are others, and those near the best come along.
+    r = run(explore(db, {"--export", next, "--candidates", "2", "-o", folder / "best.lua"}), {kNoDriver});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(r.out, "4 candidates in"));
+    CHECK(contains(r.out, "on " + kDevice));
+    CHECK(contains(read_file(folder / "best.lua"), "found by halyard explore"));
+    const auto list = nlohmann::json::parse(read_file(next + "/pack.json"));
+    size_t known = 0;
+    for (const auto &e : list.at("tasks")[0].at("entries")) {
+        known += results.find(e.at("entry").at("candidate").at("id").get<std::string>()) != std::string::npos;
+    }
+    CHECK(known == 2);
+    // A build for such a device takes what was measured there.
+    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"},
+            {kNoDriver});
+    INFO(said(r));
+    CHECK(contains(r.err, "on " + kDevice));
+    CHECK(run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out",
+               "--gpu", "NVIDIA"}, {kNoDriver}).err.find("knows none") != std::string::npos);
+}
