@@ -40,7 +40,11 @@ public:
             return "-- halyard explore: what was open is inlined";
         }
         const bool lanes = out_.find("lanes") != std::string::npos;
-        const std::string head = lanes ? fmt::format("{}local lanes = {}\n", place_.indent, place_.lanes) : "";
+        std::string head;
+        for (const auto &module : modules_) {
+            head += fmt::format("{}local {} = require \"lib.{}\"\n", place_.indent, module, module);
+        }
+        head += lanes ? fmt::format("{}local lanes = {}\n", place_.indent, place_.lanes) : "";
         return "do -- found by halyard explore\n" + head + (lanes ? out_ : out_.substr(1)) + outside + "end";
     }
 
@@ -79,7 +83,7 @@ private:
             line("-- " + why);
         }
         const bool loops = n != plan_.nests.end();
-        if (calls_helpers_ && !loops) {
+        if (!loops) {
             if (const auto helper = helper_of(f, as_said(f, p), lua_func(f.name), lua_func(p.in))) {
                 call(*helper);
                 return;
@@ -239,7 +243,7 @@ private:
 
     void write_nest(const Func &f, const Nest &n) {
         const auto helper = helper_of(f, n, lua_func(f.name), is_level(f.name, "row_task"));
-        if (calls_helpers_ && helper) {
+        if (helper) {
             call(*helper);
             return;
         }
@@ -482,7 +486,6 @@ private:
     const Description &d_;
     const Plan &plan_;
     ScriptPlace place_;
-    bool calls_helpers_ = false;     // the text has a head to name their modules in
     std::set<std::string> modules_;  // of the library, that are called
     std::string out_;
 };
