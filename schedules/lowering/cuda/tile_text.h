@@ -69,7 +69,7 @@ protected:
         return out_->expr(with_places(x));
     }
     void print(const Halide::Internal::Stmt &s) {
-        out_->print(with_places(s));
+        out_->print(Halide::Internal::common_subexpression_elimination(with_places(s)));
     }
     std::string parenthesised(const Halide::Expr &x) {
         return "(" + e(x) + ")";
