@@ -1,8 +1,8 @@
 # halyard_add_library(<name> OP <op>
 #                     [SCHEDULE <file.lua or variant>]   default: the schedule that ships for the op
 #                     [TARGETS <level or Halide target>...]  default: avx512 avx2, chosen at run time
-#                     [DEVICES <architecture>...]        of GPUs, where the target is cuda: sm_80, sm_90a, ...; default: those of
-#                                                        `halyard build --devices`
+#                     [DEVICES <architecture>...]        of GPUs, where the target is cuda: sm_80, sm_90a, ...; default:
+#                                                        those of `halyard build --devices`
 #                     [PARAMS <generator parameter>=<value>...]
 #                     [SET <tune parameter>=<value>...]
 #                     [SHAPE <dims>]                     the best schedule of this user's database for one size, as

@@ -21,7 +21,8 @@ constexpr double required_cosine = 0.9995;
 struct TinyEncoder {
     TinyEncoder()
         : backend(start_backend("fused", Precision::BF16, 0)),
-          model(tiny.directory(), tiny.config, backend->panel(), Precision::BF16), encoder(backend->make_encoder(model)) {
+          model(tiny.directory(), tiny.config, backend->panel(), Precision::BF16),
+          encoder(backend->make_encoder(model)) {
     }
 
     std::vector<float> encode(const TokenBatch &batch) {

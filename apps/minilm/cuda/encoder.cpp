@@ -68,13 +68,15 @@ void CudaEncoder::upload(const TokenBatch &batch) {
     for (int s = 0; s < sentences_; s++) {
         length_ = std::max(length_, batch.length(s));
     }
-    // Ids start where vectors of 16 bytes may. What pads a sentence is token 0, [PAD]; it has no effect on the others.
+    // Ids start where vectors of 16 bytes may. What pads a sentence is token 0, [PAD]: attention and pooling know the
+    // lengths.
     ids_at_ = size_t(sentences_ + 3) / 4 * 4;
     const size_t rows = size_t(sentences_) * size_t(length_);
     inputs_.assign(ids_at_ + rows, 0);
     for (int s = 0; s < sentences_; s++) {
         inputs_[size_t(s)] = batch.length(s);
-        std::copy_n(&batch.ids[size_t(batch.begin(s))], batch.length(s), &inputs_[ids_at_ + size_t(s) * size_t(length_)]);
+        int32_t *row = &inputs_[ids_at_ + size_t(s) * size_t(length_)];
+        std::copy_n(&batch.ids[size_t(batch.begin(s))], batch.length(s), row);
     }
     device_inputs_.upload(inputs_.data(), inputs_.size() * sizeof(int32_t));
 
@@ -113,7 +115,9 @@ void CudaEncoder::attend() {
         return DeviceView<4>(bf16, block.address() + uint64_t(column) * 2, dense(size, 1), dense(length_, stride),
                              dense(config_.heads, size), dense(sentences_, length_ * stride));
     };
-    auto q = rows_of(qkv_, 0, 3 * hidden), k = rows_of(qkv_, hidden, 3 * hidden), v = rows_of(qkv_, 2 * hidden, 3 * hidden);
+    auto q = rows_of(qkv_, 0, 3 * hidden);
+    auto k = rows_of(qkv_, hidden, 3 * hidden);
+    auto v = rows_of(qkv_, 2 * hidden, 3 * hidden);
     auto out = rows_of(context_, 0, hidden);
     Vector lengths(i32, device_inputs_.address(), sentences_);
     check_cuda(minilm_cuda_attention(q, k, v, 1.0f / std::sqrt(float(size)), lengths, out), "attention");

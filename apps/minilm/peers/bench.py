@@ -190,7 +190,8 @@ def contest(args):
             for name, schedule in own or [(None, None)]:
                 for p in peers:
                     records.append({
-                        "op": "minilm", "shape": case, "type": args.type, "target": "host" if args.device == "cpu" else args.device, "schedule": schedule,
+                        "op": "minilm", "shape": case, "type": args.type,
+                        "target": "host" if args.device == "cpu" else args.device, "schedule": schedule,
                         "threads": args.threads, "seconds": least.get(name), "seconds_median": median.get(name),
                         "peer": p, "peer_variant": answers[p][0].get("variant"),
                         "peer_seconds": least[p], "peer_seconds_median": median[p],
