@@ -68,7 +68,7 @@ TokenBatch natural_batch(int sentences, const std::string &path, Tokenizer *toke
 }
 
 std::string run(const std::string &request, const Model &model, Tokenizer *tokenizer,
-                Encoder *encoder, const std::string &sentences_path) {
+                SentenceEncoder *encoder, const std::string &sentences_path) {
     std::istringstream words(request);
     std::string verb, bench_case, rest;
     double seconds = 0;
@@ -119,7 +119,7 @@ TokenBatch make_bench_batch(const std::string &bench_case, const std::string &se
                      made_up_batch(sentences, length, tokenizer->begin_id(), tokenizer->end_id());
 }
 
-void serve_bench(const Model &model, Tokenizer *tokenizer, Encoder *encoder,
+void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,
                  const std::string &sentences_path, std::istream *requests, std::ostream *answers) {
     std::string request;
     while (std::getline(*requests, request)) {

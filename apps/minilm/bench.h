@@ -9,7 +9,8 @@
 #include <ostream>
 #include <string>
 
-#include "encoder.h"
+#include "model.h"
+#include "sentence_encoder.h"
 #include "tokenizer.h"
 
 namespace minilm {
@@ -23,7 +24,7 @@ TokenBatch make_bench_batch(const std::string &bench_case, const std::string &se
  * the median time of encoding the case's batch again and again for that long:
  * embedding lookup, layers, pooling and normalisation, not tokenization. A request
  * that cannot be met is answered by a record with "error". */
-void serve_bench(const Model &model, Tokenizer *tokenizer, Encoder *encoder,
+void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,
                  const std::string &sentences_path, std::istream *requests, std::ostream *answers);
 
 }  // namespace minilm

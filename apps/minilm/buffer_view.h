@@ -34,7 +34,7 @@ public:
         return &buffer_;
     }
 
-private:
+protected:
     halide_dimension_t dims_[Dimensions];
     halide_buffer_t buffer_;
 };

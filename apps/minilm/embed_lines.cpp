@@ -8,7 +8,7 @@
 
 namespace minilm {
 
-LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, Encoder *encoder, int width,
+LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width,
                        int batch_size, bool verbose, Sink *sink) {
     LineCounts counts;
     TokenBatch batch;

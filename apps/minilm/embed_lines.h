@@ -5,7 +5,7 @@
  * Lines to embeddings, in batches, so that input of any length streams through.
  */
 
-#include "encoder.h"
+#include "sentence_encoder.h"
 #include "lines.h"
 #include "sink.h"
 #include "tokenizer.h"
@@ -18,7 +18,7 @@ struct LineCounts {
 };
 
 /** With verbose, a note on standard error for every line that is cut. */
-LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, Encoder *encoder, int width,
+LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width,
                        int batch_size, bool verbose, Sink *sink);
 
 }  // namespace minilm

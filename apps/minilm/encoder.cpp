@@ -108,19 +108,7 @@ void Encoder::encode(const TokenBatch &batch, float *result) {
     if (tokens == 0) {
         return;
     }
-    for (int s = 0; s < batch.sentences(); s++) {
-        if (batch.length(s) < 1 || batch.length(s) > config.max_positions) {
-            throw std::invalid_argument(fmt::format(
-                "a sentence of {} tokens; the model takes 1 to {}", batch.length(s),
-                config.max_positions));
-        }
-    }
-    for (const int32_t id : batch.ids) {
-        if (id < 0 || id >= config.vocabulary) {
-            throw std::invalid_argument(fmt::format(
-                "token id {} is outside the model's vocabulary of {}", id, config.vocabulary));
-        }
-    }
+    check_batch(batch, config);
 
     reserve(tokens);
     embed(batch);

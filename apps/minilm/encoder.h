@@ -2,17 +2,18 @@
 #define MINILM_ENCODER_H
 
 /** \file
- * Token ids to sentence embeddings.
+ * Token ids to sentence embeddings on the host.
  */
 
 #include "aligned.h"
 #include "batch.h"
 #include "kernels.h"
 #include "model.h"
+#include "sentence_encoder.h"
 
 namespace minilm {
 
-class Encoder {
+class Encoder : public SentenceEncoder {
 public:
     /** What lies behind the attention is computed block_rows tokens at a time, so
      * that the feed-forward rows (1536 numbers a token) are still in cache when
@@ -22,9 +23,8 @@ public:
     /** The model and the kernels are of one precision and have to outlive the encoder. */
     Encoder(const Model &model, const Kernels &kernels, int block_rows = default_block_rows);
 
-    /** Write result[sentences][hidden]. Allocates nothing once a batch of as many
-     * tokens has been seen. Throws std::runtime_error if a kernel fails. */
-    void encode(const TokenBatch &batch, float *result);
+    /** Allocates nothing once a batch of as many tokens has been seen. */
+    void encode(const TokenBatch &batch, float *result) override;
 
 private:
     void reserve(int tokens);

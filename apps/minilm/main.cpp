@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "backend.h"
 #include "bench.h"
 #include "embed_lines.h"
 
@@ -25,7 +26,8 @@ using namespace minilm;
 constexpr int exit_failure = 1, exit_usage = 2;
 
 struct Options {
-    std::string model, input = "-", check, sentences, kernels = "fused", type = "f32", format_name = "text";
+    std::string model, input = "-", check, sentences, format_name = "text";
+    std::string kernels = choices().kernels.front(), type = choices().types.front();
     Format format = Format::Text;
     int threads = 0, batch = 32;
     bool similarity = false, serve_bench = false, verbose = false;
@@ -43,10 +45,10 @@ void declare(CLI::App *app, Options *o) {
         ->check(CLI::Range(1, 1024))
         ->capture_default_str();
     app->add_option("--kernels", o->kernels, "Schedules of the kernels")
-        ->check(CLI::IsMember({"fused", "unfused"}))
+        ->check(CLI::IsMember(choices().kernels))
         ->capture_default_str();
     app->add_option("--type", o->type, "Of weights and activations; sums are f32 in both")
-        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->check(CLI::IsMember(choices().types))
         ->capture_default_str();
     auto *format = app->add_option("--format", o->format_name, "f32 is raw little-endian numbers")
                        ->check(CLI::IsMember({"text", "json", "f32"}))
@@ -91,11 +93,7 @@ int run(const Options &o) {
     const Config config = read_config(o.model);
     Tokenizer tokenizer(o.model + "/vocab.txt", config.max_tokens);
     const Precision precision = precision_of(o.type);
-    const Kernels &kernels = find_kernels(o.kernels, precision);
-    report_kernel_errors();
-    if (o.threads > 0) {
-        set_kernel_threads(o.threads);
-    }
+    const std::unique_ptr<Backend> backend = start_backend(o.kernels, precision, o.threads);
 
     // What can fail early does so before 90 MB of weights are packed.
     std::unique_ptr<LineReader> lines;
@@ -104,19 +102,19 @@ int run(const Options &o) {
         lines = std::make_unique<LineReader>(o.input);
         sink = make_sink(o, config.hidden);
     }
-    const Model model(o.model, config, default_panel, precision);
+    const Model model(o.model, config, backend->panel(), precision);
     if (tokenizer.vocabulary_size() > config.vocabulary) {
         throw std::runtime_error(fmt::format(
             "{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model",
             o.model, tokenizer.vocabulary_size(), config.vocabulary));
     }
-    Encoder encoder(model, kernels);
+    const std::unique_ptr<SentenceEncoder> encoder = backend->make_encoder(model);
     if (o.serve_bench) {
-        serve_bench(model, &tokenizer, &encoder, o.sentences, &std::cin, &std::cout);
+        serve_bench(model, &tokenizer, encoder.get(), o.sentences, &std::cin, &std::cout);
         return 0;
     }
 
-    const LineCounts counts = embed_lines(lines.get(), &tokenizer, &encoder, config.hidden, o.batch,
+    const LineCounts counts = embed_lines(lines.get(), &tokenizer, encoder.get(), config.hidden, o.batch,
                                           o.verbose, sink.get());
     const bool good = sink->finish();
     flush_output();

@@ -18,7 +18,7 @@ size_t aligned(size_t bytes) {
 size_t arena_size(const Config &c, int panel, Precision precision) {
     const size_t bytes = bytes_of(precision);
     const auto linear = [&](int n, int k) {
-        return aligned(packed_size(precision, n, k, panel) * bytes) + aligned(size_t(n) * bytes);
+        return aligned(packed_size(n, k, packing_of(precision, n, panel)) * bytes) + aligned(size_t(n) * bytes);
     };
     const size_t norm = 2 * aligned(size_t(c.hidden) * sizeof(float));
     const size_t layer = linear(3 * c.hidden, c.hidden) + linear(c.hidden, c.hidden) +
@@ -94,15 +94,16 @@ Linear Model::read_linear(const std::vector<std::string> &prefixes, int n_each, 
     Linear linear;
     linear.n = n_each * int(prefixes.size());
     linear.k = k;
-    linear.panel = panel;
-    const size_t size = packed_size(precision_, linear.n, k, panel) * bytes_of(precision_);
+    const Packing packing = packing_of(precision_, linear.n, panel);
+    linear.panel = packing.panel;
+    const size_t size = packed_size(linear.n, k, packing) * bytes_of(precision_);
     char *packed = take(size);
     void *bias = take(size_t(linear.n) * bytes_of(precision_));
     std::fill_n(packed, size, char(0));
     int first = 0;
     for (const std::string &prefix : prefixes) {
         const FloatTensor weight = file_.floats(prefix + ".weight", {n_each, k});
-        pack_rows(precision_, weight.data, n_each, k, first, panel, packed);
+        pack_rows(precision_, weight.data, n_each, k, first, packing, packed);
         const FloatTensor values = file_.floats(prefix + ".bias", {n_each});
         store(precision_, values.data, size_t(n_each), element(precision_, bias, size_t(first)));
         first += n_each;

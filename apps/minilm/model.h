@@ -38,7 +38,8 @@ struct Layer {
 
 class Model {
 public:
-    /** Reads model.safetensors of a model directory. Throws std::runtime_error. */
+    /** Reads model.safetensors of a model directory, and lays the weights in panels of so many columns, or as
+     * whole_matrix. Throws std::runtime_error. */
     Model(const std::string &model_directory, const Config &config, int panel = default_panel,
           Precision precision = Precision::F32);
 
@@ -63,6 +64,14 @@ public:
     /** Position embedding plus that of token type 0, the only type there is. */
     const float *position_embedding(int position) const {
         return positions_ + size_t(position) * size_t(config_.hidden);
+    }
+
+    /** All of this but the words' embeddings lies in one block of memory. */
+    const char *block() const {
+        return arena_.data();
+    }
+    size_t block_bytes() const {
+        return arena_used_;
     }
 
 private:

@@ -2,10 +2,10 @@
 
 namespace minilm {
 
-void pack_rows(Precision precision, const float *weight, int rows, int k, int first, int panel,
+void pack_rows(Precision precision, const float *weight, int rows, int k, int first, Packing packing,
                void *packed) {
-    const int group = group_of(precision);
-    const size_t panel_size = packed_size(precision, panel, k, panel);
+    const auto [panel, group] = packing;
+    const size_t panel_size = packed_size(panel, k, packing);
     for (int row = 0; row < rows; row++) {
         const int column = first + row;
         const size_t start = size_t(column / panel) * panel_size + size_t(column % panel * group);

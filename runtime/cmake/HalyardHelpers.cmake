@@ -1,6 +1,8 @@
 # halyard_add_library(<name> OP <op>
 #                     [SCHEDULE <file.lua or variant>]   default: the schedule that ships for the op
 #                     [TARGETS <level or Halide target>...]  default: avx512 avx2, chosen at run time
+#                     [DEVICES <architecture>...]        of GPUs, where the target is cuda: sm_80, sm_90a, ...; default:
+#                                                        those of `halyard build --devices`
 #                     [PARAMS <generator parameter>=<value>...]
 #                     [SET <tune parameter>=<value>...]
 #                     [SHAPE <dims>]                     the best schedule of this user's database for one size, as
@@ -14,7 +16,7 @@
 # rebuilds just this library.
 
 function(halyard_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR;SHAPE" "TARGETS;PARAMS;SET")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR;SHAPE" "TARGETS;DEVICES;PARAMS;SET")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "halyard_add_library(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -47,6 +49,10 @@ function(halyard_add_library name)
     if(arg_TARGETS)
         list(JOIN arg_TARGETS "," targets)
         list(APPEND command --target ${targets})
+    endif()
+    if(arg_DEVICES)
+        list(JOIN arg_DEVICES "," devices)
+        list(APPEND command --devices ${devices})
     endif()
     foreach(param IN LISTS arg_PARAMS)
         list(APPEND command --param ${param})

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench.h"
+#include "encoder.h"
 #include "reference_ops.h"
 #include "support.h"
 

@@ -8,13 +8,16 @@ using namespace minilm;
 
 TEST_CASE("packing puts column n of row k into its panel and group, zero padded") {
     const int k = 5;
-    const int panel = GENERATE(1, 4, 48);
+    const int wanted = GENERATE(1, 4, 48, whole_matrix);
     const Precision precision = GENERATE(Precision::F32, Precision::BF16);
-    const int group = group_of(precision), groups = (k + group - 1) / group;
     const int sizes[] = {7, 1, 6};
     const int n = 14;
+    const Packing packing = packing_of(precision, n, wanted);
+    const auto [panel, group] = packing;
+    const int groups = (k + group - 1) / group;
     CAPTURE(panel, group);
-    const size_t size = packed_size(precision, n, k, panel);
+    REQUIRE((wanted != whole_matrix || (panel == n && group == 1)));
+    const size_t size = packed_size(n, k, packing);
     REQUIRE(size == size_t(panel_count(n, panel) * panel * groups * group));
     std::vector<char> packed(size * bytes_of(precision), 0);
     int first = 0;
@@ -25,7 +28,7 @@ TEST_CASE("packing puts column n of row k into its panel and group, zero padded"
                 weight.push_back(float(10 * (first + r) + i + 1));
             }
         }
-        pack_rows(precision, weight.data(), rows, k, first, panel, packed.data());
+        pack_rows(precision, weight.data(), rows, k, first, packing, packed.data());
         first += rows;
     }
     for (int column = 0; column < panel_count(n, panel) * panel; column++) {

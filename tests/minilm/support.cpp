@@ -63,10 +63,10 @@ void TinyModel::add(const std::string &name, std::vector<int64_t> shape, float a
                            values_.size());
 }
 
-TinyModel::TinyModel() {
-    // No width is a multiple of a panel of 16 times another: padding is exercised.
-    config.hidden = 24;
-    config.intermediate = 40;
+TinyModel::TinyModel(int hidden, int intermediate) {
+    // By default no width is a multiple of a panel of 16 times another: padding is exercised.
+    config.hidden = hidden;
+    config.intermediate = intermediate;
     config.layers = 2;
     config.heads = 3;
     config.vocabulary = 50;

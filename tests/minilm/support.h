@@ -52,7 +52,7 @@ std::string message_of(F f) {
 /** A BERT of two small layers with random weights, in torch's layout. */
 class TinyModel {
 public:
-    TinyModel();
+    explicit TinyModel(int hidden = 24, int intermediate = 40);
 
     const std::vector<float> &operator[](const std::string &name) const {
         return tensors_.at(name);

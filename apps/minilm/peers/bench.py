@@ -117,12 +117,11 @@ def note(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def print_table(table, own, peers, threads, kind):
+def print_table(table, own, peers, where, kind):
     """Rows of cases, columns of contestants: the least time of each in ms, and how ours compares."""
-    threads = "1 thread" if threads == 1 else f"{threads} threads"
     ratios = (["unfused/fused"] if len(own) == 2 else []) + (["best peer/fused"] if own and peers else [])
     columns = own + peers + ratios
-    print(f"sentence encoder, {kind}, {threads}, least ms of each (batch x tokens)")
+    print(f"sentence encoder, {kind}, {where}, least ms of each (batch x tokens)")
     print(f"{'':<12}" + "".join(f"{c:>17}" for c in columns))
     for case, least in table:
         row = [f"{1e3 * least[c]:.2f}" for c in own + peers]
@@ -132,12 +131,15 @@ def print_table(table, own, peers, threads, kind):
             row.append(f"{min(least[p] for p in peers) / least[own[0]]:.2f}")
         print(f"{case:<12}" + "".join(f"{c:>17}" for c in row), flush=True)
     if "32xnatural" in dict(table):
-        print("32xnatural: 32 sentences of different length; the peers pad them to the longest, minilm packs them.")
+        print("32xnatural: 32 sentences of different length; the peers pad them to the longest, minilm "
+              + ("too." if where == "on the GPU" else "packs them."))
 
 
 def contest(args):
     cases = args.cases.split(",")
     peers = [p for p in args.peers.split(",") if p and (p != "onnxruntime" or args.type == "f32")]
+    if args.device != "cpu":
+        peers = [p for p in peers if p in ("torch", "compile")]
     unknown = set(peers) - set(PEERS)
     if unknown:
         sys.exit(f"no such peer: {', '.join(unknown)}")
@@ -145,7 +147,7 @@ def contest(args):
         if not args.onnx:
             args.onnx = folder
         common = [sys.executable, os.path.abspath(__file__), "--model", args.model, "--threads", str(args.threads),
-                  "--onnx", args.onnx, "--type", args.type]
+                  "--onnx", args.onnx, "--type", args.type, "--device", args.device]
         if {"onnxruntime", "openvino"} & set(peers):
             missing = [c for c in cases if not os.path.exists(os.path.join(args.onnx, f"{c}-fused.onnx"))]
             if missing:
@@ -188,7 +190,8 @@ def contest(args):
             for name, schedule in own or [(None, None)]:
                 for p in peers:
                     records.append({
-                        "op": "minilm", "shape": case, "type": args.type, "target": "host", "schedule": schedule,
+                        "op": "minilm", "shape": case, "type": args.type,
+                        "target": "host" if args.device == "cpu" else args.device, "schedule": schedule,
                         "threads": args.threads, "seconds": least.get(name), "seconds_median": median.get(name),
                         "peer": p, "peer_variant": answers[p][0].get("variant"),
                         "peer_seconds": least[p], "peer_seconds_median": median[p],
@@ -197,7 +200,8 @@ def contest(args):
                         "ratio": least[p] / least[name] if name else None})
         for c in contestants:
             c.stop()
-    print_table(table, [name for name, _ in own], peers, args.threads, args.type)
+    where = "on the GPU" if args.device != "cpu" else "1 thread" if args.threads == 1 else f"{args.threads} threads"
+    print_table(table, [name for name, _ in own], peers, where, args.type)
     if args.json:
         with open(args.json, "w") as f:
             json.dump(records, f, indent=1)
@@ -211,6 +215,7 @@ def main():
     args.add_argument("--threads", type=int, default=1)
     args.add_argument("--type", choices=("f32", "bf16"), default="f32",
                       help="of weights and activations; onnxruntime has f32 only")
+    args.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where the peers compute")
     args.add_argument("--cases", default="1x16,1x64,1x256,32x64,32x128,32xnatural")
     args.add_argument("--peers", default=",".join(PEERS))
     args.add_argument("--halyard", help="our program's command, which answers the same lines")
