@@ -10,19 +10,14 @@
 
 #include "commands.h"
 #include "cpu.h"
-#include "database.h"
 #include "explore_beside.h"
 #include "explore_compare.h"
+#include "explore_device.h"
+#include "explore_memory.h"
+#include "explore_options.h"
 #include "explore_report.h"
 #include "failure.h"
-#include "gpu.h"
 #include "halide.h"
-#include "measurer.h"
-#include "options.h"
-#include "pack.h"
-#include "pick.h"
-#include "schedules.h"
-#include "script.h"
 #include "search.h"
 #include "targets.h"
 #include "terminal.h"
@@ -35,16 +30,6 @@ namespace {
 
 using namespace explore;
 
-struct ExploreOptions : CommonOptions {
-    std::string op, shape, schedule, output, html, report, translate, folder, machine, budget = "10m";
-    std::vector<std::string> with, compare, beside;
-    double until = 0;
-    uint64_t seed = 1;
-    int threads = 0;
-    size_t most = 100000, candidates = 16;
-    bool guess = false, again = false, halide = false, json = false, keep = true;
-};
-
 // "90", "90s", "10m", "1h"
 double seconds_of(const std::string &text) {
     std::smatch m;
@@ -52,31 +37,6 @@ double seconds_of(const std::string &text) {
         throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
     }
     return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
-}
-
-// The device is this machine's, unless another is named, whose measurements come by `halyard db import`.
-void choose_device(const ExploreOptions &o, Task &task) {
-    task.threads = 1;
-    task.target = with_devices(task.target, o.devices);
-    if (o.threads > 1) {
-        throw UsageError("--threads is for the host, not for CUDA");
-    }
-    if (!gpu() && o.folder.empty() && !o.guess) {
-        throw Failure(fmt::format("{}: error: there is no CUDA device here\n  build candidates with --export FOLDER, measure "
-                                  "them where there is one, and bring what was measured in by `halyard db import`", o.op));
-    }
-    if (devices_of(task.target).empty()) {
-        if (!gpu()) {
-            throw UsageError("say for which device, as --target cuda-sm_90a");
-        }
-        task.target = with_devices(task.target, gpu()->architecture());
-    }
-    Filter f;
-    f.op = o.op;
-    f.shape = shape_key(task.shape);
-    f.target = target_key(task.target);
-    Database database(o.database());
-    task.machine = machine_of(database, f, o.machine, machine_for(task.target));
 }
 
 Task task_of(const ExploreOptions &o) {
@@ -98,61 +58,6 @@ Task task_of(const ExploreOptions &o) {
     }
     return task;
 }
-
-// What was measured before, in this search or another one, is not measured again.
-class Memory {
-public:
-    /** One that is patient does not take for granted that something takes too long. */
-    Memory(const ExploreOptions &o, Task task, bool patient)
-        : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient),
-          pack_(!o.folder.empty()) {
-    }
-
-    std::vector<Measured> operator()(const std::vector<Candidate> &candidates, double best) {
-        std::vector<Measured> all(candidates.size());
-        std::vector<Candidate> fresh;
-        std::vector<size_t> places;
-        for (size_t i = 0; i < candidates.size(); i++) {
-            const auto known = again_ ? std::nullopt : database_.lookup(task_, candidates[i]);
-            if (known && !(patient_ && known->status == Status::kTimeout)) {
-                all[i] = *known;
-            } else {
-                fresh.push_back(candidates[i]);
-                places.push_back(i);
-            }
-        }
-        // Kept one by one: who is killed loses the one that it was at.
-        const auto keep = [&](size_t i, const Measured &m) {
-            all[places[i]] = m;
-            database_.record(task_, fresh[i], m);
-        };
-        if (pack_) {
-            for (const size_t place : places) {
-                all[place].status = Status::kPending;
-            }
-            pending_.insert(pending_.end(), fresh.begin(), fresh.end());
-        } else if (!fresh.empty()) {
-            measurer_.measure(fresh, best, 0, keep);
-        }
-        return all;
-    }
-
-    /** What is to be measured elsewhere. */
-    const std::vector<Candidate> &pending() const {
-        return pending_;
-    }
-
-    void record(const Candidate &candidate, const Measured &measured) {
-        database_.record(task_, candidate, measured);
-    }
-
-private:
-    const Task task_;
-    Measurer measurer_;
-    Database database_;
-    const bool again_, patient_, pack_;
-    std::vector<Candidate> pending_;
-};
 
 // name=value of decisions, for a closer look at one schedule.
 Answers answers_of(const ExploreOptions &o) {
@@ -250,70 +155,11 @@ std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
     return seeds;
 }
 
-// The schedules for CUDA that ship and take the task's arguments: its own first, whose word for those counts.
-std::vector<Candidate> shipped_for_cuda(const ExploreOptions &o, Task &task) {
-    task = with_interface(o, task, "");
-    std::vector<std::string> names = {""};
-    for (const auto &s : schedules_of(task.op)) {
-        if (s.place == "cuda" && s.name != task.op) {
-            names.push_back(s.name);
-        }
-    }
-    std::vector<Candidate> scripts;
-    for (const auto &name : names) {
-        GenerateRequest request = o.request(task.op, name, &task.shape);
-        request.target = task.target;
-        for (const auto &p : task.params) {
-            request.params.insert(p);
-        }
-        try {
-            if (beside_free(task, make_plan(request).params) == task.params) {
-                scripts.push_back(contenders_of(o, task, {name}).front().candidate);
-                scripts.back().origin = name.empty() ? task.op : name;
-            }
-        } catch (const Failure &) {  // of another interface, or --set is for parameters of others
-        } catch (const ScriptError &) {
-        } catch (const UsageError &) {
-        }
-    }
-    return scripts;
-}
-
 // The best of what was measured elsewhere.
 void write_known(const ExploreOptions &o, const ExploreResult &result) {
     if (!o.output.empty() && !result.ranking.empty()) {
         write_file(o.output, with_findings(result));
         fmt::print("{}: {}\n", o.output, summary(result));
-    }
-}
-
-// Builds what is to be measured next, for a machine with a GPU.
-void export_candidates(const ExploreOptions &o, const Task &task, Search &search, Memory &memory, Progress &progress) {
-    std::vector<Candidate> all = memory.pending();
-    const size_t fresh = all.size();
-    // The best known go along: times of different days differ by more than neighbours do.
-    const auto ranking = search.ranking();
-    for (size_t i = 0; fresh > 0 && i < std::min<size_t>(ranking.size(), 2); i++) {
-        all.push_back(ranking[i].proposal.candidate);
-    }
-    if (all.empty()) {
-        progress.say("");
-        fmt::print("{}: nothing near the best is left to measure\n", o.op);
-        return;
-    }
-    const auto built = write_pack(patient(task), all, o.folder, [&](const std::string &text) { progress.say(o.op + ": " + text); });
-    size_t packed = 0;
-    for (size_t i = 0; i < built.size(); i++) {
-        packed += built[i].status == Status::kPending;
-        if (built[i].status != Status::kPending && !task.machine.empty()) {
-            memory.record(all[i], built[i]);
-        }
-    }
-    progress.say("");
-    fmt::print("{}: {} candidates in {}, {} could not be built; there: ./measure, here then: halyard db import {}/results.jsonl\n",
-               o.op, packed, o.folder, all.size() - packed, o.folder);
-    if (!ranking.empty()) {
-        fmt::print("{}: best so far {:.4g} us on {}\n", o.op, ranking[0].measured.least * 1e6, task.machine);
     }
 }
 

@@ -1,0 +1,102 @@
+#include "explore_device.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "explore_beside.h"
+#include "explore_compare.h"
+#include "failure.h"
+#include "gpu.h"
+#include "pack.h"
+#include "pick.h"
+#include "schedules.h"
+#include "script.h"
+#include "targets.h"
+
+namespace halyard {
+
+using namespace explore;
+
+void choose_device(const ExploreOptions &o, Task &task) {
+    task.threads = 1;
+    task.target = with_devices(task.target, o.devices);
+    if (o.threads > 1) {
+        throw UsageError("--threads is for the host, not for CUDA");
+    }
+    if (!gpu() && o.folder.empty() && !o.guess) {
+        throw Failure(fmt::format("{}: error: there is no CUDA device here\n  build candidates with --export FOLDER, measure "
+                                  "them where there is one, and bring what was measured in by `halyard db import`", o.op));
+    }
+    if (devices_of(task.target).empty()) {
+        if (!gpu()) {
+            throw UsageError("say for which device, as --target cuda-sm_90a");
+        }
+        task.target = with_devices(task.target, gpu()->architecture());
+    }
+    Filter f;
+    f.op = o.op;
+    f.shape = shape_key(task.shape);
+    f.target = target_key(task.target);
+    Database database(o.database());
+    task.machine = machine_of(database, f, o.machine, machine_for(task.target));
+}
+
+std::vector<Candidate> shipped_for_cuda(const ExploreOptions &o, Task &task) {
+    task = with_interface(o, task, "");
+    std::vector<std::string> names = {""};
+    for (const auto &s : schedules_of(task.op)) {
+        if (s.place == "cuda" && s.name != task.op) {
+            names.push_back(s.name);
+        }
+    }
+    std::vector<Candidate> scripts;
+    for (const auto &name : names) {
+        GenerateRequest request = o.request(task.op, name, &task.shape);
+        request.target = task.target;
+        for (const auto &p : task.params) {
+            request.params.insert(p);
+        }
+        try {
+            if (beside_free(task, make_plan(request).params) == task.params) {
+                scripts.push_back(contenders_of(o, task, {name}).front().candidate);
+                scripts.back().origin = name.empty() ? task.op : name;
+            }
+        } catch (const Failure &) {  // of another interface, or --set is for parameters of others
+        } catch (const ScriptError &) {
+        } catch (const UsageError &) {
+        }
+    }
+    return scripts;
+}
+
+void export_candidates(const ExploreOptions &o, const Task &task, Search &search, Memory &memory, Progress &progress) {
+    std::vector<Candidate> all = memory.pending();
+    const size_t fresh = all.size();
+    // The best known go along: times of different days differ by more than neighbours do.
+    const auto ranking = search.ranking();
+    for (size_t i = 0; fresh > 0 && i < std::min<size_t>(ranking.size(), 2); i++) {
+        all.push_back(ranking[i].proposal.candidate);
+    }
+    if (all.empty()) {
+        progress.say("");
+        fmt::print("{}: nothing near the best is left to measure\n", o.op);
+        return;
+    }
+    const auto built = write_pack(patient(task), all, o.folder, [&](const std::string &text) { progress.say(o.op + ": " + text); });
+    size_t packed = 0;
+    for (size_t i = 0; i < built.size(); i++) {
+        packed += built[i].status == Status::kPending;
+        if (built[i].status != Status::kPending && !task.machine.empty()) {
+            memory.record(all[i], built[i]);
+        }
+    }
+    progress.say("");
+    fmt::print("{}: {} candidates in {}, {} could not be built; there: ./measure, here then: halyard db import {}/results.jsonl\n",
+               o.op, packed, o.folder, all.size() - packed, o.folder);
+    if (!ranking.empty()) {
+        fmt::print("{}: best so far {:.4g} us on {}\n", o.op, ranking[0].measured.least * 1e6, task.machine);
+    }
+}
+
+}  // namespace halyard

@@ -1,0 +1,45 @@
+#include "explore_memory.h"
+
+namespace halyard {
+
+using namespace explore;
+
+Memory::Memory(const ExploreOptions &o, Task task, bool patient)
+    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient),
+      pack_(!o.folder.empty()) {
+}
+
+std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidates, double best) {
+    std::vector<Measured> all(candidates.size());
+    std::vector<Candidate> fresh;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < candidates.size(); i++) {
+        const auto known = again_ ? std::nullopt : database_.lookup(task_, candidates[i]);
+        if (known && !(patient_ && known->status == Status::kTimeout)) {
+            all[i] = *known;
+        } else {
+            fresh.push_back(candidates[i]);
+            places.push_back(i);
+        }
+    }
+    // Kept one by one: who is killed loses the one that it was at.
+    const auto keep = [&](size_t i, const Measured &m) {
+        all[places[i]] = m;
+        database_.record(task_, fresh[i], m);
+    };
+    if (pack_) {
+        for (const size_t place : places) {
+            all[place].status = Status::kPending;
+        }
+        pending_.insert(pending_.end(), fresh.begin(), fresh.end());
+    } else if (!fresh.empty()) {
+        measurer_.measure(fresh, best, 0, keep);
+    }
+    return all;
+}
+
+void Memory::record(const Candidate &candidate, const Measured &measured) {
+    database_.record(task_, candidate, measured);
+}
+
+}  // namespace halyard

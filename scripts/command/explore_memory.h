@@ -1,0 +1,40 @@
+#ifndef HALYARD_COMMAND_EXPLORE_MEMORY_H
+#define HALYARD_COMMAND_EXPLORE_MEMORY_H
+
+/** \file
+ * The measurements of a search, and the database behind them.
+ */
+
+#include "database.h"
+#include "explore_options.h"
+#include "measurer.h"
+
+namespace halyard {
+
+/** What was measured before, in this search or another one, is not measured again; nor is anything where candidates are only
+ * to be built, for another machine: those it collects. */
+class Memory {
+public:
+    /** One that is patient does not take for granted that something takes too long. */
+    Memory(const ExploreOptions &options, explore::Task task, bool patient);
+
+    std::vector<explore::Measured> operator()(const std::vector<explore::Candidate> &candidates, double best);
+
+    /** What is to be measured elsewhere. */
+    const std::vector<explore::Candidate> &pending() const {
+        return pending_;
+    }
+
+    void record(const explore::Candidate &candidate, const explore::Measured &measured);
+
+private:
+    const explore::Task task_;
+    explore::Measurer measurer_;
+    explore::Database database_;
+    const bool again_, patient_, pack_;
+    std::vector<explore::Candidate> pending_;
+};
+
+}  // namespace halyard
+
+#endif
