@@ -197,3 +197,11 @@ TEST_CASE("The unfused schedule and none at all are built too", "[build]") {
     CHECK((read_file(folder / "rms_norm/rms_norm.a") != read_file(folder / "unfused/rms_norm.a")));
     CHECK((read_file(folder / "none/rms_norm.a") != read_file(folder / "unfused/rms_norm.a")));
 }
+
+TEST_CASE("The epilogue of a product on tensor cores is printed with what its terms share once", "[build]") {
+    const Folder folder;
+    build({"gemm", "--target=cuda", "--devices", "emulator", "--emit", "cuda", "--quiet", "--param", "activation=gelu_erf",
+           "-o", folder.path()});
+    // Each mention of the sum in a GELU spelled out makes lines of 8000.
+    CHECK(std::stoi(run_shell("wc -L < " + (folder / "gemm.cu")).out) < 2000);
+}
