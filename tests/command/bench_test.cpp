@@ -20,9 +20,10 @@ std::set<std::string> keys(const nlohmann::json &object) {
 }  // namespace
 
 TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
-    // The cache of the build tree has the machine's peaks; kernels are built where they are not there.
+    // The cache of the build tree has the machine's peaks; kernels are built where they are not there. The sizes are well
+    // inside of a cache: what is a little larger than one is still faster than the copy that fills the next.
     const nlohmann::json records = run_json({"bench", "rms_norm", "--schedule", "rms_norm", "--schedule", "unfused",
-                                             "--shape", "rows=7,cols=129", "--shape", "cols=4096,rows=64",
+                                             "--shape", "rows=7,cols=129", "--shape", "cols=4096,rows=8",
                                              "--threads", "1", "--seconds", "0.05"});
     REQUIRE(records.size() == 8);
     std::set<std::string> seen;
@@ -49,7 +50,7 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
                     r.at("cache").get<std::string>());
     }
     CHECK(seen.size() == 8);
-    CHECK(seen.count("rms_norm.unfused rows=64,cols=4096 cold") == 1);  // dimensions in the registry's order
+    CHECK(seen.count("rms_norm.unfused rows=8,cols=4096 cold") == 1);  // dimensions in the registry's order
     CHECK(seen.count("rms_norm rows=7,cols=129 warm") == 1);
 }
 
