@@ -100,8 +100,8 @@ Task of_generator(const std::string &name) {
     return t;
 }
 
-void check_words(const Task &task) {
-    for (const auto &scheduler : halide_schedulers(task)) {
+void check_words(const Task &task, const std::vector<std::string> &schedulers) {
+    for (const auto &scheduler : schedulers) {
         INFO(task.op << " " << scheduler);
         const HalideSchedule s = halide_schedule(task, scheduler);
         INFO(s.candidate.lua);
@@ -113,6 +113,10 @@ void check_words(const Task &task) {
         CHECK(theirs.nest == ours.nest);
         CHECK(theirs.statements == ours.statements);
     }
+}
+
+void check_words(const Task &task) {
+    check_words(task, halide_schedulers(task));
 }
 
 }  // namespace
@@ -149,7 +153,8 @@ TEST_CASE("what Halide's autoschedulers make is said in words: conv2d", "[halide
     for (auto &d : shape) {
         d.second = std::min<int64_t>(d.second, 16);
     }
-    check_words(of_op("conv2d", shape));
+    // Not Adams2019, which takes 45 s each of the three times.
+    check_words(of_op("conv2d", shape), {"Mullapudi2016", "Li2018"});
 }
 
 TEST_CASE("what Halide's autoschedulers make is said in words: generators that no registry knows", "[halide]") {
