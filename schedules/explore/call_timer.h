@@ -7,16 +7,9 @@
 
 #include <vector>
 
-#include "kernel.h"
+#include "sampling.h"
 
 namespace halyard::explore {
-
-struct CallTimes {
-    CallResult result;  // of the first call that failed, if one did
-    double least = 0, lower = 0, median = 0, upper = 0;  // seconds a call
-    int samples = 0;
-    bool whole = false;  // false: given up, as it is slower than `best` by more than noise explains
-};
 
 /** `best` is the least time known of others; 0 for none. The data stays where the last call left it. On one thread it is
  * the processor's time that counts: where others use the machine, a long call is never left alone. */

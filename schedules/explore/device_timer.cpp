@@ -20,15 +20,10 @@ using Pointer = unsigned long long;
 constexpr size_t kBytesOfSets = size_t(256) << 20;
 constexpr size_t kLeastSets = 2, kMostSets = 24;
 constexpr int kRelaxed = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED: a library loads its module in its first call
-constexpr int kLeastTurns = 7;
+constexpr size_t kLeastTurns = 7;
 
-// As in call_timer.cpp; samples of a device differ less, and their clock falls under long work.
-struct Round {
-    double seconds;
-    int least_samples;
-    double slower;
-};
-const Round kRounds[] = {{0, 3, 2}, {0.01, 5, 1.25}, {0.04, 7, 1.08}, {0.12, 9, 0}};
+// Samples of a device differ less than those of a host, and its clock falls under long work.
+const std::vector<Round> kRounds = {{0, 3, 2}, {0.01, 5, 1.25}, {0.04, 7, 1.08}, {0.12, 9, 0}};
 
 // NVIDIA's driver API, as far as timing takes it.
 struct Driver {
@@ -247,6 +242,7 @@ struct DeviceCalls::Implementation {
     }
 
     double sample() {
+        const auto started = Clock::now();
         use_stream();
         Event begin, end;
         begin.record(stream);
@@ -264,6 +260,7 @@ struct DeviceCalls::Implementation {
         wait();
         constexpr double kLong = 1e-3;  // beside which what the host does counts for nothing
         one_by_one = seconds > kLong;
+        used += std::chrono::duration<double>(Clock::now() - started).count();
         return seconds;
     }
 
@@ -298,6 +295,7 @@ struct DeviceCalls::Implementation {
     void *exec = nullptr;
     bool one_by_one = false;
     size_t next = 0;
+    double used = 0;
 };
 
 DeviceCalls::DeviceCalls(const CompiledKernel &kernel, KernelArguments &arguments)
@@ -305,7 +303,6 @@ DeviceCalls::DeviceCalls(const CompiledKernel &kernel, KernelArguments &argument
 }
 
 DeviceCalls::~DeviceCalls() = default;
-DeviceCalls::DeviceCalls(DeviceCalls &&) noexcept = default;
 
 double DeviceCalls::sample() {
     return implementation_->sample();
@@ -315,72 +312,26 @@ const CallResult &DeviceCalls::result() const {
     return implementation_->result;
 }
 
+double DeviceCalls::used() const {
+    return implementation_->used;
+}
+
 bool DeviceCalls::fetch_outputs() {
     return implementation_->fetch_outputs();
 }
 
-namespace {
-
-CallTimes times_of(const DeviceCalls &calls, std::vector<double> samples, bool whole) {
-    std::sort(samples.begin(), samples.end());
-    CallTimes t;
-    t.result = calls.result();
-    const size_t n = samples.size();
-    t.samples = int(n);
-    t.whole = whole;
-    if (n > 0) {
-        t.least = samples[0];
-        t.lower = samples[n / 4];
-        t.median = samples[n / 2];
-        t.upper = samples[n * 3 / 4];
-    }
-    return t;
-}
-
-}  // namespace
-
 CallTimes time_on_device(DeviceCalls &calls, double best) {
-    std::vector<double> samples;
-    const auto begin = Clock::now();
-    bool whole = false;
-    for (const Round &round : kRounds) {
-        const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-        while (calls.result().ok() && (int(samples.size()) < round.least_samples || elapsed() < round.seconds)) {
-            samples.push_back(calls.sample());
-        }
-        whole = round.slower == 0 || best <= 0;
-        if (best > 0 && round.slower > 0 && *std::min_element(samples.begin(), samples.end()) > round.slower * best) {
-            break;
-        }
-    }
-    return times_of(calls, std::move(samples), whole);
+    return sample_in_rounds(calls, kRounds, best);
 }
 
 std::vector<CallTimes> time_in_turns_on_device(const std::vector<Timed> &kernels, double seconds) {
-    std::vector<DeviceCalls> calls;
+    std::vector<std::unique_ptr<DeviceCalls>> all;
+    std::vector<Sampler *> samplers;
     for (const Timed &t : kernels) {
-        calls.emplace_back(*t.kernel, *t.arguments);
+        all.push_back(std::make_unique<DeviceCalls>(*t.kernel, *t.arguments));
+        samplers.push_back(all.back().get());
     }
-    std::vector<std::vector<double>> samples(calls.size());
-    std::vector<double> used(calls.size());
-    for (size_t round = 0, busy = 1; busy > 0; round++) {
-        busy = 0;
-        for (size_t n = 0; n < calls.size(); n++) {
-            const size_t i = (n + round) % calls.size();
-            if (!calls[i].result().ok() || (used[i] >= seconds && samples[i].size() >= kLeastTurns)) {
-                continue;
-            }
-            const auto begin = Clock::now();
-            samples[i].push_back(calls[i].sample());
-            used[i] += std::chrono::duration<double>(Clock::now() - begin).count();
-            busy++;
-        }
-    }
-    std::vector<CallTimes> times;
-    for (size_t i = 0; i < calls.size(); i++) {
-        times.push_back(times_of(calls[i], std::move(samples[i]), true));
-    }
-    return times;
+    return sample_in_turns(samplers, seconds, kLeastTurns);
 }
 
 }  // namespace halyard::explore

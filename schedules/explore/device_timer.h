@@ -14,15 +14,15 @@
 namespace halyard::explore {
 
 /** A kernel with its arguments in device memory. Errors of the driver come as Failure. */
-class DeviceCalls {
+class DeviceCalls : public Sampler {
 public:
     DeviceCalls(const CompiledKernel &kernel, KernelArguments &arguments);
-    ~DeviceCalls();
-    DeviceCalls(DeviceCalls &&) noexcept;
+    ~DeviceCalls() override;
 
-    /** Seconds a call, by events of the device. The first error of a call stays in result(). */
-    double sample();
-    const CallResult &result() const;
+    /** By events of the device. */
+    double sample() override;
+    const CallResult &result() const override;
+    double used() const override;
 
     /** Copies outputs of the last calls back. Whether a byte of them is another than it was. */
     bool fetch_outputs();

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "failure.h"
+#include "gpu.h"
 #include "lua_text.h"
 #include "process.h"
 #include "query.h"
@@ -22,12 +23,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-bool for_cuda(const Task &task) {
-    return target_features(resolve_targets(task.target.empty() ? "host" : task.target).front()).count("cuda") > 0;
-}
-
-// Anderson2021 has so many multiprocessors in mind: those of an H100.
+// What Anderson2021 has in mind where no device is here: an H100.
 constexpr int kMultiprocessors = 132;
+
+int parallelism(const Task &task) {
+    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors : kMultiprocessors;
+}
 
 std::string sizes_text(const Description &d) {
     std::vector<std::string> items;
@@ -72,7 +73,7 @@ std::string error_of(const json &report) {
 }  // namespace
 
 std::vector<std::string> halide_schedulers(const Task &task) {
-    return for_cuda(task) ? std::vector<std::string>{"Anderson2021"}
+    return is_cuda(task.target) ? std::vector<std::string>{"Anderson2021"}
                           : std::vector<std::string>{"Mullapudi2016", "Li2018", "Adams2019"};
 }
 
@@ -110,10 +111,10 @@ HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
     const Description d = describe_pipeline(task, {});
     HalideSchedule s;
     s.candidate.origin = scheduler;
-    s.candidate.lua = lua_head(task.op, for_cuda(task) ? "cuda" : "cpu",
+    s.candidate.lua = lua_head(task.op, is_cuda(task.target) ? "cuda" : "cpu",
                                {fmt::format("{} as Halide's {} schedules it.", task.op, scheduler)}, {}, "k") +
                       fmt::format("    {}:autoschedule(\"{}\", \"{}\", {})\n", lua_field_of_k(output_of(task, d)),
-                                  scheduler, sizes_text(d), for_cuda(task) ? kMultiprocessors : task.threads) +
+                                  scheduler, sizes_text(d), parallelism(task)) +
                       lua_tail();
     const TemporaryDirectory work(temporary_root());
     const json theirs = report_of(left(), s.candidate.lua, work.path(), s.timed_out);

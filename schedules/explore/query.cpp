@@ -117,10 +117,6 @@ void add_forms(const Task &task, const GeneratorParam &p, std::vector<FreeParam>
     }
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<FreeParam> find_free_params(const Task &task) {
     std::vector<FreeParam> result;
     const Op *op = task.generator.empty() ? registered(task.op) : nullptr;

@@ -59,6 +59,6 @@ def renew(path, records, others):
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     about = records[0]
     intro = (f"{about['model']}, {about['threads']} threads; each search ended at {about['until']:g} of the schedule that "
-             f"ships, or after {about['budget'] / 60:g} minutes.")
+             f"ships, or after {max(r['budget'] for r in records) / 60:g} minutes.")
     with open(path, "w") as f:
         f.write(text[:begin] + "\n" + intro + "\n\n" + table(records) + "\n" + text[end:])
