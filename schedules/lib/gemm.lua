@@ -1,5 +1,7 @@
 -- Matrix products on the host.
 
+local processor = require "lib.processor"
+
 local gemm = {}
 
 -- The columns that a step over groups takes at once: two vectors, where that divides a tile. Halide 21 loads the
@@ -190,12 +192,13 @@ function gemm.dot_products(out, accs, o)
 end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.
--- Intel's vdpbf16ps has less than half the rate of f32 (88 against 203 GFLOP/s, Sapphire Rapids and after it).
+-- Intel's vdpbf16ps has less than half the rate of f32: 88 against 203 GFLOP/s on Sapphire Rapids, one instruction in
+-- two cycles against two a cycle on Emerald Rapids.
 -- columns: of the register tile. One of more than three steps is better off in f32.
 function gemm.has_dot(target, type, columns)
   if columns and columns > 3 * dot_lanes(columns, target:lanes "f32") then return false end
-  local zen4, intel = target:has "avx512_zen4", target:has "avx512_sapphirerapids"
-  return type == "bf16" and zen4 and not intel or (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
+  local zen4 = target:has "avx512_zen4"
+  return type == "bf16" and zen4 and not processor.is_intel(target) or (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
 end
 
 -- Rows of packed weights of a type that lie together (generators/math/weights.h).

@@ -2,7 +2,7 @@
 #define HALYARD_COMMAND_TARGETS_H
 
 /** \file
- * Short names for Halide target strings. A level is named after Halide's own feature, and spells
+ * Short names for Halide target strings. A level is named after the last of Halide's own features in it, and spells
  * out every feature below it, so that a schedule sees them all.
  */
 
