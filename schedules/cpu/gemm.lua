@@ -4,7 +4,7 @@
 -- the accumulators, so y is written once and nothing else is.
 -- bf16 is multiplied in pairs where the target can (AVX512-BF16: twice the rate of f32), else as f32.
 -- Blocking k or packing a made it slower: a few rows of a stay in L1 as they are. One row runs at the speed of
--- memory (1 x 4096 x 4096: 2.2 to 4.2 ms with whatever else the machine does); reading weights ahead gains nothing.
+-- memory (1 x 4096 x 4096: 2.2 to 4.2 ms with whatever else the machine does).
 
 local gemm = require "lib.gemm"
 

@@ -10,6 +10,7 @@
 
 #include "mma.h"
 #include "prefetch.h"
+#include "prefetch_ahead.h"
 #include "stream.h"
 #include "word.h"
 
@@ -99,6 +100,15 @@ public:
         return prefetches_;
     }
 
+    /** Has a loop prefetch what it will need itself. */
+    void prefetch_ahead(AheadPrefetch prefetch) {
+        ahead_.push_back(std::move(prefetch));
+    }
+
+    const std::vector<AheadPrefetch> &prefetches_ahead() const {
+        return ahead_;
+    }
+
     /** Has the copies of a Func into shared memory made so many turns of the loop around before they are needed. */
     void fetch(const Halide::Internal::Function &f, int ahead);
 
@@ -160,6 +170,7 @@ private:
     std::map<std::string, int> resident_;
     std::vector<TileProduct> tile_products_;
     std::vector<SpreadPrefetch> prefetches_;
+    std::vector<AheadPrefetch> ahead_;
     const Word *current_ = nullptr;
 };
 

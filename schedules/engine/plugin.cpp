@@ -206,13 +206,14 @@ private:
         std::vector<Streamed> streamed = binding_->streamed();
         const std::vector<TileProduct> &products = binding_->tile_products();
         const std::vector<SpreadPrefetch> &prefetches = binding_->prefetches();
-        if ((streamed.empty() && products.empty() && prefetches.empty()) || target.arch != Halide::Target::X86 ||
+        const std::vector<AheadPrefetch> &ahead = binding_->prefetches_ahead();
+        if ((streamed.empty() && products.empty() && prefetches.empty() && ahead.empty()) || target.arch != Halide::Target::X86 ||
             target.has_feature(Halide::Target::CUDA)) {
             return;
         }
         if (!will_finish_) {
             for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma",
-                                     prefetches.empty() ? "" : "prefetch_over"}) {
+                                     prefetches.empty() ? "" : "prefetch_over", ahead.empty() ? "" : "prefetch_ahead"}) {
                 if (*word) {
                     std::cerr << "note: " << script_path_ << ": the word " << word
                               << " has no effect without `halyard build`\n";
@@ -232,6 +233,10 @@ private:
         }
         if (!prefetches.empty()) {
             copy.add_custom_lowering_pass(spread_prefetches(prefetches).release());
+            finish_ = true;
+        }
+        if (!ahead.empty()) {
+            copy.add_custom_lowering_pass(prefetch_ahead(ahead).release());
             finish_ = true;
         }
     }
@@ -313,9 +318,14 @@ private:
             return;
         }
         // A build for several targets runs this once each; the report is that of the first one, or
-        // of the first that failed.
+        // of the first that failed. The finishing step is for all if one needs it.
         static std::set<std::string> written;
         if (!error && !written.insert(report_path_).second && !written_here_) {
+            if (finish_) {
+                json first = json::parse(std::ifstream(report_path_), nullptr, false);
+                first["finish"] = true;
+                write(first);
+            }
             return;
         }
         written_here_ = true;
@@ -349,7 +359,11 @@ private:
         if (!traffic_.is_null()) {
             r["traffic"] = traffic_;
         }
-        std::ofstream(report_path_) << r.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
+        write(r);
+    }
+
+    void write(const json &report) const {
+        std::ofstream(report_path_) << report.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
     }
 
     PipelineView view_;

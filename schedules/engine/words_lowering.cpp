@@ -68,6 +68,23 @@ void prefetch_over(Call &c) {
     c.binding.prefetch_over(std::move(p));
 }
 
+void prefetch_ahead(Call &c) {
+    if (c.binding.target.has_feature(Target::CUDA)) {
+        c.fail("is for the caches of a host", "on CUDA, pipeline() fetches ahead");
+    }
+    AheadPrefetch p{c.func().name(), c.self.stage_index, c.args[0].loops[0].halide, {}};
+    for (const auto &f : c.binding.view().funcs()) {
+        if (f.second.parameter.defined()) {
+            p.buffers.push_back(f.second.parameter);
+        }
+    }
+    p.bytes = c.args[1].present ? int(c.args[1].integer) : p.bytes;
+    if (p.bytes < 1) {
+        c.fail("the argument \"bytes\" is " + std::to_string(p.bytes) + ", but must be positive");
+    }
+    c.binding.prefetch_ahead(std::move(p));
+}
+
 void mma(Call &c) {
     if (c.self.stage_index == 0) {
         c.fail("is for an update that adds up products", "write k." + c.self.func_name + ":update(0):mma()");
@@ -154,6 +171,13 @@ const std::vector<Word> kLoweringWords = {
      "an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no "
      "effect, and a note says so.",
      "for row: for col: f(col) = ...", "for row: for col: prefetch x(col, row + 1); f(col) = ...", prefetch_over},
+    {"prefetch_ahead", Handle::kStage, "loop:loop bytes:int?", "self",
+     "Has each iteration of `loop` prefetch, into L1, the lines that lie `bytes`, by default 4096, behind the vectors of inputs "
+     "that it reads. For what is read in the order of memory, as weights are: a processor's own prefetchers stop at the end "
+     "of each page. Loops inside of it have to be vectorised or unrolled, and a vector whose place depends on data is passed "
+     "over. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.",
+     "for k: acc[0:16] += a[k] * b[k][0:16]", "for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]",
+     prefetch_ahead},
     {"mma", Handle::kStage, "", "self",
      "Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay "
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "

@@ -48,6 +48,7 @@ function conv.register_tiles(out, acc, o)
   gemm.in_registers(acc, out, "part", {
     col = "o", row = "w", columns = o.columns, lanes = o.lanes, group = o.group, dot = o.dot,
     k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
+    ahead = false, -- with it 3 x 3 of 64 channels takes 1.49 ms for 1.35 (f32, Emerald Rapids)
   })
 end
 

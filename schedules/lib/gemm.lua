@@ -25,6 +25,7 @@ end
 -- group      rows of packed weights that lie together, 1 if nothing is said
 -- dot        the target multiplies and adds a group in one instruction
 -- rest       the loop over what groups leave, if not that of the sum with "_rest" after it
+-- ahead      false: the weights are in a cache, and no lines of theirs are prefetched
 function gemm.in_registers(acc, out, loop, o)
   local col, row, k = o.col or "col", o.row or "row", o.k or "k"
   local around, rest_around = o.around or {}, o.rest_around or {}
@@ -51,6 +52,10 @@ function gemm.in_registers(acc, out, loop, o)
     tile(rest)
   end
   step:vectorize(col, o.dot and dot_lanes(o.columns, o.lanes) or o.lanes):unroll(col):unroll(row)
+  -- Where one is at the end of a page, the first line of the next is on its way. Emerald Rapids, 8 x 4096 x 4096: 7.3 ms to
+  -- 5.1 (a read of the weights is 4.7), bf16 4.7 to 3.1; one row 4.1 as before, bf16 3.0 to 2.3; 1024 cubed as before.
+  -- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
+  if o.ahead ~= false then step:prefetch_ahead((o.group or 1) == 1 and k or "groups") end
 end
 
 -- Computes a Func in tiles of registers, with the product that it reads accumulated in them.
@@ -198,7 +203,8 @@ end
 function gemm.has_dot(target, type, columns)
   if columns and columns > 3 * dot_lanes(columns, target:lanes "f32") then return false end
   local zen4 = target:has "avx512_zen4"
-  return type == "bf16" and zen4 and not processor.is_intel(target) or (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
+  if type == "bf16" then return zen4 and not processor.is_intel(target) end
+  return (type == "u8" or type == "i8") and (zen4 or target:has "avxvnni")
 end
 
 -- Rows of packed weights of a type that lie together (generators/math/weights.h).

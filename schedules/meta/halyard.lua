@@ -358,6 +358,18 @@ function Stage:always_partition_all() end
 ---@return self
 function Stage:prefetch_over(over, func, ahead, loop, offset, streamed) end
 
+--- Has each iteration of `loop` prefetch, into L1, the lines that lie `bytes`, by default 4096, behind the vectors of inputs that it reads. For what is read in the order of memory, as weights are: a processor's own prefetchers stop at the end of each page. Loops inside of it have to be vectorised or unrolled, and a vector whose place depends on data is passed over. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
+---
+---```text
+---for k: acc[0:16] += a[k] * b[k][0:16]
+---  ->
+---for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]
+---```
+---@param loop string|Loop a loop of the stage, by name or as split returns it
+---@param bytes? integer an integer
+---@return self
+function Stage:prefetch_ahead(loop, bytes) end
+
 --- Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or bfloat16 summed up in float32, or 8-bit integers, signed or not, in int32, both operands with neighbours along k; see the tile kernels of HACKING.md.
 ---
 ---```text
@@ -1089,6 +1101,17 @@ function Loop:always_partition(...) end
 ---@param streamed? boolean true or false
 ---@return self
 function Loop:prefetch_over(func, ahead, loop, offset, streamed) end
+
+--- Has each iteration of `loop` prefetch, into L1, the lines that lie `bytes`, by default 4096, behind the vectors of inputs that it reads. For what is read in the order of memory, as weights are: a processor's own prefetchers stop at the end of each page. Loops inside of it have to be vectorised or unrolled, and a vector whose place depends on data is passed over. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.
+---
+---```text
+---for k: acc[0:16] += a[k] * b[k][0:16]
+---  ->
+---for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]
+---```
+---@param bytes? integer an integer
+---@return self
+function Loop:prefetch_ahead(bytes) end
 
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---

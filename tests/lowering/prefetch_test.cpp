@@ -1,4 +1,5 @@
-// The word prefetch_over: the same results as without, and prefetches in the code where they are asked for.
+// The words prefetch_over and prefetch_ahead: the same results as without, and prefetches in the code where they are
+// asked for.
 
 #include <catch2/catch.hpp>
 
@@ -21,7 +22,8 @@ std::string script(const std::string &words) {
 }
 
 const std::string kInput = "  k.y:prefetch_over('col', k.x, row)\n",
-                  kOutput = "  k.sum_sq:update(0):prefetch_over('col', k.y, row, 0)\n";
+                  kOutput = "  k.sum_sq:update(0):prefetch_over('col', k.y, row, 0)\n",
+                  kAhead = "  k.y:prefetch_ahead('col', 100)\n";
 
 size_t count(const std::string &text, const std::string &what) {
     size_t n = 0;
@@ -50,7 +52,7 @@ TEST_CASE("rows are the same with what comes next prefetched, also behind the la
     request.target = "avx2";
     for (const std::string type : {"float32", "bfloat16"}) {
         request.params["type"] = type;
-        request.schedule = dir.write("with.lua", script(kInput + kOutput));
+        request.schedule = dir.write("with.lua", script(kInput + kOutput + kAhead));
         const CompiledKernel with = CompiledKernel::build(request);
         request.schedule = dir.write("without.lua", script(""));
         const CompiledKernel without = CompiledKernel::build(request);
@@ -87,4 +89,17 @@ TEST_CASE("there are prefetches of what is asked for, and of what is streamed no
     CHECK(prefetches_of("  k.y:stream(0)\n" + kOutput) == output);
     CHECK(prefetches_of("  k.y:stream(0)\n  k.y:prefetch_over('col', k.x, row, 1, true)\n") == input);
     CHECK(prefetches_of("  k.y:prefetch_over('col', k.x, row, 1, true)\n") == 0);
+    // x and the weight, each in a loop of whole vectors and in one for the rest of a row.
+    CHECK(prefetches_of(kAhead) >= 2);
+    CHECK(prefetches_of("  k.sum_sq:update(0):prefetch_ahead('col')\n") > 0);
+    CHECK(prefetches_of("  k.y:prefetch_ahead('row_outer')\n") == 0);  // a loop lies between
+}
+
+TEST_CASE("a prefetch behind what is read has to be behind it", "[prefetch]") {
+    const TempDir dir;
+    GenerateRequest request;
+    request.op = "rms_norm";
+    request.target = "avx2";
+    request.schedule = dir.write("s.lua", script("  k.y:prefetch_ahead('col', 0)\n"));
+    CHECK_THROWS_WITH(CompiledKernel::build(request), Catch::Contains("\"bytes\" is 0, but must be positive"));
 }
