@@ -168,6 +168,9 @@ public:
         const Expr last_block = clamp(last_key / block, 0, blocks - 1);
         const Expr first_block = windowed ? clamp(all.first / block, 0, last_block) : Expr(0);
         const auto seen = [&](RDom &domain, const RVar &number) {
+            if (!causal && !windowed && !padded) {
+                return;  // all of them: a schedule may cut the loop otherwise then
+            }
             domain.where(number <= last_block);
             if (windowed) {
                 domain.where(number >= first_block);
@@ -179,7 +182,7 @@ public:
         const Expr lowest = -std::numeric_limits<float>::max();
         const auto weigh = [&](const Expr &top) {
             const auto weight = [&](const Expr &of_key) {
-                return exp_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
+                return exp_nonpositive_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
             };
             if (pair == 2) {
                 weight_pairs(m, i, j, kb, ib, h, n) = store_as(type, weight(2 * j + m));
@@ -194,7 +197,9 @@ public:
             seen(rm, rm.y);
             row_max(i, ib, h, n) = lowest;
             row_max(i, ib, h, n) = max(row_max(i, ib, h, n), logits(rm.x, i, rm.y, ib, h, n));
-            weigh(row_max(i, ib, h, n));
+            // What comes of rfactor begins at -infinity, and LLVM takes the maximum of that and the lowest for that.
+            const Expr top = row_max(i, ib, h, n);
+            weigh(select(is_minus_infinity_f32(top), 0.0f, top));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
             acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
         } else if (softmax == SoftmaxForm::kOnline) {
@@ -214,7 +219,8 @@ public:
             last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
             row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
             weigh(row_max(i, kb, ib, h, n));
-            alpha(i, kb, ib, h, n) = exp_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
+            alpha(i, kb, ib, h, n) =
+                exp_nonpositive_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
             pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             seen(rb, rb);

@@ -71,7 +71,16 @@ return schedule "attention" {
       :vectorize("i", lanes):unroll("i"):unroll("j")
     for _, sum in ipairs { k.row_max, k.row_sum } do
       sum:compute_at(step):vectorize("i", lanes)
-      sum:update(0):reorder("i", "key_x", "key_y"):vectorize("i", lanes):unroll("key_x")
+      local keys_of_row = sum:update(0)
+      if keys_of_row:has_condition() then
+        keys_of_row:reorder("i", "key_x", "key_y"):vectorize("i", lanes):unroll("key_x")
+      else -- one for each key of a block, or each waits for the last one: 1024 x 1024, 8 heads of 64, 19.9 ms to 18.6
+        local partial = keys_of_row:rfactor("key_x", { "u" })
+        keys_of_row:reorder("i", "key"):vectorize("i", lanes):unroll("key")
+        partial:compute_at(step):store_in("stack"):bound_extent("i", p.query_block):bound_extent("u", p.key_block)
+          :vectorize("i", lanes):unroll("i"):unroll("u")
+        partial:update(0):reorder("i", "u", "key"):vectorize("i", lanes):unroll("i"):unroll("u")
+      end
     end
     if dot then
       k.weight_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "j", "kb"):vectorize "m":vectorize("i", lanes)

@@ -45,6 +45,13 @@ void update(Call &c) {
     c.push_stage(stage_of(c.func(), int(i) + 1), int(i) + 1);
 }
 
+void has_condition(Call &c) {
+    const int update = c.self.stage_index - 1;
+    const bool found = update >= 0 && !is_const_one(c.func().function().update(update).predicate());
+    lua_pushboolean(c.L, found);
+    c.results = 1;
+}
+
 void prefetch(Call &c) {
     const Handle &what = c.args[0].handles[0];
     const Expr offset = c.args[3].present ? c.args[3].expr : Expr(1);
@@ -78,6 +85,10 @@ const std::vector<Word> kOrderWords = {
      "else\n  error(message)", [](Call &c) { c.stage().specialize_fail(c.args[0].text); }},
     {"update", Handle::kFunc, "index:int?", "stage:Stage", "An update stage of the Func, counted from 0.",
      "sum(row) = 0\nsum(row) += x", "the second of the two", update},
+    {"has_condition", Handle::kStage, "", "condition:boolean",
+     "Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs "
+     "all of what it reads.",
+     "for r: if (r < n) sum += x(r)", "true", has_condition},
     {"atomic", Handle::kStage, "override_associativity:bool?", "self",
      "Updates are atomic, so that a reduction loop can be made parallel or be vectorised.", "for r: h(x(r)) += 1",
      "parallel r: atomic h(x(r)) += 1", [](Call &c) { c.stage().atomic(c.args[0].present && c.args[0].boolean); }},

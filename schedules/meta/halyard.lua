@@ -242,6 +242,16 @@ function Stage:specialize(condition) end
 ---@return self
 function Stage:specialize_fail(message) end
 
+--- Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs all of what it reads.
+---
+---```text
+---for r: if (r < n) sum += x(r)
+---  ->
+---true
+---```
+---@return boolean condition
+function Stage:has_condition() end
+
 --- Updates are atomic, so that a reduction loop can be made parallel or be vectorised.
 ---
 ---```text
