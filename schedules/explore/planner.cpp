@@ -9,6 +9,7 @@
 #include "graph.h"
 #include "nest_builder.h"
 #include "product.h"
+#include "tile_operands.h"
 #include "update_body.h"
 
 namespace halyard::explore {
@@ -40,7 +41,8 @@ public:
     }
 
     Plan make() {
-        const std::set<std::string> inlined = choose_inlined();
+        const TileOperands operands = choose_mma();
+        const std::set<std::string> inlined = choose_inlined(operands);
         graph_ = std::make_unique<Graph>(d_, inlined);
         for (const auto &f : d_.funcs) {
             plan_.placed[f.first].place = Place::kInlined;
@@ -61,10 +63,63 @@ private:
 
     // --- what is stored at all
 
-    std::set<std::string> choose_inlined() {
-        std::set<std::string> inlined;
+    // Which products tile instructions make: all of a host, in whose loops their blocks are.
+    TileOperands choose_mma() {
+        TileOperands all;
+        const Graph graph(d_, {});
+        for (const Func *of : graph.order()) {
+            const std::string host = of->name;
+            std::vector<Product *> hosted;
+            TileOperands operands;
+            bool possible = hosts_.count(host) && !of->fixed;
+            for (auto &[name, p] : products_) {
+                if (p.host != host) {
+                    continue;
+                }
+                const auto of_product = tile_operands(d_, p);
+                possible = possible && of_product && !named_.count(name);
+                if (possible) {
+                    hosted.push_back(&p);
+                    operands.inlined.insert(of_product->inlined.begin(), of_product->inlined.end());
+                    operands.stored.insert(of_product->stored.begin(), of_product->stored.end());
+                }
+            }
+            possible = possible && std::none_of(operands.inlined.begin(), operands.inlined.end(),
+                                                [&](const std::string &name) { return named_.count(name) > 0; });
+            if (!possible || !choices_.yes("mma in " + host, d_.has_tiles())) {
+                continue;
+            }
+            for (Product *p : hosted) {
+                p->mma = true;
+            }
+            for (const auto &name : operands.inlined) {
+                move_host(name);
+            }
+            all.inlined.insert(operands.inlined.begin(), operands.inlined.end());
+            all.stored.insert(operands.stored.begin(), operands.stored.end());
+        }
+        return all;
+    }
+
+    // A host that only converts what it reads, and is inlined: the other is one as well.
+    void move_host(const std::string &name) {
+        if (hosts_.erase(name) == 0) {
+            return;
+        }
+        const std::string read = d_.func(name)->pure().reads[0].func;
+        hosts_.insert(read);
+        for (auto &p : products_) {
+            p.second.host = p.second.host == name ? read : p.second.host;
+        }
+    }
+
+    std::set<std::string> choose_inlined(const TileOperands &operands) {
+        std::set<std::string> inlined = operands.inlined;
         const Graph all(d_, {});
         for (const Func *f : all.order()) {
+            if (operands.inlined.count(f->name) || operands.stored.count(f->name)) {
+                continue;
+            }
             if (f->fixed) {
                 if (f->fixed->place == "inlined" && !f->reduction()) {
                     inlined.insert(f->name);
@@ -818,7 +873,7 @@ private:
     const Description &d_;
     Choices &choices_;
     const int threads_;
-    const std::map<std::string, Product> products_;
+    std::map<std::string, Product> products_;
     std::set<std::string> hosts_;
     std::map<std::string, std::set<std::string>> named_;  // by Func: its loops in which a given script computes others
     bool given_ = false;                                  // a script fixes some of it
