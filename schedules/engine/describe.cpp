@@ -313,6 +313,11 @@ Expr without_casts(Expr e) {
     return e;
 }
 
+bool is_read(const Expr &e) {
+    const auto *c = e.as<Call>();
+    return c && (c->call_type == Call::Halide || c->call_type == Call::Image);
+}
+
 // Of self + a * b: a and b.
 std::vector<Expr> factors(const Function &f, const Definition &d) {
     if (d.values().size() != 1) {
@@ -370,6 +375,7 @@ private:
     json buffer(const std::string &name, const PipelineView::Entry &entry) const {
         const auto extents = sizes_.find(name);
         return {{"name", name},
+                {"type", type_to_c_type(entry.parameter.type(), false)},
                 {"bytes", entry.parameter.type().bytes()},
                 {"extents", extents == sizes_.end() ? std::vector<int64_t>{} : extents->second}};
     }
@@ -422,10 +428,15 @@ private:
             j["stored"] = stored;
             j["associative"] = prove_associativity(f.name(), d.args(), d.values()).associative();
             json of_product = json::array();
+            bool only_widened = true;
             for (const auto &e : factors(f, d)) {
                 of_product.push_back(find.numbers(e));
+                only_widened = only_widened && is_read(without_casts(e));
             }
             j["factors"] = of_product;
+            j["plain"] = only_widened && !of_product.empty();
+        } else {
+            j["plain"] = d.values().size() == 1 && is_read(without_casts(without_lets(d.values()[0])));
         }
         j["reads"] = find.reads;
         double elements = 0, instructions = 0, flops = 0;

@@ -181,7 +181,8 @@ const std::vector<Word> kLoweringWords = {
     {"mma", Handle::kStage, "", "self",
      "Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay "
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "
-     "weights. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. On a processor "
+     "weights. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; "
+     "multiples of 32 rows and columns and of 16 groups are best. On a processor "
      "without AMX plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
      "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and "
      "tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or "

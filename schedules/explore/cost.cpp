@@ -89,7 +89,11 @@ private:
         double loads = 1;
         if (s > 0) {
             const UpdateBody &u = p.updates.size() >= size_t(s) ? p.updates[size_t(s) - 1] : UpdateBody();
-            lanes = u.kind != UpdateBody::kPlain;
+            // What the tile unit takes; without one the runtime multiplies element by element.
+            lanes = u.kind != UpdateBody::kPlain && u.kind != UpdateBody::kMma;
+            if (const double rate = product_rate(u, f); rate > 0) {
+                return 2 * times / rate * kPerCycle * std::max(m_.hertz, 1e9) * m_.threads;
+            }
             if (u.kind == UpdateBody::kTile || u.kind == UpdateBody::kDots) {
                 double rows = 1;
                 for (const auto &dim : p.region) {
@@ -102,6 +106,12 @@ private:
             }
         }
         return times * (graph_.cost(f.name, s) + loads) / (lanes ? d_.lanes() : 1);
+    }
+
+    // Operations a second of the instructions for the groups of a product; 0 where it has none.
+    double product_rate(const UpdateBody &u, const Func &f) const {
+        const ProductRates &r = f.types[0] == "int32_t" ? m_.bytes : m_.bf16;
+        return u.kind == UpdateBody::kMma ? r.tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots : 0;
     }
 
     const Description &d_;

@@ -38,6 +38,7 @@ Stage read_stage(const json &j) {
     }
     s.associative = j.value("associative", false);
     s.factors = j.value("factors", std::vector<std::vector<size_t>>());
+    s.plain = j.value("plain", false);
     s.elements = j.at("elements");
     s.instructions = j.at("instructions");
     s.flops = j.at("flops");
@@ -166,7 +167,8 @@ Description read_description(const json &j) {
             d.funcs[func.name] = std::move(func);
         }
         for (const auto &b : j.at("buffers")) {
-            d.buffers[b.at("name")] = {b.at("name"), b.at("bytes"), b.at("extents").get<std::vector<int64_t>>()};
+            d.buffers[b.at("name")] = {b.at("name"), b.at("type"), b.at("bytes"),
+                                       b.at("extents").get<std::vector<int64_t>>()};
         }
         d.sizes = j.at("sizes").get<std::map<std::string, std::vector<int64_t>>>();
         d.vector_bytes = j.at("vector_bytes");

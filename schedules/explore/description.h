@@ -48,6 +48,7 @@ struct Stage {
     std::vector<Index> stored;                 // of an update: where it writes
     bool associative = false;
     std::vector<std::vector<size_t>> factors;  // of an update acc += a * b: the reads in a and in b
+    bool plain = false;                        // its value, or each factor, is one read, converted or as it is
     double elements = 0;                       // stored, if nothing is computed twice
     double instructions = 0, flops = 0;
 
@@ -102,7 +103,7 @@ struct Func {
 };
 
 struct Buffer {
-    std::string name;
+    std::string name, type;
     int bytes = 4;
     std::vector<int64_t> extents;
 };
@@ -125,6 +126,17 @@ struct Description {
     const Func *func(const std::string &name) const;
     int lanes() const {
         return vector_bytes / 4;
+    }
+    bool has(const std::string &feature) const {
+        return target.find(feature) != std::string::npos;
+    }
+    /** Whether the target has instructions for tiles (AMX). */
+    bool has_tiles() const {
+        return has("avx512_sapphirerapids");
+    }
+    /** Whether multiplying pairs of bf16 in one instruction is faster than in f32: not with Intel (lib/processor.lua). */
+    bool has_fast_bf16() const {
+        return has("avx512_zen4") && (has("avx512_zen5") || !has("avxvnni"));
     }
 };
 

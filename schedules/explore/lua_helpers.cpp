@@ -18,6 +18,41 @@ bool sums_in_lanes(const Placed &p) {
            p.constant.empty() && p.vector.empty() && p.unrolled.empty() && p.order.empty();
 }
 
+// What a helper of lib.gemm or lib.mma is told of a product's tile, one by one.
+class Options {
+public:
+    std::string text;
+
+    void add(const std::string &name, const std::string &value) {
+        text += (text.empty() ? "" : ", ") + name + " = " + value;
+    }
+
+    // Loops that are not called as they mostly are, and those around the sum; `order` is columns, rows, the sum, ...
+    void add_loops(const Names &order) {
+        const char *const usual[] = {"col", "row", "k"};
+        for (size_t i = 0; i < 3; i++) {
+            if (order[i] != usual[i]) {
+                add(usual[i], in_quotes(order[i]));
+            }
+        }
+        add_around("around", order);
+    }
+
+    void add_rest(const Names &order, const std::string &k) {
+        if (order[2] != k + "_rest") {
+            add("rest", in_quotes(order[2]));
+        }
+        add_around("rest_around", order);
+    }
+
+private:
+    void add_around(const std::string &name, const Names &order) {
+        if (order.size() > 3) {
+            add(name, "{ " + all_in_quotes(Names(order.begin() + 3, order.end())) + " }");
+        }
+    }
+};
+
 // A tile of registers in one Func, as lib.gemm has it: its columns are SIMD lanes, all of it is unrolled. As options of
 // the helper; "" where it is something else.
 std::string register_tile(const Func &f, const Placed &p) {
@@ -35,42 +70,39 @@ std::string register_tile(const Func &f, const Placed &p) {
     if (!is_tile(sum) || p.updates.size() != (sum.group > 1 ? 2u : 1u)) {
         return "";
     }
-    const auto list = [](Names::const_iterator begin, Names::const_iterator end) {
-        return "{ " + all_in_quotes(Names(begin, end)) + " }";
-    };
-    const std::string &k = sum.order[2];
-    std::string options = fmt::format("columns = {}, lanes = lanes", p.constant.begin()->second);
-    const auto add = [&](const std::string &name, const std::string &value) { options += ", " + name + " = " + value; };
-    if (col != "col") {
-        add("col", in_quotes(col));
-    }
-    if (row != "row") {
-        add("row", in_quotes(row));
-    }
-    if (k != "k") {
-        add("k", in_quotes(k));
-    }
-    if (sum.order.size() > 3) {
-        add("around", list(sum.order.begin() + 3, sum.order.end()));
-    }
+    Options options;
+    options.add("columns", std::to_string(p.constant.begin()->second));
+    options.add("lanes", "lanes");
+    options.add_loops(sum.order);
     if (sum.group == 1) {
-        return options;
+        return options.text;
     }
     const UpdateBody &rest = p.updates[1];
-    if (sum.grouped != k || !is_tile(rest) || rest.group != 1) {
+    if (sum.grouped != sum.order[2] || !is_tile(rest) || rest.group != 1) {
         return "";
     }
-    add("group", std::to_string(sum.group));
+    options.add("group", std::to_string(sum.group));
     if (sum.dot) {
-        add("dot", "true");
+        options.add("dot", "true");
     }
-    if (rest.order[2] != k + "_rest") {
-        add("rest", in_quotes(rest.order[2]));
+    options.add_rest(rest.order, sum.grouped);
+    return options.text;
+}
+
+// The same for a block that tile instructions make.
+std::string mma_block(const Placed &p) {
+    const UpdateBody &sum = p.updates[0], &rest = p.updates[1];
+    Options options;
+    options.add("columns", std::to_string(p.constant.begin()->second));
+    options.add("rows", std::to_string(p.at_most.begin()->second));
+    options.add("lanes", "lanes");
+    options.add("group", std::to_string(sum.group));
+    if (sum.depth > 0) {
+        options.add("depth", std::to_string(sum.depth));
     }
-    if (rest.order.size() > 3) {
-        add("rest_around", list(rest.order.begin() + 3, rest.order.end()));
-    }
-    return options;
+    options.add_loops(sum.order);
+    options.add_rest(rest.order, sum.grouped);
+    return options.text;
 }
 
 }  // namespace
@@ -85,6 +117,10 @@ std::optional<HelperCall> helper_of(const Func &f, const Placed &p, const std::s
                           fmt::format("reduce.in_lanes({}, {}, {{ at = {{ {}, {} }}, lanes = lanes, accum = {} }})",
                                       self, in_quotes(p.updates[0].lanes_loop), consumer, in_quotes(p.level),
                                       p.updates[0].accumulators)};
+    }
+    if (p.updates.size() == 2 && p.updates[0].kind == UpdateBody::kMma) {
+        return HelperCall{"mma", fmt::format("mma.in_tiles({}, {}, {}, {{ {} }})", self, consumer, in_quotes(p.level),
+                                             mma_block(p))};
     }
     if (const std::string options = register_tile(f, p); !options.empty()) {
         return HelperCall{"gemm", fmt::format("gemm.in_registers({}, {}, {}, {{ {} }})", self, consumer,

@@ -127,9 +127,12 @@ private:
         if (n) {
             std::vector<std::string> tile;
             for (const Cut &c : n->cuts) {
-                if (c.registers) {
+                if (c.registers || (n->mma && c.tile > 1)) {
                     tile.push_back(fmt::format("{} {}", c.tile, c.dim));
                 }
+            }
+            if (n->mma) {
+                return fmt::format("{}: in blocks of {}, which tile instructions sum.", f.name, join(tile, " x "));
             }
             if (!tile.empty()) {
                 return fmt::format("{}: in tiles of {}, whose sums are in registers.", f.name, join(tile, " x "));
@@ -138,6 +141,9 @@ private:
         }
         if (!p.store_level.empty()) {
             return fmt::format("{}: a window that moves along {}; what it had is kept.", f.name, p.level);
+        }
+        if (!p.updates.empty() && p.updates.front().kind == UpdateBody::kMma) {
+            return fmt::format("{}: a block of it by tile instructions, over all of its loop.", f.name);
         }
         if (p.on_stack) {
             return fmt::format("{}: a tile in registers, summed over all of its loop.", f.name);

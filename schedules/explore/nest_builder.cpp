@@ -262,7 +262,7 @@ public:
                 c.tile = lanes;
             }
             c.registers = true;
-            c.shifted = p.panel == 0 && !p.clamped && all >= c.tile;
+            c.shifted = p.panel == 0 && !p.clamped && all >= c.tile && !p.mma;
             wide = double(c.tile);
             nest_.cuts.push_back(c);
             nest_.vector = column + "_in";
@@ -272,7 +272,15 @@ public:
         const int64_t registers = d_.vector_registers - 3;
         const int64_t most = std::max<int64_t>(1,
                 int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
-        if (!rows.empty()) {
+        nest_.mma = p.mma;
+        if (p.mma && !rows.empty()) {
+            // Tiles have 16 rows; of two by two of them the rows of weights that are loaded are used twice.
+            Cut c = new_cut(rows[0]);
+            c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
+                                             : choices_.number("rows of " + f_.name, {16, 32, 64, 128}, 32,
+                                                               int64_t(extent(c.dim)));
+            nest_.cuts.push_back(c);
+        } else if (!rows.empty()) {
             Cut c = new_cut(rows[0]);
             const double units = extent(c.dim);
             c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
@@ -291,7 +299,7 @@ public:
                 nest_.cuts.push_back(second);
             }
         }
-        nest_.unroll_rows = choices_.yes("unroll rows of " + f_.name, rows.size() > 1);
+        nest_.unroll_rows = !p.mma && choices_.yes("unroll rows of " + f_.name, rows.size() > 1);
         nest_.one_piece = p.stencil && choices_.yes("borders of " + f_.name + " in one piece", true);
         // A task takes some of the last rows, while the panel of columns stays in cache.
         std::vector<std::string> steps, job;

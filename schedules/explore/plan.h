@@ -67,6 +67,7 @@ struct Nest {
     bool stream = false;
     bool unroll_rows = false;         // of a tile
     bool one_piece = false;           // no copies of loops for borders
+    bool mma = false;                 // the tile is a block of a product that tile instructions make
     std::string with;                 // computed in the loops of this other output, down to `with_level`
     std::string with_level;
 };
@@ -75,15 +76,16 @@ enum class Place { kInlined, kRoot, kAt };
 
 /** How an update's loops run. */
 struct UpdateBody {
-    enum Kind { kPlain, kLanes, kColumns, kTile, kDots } kind = kPlain;
+    enum Kind { kPlain, kLanes, kColumns, kTile, kDots, kMma } kind = kPlain;
     std::string lanes_loop;           // kLanes, kDots: the reduction's loop in SIMD lanes
-    std::string vector;               // kColumns, kTile: the free loop in SIMD lanes
+    std::string vector;               // kColumns, kTile: the free loop in SIMD lanes; kMma: the columns
     std::vector<std::string> order;   // innermost first; empty leaves it
     std::vector<std::string> unrolled;
     int64_t accumulators = 1;         // kLanes: vectors a step
     std::string grouped;              // a reduction's loop whose elements lie in groups
     int64_t group = 1;
     bool dot = false;                 // a group is one instruction
+    int64_t depth = 0;                // kMma: of the grouped loop, what a call sums; 0: all of it
 };
 
 struct Placed {
@@ -98,6 +100,7 @@ struct Placed {
     std::vector<std::string> order;   // innermost first; empty leaves it
     std::vector<std::string> unrolled;
     std::map<std::string, int64_t> constant;  // dimensions that are promised to be of this size
+    std::map<std::string, int64_t> at_most;   // and those to be no larger in memory
     std::vector<UpdateBody> updates;
     bool on_stack = false;
     double recomputed = 1;

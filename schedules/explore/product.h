@@ -21,6 +21,7 @@ struct Product {
     bool clamped = false;              // reads along that dimension stay inside, whatever is asked for
     bool turned = false;               // no sum: a copy whose dimensions lie in another order than what it reads
     bool stencil = false;              // no columns: windows that overlap along the rows
+    bool mma = false;                  // decided: tile instructions sum it, a block of it at a time
     /** The farthest reader with loops over rows and columns, of which an element needs few elements of the product;
      * "" where there is none. */
     std::string host;

@@ -18,6 +18,10 @@ public:
             turn();
             return;
         }
+        if (r_.product && r_.product->mma && p_.place == Place::kAt) {
+            mma();
+            return;
+        }
         if (tiled()) {
             tile();
             return;
@@ -122,6 +126,38 @@ private:
         return "";
     }
 
+    // One call for a block of rows and columns, over all of the sum.
+    void mma() {
+        const Product &product = *r_.product;
+        p_.on_stack = true;
+        p_.vector = product.vector;
+        p_.constant[p_.vector] = int64_t(region(p_.vector));
+        std::string rows;
+        for (const auto &dim : f_.dims) {
+            if (dim != p_.vector && (rows.empty() || region(dim) > region(rows))) {
+                rows = dim;
+            }
+        }
+        p_.at_most[rows] = int64_t(region(rows));
+        for (size_t s = 1; s < f_.stages.size(); s++) {
+            UpdateBody u;
+            u.kind = s == 1 ? UpdateBody::kMma : UpdateBody::kColumns;
+            u.vector = p_.vector;
+            u.order = {p_.vector, rows};
+            if (s == 1) {
+                find_group(int(s), u);
+                u.depth = choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0,
+                                          int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
+            }
+            for (const Loop &l : f_.stages[s].loops) {
+                if (l.rvar) {
+                    u.order.push_back(l.name);
+                }
+            }
+            p_.updates.push_back(u);
+        }
+    }
+
     void tile() {
         p_.on_stack = true;
         p_.vector = r_.product->vector;
@@ -159,7 +195,7 @@ private:
     }
 
     // Elements of a reduction's loop that lie together: pairs of bf16, fours of bytes.
-    void group(int s, UpdateBody &u) {
+    void find_group(int s, UpdateBody &u) {
         for (const Read &r : r_.graph->reads(f_.name, s)) {
             for (const Index &i : r.index) {
                 if (i.mod > 1 && i.mod <= 4 && i.loops.size() == 1) {
@@ -171,10 +207,13 @@ private:
                 }
             }
         }
+    }
+
+    void group(int s, UpdateBody &u) {
+        find_group(s, u);
         if (u.group > 1) {
-            const bool zen4 = d_.target.find("avx512_zen4") != std::string::npos;
             const bool narrow = region(u.vector) <= 3 * d_.lanes() * 2;
-            u.dot = choices_.yes("dot in " + f_.name, (u.group == 4 || zen4) && narrow);
+            u.dot = choices_.yes("dot in " + f_.name, (u.group == 4 || d_.has_fast_bf16()) && narrow);
         }
     }
 

@@ -2,6 +2,37 @@
 
 local mma = {}
 
+-- Has tile instructions sum a product, a block of rows and columns at a time.
+--
+--   for k: acc(col, row) += a * b
+--     ->
+--   for block: acc on the stack = 0
+--     acc += a * b                  -- one call, over all of k or a part of it
+--
+-- acc        a Func that sums over "k" in groups and over "k_rest"     out, loop    where a block of it is needed
+-- columns, rows    of the block: 32 rows are two tiles                 lanes        SIMD lanes of f32
+-- group      rows of packed weights that lie together
+-- depth      what a call sums of k, if not all of it: that much of the panel stays in L1 while the rows go by
+-- col, row   its names for columns and rows, if not "col" and "row"
+-- k, rest    the loops of the sum, if not "k" and that with "_rest" after it
+-- around     reduction loops around it, innermost first, each turn a call; rest_around those of what groups leave
+function mma.in_tiles(acc, out, loop, o)
+  local col, row, k = o.col or "col", o.row or "row", o.k or "k"
+  acc:compute_at(out, loop):store_in "stack"
+  acc:bound_extent(col, o.columns):bound_storage(row, o.rows)
+  acc:vectorize(col, o.lanes)
+  local product = acc:update(0)
+  local groups, member = product:split(k, o.group, "guard", "groups", "member")
+  local around = { table.unpack(o.around or {}) }
+  if o.depth then
+    local step, group = product:split(groups, o.depth // o.group, "guard", "step", "group")
+    groups = group
+    table.insert(around, 1, step)
+  end
+  product:reorder(member, col, row, groups, table.unpack(around)):mma()
+  acc:update(1):reorder(col, row, o.rest or k .. "_rest", table.unpack(o.rest_around or {})):vectorize(col, o.lanes)
+end
+
 -- Computes a Func in blocks, with the product that it reads done by tile instructions.
 --
 --   for row: for col: out = f(sum over k of a * b)
@@ -27,16 +58,10 @@ function mma.blocks(out, acc, o)
   out:fuse(task, panel, "job"):parallel()
   out:vectorize(column, o.lanes, "guard")
 
-  acc:compute_at(step):store_in "stack"
-  acc:bound_extent("col", o.panel):bound_storage("row", o.rows)
-  acc:vectorize("col", o.lanes)
-  local product = acc:update(0)
-  local groups, member = product:split("k", o.group, "guard", "groups", "member")
-  product:reorder(member, "col", "row", groups):mma()
+  mma.in_tiles(acc, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group })
   if o.stage_a then
     o.stage_a:compute_at(step):vectorize("k", 4 * o.lanes, "guard")
   end
-  acc:update(1):reorder("col", "row", "k_rest"):vectorize("col", o.lanes)
 end
 
 -- Whether the target has tiles.

@@ -10,6 +10,7 @@ using namespace Halide::Internal;
 namespace {
 
 struct Loop {
+    Stmt whole;
     std::string name;
     Expr min, extent;
 };
@@ -54,7 +55,13 @@ public:
             pointer(a_.load->name), at_start(a_.index), stride(a_.index, row_),
             pointer(b_.load->name), at_start(b_.index), stride(b_.index, groups_),
             extent(row_), extent(col_), extent(groups_)};
-        return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
+        Stmt s = Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
+        for (size_t i = around_; i-- > 0;) {
+            const auto *loop = loops_[i].whole.as<For>();
+            s = For::make(loop->name, loops_[i].min, loops_[i].extent, loop->for_type, loop->partition_policy,
+                          loop->device_api, s);
+        }
+        return s;
     }
 
 private:
@@ -77,7 +84,7 @@ private:
                 if (loop->for_type != ForType::Serial) {
                     fail("the loop " + loop->name + " is not serial; leave the loops of the product as they are");
                 }
-                loops_.push_back({loop->name, loop->min, loop->extent});
+                loops_.push_back({s, loop->name, loop->min, loop->extent});
                 s = loop->body;
             } else if (const auto *store = s.as<Store>()) {
                 body_ = s;
@@ -157,11 +164,31 @@ private:
                  text(b_.load->type) + " and adds up in " + text(type) +
                  "; there are bfloat16 in float32, and uint8 or int8 by int8 in int32");
         }
+        // Loops that are none of the product stand around the call, each turn of which adds to the sums.
         const int group = 4 / a_.load->type.bytes();
-        for (const auto &l : loops_) {
+        std::string other;
+        while (!find_roles(group)) {
+            other = other.empty() ? loops_[none_].name : other;
+        }
+        if (!member_ && !other.empty()) {
+            fail("the loop " + other + " is none of a product of tiles: rows of a, neighbouring columns of "
+                 "packed b, groups, and " + std::to_string(group) + " members of a group");
+        }
+        if (!member_) {
+            fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
+                 std::to_string(group) + ", and take packed weights");
+        }
+    }
+
+    // What the loops inside of those around are. If one is nothing, or what a loop around it is already, there are more
+    // around.
+    bool find_roles(int group) {
+        row_ = col_ = member_ = groups_ = std::nullopt;
+        for (size_t i = around_; i < loops_.size(); i++) {
+            const Loop &l = loops_[i];
+            std::optional<size_t> *role = nullptr;
             const bool in_a = moves(a_.index, l), in_b = moves(b_.index, l), in_c = moves(c_index_, l);
-            std::optional<Loop> *role = nullptr;
-            if (in_c && in_a && !in_b) {
+            if (in_c && in_a && !in_b && step(c_index_, l).defined() && step(a_.index, l).defined()) {
                 role = &row_;
             } else if (in_c && in_b && !in_a && steps(c_index_, l, 1) && steps(b_.index, l, group)) {
                 role = &col_;
@@ -172,20 +199,18 @@ private:
                 role = &groups_;
             }
             if (!role || *role) {
-                fail("the loop " + l.name + " is none of a product of tiles: rows of a, neighbouring columns of "
-                     "packed b, groups, and " + std::to_string(group) + " members of a group");
+                none_ = i;
+                around_ = (role ? **role : i) + 1;
+                return false;
             }
-            *role = l;
+            *role = i;
         }
-        if (!member_) {
-            fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
-                 std::to_string(group) + ", and take packed weights");
-        }
+        return true;
     }
 
     Expr at_start(Expr index) const {
-        for (const auto &l : loops_) {
-            index = substitute(l.name, l.min, index);
+        for (size_t i = loops_.size(); i-- > around_;) {
+            index = substitute(loops_[i].name, loops_[i].min, index);
         }
         return simplify(index);
     }
@@ -194,21 +219,23 @@ private:
         return Variable::make(Handle(), buffer);
     }
 
-    Expr stride(const Expr &index, const std::optional<Loop> &loop) const {
-        return loop ? step(index, *loop) : Expr(0);
+    Expr stride(const Expr &index, const std::optional<size_t> &loop) const {
+        return loop ? step(index, loops_[*loop]) : Expr(0);
     }
 
-    static Expr extent(const std::optional<Loop> &loop) {
-        return loop ? loop->extent : Expr(1);
+    Expr extent(const std::optional<size_t> &loop) const {
+        return loop ? loops_[*loop].extent : Expr(1);
     }
 
     const std::function<void(const std::string &)> &fail_;
     Stmt body_;
     const Store *store_ = nullptr;
-    std::vector<Loop> loops_;
+    std::vector<Loop> loops_;  // outermost first
+    size_t around_ = 0;        // of them are around the call
+    size_t none_ = 0;          // the last that was found to be no loop of the product inside of those
     Expr c_index_, value_;
     Access a_, b_;
-    std::optional<Loop> row_, col_, groups_, member_;
+    std::optional<size_t> row_, col_, groups_, member_;  // numbers of loops
 };
 
 class MultiplyInTiles : public IRMutator {

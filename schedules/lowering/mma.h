@@ -9,7 +9,8 @@
  *     ->
  *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups)
  *
- * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group.
+ * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group. Loops
+ * around these four, as over the window of a convolution, stay around the call.
  */
 
 #include <functional>

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "targets.h"
@@ -29,6 +30,16 @@ int64_t cache_bytes(const std::string &text) {
     return unit == 'K' ? n << 10 : unit == 'M' ? n << 20 : n;
 }
 
+// Linux gives a program the state of AMX's tiles only when it asks, as the runtime does (runtime/amx.cpp).
+bool may_use_tiles() {
+#if defined(__x86_64__)
+    constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+    return false;
+#endif
+}
+
 Cpu detect() {
     Cpu c;
     std::ifstream info("/proc/cpuinfo");
@@ -44,6 +55,11 @@ Cpu detect() {
             for (const auto &flag : split(value, ' ')) {
                 c.flags.insert(flag);
             }
+        }
+    }
+    if (c.flags.count("amx_tile") && !may_use_tiles()) {
+        for (const char *flag : {"amx_tile", "amx_bf16", "amx_int8"}) {
+            c.flags.erase(flag);
         }
     }
     cpu_set_t set;

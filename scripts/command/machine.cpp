@@ -236,6 +236,8 @@ Machine measure(int threads) {
 #endif
     m.hertz = measure_hertz();
     m.page_seconds = measure_page();
+    m.bf16 = measure_bf16_products(threads);
+    m.bytes = measure_byte_products(threads);
     return m;
 }
 
@@ -262,6 +264,8 @@ Machine measured_machine(int threads, bool again) {
             kept.at("hertz").get_to(m.hertz);
             kept.at("streamed").get_to(m.streamed);
             kept.at("page_seconds").get_to(m.page_seconds);
+            m.bf16 = {kept.at("bf16").at("dots"), kept.at("bf16").at("tiles")};
+            m.bytes = {kept.at("bytes").at("dots"), kept.at("bytes").at("tiles")};
         } catch (const json::exception &) {
             m = Machine();  // written by another version
         }
@@ -273,7 +277,9 @@ Machine measured_machine(int threads, bool again) {
             levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
         }
         keep_measurement(file, threads, {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds},
-                                         {"streamed", m.streamed}});
+                                         {"streamed", m.streamed},
+                                         {"bf16", {{"dots", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
+                                         {"bytes", {{"dots", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
     }
     m.threads = threads;
     m.flops = machine_peak(threads, again).flops;

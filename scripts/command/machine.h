@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "product_rates.h"
+
 namespace halyard {
 
 /** Bandwidths are of all threads together, with the data of a loop in that level. */
@@ -26,6 +28,7 @@ struct Machine {
     double streamed = 0;      // bytes a second stored past the caches
     double page_seconds = 0;  // to get a new page from the system, clear it and give it back
     double flops = 0;  // f32, all threads
+    ProductRates bf16, bytes;
     int threads = 1;
 
     const MemoryLevel &level(const std::string &name) const;

@@ -1,0 +1,128 @@
+#include "product_rates.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "cpu.h"
+#include "process.h"
+#include "timed_threads.h"
+
+namespace halyard {
+
+namespace {
+
+// Does so many rounds, and returns how many operations those were.
+using Rounds = double (*)(int64_t rounds);
+
+#if defined(__x86_64__)
+
+// Twelve independent sums, as in peak.cpp.
+constexpr int kSums = 12;
+
+#define DOTS(name, target_name, Sum, sum_zero, add_dots, operations)                                         \
+    __attribute__((target(target_name))) double name(int64_t rounds) {                                       \
+        Sum sum[kSums];                                                                                      \
+        for (auto &s : sum) {                                                                                \
+            s = sum_zero();                                                                                  \
+        }                                                                                                    \
+        for (int64_t r = 0; r < rounds; r++) {                                                               \
+            _Pragma("GCC unroll 12") for (int i = 0; i < kSums; i++) {                                       \
+                add_dots(sum[i]);                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        volatile char sink;                                                                                  \
+        for (const auto &s : sum) {                                                                          \
+            char first;                                                                                      \
+            std::memcpy(&first, &s, 1);                                                                      \
+            sink = first;                                                                                    \
+        }                                                                                                    \
+        (void)sink;                                                                                          \
+        return double(operations) * kSums * double(rounds);                                                  \
+    }
+
+// As text, so that a compiler without the instructions' intrinsics will do, and none folds the sums.
+#define BF16_512(s) asm volatile("vdpbf16ps %%zmm30, %%zmm31, %0" : "+v"(s))
+#define BYTES_512(s) asm volatile("vpdpbusd %%zmm30, %%zmm31, %0" : "+v"(s))
+#define BYTES_256(s) asm volatile("%{vex%} vpdpbusd %%ymm14, %%ymm15, %0" : "+x"(s))
+DOTS(bf16_dots_512, "avx512f", __m512, _mm512_setzero_ps, BF16_512, 2 * 32)
+DOTS(byte_dots_512, "avx512f", __m512i, _mm512_setzero_si512, BYTES_512, 2 * 64)
+DOTS(byte_dots_256, "avx2", __m256i, _mm256_setzero_si256, BYTES_256, 2 * 32)
+#undef DOTS
+#undef BF16_512
+#undef BYTES_512
+#undef BYTES_256
+
+// Two by two tiles of sums, with what they load from L1, as runtime/mma.h multiplies.
+#define TILES(name, instruction, operations)                                                                 \
+    double name(int64_t rounds) {                                                                            \
+        struct {                                                                                             \
+            uint8_t palette = 1, start_row = 0, reserved[14] = {};                                           \
+            uint16_t row_bytes[16] = {};                                                                     \
+            uint8_t rows[16] = {};                                                                           \
+        } config;                                                                                            \
+        std::fill_n(config.row_bytes, 8, uint16_t(64));                                                      \
+        std::fill_n(config.rows, 8, uint8_t(16));                                                            \
+        alignas(64) static const char data[4][1024] = {};                                                    \
+        const int64_t stride = 64;                                                                           \
+        asm volatile("ldtilecfg %0" ::"m"(config));                                                          \
+        for (int64_t r = 0; r < rounds; r++) {                                                               \
+            asm volatile("tileloadd (%0,%4,1), %%tmm4\n\ttileloadd (%1,%4,1), %%tmm5\n\t"                    \
+                         "tileloadd (%2,%4,1), %%tmm6\n\t" instruction " %%tmm6, %%tmm4, %%tmm0\n\t"         \
+                         instruction " %%tmm6, %%tmm5, %%tmm2\n\ttileloadd (%3,%4,1), %%tmm7\n\t"            \
+                         instruction " %%tmm7, %%tmm4, %%tmm1\n\t" instruction " %%tmm7, %%tmm5, %%tmm3"     \
+                         ::"r"(data[0]), "r"(data[1]), "r"(data[2]), "r"(data[3]), "r"(stride) : "memory");  \
+        }                                                                                                    \
+        asm volatile("tilerelease");                                                                         \
+        return 4.0 * (operations) * double(rounds);                                                          \
+    }
+
+TILES(bf16_tiles, "tdpbf16ps", 2 * 16 * 16 * 32)
+TILES(byte_tiles, "tdpbusd", 2 * 16 * 16 * 64)
+#undef TILES
+
+#endif
+
+bool has(const char *flag) {
+    return cpu().flags.count(flag) > 0;
+}
+
+// Many short runs, of which the best counts: where others use the machine, some run undisturbed.
+double rate(Rounds multiply, int threads) {
+    constexpr int kRepeats = 100;
+    double best = 0;
+    for (int repeat = 0; repeat < kRepeats; repeat++) {
+        check_signals();
+        std::vector<double> done(threads);
+        const double seconds = timed_threads(threads, [&](int t) { done[t] = multiply(5'000); });
+        best = std::max(best, double(threads) * done[0] / seconds);
+    }
+    return best;
+}
+
+}  // namespace
+
+ProductRates measure_bf16_products(int threads) {
+    ProductRates r;
+#if defined(__x86_64__)
+    r.dots = has("avx512_bf16") ? rate(bf16_dots_512, threads) : 0;
+    r.tiles = has("amx_bf16") ? rate(bf16_tiles, threads) : 0;
+#endif
+    return r;
+}
+
+ProductRates measure_byte_products(int threads) {
+    ProductRates r;
+#if defined(__x86_64__)
+    r.dots = has("avx512_vnni") ? rate(byte_dots_512, threads) : has("avx_vnni") ? rate(byte_dots_256, threads) : 0;
+    r.tiles = has("amx_int8") ? rate(byte_tiles, threads) : 0;
+#endif
+    return r;
+}
+
+}  // namespace halyard
