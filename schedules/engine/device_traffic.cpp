@@ -87,10 +87,18 @@ private:
         if (n.kind == Node::kStatement) {
             StageWork &w = stages[n.stage];
             w.flops += n.work.flops * times;
+            int stored = -1;
             for (size_t i = n.first_access; i < n.last_access; i++) {
                 const Access &a = tree_.accesses[i];
-                if (a.store && a.stage == n.stage) {
+                if (a.store) {
+                    stored = a.array;
                     w.elements += double(a.bytes) / tree_.arrays[size_t(a.array)].element_bytes * times;
+                }
+            }
+            for (size_t i = n.first_access; i < n.last_access; i++) {
+                const int array = tree_.accesses[i].array;
+                if (array != stored) {
+                    w.operand_bytes = std::max(w.operand_bytes, tree_.arrays[size_t(array)].element_bytes);
                 }
             }
         }

@@ -19,6 +19,7 @@ struct ArrayTraffic {
 struct StageWork {
     int stage = 0;
     double flops = 0, elements = 0;  // over all blocks
+    int operand_bytes = 0;           // the widest element that it loads of other arrays
 };
 
 /** A nest of block loops. */

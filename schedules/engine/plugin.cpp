@@ -285,30 +285,11 @@ private:
         copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
     }
 
-    // Which stages are products on matrix units, and of how many bytes an operand is.
+    // Which stages are products on matrix units.
     void add_products(json &traffic) const {
-        class Operands : public Halide::Internal::IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Halide::Internal::Call *op) override {
-                if (op->name != func && (op->call_type == Halide::Internal::Call::Halide ||
-                                         op->call_type == Halide::Internal::Call::Image)) {
-                    bytes = std::max(bytes, op->type.bytes());
-                }
-            }
-
-        public:
-            std::string func;
-            int bytes = 0;
-        };
         traffic["products"] = json::array();
         for (const auto &p : binding_->tile_products()) {
-            Operands operands;
-            operands.func = p.func.name();
-            for (const auto &v : p.func.update(p.stage - 1).values()) {
-                v.accept(&operands);
-            }
-            traffic["products"].push_back({{"func", view_.name_of(p.func.name())}, {"update", p.stage},
-                                           {"operand_bytes", operands.bytes}});
+            traffic["products"].push_back({{"func", view_.name_of(p.func.name())}, {"update", p.stage}});
         }
     }
 

@@ -59,9 +59,9 @@ json to_json(const Moved &m) {
 }
 
 std::string loop_text(const PipelineView &view, const std::string &halide_loop) {
-    // FUNC.sN.VAR: "FUNC.VAR" in plain names
-    const size_t s = halide_loop.find(".s");
-    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop);
+    // FUNC.sN.VAR: "FUNC.VAR" in plain names; Halide adds the coordinate of a GPU that a loop became.
+    const size_t s = halide_loop.find(".s"), coordinate = halide_loop.find(".block_id_");
+    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop.substr(0, coordinate));
 }
 
 json kernels_json(const LoopTree &tree, const PipelineView &view) {
@@ -75,9 +75,11 @@ json kernels_json(const LoopTree &tree, const PipelineView &view) {
                               {"blocks", to_json(a.blocks)}});
         }
         for (const auto &s : k.stages) {
-            stages.push_back({{"stage", s.stage}, {"flops", s.flops}, {"elements", s.elements}});
+            stages.push_back({{"stage", s.stage}, {"flops", s.flops}, {"elements", s.elements},
+                              {"operand_bytes", s.operand_bytes}});
         }
-        kernels.push_back({{"func", view.name_of(k.loop.substr(0, k.loop.find(".s")))}, {"times", k.times},
+        const std::string halide = k.loop.substr(0, k.loop.find(".s"));
+        kernels.push_back({{"func", view.name_of(halide)}, {"halide", halide}, {"times", k.times},
                            {"blocks", k.blocks}, {"arrays", arrays}, {"stages", stages}});
     }
     return kernels;
@@ -141,7 +143,9 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             const std::string func = view.name_of(s.name.func);
             json around = json::array();
             for (const auto &l : s.around) {
-                around.push_back(loop_text(view, l));
+                if (l[0] != '.') {  // the threads of a block are no Func's
+                    around.push_back(loop_text(view, l));
+                }
             }
             json j = {{"func", func}, {"update", s.name.update}, {"around", around},
                       {"flops", s.work.flops}, {"scalar_flops", s.work.scalar_flops},

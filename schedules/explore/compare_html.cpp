@@ -95,8 +95,8 @@ std::string bars_svg(const Comparison &c) {
                              "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
                              "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
                              kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3,
-                             b.name, seconds_text(b.seconds), x(b.seconds) + 5, y + 10, seconds_text(b.seconds),
-                             b.note.empty() ? "" : ", " + b.note);
+                             b.name, seconds_text(b.seconds), x(b.seconds) + 5, y + 10,
+                             b.seconds > 0 ? seconds_text(b.seconds) : "none", b.note.empty() ? "" : ", " + b.note);
         }
         const auto mark = [&](const char *kind, double seconds) {
             s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind,

@@ -33,6 +33,10 @@ struct ExplainOptions : CommonOptions {
     bool json = false, cold = false, again = false, predict_only = false;
 };
 
+bool for_cuda(const ExplainOptions &o) {
+    return !o.target.empty() && is_cuda(o.target);
+}
+
 // Fused against unfused is what the question is about, where both ship.
 std::vector<std::string> schedules_for(const ExplainOptions &o) {
     if (!o.schedules.empty()) {
@@ -40,7 +44,7 @@ std::vector<std::string> schedules_for(const ExplainOptions &o) {
     }
     std::vector<std::string> names = {""};
     for (const auto &s : schedules_of(o.op)) {
-        if (s.name == o.op + ".unfused" && s.place == (is_cuda(o.target) ? "cuda" : "cpu")) {
+        if (s.name == o.op + ".unfused" && s.place == (for_cuda(o) ? "cuda" : "cpu")) {
             names.push_back("unfused");
         }
     }
@@ -101,7 +105,7 @@ void explain(const ExplainOptions &o) {
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
     }
-    if (is_cuda(o.target)) {
+    if (for_cuda(o)) {
         explain_cuda(o, op);
         return;
     }

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -93,12 +94,17 @@ private:
 std::map<std::string, KernelResources> read_elf(const uint8_t *data, size_t size) {
     const Elf elf(data, size);
     std::map<std::string, KernelResources> kernels;
-    const std::string text = ".text.", shared = ".nv.shared.";
+    const std::string text = ".text.", shared = ".nv.shared.", reserved = ".nv.shared.reserved.0";
+    constexpr int kReserved = 1024;  // of a block, for the system: from sm_90 on it is in the kernel's section too
+    int of_system = 0;
+    for (const auto &s : elf.sections) {
+        of_system = s.name == reserved ? kReserved : of_system;
+    }
     for (const auto &s : elf.sections) {
         if (s.name.compare(0, text.size(), text) == 0) {
             kernels[s.name.substr(text.size())].code_bytes = int(s.header.sh_size);
-        } else if (s.name.compare(0, shared.size(), shared) == 0 && s.name.find(".reserved.") == std::string::npos) {
-            kernels[s.name.substr(shared.size())].shared_bytes = int(s.header.sh_size);
+        } else if (s.name.compare(0, shared.size(), shared) == 0 && s.name != reserved) {
+            kernels[s.name.substr(shared.size())].shared_bytes = std::max(int(s.header.sh_size) - of_system, 0);
         }
     }
     // Entries of four bytes, format, attribute and a value of 16 bits; kWithSize: that is the size of what follows, here

@@ -53,7 +53,6 @@ struct ExplainedStage {
     std::string file, source;
     int line = 0;        // of the Lua; 0 where no word placed it
     bool product = false;  // on tensor cores
-    double operand_bytes = 0;  // of such a one
     Bytes registers;
     double flops = 0, scalar_flops = 0, elements = 0, footprint = 0;
     double streamed = 0;               // bytes stored past the caches
@@ -99,7 +98,7 @@ struct ExplainedKernel {
     std::vector<std::string> stages;
     Bytes memory, l2;           // of all launches; `memory` without what the L2 still has
     double flops = 0, tensor_flops = 0;
-    double operand_bytes = 2;   // of the operands on tensor cores
+    int operand_bytes = 2;      // of an operand on tensor cores
     double memory_seconds = 0, l2_seconds = 0, flops_seconds = 0, tensor_seconds = 0, launch_seconds = 0;
     double busy = 1;            // the part of the device that it has work for
     double predicted = 0;       // seconds, of all launches

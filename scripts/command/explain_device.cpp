@@ -17,7 +17,8 @@ using nlohmann::json;
 // From one launch to the next in a graph, and what the first blocks wait for.
 constexpr double kLaunchSeconds = 2.5e-6;
 constexpr double kBusyThreads = 512;  // of a multiprocessor, for most of the bandwidth
-constexpr double kReached = 0.72;     // of the tensor cores' documented rate: what cuBLAS reaches on an H200
+// Of documented rates, what kernels reach on an H200: cuBLAS of the tensor cores', unfused attention of multiply-adds.
+constexpr double kReached = 0.72, kReachedElsewhere = 0.5;
 constexpr double kKept = 0.5;         // an array of this part of the L2 is still there in the next kernel
 
 std::string plain(std::string name) {
@@ -33,7 +34,7 @@ int kernel_of(const json &kernels, const std::string &launched, const std::strin
     int best = -1;
     size_t longest = 0;
     for (size_t i = from; i < kernels.size(); i++) {
-        const std::string name = plain(op + "_" + kernels[i].at("func").get<std::string>());
+        const std::string name = plain(op + "_" + kernels[i].at("halide").get<std::string>());
         const bool fits = launched.compare(0, name.size(), name) == 0 &&
                           (launched.size() == name.size() || launched[name.size()] == '_');
         if (fits && name.size() > longest) {
@@ -68,7 +69,7 @@ void read_traffic(ExplainedKernel &k, const Explained &e, const json &from) {
         k.stages.push_back(stage.name);
         if (stage.product) {
             k.tensor_flops += 2 * s.at("elements").get<double>();
-            k.operand_bytes = stage.operand_bytes;
+            k.operand_bytes = s.at("operand_bytes");
         } else {
             k.flops += s.at("flops").get<double>();
         }
@@ -79,13 +80,10 @@ void read_stages(Explained &e, const json &report) {
     read_report(e, report);
     for (auto &s : e.stages) {
         for (const auto &p : report.at("traffic").at("products")) {
-            if (s.name == fmt::format("{}.update({})", p.at("func").get<std::string>(), p.at("update").get<int>() - 1)) {
-                s.product = true;
-                s.operand_bytes = p.at("operand_bytes");
-            }
+            s.product = s.product || s.name == fmt::format("{}.update({})", p.at("func").get<std::string>(),
+                                                           p.at("update").get<int>() - 1);
         }
     }
-    e.loops.clear();  // their cycles are what the host's tables are about
 }
 
 }  // namespace
@@ -144,11 +142,13 @@ void predict_on_device(Explained &e, const GpuFigures &gpu) {
         }
         // Blocks that the multiprocessors hold at once, of those that there are.
         const double held = k.resources ? double(std::max(k.occupancy.blocks, 1)) * gpu.multiprocessors : k.blocks();
-        k.busy = std::min(1.0, std::min(held, double(k.blocks())) * k.threads() / (gpu.multiprocessors * kBusyThreads));
+        // The copy engine, which feeds tensor cores, keeps the memory busy with few threads.
+        const double busy_threads = k.tensor_flops > 0 ? k.threads() : kBusyThreads;
+        k.busy = std::min(1.0, std::min(held, double(k.blocks())) * k.threads() / (gpu.multiprocessors * busy_threads));
         const double rounds = std::ceil(double(k.blocks()) / gpu.multiprocessors) * gpu.multiprocessors / k.blocks();
         k.memory_seconds = k.memory.both() / gpu.copy / k.busy;
         k.l2_seconds = k.l2.both() / gpu.l2 / k.busy;
-        k.flops_seconds = k.flops / gpu.flops * rounds;
+        k.flops_seconds = k.flops / (kReachedElsewhere * gpu.flops) * rounds;
         k.tensor_seconds =
             k.tensor_flops / (kReached * (k.operand_bytes > 1 ? gpu.tensor_flops : gpu.tensor_ops)) * rounds;
         k.launch_seconds = k.launches * kLaunchSeconds;

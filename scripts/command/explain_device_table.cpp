@@ -14,6 +14,10 @@ namespace {
 using nlohmann::json;
 using Row = std::vector<std::string>;
 
+std::string work_text(double flops) {
+    return flops < 0.5 ? "-" : flops_text(flops);
+}
+
 void print_stages(const Explained &e) {
     std::vector<Row> rows = {{"stage", "computed at", "kernel", "again", "flops"}};
     for (const auto &s : e.stages) {
@@ -24,13 +28,9 @@ void print_stages(const Explained &e) {
             }
         }
         rows.push_back({s.name, place_text(s), kernel, s.recomputed ? fmt::format("{:.2f}", *s.recomputed) : "-",
-                        flops_text(s.flops) + (s.product ? " tensor" : "")});
+                        work_text(s.flops) + (s.product ? " tensor" : "")});
     }
     print_rows(rows, 3);
-}
-
-std::string work_text(double flops) {
-    return flops < 0.5 ? "-" : flops_text(flops);
 }
 
 json to_json(const Bytes &b) {

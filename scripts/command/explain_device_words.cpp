@@ -21,7 +21,7 @@ std::string kernels_text(double n) {
     return n == 1 ? "1 kernel" : fmt::format("{:g} kernels", n);
 }
 
-// Arrays between kernels, each once, with all that is moved of it.
+// Arrays between kernels, each once, with all that is moved of it. What is little beside the rest is no reason for anything.
 std::vector<ExplainedKernel::Array> between(const Explained &e) {
     std::vector<ExplainedKernel::Array> arrays;
     for (const auto &k : e.kernels) {
@@ -38,6 +38,10 @@ std::vector<ExplainedKernel::Array> between(const Explained &e) {
             }
         }
     }
+    constexpr double kLittle = 0.01;
+    arrays.erase(std::remove_if(arrays.begin(), arrays.end(),
+                                [&](const auto &a) { return a.once.both() < kLittle * e.needed_bytes; }),
+                 arrays.end());
     std::stable_sort(arrays.begin(), arrays.end(), [](const auto &a, const auto &b) { return a.once.both() > b.once.both(); });
     return arrays;
 }
@@ -112,15 +116,18 @@ std::vector<std::string> about_schedule(const Explained &e, const GpuFigures &gp
                                     a.in_l2 ? ", which the L2 keeps" : ""));
     }
     for (const auto &k : e.kernels) {
-        about_kernel(k, gpu, lines);
+        if (k.predicted > 0.05 * e.warm.predicted) {
+            about_kernel(k, gpu, lines);
+        }
     }
     for (const auto &s : e.stages) {
         if (s.recomputed.value_or(1) > 1.02 && s.flops > 0.01 * e.flops) {
             lines.push_back(fmt::format("{} is computed {:.2f} times over.", s.name, *s.recomputed));
         }
     }
+    // Conversions of operands are nothing to the tensor cores.
     for (const auto &i : e.inlined) {
-        if (i.times > 1.02 && !i.free) {
+        if (i.times > 1.02 && !i.free && tensor_flops_of(e) == 0) {
             lines.push_back(fmt::format("{} is inlined and computed {:.4g} times for each element.", i.func, i.times));
         }
     }
@@ -160,7 +167,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     }
     const double fewer = launches_of(b) - launches_of(a);
     if (fewer != 0) {
-        lines.push_back(fmt::format("It launches {} against {}.", kernels_text(launches_of(a)), kernels_text(launches_of(b))));
+        lines.push_back(fmt::format("It launches {} against {:g}.", kernels_text(launches_of(a)), launches_of(b)));
     }
     const double on_tensor = tensor_flops_of(a), others_tensor = tensor_flops_of(b);
     if ((on_tensor > 0) != (others_tensor > 0)) {
@@ -170,6 +177,13 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     for (const auto &s : a.stages) {
         if (s.recomputed.value_or(1) > 1.02 && s.flops > 0.01 * a.flops) {
             lines.push_back(fmt::format("For that it computes {} {}.", s.name, times_text(std::round(100 * *s.recomputed) / 100)));
+        }
+    }
+    for (const auto &i : a.inlined) {
+        const bool stored_there = std::any_of(b.stages.begin(), b.stages.end(), [&](const auto &s) { return s.func == i.func; });
+        if (stored_there && i.times > 1.02 && !i.free && on_tensor == 0) {
+            lines.push_back(fmt::format("For that it computes {} {} for each element.", i.func,
+                                        times_text(std::round(100 * i.times) / 100)));
         }
     }
     const char *basis = measured ? "" : " (predicted)";

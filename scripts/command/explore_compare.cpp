@@ -37,6 +37,9 @@ void finish(const ExploreOptions &o, const explore::Task &task, const explore::C
     show_comparison(c, o.json, o.html);
     for (const auto &a : c.alternatives) {
         if (a.failed()) {
+            if (!o.html.empty()) {
+                print_error(fmt::format("{}: {}: {}", a.name, explore::status_name(a.measured.status), a.measured.message));
+            }
             throw ExitCode{1};
         }
     }
@@ -103,6 +106,9 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
     if (!o.generator.empty()) {
         throw UsageError("--compare for CUDA takes ops of the registry, whose sizes are known; leave --generator out");
     }
+    if (o.threads > 1) {
+        throw UsageError("--threads is for the host, not for CUDA");
+    }
     const explore::OnDevice device = compared_device(o, o.machine, task);
     const auto contenders = contenders_of(o, task, o.compare);
     const explore::Comparison c = explore::compare_on_device(task, contenders, device, say);
@@ -113,7 +119,9 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
                 candidates.push_back(a.candidate);
             }
         }
-        explore::write_pack(task, candidates, o.folder, say);
+        if (!candidates.empty()) {
+            explore::write_pack(task, candidates, o.folder, say);
+        }
         progress.say("");
         fmt::print(stderr, "{} schedules in {}; there: ./measure, here then: halyard db import {}/results.jsonl, and the same "
                            "again\n", candidates.size(), o.folder, o.folder);

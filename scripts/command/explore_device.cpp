@@ -63,6 +63,18 @@ std::string machine_with(Database &database, const Task &task, const std::string
     return "";
 }
 
+// The device of --gpu; else of the newest measurement, where it is documented; else one of the architecture.
+GpuFigures figures_of(const std::string &name, const std::string &machine, const std::string &architecture) {
+    if (!name.empty()) {
+        return gpu_figures(name);
+    }
+    try {
+        return machine.empty() ? gpu_figures_for(architecture) : gpu_figures(machine);
+    } catch (const UsageError &) {
+        return gpu_figures_for(architecture);
+    }
+}
+
 // Nothing where the copy cannot be timed: then it is the documented one.
 void measure_copy(GpuFigures &g) {
     constexpr double kSeconds = 30;
@@ -89,8 +101,9 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
     const std::vector<std::string> architectures = split(devices_of(task.target), ',');
     const bool for_emulator = architectures.front() == "emulator";
     d.emulated = gpu() && starts_with(gpu()->name, "the emulated");
+    const auto built_for = [&](const std::string &a) { return std::count(architectures.begin(), architectures.end(), a) > 0; };
     const bool runs = gpu() && (d.emulated ? for_emulator
-                                           : std::count(architectures.begin(), architectures.end(), gpu()->architecture()) > 0);
+                                           : built_for(gpu()->architecture()) || built_for(fmt::format("sm_{}", gpu()->capability)));
     d.measure = runs && (name.empty() || gpu()->name.find(name) != std::string::npos || d.emulated);
     if (d.measure && !d.emulated) {
         d.gpu = gpu_figures_here();
@@ -107,9 +120,11 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
             d.known = [database, task](const Candidate &c) { return database->lookup(task, c); };
         }
     }
-    d.gpu = !name.empty()      ? gpu_figures(name)
-            : !machine.empty() ? gpu_figures(machine)
-                               : gpu_figures_for(for_emulator ? "" : architectures.front());
+    d.gpu = figures_of(name, machine, for_emulator ? "" : architectures.front());
+    if (!for_emulator && !built_for(d.gpu.architecture())) {
+        throw UsageError(fmt::format("{} runs code for {}, and this would be for {}; say --target cuda-{}", d.gpu.name,
+                                     d.gpu.architecture(), join(architectures, ", "), d.gpu.architecture()));
+    }
     return d;
 }
 

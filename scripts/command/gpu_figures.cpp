@@ -16,8 +16,8 @@ namespace {
 // Of what a memory's maker promises, a copy reaches this much: 4.26 of 4.8 TB/s on an H200.
 constexpr double kCopied = 0.885;
 
-// NVIDIA's data sheets and architecture white papers: dense rates at boost clock. The L2's rate is in none of them: what
-// reads that hit it reach.
+// NVIDIA's data sheets and architecture white papers: dense rates at boost clock. Of the L2 they have but the A100's, 5120
+// bytes a clock: the others' is that, or what follows from it by size.
 const std::vector<GpuFigures> &documented() {
     static const std::vector<GpuFigures> all = [] {
         std::vector<GpuFigures> gpus;
@@ -36,13 +36,13 @@ const std::vector<GpuFigures> &documented() {
             g.tensor_ops = tensor8 * 1e12;
             gpus.push_back(g);
         };
-        add("NVIDIA H200", 90, 132, 4800, 50, 5.5, 66.9, 989, 1979);
-        add("NVIDIA H100 PCIe", 90, 114, 2039, 50, 4, 51.2, 756, 1513);
-        add("NVIDIA H100", 90, 132, 3352, 50, 5.5, 66.9, 989, 1979);
-        add("NVIDIA A100", 80, 108, 2039, 40, 4, 19.5, 312, 624);
-        add("NVIDIA L40S", 89, 142, 864, 96, 3, 91.6, 362, 733);
-        add("NVIDIA B200", 100, 148, 8000, 126, 10, 75, 2250, 4500);
-        add("NVIDIA GeForce RTX 5090", 120, 170, 1792, 96, 5, 104.8, 209.5, 838);
+        add("NVIDIA H200", 90, 132, 4800, 50, 9, 66.9, 989, 1979);
+        add("NVIDIA H100 PCIe", 90, 114, 2039, 50, 8, 51.2, 756, 1513);
+        add("NVIDIA H100", 90, 132, 3352, 50, 9, 66.9, 989, 1979);
+        add("NVIDIA A100", 80, 108, 2039, 40, 7.2, 19.5, 312, 624);
+        add("NVIDIA L40S", 89, 142, 864, 96, 6, 91.6, 362, 733);
+        add("NVIDIA B200", 100, 148, 8000, 126, 18, 75, 2250, 4500);
+        add("NVIDIA GeForce RTX 5090", 120, 170, 1792, 96, 9, 104.8, 209.5, 838);
         return gpus;
     }();
     return all;
@@ -81,12 +81,21 @@ std::string GpuFigures::architecture() const {
 GpuFigures gpu_figures(const std::string &name) {
     const std::string wanted = lower(name), whole = wanted.substr(0, wanted.find(','));
     std::vector<std::string> names;
+    const GpuFigures *best = nullptr;  // the plainest that the name may mean, else the most special that it has in it
     for (const auto &g : documented()) {
         names.push_back(g.name);
         const std::string known = lower(g.name);
-        if (!whole.empty() && (known.find(whole) != std::string::npos || whole.find(known) != std::string::npos)) {
-            return g;
+        const bool meant = !whole.empty() && known.find(whole) != std::string::npos;
+        const bool best_meant = best && lower(best->name).find(whole) != std::string::npos;
+        if (meant && (!best_meant || g.name.size() < best->name.size())) {
+            best = &g;
+        } else if (!meant && !best_meant && whole.find(known) != std::string::npos &&
+                   (!best || g.name.size() > best->name.size())) {
+            best = &g;
         }
+    }
+    if (best) {
+        return *best;
     }
     throw UsageError(fmt::format("--gpu \"{}\": what such a device can do is not known here; there are {}", name,
                                  join(names, ", ")));
@@ -115,8 +124,12 @@ GpuFigures gpu_figures_here() {
         return g;
     } catch (const UsageError &) {
     }
-    // Of an unknown one those of its architecture, by its multiprocessors.
-    GpuFigures g = gpu_figures_for(fmt::format("sm_{}", gpu()->capability));
+    // Of an unknown one those of its generation, by its multiprocessors.
+    const auto &all = documented();
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [](const GpuFigures &o) { return o.capability / 10 == gpu()->capability / 10; });
+    GpuFigures g = same == all.end() ? all.front() : *same;
+    g.capability = gpu()->capability;
     const double part = double(gpu()->multiprocessors) / g.multiprocessors;
     g.name = gpu()->name;
     g.multiprocessors = gpu()->multiprocessors;

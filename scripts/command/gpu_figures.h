@@ -26,8 +26,8 @@ struct GpuFigures {
 
     /** "sm_90a" */
     std::string architecture() const;
-    /** The device has been measured or is documented under this name, rather than taken for another. */
-    bool assumed = false;     // nothing says that it is this device; it is one of the architecture
+    /** Nothing says that it is this device: it is one of the architecture. */
+    bool assumed = false;
 };
 
 /** The documented device whose name has `name` in it ("H200", "NVIDIA H200, 132 multiprocessors"); throws UsageError that

@@ -31,6 +31,7 @@ tr.all td, tr.all th { font-weight: 600; }
 code, .nest { font: .82rem/1.55 ui-monospace, monospace; }
 .nest td { border: 0; padding: 0 .8rem 0 0; text-align: left; white-space: pre; }
 .nest td.figures { font-family: system-ui, sans-serif; } .nest tr.stage td { background: var(--band); }
+.kernels th, .kernels td { padding: .2rem .4rem; }
 .bar { display: inline-block; height: .6rem; background: var(--one); vertical-align: middle; min-width: 1px; }
 svg.roofline { width: 100%; max-width: 60rem; height: auto; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }

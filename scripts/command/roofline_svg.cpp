@@ -98,6 +98,9 @@ std::string roofline_svg(const Roofline &r) {
         x_high = std::max(x_high, p.intensity * 1.5);
         y_low = std::min({y_low, p.predicted / 1.5, p.measured.value_or(p.predicted) / 1.5});
     }
+    for (const auto &b : r.bandwidths) {
+        x_high = std::max(x_high, 1.5 * peak / b.rate);
+    }
     const Scale x{std::log10(x_low), std::log10(x_high), kLeft, kWidth - kRight};
     const Scale y{std::log10(y_low), std::log10(peak * 1.6), kHeight - kBottom, kTop};
     std::string s = fmt::format(
@@ -145,8 +148,9 @@ std::string roofline_svg(const Roofline &r) {
         // Its name along the slope, where that enters the picture.
         const double begin = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
         s += fmt::format(
-            "<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {:.0f} GB/s</text>",
-            x(begin), y(begin * b.rate) - 4, slope, b.name, b.rate / 1e9);
+            "<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {}</text>",
+            x(begin), y(begin * b.rate) - 4, slope, b.name,
+            r.tera ? fmt::format("{:.2f} TB/s", b.rate / 1e12) : fmt::format("{:.0f} GB/s", b.rate / 1e9));
     }
     for (const auto &p : r.peaks) {
         s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n",
