@@ -12,8 +12,13 @@ namespace halyard {
 
 namespace {
 
+// A dash of the page's for one of the terminal's.
+std::string dash(const std::string &text) {
+    return text == "-" ? "–" : text;
+}
+
 std::string moved(const Bytes &b) {
-    return b.both() < 0.5 ? "–" : moved_text(b);
+    return dash(moved_text(b));
 }
 
 std::string work(double flops) {
@@ -105,7 +110,7 @@ std::string kernel_table(const Explained &e) {
     for (const auto &k : e.kernels) {
         s += fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(k.name)) + cell(fmt::format("{:g}", k.launches)) +
              cell(grid_text(k.grid)) + cell(grid_text(k.block)) +
-             cell(k.resources ? std::to_string(k.resources->registers) : "–") + cell(shared_text(k)) + cell(resident_text(k)) +
+             cell(k.resources ? std::to_string(k.resources->registers) : "–") + cell(dash(shared_text(k))) + cell(dash(resident_text(k))) +
              cell(moved(k.memory)) + cell(moved(k.l2)) + cell(work(k.tensor_flops)) + cell(work(k.flops)) +
              cell(seconds_text(k.predicted)) + cell(k.limit) + "</tr>\n";
     }

@@ -23,7 +23,7 @@ body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sa
   max-width: 76rem; padding: 1rem 1.25rem 3rem; }
 h1 { font-size: 1.5rem; margin: .5rem 0 0; } h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; }
 p.sub, .dim { color: var(--dim); } p.sub { margin-top: 0; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; margin-bottom: .75rem; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--dim); padding-bottom: .25rem; }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child, .left { text-align: left; } thead th { background: var(--band); }

@@ -145,8 +145,9 @@ std::string roofline_svg(const Roofline &r) {
     s += "</g>\n";
     const double slope = std::atan2(y(1) - y(10), x(10) - x(1)) * -180 / M_PI;
     for (const auto &b : r.bandwidths) {
-        // Its name along the slope, where that enters the picture.
-        const double begin = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
+        // Its name along the slope, where that enters the picture; of one alone in the middle, off what is near its foot.
+        const double foot = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
+        const double begin = r.bandwidths.size() > 1 ? foot : std::sqrt(foot * peak / b.rate);
         s += fmt::format(
             "<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {}</text>",
             x(begin), y(begin * b.rate) - 4, slope, b.name,
