@@ -50,8 +50,8 @@ private:
         for (const auto &a : of_array) {
             ArrayTraffic t;
             t.array = a.first;
-            t.once = touched(a.second, n.first_loop, n.last_loop);
-            t.blocks = touched(a.second, inner->first_loop + 1, inner->last_loop);
+            t.once = touched(a.second, n.first_loop, n.last_loop, true);
+            t.blocks = touched(a.second, inner->first_loop + 1, inner->last_loop, false);
             t.blocks.read *= k.blocks;
             t.blocks.written *= k.blocks;
             // Lines that two blocks share are no reason for a block to load less than its part.
@@ -70,16 +70,20 @@ private:
         return k;
     }
 
-    // What is stored there before it is read does not come from memory.
-    Moved touched(const std::vector<const Access *> &accesses, int first_loop, int last_loop) const {
+    // What is stored there before it is read does not come from memory. Where an index is not followed, as of a window, that
+    // is all of the array in the whole kernel, and in a block what is known to be touched.
+    Moved touched(const std::vector<const Access *> &accesses, int first_loop, int last_loop, bool kernel) const {
         const Array &array = tree_.arrays[size_t(accesses.front()->array)];
         const double whole = double(array.elements) * array.element_bytes;
         Region loaded, stored;
+        bool followed = true;
         for (const Access *a : accesses) {
             (a->store ? stored : loaded).add(Region::of(*a, first_loop, last_loop));
+            followed = followed && (a->store || (a->known && a->exact));
         }
         const auto bytes = [&](const Region &r) { return whole > 0 ? std::min(r.bytes(), whole) : r.bytes(); };
-        return {accesses.front()->store ? 0 : bytes(loaded), bytes(stored)};
+        const double read = !followed && whole > 0 && kernel ? whole : bytes(loaded);
+        return {accesses.front()->store ? 0 : read, bytes(stored)};
     }
 
     void work(const Node &n, double times, std::map<int, StageWork> &stages) const {

@@ -63,8 +63,9 @@ void about_kernel(const ExplainedKernel &k, const GpuFigures &gpu, std::vector<s
                                     "were spilled.", k.name, bytes_text(k.resources->stack_bytes)));
     }
     if (k.blocks() < gpu.multiprocessors) {
-        lines.push_back(fmt::format("{} has {} blocks for {} multiprocessors: {:.0f} % of them have nothing to do.", k.name,
-                                    k.blocks(), gpu.multiprocessors, 100 - 100.0 * k.blocks() / gpu.multiprocessors));
+        lines.push_back(fmt::format("{} has {} for {} multiprocessors: {:.0f} % of them have nothing to do.", k.name,
+                                    k.blocks() == 1 ? "1 block" : fmt::format("{} blocks", k.blocks()), gpu.multiprocessors,
+                                    100 - 100.0 * k.blocks() / gpu.multiprocessors));
     } else if (k.busy < 0.95 && k.resources) {
         lines.push_back(fmt::format("{} keeps {} of {} threads of a multiprocessor busy, as {} let no more than {} of its "
                                     "blocks stay: {:.0f} % of the bandwidth is in reach.", k.name,

@@ -63,7 +63,8 @@ std::string flops_text(double flops) {
     return flops >= 1e12  ? fmt::format("{:.2f}T", flops / 1e12)
            : flops >= 1e9 ? fmt::format("{:.2f}G", flops / 1e9)
            : flops >= 1e6 ? fmt::format("{:.1f}M", flops / 1e6)
-                          : fmt::format("{:.0f}k", flops / 1e3);
+           : flops >= 1e3 ? fmt::format("{:.0f}k", flops / 1e3)
+                          : fmt::format("{:.0f}", flops);
 }
 
 std::string moved_text(const Bytes &b) {

@@ -24,14 +24,12 @@ std::string place_of(const std::string &target) {
     return is_cuda(target) ? "cuda" : "cpu";
 }
 
-// Shows it, and keeps what was measured now.
-void finish(const ExploreOptions &o, const explore::Task &task, const explore::Comparison &c) {
-    if (o.keep) {
+// Shows it, and keeps what was measured here.
+void finish(const ExploreOptions &o, const explore::Task &task, const explore::Comparison &c, bool measured_here) {
+    if (o.keep && measured_here) {
         explore::Database database(o.database());
         for (const auto &a : c.alternatives) {
-            if (a.measured.status != explore::Status::kPending) {
-                database.record(task, a.candidate, a.measured);
-            }
+            database.record(task, a.candidate, a.measured);
         }
     }
     show_comparison(c, o.json, o.html);
@@ -100,7 +98,7 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
     if (!is_cuda(task.target)) {
         const explore::Comparison c = explore::compare(task, contenders_of(o, task, o.compare), say);
         progress.say("");
-        finish(o, task, c);
+        finish(o, task, c, true);
         return;
     }
     if (!o.generator.empty()) {
@@ -127,7 +125,7 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
                            "again\n", candidates.size(), o.folder, o.folder);
     }
     progress.say("");
-    finish(o, task, c);
+    finish(o, task, c, device.measure);
 }
 
 }  // namespace halyard

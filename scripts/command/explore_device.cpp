@@ -99,12 +99,13 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
                                                       : (name.empty() ? gpu_figures_for("") : gpu_figures(name)).architecture());
     }
     const std::vector<std::string> architectures = split(devices_of(task.target), ',');
+    const std::string wanted = name.empty() ? "" : gpu_figures(name).name;
     const bool for_emulator = architectures.front() == "emulator";
     d.emulated = gpu() && starts_with(gpu()->name, "the emulated");
     const auto built_for = [&](const std::string &a) { return std::count(architectures.begin(), architectures.end(), a) > 0; };
     const bool runs = gpu() && (d.emulated ? for_emulator
                                            : built_for(gpu()->architecture()) || built_for(fmt::format("sm_{}", gpu()->capability)));
-    d.measure = runs && (name.empty() || gpu()->name.find(name) != std::string::npos || d.emulated);
+    d.measure = runs && (name.empty() || gpu()->name.find(wanted) != std::string::npos || d.emulated);
     if (d.measure && !d.emulated) {
         d.gpu = gpu_figures_here();
         measure_copy(d.gpu);
@@ -113,7 +114,7 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
     std::string machine;
     if (!d.measure) {
         const auto database = std::make_shared<Database>(o.database());
-        machine = machine_with(*database, task, name);
+        machine = machine_with(*database, task, wanted);
         if (!machine.empty()) {
             task.machine = machine;
             d.where = "on " + machine;
