@@ -31,6 +31,7 @@ struct Array {
     bool argument = false;      // of the kernel; otherwise allocated in it
     bool on_stack = false;      // of constant size
     bool in_registers = false;  // small, and no index in it varies: the compiler keeps it in registers
+    bool in_kernel = false;     // allocated in blocks of a GPU: shared memory or registers
 };
 
 /** A load or a store: the addresses are base + sum of stride * (number of the loop's iteration). */
@@ -68,6 +69,7 @@ struct Node {
     int occurrence = 0;  // which one of its name it is in the program, loops that never run included
     double extent = 1;
     bool parallel = false, digit = false;  // digit: an outer part of a fused loop
+    bool block = false;                    // of a GPU
     // a statement
     int stage = 0;
     Work work;

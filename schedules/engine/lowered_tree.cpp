@@ -111,11 +111,14 @@ private:
             CountLoops(occurrences_, op->body);
             return;
         }
+        const bool block = op->for_type == ForType::GPUBlock;
         const auto build = [&] {
             const int64_t whole = std::max<int64_t>(value_(op->extent).value_or(1), 1);
             around_.push_variable(op->name, min.value_or(0));
             loop_names_.push_back(op->name);
+            blocks_ += block;
             build_loop(op, n, whole, occurrence);
+            blocks_ -= block;
             loop_names_.pop_back();
             around_.pop_variable(op->name);
         };
@@ -144,6 +147,7 @@ private:
             n.occurrence = occurrence;
             n.extent = steps.size() == 1 ? mean_extent : double(upper / step);
             n.parallel = op->is_parallel();
+            n.block = op->for_type == ForType::GPUBlock;
             n.digit = left > 1;
             around_.push({op->name, n.loop, step, std::max<int64_t>(upper / step, 1), upper / step / 2});
             here_ = &n;
@@ -215,6 +219,7 @@ private:
             a.elements *= std::max<int64_t>(value_(e).value_or(0), 0);
         }
         a.on_stack = constant;
+        a.in_kernel = blocks_ > 0;
         tree_.arrays.push_back(a);
         const int number = int(tree_.arrays.size()) - 1;
         arrays_[op->name].push_back(number);
@@ -326,7 +331,7 @@ private:
     IndexValue &value_ = around_.value;
     const int64_t register_bytes_;  // of all vector registers
     Node *here_ = nullptr;
-    int stage_ = 0, loops_ = 0;
+    int stage_ = 0, loops_ = 0, blocks_ = 0;
     std::vector<std::string> loop_names_;
     std::map<std::string, std::vector<int>> arrays_;
     std::map<std::string, int> occurrences_;

@@ -8,7 +8,8 @@
 //   report   a JSON file to write: what was applied, the loop nest, or the error
 //   steps    true: the report has the loop nest after every word
 //   finish   true: whoever started this runs the finishing step where the report asks for it
-//   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches
+//   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches; for CUDA
+//            there is then no code, and the report alone is what comes of it
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
 //   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
 //            generator estimates; a script says what of that is fixed, and nothing is applied
@@ -120,10 +121,13 @@ public:
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
             applied_ = true;
             add_passes(pipeline, target, target_facts(options.target, options.facts));
-            add_cuda_pass(pipeline, target, params);
+            if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
+                add_cuda_pass(pipeline, target, params);
+            }
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
                     traffic_ = std::move(t);
+                    add_products(traffic_);
                     write_report(nullptr);
                 });
             }
@@ -279,6 +283,14 @@ private:
         o.note = [this](const std::string &func) { return note(func); };
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+    }
+
+    // Which stages are products on matrix units.
+    void add_products(json &traffic) const {
+        traffic["products"] = json::array();
+        for (const auto &p : binding_->tile_products()) {
+            traffic["products"].push_back({{"func", view_.name_of(p.func.name())}, {"update", p.stage}});
+        }
     }
 
     // The line of the script that last said where a Func is computed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "device_traffic.h"
 #include "lowered_tree.h"
 #include "unfused.h"
 
@@ -31,16 +32,17 @@ CacheSizes parse_caches(const std::string &text) {
     return c;
 }
 
-// Runs after Halide's own passes, and changes nothing.
+// Runs after Halide's own passes, and changes nothing; or leaves nothing, where code for a device would be made next.
 class Look : public IRMutator {
 public:
-    explicit Look(std::function<void(const Stmt &)> look)
-        : look_(std::move(look)) {
+    Look(std::function<void(const Stmt &)> look, bool leave)
+        : look_(std::move(look)), leave_(leave) {
     }
     Stmt mutate(const Stmt &s) override {
         if (!done_) {
             done_ = true;
             look_(s);
+            return leave_ ? s : Evaluate::make(0);
         }
         return s;
     }
@@ -48,6 +50,7 @@ public:
 
 private:
     std::function<void(const Stmt &)> look_;
+    const bool leave_;
     bool done_ = false;
 };
 
@@ -56,9 +59,30 @@ json to_json(const Moved &m) {
 }
 
 std::string loop_text(const PipelineView &view, const std::string &halide_loop) {
-    // FUNC.sN.VAR: "FUNC.VAR" in plain names
-    const size_t s = halide_loop.find(".s");
-    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop);
+    // FUNC.sN.VAR: "FUNC.VAR" in plain names; Halide adds the coordinate of a GPU that a loop became.
+    const size_t s = halide_loop.find(".s"), coordinate = halide_loop.find(".block_id_");
+    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop.substr(0, coordinate));
+}
+
+json kernels_json(const LoopTree &tree, const PipelineView &view) {
+    json kernels = json::array();
+    for (const auto &k : kernels_of(tree)) {
+        json arrays = json::array(), stages = json::array();
+        for (const auto &a : k.arrays) {
+            const Array &array = tree.arrays[size_t(a.array)];
+            arrays.push_back({{"name", view.name_of(array.name)}, {"argument", array.argument},
+                              {"bytes", double(array.elements) * array.element_bytes}, {"once", to_json(a.once)},
+                              {"blocks", to_json(a.blocks)}});
+        }
+        for (const auto &s : k.stages) {
+            stages.push_back({{"stage", s.stage}, {"flops", s.flops}, {"elements", s.elements},
+                              {"operand_bytes", s.operand_bytes}});
+        }
+        const std::string halide = k.loop.substr(0, k.loop.find(".s"));
+        kernels.push_back({{"func", view.name_of(halide)}, {"halide", halide}, {"times", k.times},
+                           {"blocks", k.blocks}, {"arrays", arrays}, {"stages", stages}});
+    }
+    return kernels;
 }
 
 const Touch *placed_by(const std::vector<Touch> &touches, const std::string &func) {
@@ -119,7 +143,9 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             const std::string func = view.name_of(s.name.func);
             json around = json::array();
             for (const auto &l : s.around) {
-                around.push_back(loop_text(view, l));
+                if (l[0] != '.') {  // the threads of a block are no Func's
+                    around.push_back(loop_text(view, l));
+                }
             }
             json j = {{"func", func}, {"update", s.name.update}, {"around", around},
                       {"flops", s.work.flops}, {"scalar_flops", s.work.scalar_flops},
@@ -169,10 +195,10 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             }
         }
         done({{"stages", stages}, {"loops", loops}, {"arrays", arrays}, {"inlined", inlined},
-              {"footprint", t.footprint}, {"notes", tree.notes}});
+              {"kernels", kernels_json(tree, view)}, {"footprint", t.footprint}, {"notes", tree.notes}});
     };
     Pipeline copy(pipeline);  // shares its contents
-    copy.add_custom_lowering_pass(new Look(report));
+    copy.add_custom_lowering_pass(new Look(report, !target_.has_feature(Target::CUDA)));
 }
 
 }  // namespace halyard

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "explain_device_words.h"
 #include "explain_run.h"
 #include "explain_words.h"
 #include "failure.h"
@@ -78,21 +79,32 @@ std::string headline(const Comparison &c) {
     std::vector<std::string> gains;
     for (size_t i = 1; i < c.alternatives.size(); i++) {
         const Alternative &other = c.alternatives[i];
-        if (other.measured.ok()) {
-            gains.push_back(fmt::format("{:.2f} times as fast as {}", other.seconds() / best.seconds(), other.name));
+        if (!other.failed()) {
+            gains.push_back(fmt::format("{:.2f} times as fast as {}", c.seconds(other) / c.seconds(best), other.name));
         }
     }
-    std::string line = fmt::format("{} takes {}{}{}.", best.name, seconds_text(best.seconds()),
-                                   gains.empty() ? "" : ": ", join(gains, ", "));
+    std::string line = fmt::format("{} {} {}{}{}.", best.name, c.measured ? "takes" : "is predicted to take",
+                                   seconds_text(c.seconds(best)), gains.empty() ? "" : ": ", join(gains, ", "));
     if (best.explained) {
-        line += fmt::format(" What holds it up most: {}.", limit_name(best.explained->warm.limit));
+        line += fmt::format(" What holds it up most: {}.", c.gpu ? best.explained->device_limit
+                                                                     : limit_name(best.explained->warm.limit));
     }
     return line;
 }
 
+}  // namespace
+
+double Alternative::seconds() const {
+    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured : measured.least;
+}
+
+double Comparison::seconds(const Alternative &a) const {
+    return measured || !a.explained ? a.seconds() : a.explained->warm.predicted;
+}
+
 std::vector<std::string> reasons(const Comparison &c) {
     const Alternative &best = c.alternatives.front();
-    if (!best.measured.ok()) {
+    if (best.failed()) {
         return {};
     }
     std::vector<std::string> lines = {headline(c)};
@@ -105,17 +117,12 @@ std::vector<std::string> reasons(const Comparison &c) {
         lines.push_back(differences.empty()
                             ? fmt::format("{} and {} fuse the same; they differ in their loops.", best.name, other.name)
                             : fmt::format("{} against {}: {}.", best.name, other.name, join(differences, "; ")));
-        for (const auto &sentence : halyard::compare(*best.explained, *other.explained, c.machine)) {
+        for (const auto &sentence : c.gpu ? halyard::compare(*best.explained, *other.explained, *c.gpu)
+                                          : halyard::compare(*best.explained, *other.explained, c.machine)) {
             lines.push_back(sentence);
         }
     }
     return lines;
-}
-
-}  // namespace
-
-double Alternative::seconds() const {
-    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured : measured.least;
 }
 
 std::map<std::string, std::string> fusion_of(const Explained &e) {

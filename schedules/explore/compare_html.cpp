@@ -7,9 +7,10 @@
 
 #include "compare.h"
 #include "entry.h"
-#include "explain_html.h"
+#include "explain_device.h"
+#include "explain_device_html.h"
 #include "explain_words.h"
-#include "roofline_svg.h"
+#include "page.h"
 #include "text.h"
 
 namespace halyard::explore {
@@ -28,37 +29,56 @@ svg.bars { width: 100%; max-width: 60rem; height: auto; } svg.bars .name { font-
 .func b { font-weight: 600; } pre { overflow-x: auto; background: var(--band); padding: .75rem; font-size: .8rem; }
 )";
 
-constexpr int kBars = kLevels + 1;
-const char *const kBarNames[kBars] = {"instructions", "L1", "L2", "L3", "DRAM"};
+struct Bar {
+    std::string name, note;
+    double seconds = 0;
+};
 
-double bar_seconds(const Explained &e, int bar) {
-    if (bar > 0) {
-        return e.warm.seconds[size_t(bar - 1)];
+std::vector<Bar> bars_of(const Explained &e, bool device) {
+    std::vector<Bar> bars;
+    if (device) {
+        double flops = 0, tensor = 0, launch = 0;
+        for (const auto &k : e.kernels) {
+            flops += k.flops_seconds;
+            tensor += k.tensor_seconds;
+            launch += k.launch_seconds;
+        }
+        const double on_tensor = tensor_flops_of(e);
+        return {{"launches", fmt::format("{:g}", launches_of(e)), launch},
+                {"FMA", flops_text(e.flops - on_tensor) + "flop", flops},
+                {"tensor cores", on_tensor > 0 ? flops_text(on_tensor) + "flop" : "", tensor},
+                {"L2", bytes_text(e.warm.bytes[kL2].both()), e.warm.seconds[kL2]},
+                {"memory", bytes_text(e.warm.bytes[kDram].both()), e.warm.seconds[kDram]}};
     }
     double core = 0;
     for (const auto &s : e.stages) {
         core += s.core_seconds;
     }
-    return core;
+    bars.push_back({"instructions", "", core});
+    for (int l = 0; l < kLevels; l++) {
+        const double bytes = e.warm.bytes[size_t(l)].both();
+        bars.push_back({kLevelNames[l], bytes >= 0.5 ? bytes_text(bytes) : "", e.warm.seconds[size_t(l)]});
+    }
+    return bars;
 }
 
 std::string bars_svg(const Comparison &c) {
-    constexpr int kLeft = 190, kWidth = 620, kBar = 13, kGap = 22;
+    constexpr int kLeft = 190, kWidth = 620, kBar = 13, kGap = 22, kBars = 5;
     double most = 1e-12;
     int groups = 0;
     for (const auto &a : c.alternatives) {
         if (a.explained) {
             groups++;
-            most = std::max({most, a.seconds(), a.explained->warm.predicted});
-            for (int b = 0; b < kBars; b++) {
-                most = std::max(most, bar_seconds(*a.explained, b));
+            most = std::max({most, c.seconds(a), a.explained->warm.predicted});
+            for (const Bar &b : bars_of(*a.explained, c.gpu.has_value())) {
+                most = std::max(most, b.seconds);
             }
         }
     }
     const auto x = [&](double seconds) { return kLeft + kWidth * seconds / most; };
     const int group = kBars * kBar + kGap, height = groups * group + 20;
-    std::string s = fmt::format("<svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What the levels of "
-                                "memory take, a group of bars for each schedule\">\n",
+    std::string s = fmt::format("<svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
+                                "machine takes, a group of bars for each schedule\">\n",
                                 kLeft + kWidth + 120, height);
     int top = 8;
     for (const auto &a : c.alternatives) {
@@ -68,29 +88,33 @@ std::string bars_svg(const Comparison &c) {
         const Explained &e = *a.explained;
         s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n",
                          top + kBar, escape_html(fit(a.name, 22)));
-        for (int b = 0; b < kBars; b++) {
-            const double seconds = bar_seconds(e, b);
-            const double bytes = b > 0 ? e.warm.bytes[size_t(b - 1)].both() : 0;
-            const int y = top + b * kBar;
+        int level = 0;
+        for (const Bar &b : bars_of(e, c.gpu.has_value())) {
+            const int y = top + level * kBar;
             s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
                              "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
                              "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
-                             kLeft - 6, y + 10, kBarNames[b], b, kLeft, y + 1, std::max(x(seconds) - kLeft, 0.5),
-                             kBar - 3, kBarNames[b], seconds_text(seconds), x(seconds) + 5, y + 10,
-                             seconds_text(seconds), bytes >= 0.5 ? ", " + bytes_text(bytes) : "");
+                             kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3,
+                             b.name, seconds_text(b.seconds), x(b.seconds) + 5, y + 10,
+                             b.seconds > 0 ? seconds_text(b.seconds) : "none", b.note.empty() ? "" : ", " + b.note);
         }
         const auto mark = [&](const char *kind, double seconds) {
             s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind,
                              x(seconds), top - 2, top + kBars * kBar + 2);
         };
         mark("said", e.warm.predicted);
-        mark("taken", a.seconds());
+        if (!c.gpu || e.warm.measured) {
+            mark("taken", a.seconds());
+        }
         s += "</g>\n";
         top += group;
     }
-    return s + "</svg>\n<p class=\"dim\">Bars: what the instructions take with all data in L1, and what each level takes "
-               "at its measured bandwidth; a stage takes as long as its longest. Dashed: predicted. Solid: "
-               "measured.</p>\n";
+    return s + "</svg>\n<p class=\"dim\">" +
+           (c.gpu ? "Bars: what launching takes, the arithmetic, and the bytes out of the L2 and the device's memory; a kernel "
+                    "takes its launch and the longest of the others."
+                  : "Bars: what the instructions take with all data in L1, and what each level takes at its measured bandwidth; "
+                    "a stage takes as long as its longest.") +
+           " Dashed: predicted. Solid: measured.</p>\n";
 }
 
 struct Node {
@@ -110,10 +134,13 @@ std::string box(const std::map<std::string, Node> &nodes, const std::string &fun
         return "";
     }
     const Node &n = nodes.at(func);
-    std::string s = fmt::format("<div class=\"func\"><b>{}</b> <span class=\"dim\">{}</span> <span class=\"bar\" "
-                                "style=\"width:{:.1f}rem\"></span> {}\n",
-                                escape_html(func), escape_html(n.place.empty() ? "root" : "at " + n.place),
-                                6 * n.seconds / std::max(all, 1e-30), seconds_text(n.seconds));
+    std::string s = fmt::format("<div class=\"func\"><b>{}</b> <span class=\"dim\">{}</span>", escape_html(func),
+                                escape_html(n.place.empty() ? "root" : "at " + n.place));
+    if (n.seconds > 0) {
+        s += fmt::format(" <span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}", 6 * n.seconds / std::max(all, 1e-30),
+                         seconds_text(n.seconds));
+    }
+    s += "\n";
     for (const auto &child : n.children) {
         s += box(nodes, child, all, drawn);
     }
@@ -155,34 +182,21 @@ std::string tree(const Explained &e) {
                                 : fmt::format("<p class=\"dim\">inlined: {}</p>\n", escape_html(join(inlined, ", "))));
 }
 
-std::string cell(const std::string &text) {
-    return "<td>" + escape_html(text) + "</td>";
-}
-
 std::string table(const Comparison &c) {
-    std::string s = "<div class=\"wide\"><table class=\"alternatives\"><caption>Times of a call with the data in the "
-                    "cache, measured in turns; bytes that move between a level and the one before it</caption>\n"
-                    "<thead><tr>";
-    for (const char *name : {"schedule", "predicted", "measured", "of best", "floor", "L1", "L2", "L3", "DRAM", "limit",
-                             "status"}) {
-        s += fmt::format("<th scope=\"col\">{}</th>", name);
-    }
-    s += "</tr></thead>\n";
-    const double best = c.alternatives.empty() ? 0 : c.alternatives.front().seconds();
-    for (const auto &a : c.alternatives) {
-        s += "<tr><th scope=\"row\">" + escape_html(a.name) + "</th>";
-        s += cell(a.explained ? seconds_text(a.explained->warm.predicted) : "–");
-        s += cell(a.measured.ok() ? seconds_text(a.seconds()) : "–");
-        s += cell(a.measured.ok() ? fmt::format("{:.2f}", a.seconds() / std::max(best, 1e-12)) : "–");
-        s += cell(a.explained ? seconds_text(a.explained->warm_floor) : "–");
-        for (int l = 0; l < kLevels; l++) {
-            const double bytes = a.explained ? a.explained->warm.bytes[size_t(l)].both() : 0;
-            s += cell(bytes >= 0.5 ? bytes_text(bytes) : "–");
+    const auto rows = comparison_rows(c);
+    auto names = rows.front();
+    names.emplace_back("checked");
+    std::string s = fmt::format("<div class=\"wide\"><table class=\"alternatives\"><caption>{}</caption>\n{}",
+                                c.gpu ? "Times of a call with inputs that take turns; bytes of device memory and out of the L2"
+                                      : "Times of a call with the data in the cache, measured in turns; bytes that move between "
+                                        "a level and the one before it",
+                                head(names));
+    for (size_t i = 1; i < rows.size(); i++) {
+        s += "<tr><th scope=\"row\">" + escape_html(rows[i][0]) + "</th>";
+        for (size_t n = 1; n < rows[0].size(); n++) {
+            s += cell(n < rows[i].size() && rows[i][n] != "-" ? rows[i][n] : "–");
         }
-        s += cell(a.explained ? limit_name(a.explained->warm.limit) : "–");
-        s += "<td class=\"left\">" + escape_html(status_name(a.measured.status));
-        s += a.measured.message.empty() ? "" : ": " + escape_html(a.measured.message);
-        s += "</td></tr>\n";
+        s += "<td class=\"left\">" + escape_html(checked_text(c.alternatives[i - 1])) + "</td></tr>\n";
     }
     return s + "</table></div>\n";
 }
@@ -192,12 +206,11 @@ std::string table(const Comparison &c) {
 std::string comparison_html(const Comparison &c) {
     const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape),
                                           c.alternatives.size());
-    std::string s = fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-        "content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>{0}</title>\n"
-        "<style>{1}{2}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n<p class=\"sub\">{3} · {4} thread(s)</p>\n",
-        escape_html(title), kPageStyle, kOwnStyle, escape_html(this_machine()), c.task.threads);
+    std::string s = page_begin(title, machine_text(c), kOwnStyle);
     s += table(c) + "<h2>Where the time goes</h2>\n" + bars_svg(c);
+    for (const auto &a : c.alternatives) {
+        s += c.gpu && a.explained ? kernel_table(*a.explained) : "";
+    }
     if (!c.why.empty()) {
         s += fmt::format("<h2>Why {}</h2>\n<ul class=\"why\">\n", escape_html(c.alternatives.front().name));
         for (const auto &line : c.why) {
@@ -218,7 +231,7 @@ std::string comparison_html(const Comparison &c) {
         s += fmt::format("<details><summary>{} ({})</summary>\n<pre>{}</pre></details>\n", escape_html(a.name),
                          a.candidate.id(), escape_html(a.candidate.lua));
     }
-    return s + "</main>\n</body>\n</html>\n";
+    return s + page_end();
 }
 
 }  // namespace halyard::explore

@@ -6,35 +6,30 @@
 
 #include "compare.h"
 #include "entry.h"
+#include "explain_device_table.h"
+#include "explain_device_words.h"
 #include "explain_words.h"
 #include "terminal.h"
 #include "text.h"
 
 namespace halyard::explore {
 
+std::string machine_text(const Comparison &c) {
+    return c.gpu ? device_text(*c.gpu) : fmt::format("{} · {} thread(s)", this_machine(), c.task.threads);
+}
+
+std::string checked_text(const Alternative &a) {
+    std::string text = a.measured.status == Status::kPending ? "not run" : status_name(a.measured.status);
+    if (a.measured.ok() && !a.measured.reference.empty()) {
+        text += ", as " + a.measured.reference;
+    }
+    return a.measured.message.empty() ? text : text + ": " + a.measured.message;
+}
+
 namespace {
 
 using nlohmann::json;
 using Row = std::vector<std::string>;
-
-// Columns as wide as their widest cell, the first to the left.
-void print_rows(const std::vector<Row> &rows) {
-    std::vector<size_t> widths;
-    for (const auto &row : rows) {
-        widths.resize(std::max(widths.size(), row.size()));
-        for (size_t i = 0; i < row.size(); i++) {
-            widths[i] = std::max(widths[i], columns(row[i]));
-        }
-    }
-    for (size_t r = 0; r < rows.size(); r++) {
-        std::string line;
-        for (size_t i = 0; i < rows[r].size(); i++) {
-            const std::string blanks(widths[i] - columns(rows[r][i]), ' ');
-            line += i == 0 ? rows[r][i] + blanks : "  " + blanks + rows[r][i];
-        }
-        fmt::print("{}\n", paint(r == 0 ? Colour::kBold : Colour::kNone, trim(line)));
-    }
-}
 
 // "3 at root, 4 fused, 1 inlined"
 std::string fusion_text(const Explained &e) {
@@ -45,7 +40,7 @@ std::string fusion_text(const Explained &e) {
     return fmt::format("{} / {} / {}", root, fused, inlined);
 }
 
-json alternative_json(const Alternative &a) {
+json alternative_json(const Comparison &c, const Alternative &a) {
     json j = {{"name", a.name},
               {"id", a.candidate.id()},
               {"origin", a.candidate.origin},
@@ -58,10 +53,17 @@ json alternative_json(const Alternative &a) {
               {"floor", nullptr},
               {"bytes", nullptr},
               {"fusion", nullptr}};
-    if (a.measured.ok()) {
+    if (a.measured.ok() && (!c.gpu || (a.explained && a.explained->warm.measured))) {
         j["seconds"] = a.seconds();
     }
-    if (a.explained) {
+    if (a.explained && c.gpu) {
+        j["predicted"] = a.explained->warm.predicted;
+        j["floor"] = a.explained->warm_floor;
+        j["limit"] = a.explained->device_limit;
+        j["bytes"] = {{"memory", a.explained->warm.bytes[kDram].both()}, {"L2", a.explained->warm.bytes[kL2].both()}};
+        j["fusion"] = fusion_of(*a.explained);
+        j["explained"] = schedule_json(*a.explained, *c.gpu);
+    } else if (a.explained) {
         const Explained &e = *a.explained;
         j["predicted"] = e.warm.predicted;
         j["floor"] = e.warm_floor;
@@ -75,37 +77,71 @@ json alternative_json(const Alternative &a) {
     return j;
 }
 
+// What a call moves and computes: a level of memory each on the host.
+Row work_cells(const Comparison &c, const Explained &e) {
+    Row cells;
+    if (!c.gpu) {
+        for (const Bytes &b : e.warm.bytes) {
+            cells.push_back(b.both() < 0.5 ? "-" : bytes_text(b.both()));
+        }
+        cells.push_back(limit_name(e.warm.limit));
+        return cells;
+    }
+    const double tensor = tensor_flops_of(e);
+    return {fmt::format("{:g}", launches_of(e)), bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.warm.bytes[kL2].both()),
+            tensor > 0 ? flops_text(tensor) : "-", flops_text(e.flops - tensor), e.device_limit};
+}
+
+// The kernels of each, and whether they compute what they should.
+void print_device(const Comparison &c) {
+    for (const auto &a : c.alternatives) {
+        if (a.explained) {
+            fmt::print("\n{} {}\n", paint(Colour::kBold, a.name), paint(Colour::kDim, "(" + checked_text(a) + ")"));
+            print_kernels(*a.explained);
+        }
+    }
+}
+
 }  // namespace
 
-void print_comparison(const Comparison &c) {
-    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {} thread(s)", c.task.op, shape_key(c.task.shape),
-                                                        c.task.threads)));
-    std::vector<Row> rows = {{"schedule", "predicted", "measured", "of best", "floor", "L1", "L2", "L3", "DRAM",
-                              "limit", "root/fused/inlined"}};
-    const double best = c.alternatives.empty() ? 0 : c.alternatives.front().seconds();
+std::vector<Row> comparison_rows(const Comparison &c) {
+    const Row work = c.gpu ? Row{"launches", "memory", "L2", "tensor flops", "flops", "limit"}
+                           : Row{"L1", "L2", "L3", "DRAM", "limit"};
+    Row head = {"schedule", "predicted", "measured", "of best", "floor"};
+    head.insert(head.end(), work.begin(), work.end());
+    head.emplace_back("root/fused/inlined");
+    std::vector<Row> rows = {head};
+    const double best = c.alternatives.empty() ? 0 : c.seconds(c.alternatives.front());
     for (const auto &a : c.alternatives) {
-        if (!a.measured.ok()) {
+        if (a.failed()) {
             rows.push_back({a.name, "-", status_name(a.measured.status)});
             continue;
         }
-        Row row = {a.name, a.explained ? seconds_text(a.explained->warm.predicted) : "-", seconds_text(a.seconds()),
-                   fmt::format("{:.2f}x", a.seconds() / std::max(best, 1e-12))};
+        const bool timed = c.gpu ? a.explained && a.explained->warm.measured : true;
+        Row row = {a.name, a.explained ? seconds_text(a.explained->warm.predicted) : "-",
+                   timed ? seconds_text(a.seconds()) : "-", fmt::format("{:.2f}x", c.seconds(a) / std::max(best, 1e-12))};
         if (a.explained) {
-            const Explained &e = *a.explained;
-            row.push_back(seconds_text(e.warm_floor));
-            for (const Bytes &b : e.warm.bytes) {
-                row.push_back(b.both() < 0.5 ? "-" : bytes_text(b.both()));
-            }
-            row.push_back(limit_name(e.warm.limit));
-            row.push_back(fusion_text(e));
+            row.push_back(seconds_text(a.explained->warm_floor));
+            const Row cells = work_cells(c, *a.explained);
+            row.insert(row.end(), cells.begin(), cells.end());
+            row.push_back(fusion_text(*a.explained));
         }
         rows.push_back(row);
     }
-    print_rows(rows);
+    return rows;
+}
+
+void print_comparison(const Comparison &c) {
+    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}", c.task.op, shape_key(c.task.shape),
+                                                        c.gpu ? c.gpu->name : fmt::format("{} thread(s)", c.task.threads))));
+    print_rows(comparison_rows(c));
     for (const auto &a : c.alternatives) {
-        if (!a.measured.ok()) {
+        if (a.failed()) {
             fmt::print("{}: {}: {}\n", a.name, status_name(a.measured.status), a.measured.message);
         }
+    }
+    if (c.gpu) {
+        print_device(c);
     }
     if (!c.why.empty()) {
         fmt::print("\n{}\n", paint(Colour::kBold, "Why " + c.alternatives.front().name));
@@ -113,14 +149,17 @@ void print_comparison(const Comparison &c) {
     for (const auto &line : c.why) {
         fmt::print("  {}\n", line);
     }
+    if (c.gpu) {
+        fmt::print("\n{}\n", paint(Colour::kDim, device_text(*c.gpu)));
+    }
 }
 
 json comparison_json(const Comparison &c) {
     json alternatives = json::array();
     for (const auto &a : c.alternatives) {
-        alternatives.push_back(alternative_json(a));
+        alternatives.push_back(alternative_json(c, a));
     }
-    return {{"op", c.task.op},
+    json j = {{"op", c.task.op},
             {"shape", shape_key(c.task.shape)},
             {"params", c.task.params},
             {"target", c.task.target},
@@ -128,6 +167,12 @@ json comparison_json(const Comparison &c) {
             {"threads", c.task.threads},
             {"alternatives", alternatives},
             {"why", c.why}};
+    if (c.gpu) {
+        j["machine"] = c.gpu->name;
+        j["device"] = device_json(*c.gpu);
+        j["measured"] = c.measured;
+    }
+    return j;
 }
 
 }  // namespace halyard::explore

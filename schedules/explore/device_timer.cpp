@@ -334,4 +334,29 @@ std::vector<CallTimes> time_in_turns_on_device(const std::vector<Timed> &kernels
     return sample_in_turns(samplers, seconds, kLeastTurns);
 }
 
+double copy_bandwidth() {
+    constexpr size_t kBytes = size_t(1) << 30;
+    constexpr int kCopies = 4, kRounds = 5;
+    const Driver &d = driver();
+    int (*copy)(Pointer, Pointer, size_t, void *) = nullptr;
+    find(copy, "cuMemcpyDtoDAsync_v2");
+    void *const stream = shared_stream();
+    Pointer from = 0, to = 0;
+    check(d.alloc(&from, kBytes), "no memory on the device");
+    check(d.alloc(&to, kBytes), "no memory on the device");
+    double best = 0;
+    for (int round = 0; round < kRounds; round++) {
+        Event begin, end;
+        begin.record(stream);
+        for (int i = 0; i < kCopies; i++) {
+            check(copy(to, from, kBytes, stream), "a copy on the device failed");
+        }
+        end.record(stream);
+        best = std::max(best, 2.0 * kBytes * kCopies / end.seconds_since(begin));
+    }
+    d.free(from);
+    d.free(to);
+    return best;
+}
+
 }  // namespace halyard::explore

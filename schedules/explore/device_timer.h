@@ -38,6 +38,9 @@ CallTimes time_on_device(DeviceCalls &calls, double best);
 /** As time_in_turns(). */
 std::vector<CallTimes> time_in_turns_on_device(const std::vector<Timed> &kernels, double seconds);
 
+/** Bytes a second, read and written together, of a copy in the device's memory. Throws Failure. */
+double copy_bandwidth();
+
 }  // namespace halyard::explore
 
 #endif

@@ -15,6 +15,7 @@
 #include "cpu.h"
 #include "device_timer.h"
 #include "failure.h"
+#include "launches.h"
 #include "outputs.h"
 #include "process.h"
 #include "script.h"
@@ -239,6 +240,15 @@ json turns(const json &job) {
     return {{"turns", all}};
 }
 
+// Of launches or of a copy: no candidate's, so that what goes wrong is the job's.
+json look(const json &job) {
+    limit_ourselves(job, job.at("run_seconds"));
+    if (job.at("step") == "launches") {
+        return record_launches(job);
+    }
+    return {{"bytes_a_second", copy_bandwidth()}};
+}
+
 }  // namespace
 
 int run_worker(const std::string &path) {
@@ -246,7 +256,10 @@ int run_worker(const std::string &path) {
     const auto replace = json::error_handler_t::replace;
     try {
         const std::string step = job.at("step");
-        const json result = step == "build" ? build(job) : step == "turns" ? turns(job) : to_json(run(job));
+        const json result = step == "build"   ? build(job)
+                            : step == "turns" ? turns(job)
+                            : step == "run"   ? to_json(run(job))
+                                              : look(job);
         say(result.dump(-1, ' ', false, replace));
     } catch (const std::bad_alloc &) {
         say(json{{"status", status_name(Status::kOutOfMemory)}, {"message", "out of memory"}}.dump());

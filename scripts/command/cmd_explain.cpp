@@ -1,14 +1,18 @@
 // halyard explain: what a schedule moves and computes, where, and why that is fast or slow.
 
-#include <algorithm>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "explain_device_html.h"
+#include "explain_device_table.h"
 #include "explain_html.h"
 #include "explain_run.h"
 #include "explain_table.h"
+#include "explore_compare.h"
+#include "explore_device.h"
 #include "failure.h"
 #include "options.h"
 #include "schedules.h"
@@ -22,12 +26,16 @@ namespace halyard {
 namespace {
 
 struct ExplainOptions : CommonOptions {
-    std::string op, shape, html;
+    std::string op, shape, html, gpu;
     std::vector<std::string> schedules;
     int threads = 1;
     double seconds = 0.3;
     bool json = false, cold = false, again = false, predict_only = false;
 };
+
+bool for_cuda(const ExplainOptions &o) {
+    return !o.target.empty() && is_cuda(o.target);
+}
 
 // Fused against unfused is what the question is about, where both ship.
 std::vector<std::string> schedules_for(const ExplainOptions &o) {
@@ -36,17 +44,73 @@ std::vector<std::string> schedules_for(const ExplainOptions &o) {
     }
     std::vector<std::string> names = {""};
     for (const auto &s : schedules_of(o.op)) {
-        if (s.name == o.op + ".unfused" && s.place == "cpu") {
+        if (s.name == o.op + ".unfused" && s.place == (for_cuda(o) ? "cuda" : "cpu")) {
             names.push_back("unfused");
         }
     }
     return names;
 }
 
+// As a page, as JSON or as a table.
+void show(const ExplainOptions &o, const std::function<std::string()> &page, const std::function<nlohmann::json()> &json,
+          const std::function<void()> &print) {
+    if (!o.html.empty()) {
+        write_file(o.html, page());
+    }
+    if (o.json) {
+        fmt::print("{}\n", json().dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } else if (o.html.empty()) {
+        print();
+    } else {
+        fmt::print("{}\n", o.html);
+    }
+}
+
+// For CUDA: the first against the others, on the device here, or one that is known.
+void explain_cuda(const ExplainOptions &o, const Op &op) {
+    if (o.cold || o.again || o.threads != 1) {
+        throw UsageError("--cold, --measure-again and --threads are for the host");
+    }
+    if (!o.generator.empty()) {
+        throw UsageError("explain takes ops of the registry, whose sizes are known; leave --generator out");
+    }
+    explore::Task task;
+    task.op = o.op;
+    task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
+    check_shape(op, task.shape);
+    task.params = parse_options(o.params, "--param");
+    task.target = o.target;
+    explore::OnDevice device = compared_device(o, o.gpu, task);
+    device.measure = device.measure && !o.predict_only;
+    device.known = o.predict_only ? nullptr : device.known;
+    auto contenders = contenders_of(o, task, schedules_for(o));
+    for (size_t i = 1; i < contenders.size() && o.schedules.empty(); i++) {
+        contenders[i].candidate.set.clear();  // values are for the parameters of the first
+    }
+    Progress progress;
+    std::vector<Explained> all;
+    for (auto &a : alternatives_on_device(task, contenders, device, [&](const std::string &what) { progress.say(what); })) {
+        if (a.failed()) {
+            throw Failure(fmt::format("{}: error: {}: {}", a.name, status_name(a.measured.status), a.measured.message));
+        }
+        all.push_back(std::move(*a.explained));
+    }
+    progress.say("");
+    show(o, [&] { return explanation_html(all, device.gpu); }, [&] { return explanation_json(all, device.gpu); },
+         [&] { print_explanation(all, device.gpu); });
+}
+
 void explain(const ExplainOptions &o) {
     const Op &op = find_op(o.op);
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
+    }
+    if (for_cuda(o)) {
+        explain_cuda(o, op);
+        return;
+    }
+    if (!o.gpu.empty()) {
+        throw UsageError("--gpu is for CUDA; add --target cuda-sm_90a");
     }
     ExplainRequest request;
     request.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
@@ -70,17 +134,8 @@ void explain(const ExplainOptions &o) {
     const auto all = explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
     progress.say("");
     const Machine machine = measured_machine(o.threads, false);
-    if (!o.html.empty()) {
-        write_file(o.html, explanation_html(all, machine));
-    }
-    if (o.json) {
-        fmt::print("{}\n",
-                   explanation_json(all, machine).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
-    } else if (o.html.empty()) {
-        print_explanation(all, machine, o.cold);
-    } else {
-        fmt::print("{}\n", o.html);
-    }
+    show(o, [&] { return explanation_html(all, machine); }, [&] { return explanation_json(all, machine); },
+         [&] { print_explanation(all, machine, o.cold); });
 }
 
 }  // namespace
@@ -100,6 +155,8 @@ void add_explain(CLI::App &app) {
     cmd->add_flag("--cold", o->cold, "The table for data that comes from memory, instead of the cache");
     cmd->add_flag("--predict", o->predict_only, "Do not run the kernels");
     cmd->add_flag("--measure-again", o->again, "Measure the machine's bandwidths, also if they are in the cache");
+    cmd->add_option("--gpu", o->gpu, "For CUDA: the device that is meant, as H200 [the one here, else the one that was measured "
+                                     "last, else one of the architecture]")->type_name("NAME");
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
     o->add(*cmd, "The instruction set [host]");
@@ -111,7 +168,8 @@ void add_explain(CLI::App &app) {
         "  halyard explain softmax\n"
         "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
         "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
-        "  halyard explain layer_norm --html layer_norm.html");
+        "  halyard explain layer_norm --html layer_norm.html\n"
+        "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096");
     cmd->callback([o] { explain(*o); });
 }
 

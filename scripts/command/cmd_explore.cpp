@@ -53,7 +53,7 @@ Task task_of(const ExploreOptions &o) {
     } else if (!o.shape.empty()) {
         task.shape = parse_shape(o.shape);
     }
-    if (is_cuda(task.target)) {
+    if (is_cuda(task.target) && o.compare.empty()) {
         choose_device(o, task);
     }
     return task;
@@ -170,7 +170,7 @@ void explore_op(const ExploreOptions &o) {
         return;
     }
     if (!o.compare.empty()) {
-        explore_compare(o, task, o.compare, o.json, o.html, o.keep);
+        explore_compare(o, task);
         return;
     }
     std::vector<std::string> schedules = o.beside;
@@ -185,7 +185,7 @@ void explore_op(const ExploreOptions &o) {
         throw UsageError("--export is for CUDA; add --target cuda-sm_90a");
     }
     if (on_device && (!o.html.empty() || o.json)) {
-        throw UsageError("--html and --json are for the host");
+        throw UsageError("--html and --json are for the host, and for CUDA with --compare");
     }
     if (!o.folder.empty() && o.halide) {
         throw UsageError("--halide measures here, and --export elsewhere: say one of them");
@@ -361,7 +361,8 @@ void add_explore(CLI::App &app) {
                 "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
                 "  halyard explore softmax --target cuda --param type=bfloat16 -o mine.lua\n"
                 "  halyard explore gemm --target cuda-sm_90a --export pack --candidates 20\n"
-                "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html");
+                "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html\n"
+                "  halyard explore softmax --target cuda-sm_90a --compare softmax --compare unfused --gpu H200");
     cmd->callback([o] { explore_op(*o); });
 }
 

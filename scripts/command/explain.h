@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "counters.h"
+#include "gpu_figures.h"
 #include "machine.h"
 #include "mca.h"
 #include "measure.h"
@@ -51,6 +52,7 @@ struct ExplainedStage {
     std::string place;   // the loop that it is computed in, "" for the outermost
     std::string file, source;
     int line = 0;        // of the Lua; 0 where no word placed it
+    bool product = false;  // on tensor cores
     Bytes registers;
     double flops = 0, scalar_flops = 0, elements = 0, footprint = 0;
     double streamed = 0;               // bytes stored past the caches
@@ -76,6 +78,40 @@ struct ExplainedLoop {
     std::optional<double> share;  // of the samples
 };
 
+/** For CUDA: one launch after the other, in the order of the first of each. */
+struct ExplainedKernel {
+    std::string name, func;  // "softmax_y_dense", "y"
+    double launches = 1;     // in a call
+    std::array<int, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+    int dynamic_shared_bytes = 0;
+    std::optional<KernelResources> resources;  // nothing where there is no machine code for the device
+    Occupancy occupancy;                       // where there are resources
+    struct Array {
+        std::string name;
+        bool argument = false;
+        double bytes = 0;  // of the whole array
+        Bytes once;        // each line of it that the kernel touches, once
+        Bytes blocks;      // each line that a block touches, once a block
+        bool in_l2 = false;  // it comes from a kernel before, and the L2 still has it
+    };
+    std::vector<Array> arrays;  // in the device's memory
+    std::vector<std::string> stages;
+    Bytes memory, l2;           // of all launches; `memory` without what the L2 still has
+    double flops = 0, tensor_flops = 0;
+    int operand_bytes = 2;      // of an operand on tensor cores
+    double memory_seconds = 0, l2_seconds = 0, flops_seconds = 0, tensor_seconds = 0, launch_seconds = 0;
+    double busy = 1;            // the part of the device that it has work for
+    double predicted = 0;       // seconds, of all launches
+    std::string limit;          // "memory", "L2", "FMA", "tensor cores", "launch"
+
+    int blocks() const {
+        return grid[0] * grid[1] * grid[2];
+    }
+    int threads() const {
+        return block[0] * block[1] * block[2];
+    }
+};
+
 struct Explained {
     std::string op, schedule, script, shape, type, target;
     int threads = 1;
@@ -88,6 +124,10 @@ struct Explained {
     };
     std::vector<Inlined> inlined;  // Funcs without a stage
     std::vector<std::string> notes;
+    std::vector<ExplainedKernel> kernels;  // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
+    std::string device_limit;    // for CUDA: what most of the time is limited by, as a kernel's
+    double allocated = 0;        // for CUDA: bytes of device memory besides the arguments
+    std::string measured_where;  // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
     nlohmann::json nest;         // as the report has it
     double flops = 0, needed_bytes = 0, footprint = 0;
     double warm_floor = 0, cold_floor = 0;

@@ -9,9 +9,6 @@
 
 namespace halyard {
 
-/** Colours, tables and bars of pages, for light and dark. */
-extern const char *const kPageStyle;
-
 std::string explanation_html(const std::vector<Explained> &all, const Machine &machine);
 
 }  // namespace halyard

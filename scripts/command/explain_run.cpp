@@ -20,28 +20,6 @@ namespace halyard {
 
 namespace {
 
-// "x:4096x64,y:4096x64"
-std::string sizes_of(const Op &op, const Dims &dims, const CompiledKernel &kernel, KernelArguments &arguments) {
-    std::vector<std::string> items;
-    for (const auto &a : kernel.arguments()) {
-        if (!a.is_buffer) {
-            const OpArgument *r = op.argument(a.name);
-            const auto value = r && !r->value.empty() ? evaluate(r->value, dims) : std::nullopt;
-            if (value && *value >= 0 && (a.type.code == halide_type_int || a.type.code == halide_type_uint)) {
-                items.push_back(fmt::format("{}:{}", a.name, int64_t(*value)));
-            }
-            continue;
-        }
-        const halide_buffer_t *b = arguments.buffer(a.name).raw();
-        std::vector<std::string> extents;
-        for (int d = 0; d < b->dimensions; d++) {
-            extents.push_back(std::to_string(b->dim[d].extent));
-        }
-        items.push_back(a.name + ":" + join(extents, "x"));
-    }
-    return join(items, ",");
-}
-
 std::string caches_of(const Machine &machine, int threads) {
     std::vector<std::string> items;
     for (const auto &l : machine.levels) {
@@ -192,7 +170,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         sets.push_back(make_sets(op, kernel, request.shape));
 
         g.emit = {"c_header"};
-        g.sizes = sizes_of(op, request.shape, kernel, sets.back().front());
+        g.sizes = sizes_text(op, request.shape, kernel, sets.back().front());
         g.caches = caches_of(machine, request.threads);
         g.target = g.target.empty() ? "host" : g.target;
         Plan plan = make_plan(g);

@@ -1,7 +1,6 @@
 #include "explain_table.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -14,40 +13,6 @@ namespace halyard {
 namespace {
 
 using Row = std::vector<std::string>;
-
-// Columns as wide as their widest cell; the first two to the left, the others to the right.
-void print_rows(const std::vector<Row> &rows) {
-    std::vector<size_t> widths;
-    for (const auto &row : rows) {
-        widths.resize(std::max(widths.size(), row.size()));
-        for (size_t i = 0; i < row.size(); i++) {
-            widths[i] = std::max(widths[i], columns(row[i]));
-        }
-    }
-    for (size_t r = 0; r < rows.size(); r++) {
-        std::string line;
-        for (size_t i = 0; i < rows[r].size(); i++) {
-            const std::string blanks(widths[i] - columns(rows[r][i]), ' ');
-            line += (i ? "  " : "") + (i < 2 ? rows[r][i] + blanks : blanks + rows[r][i]);
-        }
-        fmt::print("{}\n", paint(r == 0 ? Colour::kBold : Colour::kNone, trim(" " + line)));
-    }
-}
-
-std::string place_text(const ExplainedStage &s) {
-    const std::string where = s.place.empty() ? "root" : s.place;
-    const std::string file = std::filesystem::path(s.file).filename().string();
-    return s.line > 0 ? fmt::format("{} ({}:{})", where, file, s.line) : where;
-}
-
-std::string flops_text(double flops) {
-    return flops >= 1e9 ? fmt::format("{:.2f}G", flops / 1e9) : flops >= 1e6 ? fmt::format("{:.1f}M", flops / 1e6)
-                                                                            : fmt::format("{:.0f}k", flops / 1e3);
-}
-
-std::string moved_text(const Bytes &b) {
-    return b.both() < 0.5 ? "-" : fmt::format("{} / {}", bytes_text(b.read), bytes_text(b.written));
-}
 
 void print_schedule(const Explained &e, bool cold) {
     fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}  {} thread(s)  {}", e.schedule, e.shape, e.type,
@@ -87,7 +52,7 @@ void print_schedule(const Explained &e, bool cold) {
     }
     time_cells(row, c, core, cold ? e.cold_floor : e.warm_floor);
     rows.push_back(row);
-    print_rows(rows);
+    print_rows(rows, 2);
 }
 
 nlohmann::json to_json(const Bytes &b) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,24 @@ std::string bytes_text(double bytes) {
 
 std::string seconds_text(double seconds) {
     return with_unit(seconds * 1e9, 1000, {"us", "ms", "s"}, "ns");
+}
+
+std::string flops_text(double flops) {
+    return flops >= 1e12  ? fmt::format("{:.2f}T", flops / 1e12)
+           : flops >= 1e9 ? fmt::format("{:.2f}G", flops / 1e9)
+           : flops >= 1e6 ? fmt::format("{:.1f}M", flops / 1e6)
+           : flops >= 1e3 ? fmt::format("{:.0f}k", flops / 1e3)
+                          : fmt::format("{:.0f}", flops);
+}
+
+std::string moved_text(const Bytes &b) {
+    return b.both() < 0.5 ? "-" : fmt::format("{} / {}", bytes_text(b.read), bytes_text(b.written));
+}
+
+std::string place_text(const ExplainedStage &s) {
+    const std::string where = s.place.empty() ? "root" : s.place;
+    const std::string file = std::filesystem::path(s.file).filename().string();
+    return s.line > 0 ? fmt::format("{} ({}:{})", where, file, s.line) : where;
 }
 
 std::vector<std::string> about_schedule(const Explained &e, const Machine &machine) {

@@ -6,7 +6,9 @@
 
 #include "commands.h"
 #include "database.h"
+#include "explore_device.h"
 #include "failure.h"
+#include "pack.h"
 #include "schedules.h"
 #include "targets.h"
 #include "terminal.h"
@@ -22,6 +24,25 @@ std::string place_of(const std::string &target) {
     return is_cuda(target) ? "cuda" : "cpu";
 }
 
+// Shows it, and keeps what was measured here.
+void finish(const ExploreOptions &o, const explore::Task &task, const explore::Comparison &c, bool measured_here) {
+    if (o.keep && measured_here) {
+        explore::Database database(o.database());
+        for (const auto &a : c.alternatives) {
+            database.record(task, a.candidate, a.measured);
+        }
+    }
+    show_comparison(c, o.json, o.html);
+    for (const auto &a : c.alternatives) {
+        if (a.failed()) {
+            if (!o.html.empty()) {
+                print_error(fmt::format("{}: {}: {}", a.name, explore::status_name(a.measured.status), a.measured.message));
+            }
+            throw ExitCode{1};
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<explore::Contender> contenders_of(const CommonOptions &options, const explore::Task &task,
@@ -33,6 +54,7 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
         const std::string file = find_schedule(task.op, request.schedule, place);
         explore::Contender c;
         c.name = schedule_name(file);
+        c.file = file;
         c.candidate.origin = name.empty() ? c.name : name;
         c.candidate.set = request.set;
         for (const auto &p : request.params) {
@@ -70,24 +92,40 @@ void show_comparison(const explore::Comparison &comparison, bool json, const std
     }
 }
 
-void explore_compare(const CommonOptions &options, const explore::Task &task, const std::vector<std::string> &schedules,
-                     bool json, const std::string &html, bool keep) {
+void explore_compare(const ExploreOptions &o, explore::Task task) {
     Progress progress;
-    const explore::Comparison c = explore::compare(task, contenders_of(options, task, schedules),
-                                                   [&](const std::string &what) { progress.say(what); });
-    progress.say("");
-    if (keep) {
-        explore::Database database(options.database());
+    const auto say = [&](const std::string &what) { progress.say(what); };
+    if (!is_cuda(task.target)) {
+        const explore::Comparison c = explore::compare(task, contenders_of(o, task, o.compare), say);
+        progress.say("");
+        finish(o, task, c, true);
+        return;
+    }
+    if (!o.generator.empty()) {
+        throw UsageError("--compare for CUDA takes ops of the registry, whose sizes are known; leave --generator out");
+    }
+    if (o.threads > 1) {
+        throw UsageError("--threads is for the host, not for CUDA");
+    }
+    const explore::OnDevice device = compared_device(o, o.machine, task);
+    const auto contenders = contenders_of(o, task, o.compare);
+    const explore::Comparison c = explore::compare_on_device(task, contenders, device, say);
+    if (!o.folder.empty()) {
+        std::vector<explore::Candidate> candidates;
         for (const auto &a : c.alternatives) {
-            database.record(task, a.candidate, a.measured);
+            if (!a.failed()) {
+                candidates.push_back(a.candidate);
+            }
         }
-    }
-    show_comparison(c, json, html);
-    for (const auto &a : c.alternatives) {
-        if (!a.measured.ok()) {
-            throw ExitCode{1};
+        if (!candidates.empty()) {
+            explore::write_pack(task, candidates, o.folder, say);
         }
+        progress.say("");
+        fmt::print(stderr, "{} schedules in {}; there: ./measure, here then: halyard db import {}/results.jsonl, and the same "
+                           "again\n", candidates.size(), o.folder, o.folder);
     }
+    progress.say("");
+    finish(o, task, c, device.measure);
 }
 
 }  // namespace halyard

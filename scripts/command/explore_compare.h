@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compare.h"
-#include "options.h"
+#include "explore_options.h"
 
 namespace halyard {
 
@@ -20,9 +20,9 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
 /** Prints a comparison: as a table, or as JSON, or the name of the page that it wrote. */
 void show_comparison(const explore::Comparison &comparison, bool json, const std::string &html);
 
-/** Compares the schedules, prints, and keeps what was measured in the database of the options unless `keep` is false. */
-void explore_compare(const CommonOptions &options, const explore::Task &task, const std::vector<std::string> &schedules,
-                     bool json, const std::string &html, bool keep);
+/** Compares the schedules of --compare, prints, and keeps what was measured in the database of the options, unless they say
+ * otherwise. For CUDA a folder of --export gets them too, for a machine with a GPU. */
+void explore_compare(const ExploreOptions &options, explore::Task task);
 
 }  // namespace halyard
 

@@ -1,9 +1,11 @@
 #include "explore_device.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
+#include "candidate_process.h"
 #include "explore_beside.h"
 #include "explore_compare.h"
 #include "failure.h"
@@ -13,6 +15,7 @@
 #include "schedules.h"
 #include "script.h"
 #include "targets.h"
+#include "text.h"
 
 namespace halyard {
 
@@ -40,6 +43,90 @@ void choose_device(const ExploreOptions &o, Task &task) {
     f.target = target_key(task.target);
     Database database(o.database());
     task.machine = machine_of(database, f, o.machine, machine_for(task.target));
+}
+
+namespace {
+
+// The machine of the newest measurement of the task on a device whose name has `name` in it; "" where there is none.
+std::string machine_with(Database &database, const Task &task, const std::string &name) {
+    Filter f;
+    f.op = task.op;
+    f.shape = shape_key(task.shape);
+    f.target = target_key(task.target);
+    f.ok = true;
+    const auto known = database.entries(f);
+    for (auto e = known.rbegin(); e != known.rend(); ++e) {
+        if (e->key.machine.find(name) != std::string::npos) {
+            return e->key.machine;
+        }
+    }
+    return "";
+}
+
+// The device of --gpu; else of the newest measurement, where it is documented; else one of the architecture.
+GpuFigures figures_of(const std::string &name, const std::string &machine, const std::string &architecture) {
+    if (!name.empty()) {
+        return gpu_figures(name);
+    }
+    try {
+        return machine.empty() ? gpu_figures_for(architecture) : gpu_figures(machine);
+    } catch (const UsageError &) {
+        return gpu_figures_for(architecture);
+    }
+}
+
+// Nothing where the copy cannot be timed: then it is the documented one.
+void measure_copy(GpuFigures &g) {
+    constexpr double kSeconds = 30;
+    const TemporaryDirectory work(temporary_root());
+    Measured failed;
+    const nlohmann::json result = run_step(
+        work.path(), {{"step", "copy"}, {"run_seconds", kSeconds}, {"device", true}, {"memory_bytes", 0}}, kSeconds, failed);
+    if (result.is_object() && result.contains("bytes_a_second")) {
+        g.copy = result.at("bytes_a_second");
+        g.copy_measured = true;
+    }
+}
+
+}  // namespace
+
+OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &task) {
+    task.threads = 1;
+    task.target = with_devices(task.target, o.devices);
+    OnDevice d;
+    if (devices_of(task.target).empty()) {
+        task.target = with_devices(task.target, gpu() ? gpu()->architecture()
+                                                      : (name.empty() ? gpu_figures_for("") : gpu_figures(name)).architecture());
+    }
+    const std::vector<std::string> architectures = split(devices_of(task.target), ',');
+    const std::string wanted = name.empty() ? "" : gpu_figures(name).name;
+    const bool for_emulator = architectures.front() == "emulator";
+    d.emulated = gpu() && starts_with(gpu()->name, "the emulated");
+    const auto built_for = [&](const std::string &a) { return std::count(architectures.begin(), architectures.end(), a) > 0; };
+    const bool runs = gpu() && (d.emulated ? for_emulator
+                                           : built_for(gpu()->architecture()) || built_for(fmt::format("sm_{}", gpu()->capability)));
+    d.measure = runs && (name.empty() || gpu()->name.find(wanted) != std::string::npos || d.emulated);
+    if (d.measure && !d.emulated) {
+        d.gpu = gpu_figures_here();
+        measure_copy(d.gpu);
+        return d;
+    }
+    std::string machine;
+    if (!d.measure) {
+        const auto database = std::make_shared<Database>(o.database());
+        machine = machine_with(*database, task, wanted);
+        if (!machine.empty()) {
+            task.machine = machine;
+            d.where = "on " + machine;
+            d.known = [database, task](const Candidate &c) { return database->lookup(task, c); };
+        }
+    }
+    d.gpu = figures_of(name, machine, for_emulator ? "" : architectures.front());
+    if (!for_emulator && !built_for(d.gpu.architecture())) {
+        throw UsageError(fmt::format("{} runs code for {}, and this would be for {}; say --target cuda-{}", d.gpu.name,
+                                     d.gpu.architecture(), join(architectures, ", "), d.gpu.architecture()));
+    }
+    return d;
 }
 
 std::vector<Candidate> shipped_for_cuda(const ExploreOptions &o, Task &task) {

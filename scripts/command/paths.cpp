@@ -71,6 +71,7 @@ Paths find_paths() {
     p.generators = (root / "bin/halyard-generators").string();
     p.plugin = (root / "lib/libhalyard.so").string();
     p.runtime = (root / "lib/libhalyard_runtime.a").string();
+    p.recorder = (root / "lib/halyard/liblaunch_recorder.so").string();
     const std::string source = cached_setting(root, "Halyard_SOURCE_DIR:STATIC");
     p.build_tree = !source.empty();
     p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH")

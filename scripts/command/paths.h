@@ -19,6 +19,7 @@ struct Paths {
     std::string plugin;      // libhalyard.so
     std::string runtime;     // libhalyard_runtime.a
     std::string llvm;        // libllvmlite.so
+    std::string recorder;    // a CUDA driver that writes launches down (launch_recorder.h)
     std::string schedules;   // the folder of cpu/, cuda/ and lib/
     std::string cache;       // where built kernels and measured peaks are kept
     bool build_tree = false;

@@ -1,5 +1,6 @@
 #include "terminal.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,6 +46,24 @@ size_t output_width() {
         return static_cast<size_t>(std::atoi(forced));
     }
     return terminal_width(STDOUT_FILENO);
+}
+
+void print_rows(const std::vector<std::vector<std::string>> &rows, size_t left) {
+    std::vector<size_t> widths;
+    for (const auto &row : rows) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (size_t i = 0; i < row.size(); i++) {
+            widths[i] = std::max(widths[i], columns(row[i]));
+        }
+    }
+    for (size_t r = 0; r < rows.size(); r++) {
+        std::string line;
+        for (size_t i = 0; i < rows[r].size(); i++) {
+            const std::string blanks(widths[i] - columns(rows[r][i]), ' ');
+            line += (i ? "  " : "") + (i < left ? rows[r][i] + blanks : blanks + rows[r][i]);
+        }
+        fmt::print("{}\n", paint(r == 0 ? Colour::kBold : Colour::kNone, trim(line)));
+    }
 }
 
 void print_error(const std::string &message) {

@@ -6,6 +6,7 @@
  */
 
 #include <string>
+#include <vector>
 
 namespace halyard {
 
@@ -16,6 +17,10 @@ std::string paint(Colour colour, const std::string &text);
 
 /** Columns of standard output's terminal; 0 (no limit) where it is none. */
 size_t output_width();
+
+/** Columns as wide as their widest cell, the first `left` of them to the left and the others to the right; the first row is
+ * the head. */
+void print_rows(const std::vector<std::vector<std::string>> &rows, size_t left = 1);
 
 /** "error: " in red where standard error is a terminal, then the message. */
 void print_error(const std::string &message);

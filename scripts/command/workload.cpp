@@ -8,6 +8,7 @@
 #include "diagnostics.h"
 #include "element.h"
 #include "failure.h"
+#include "text.h"
 
 namespace halyard {
 
@@ -112,7 +113,8 @@ void check_shape(const Op &op, const Dims &dims) {
     }
 }
 
-KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed) {
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed,
+                               bool filled) {
     const Dims dims = with_params(op, shape, kernel.params());
     KernelArguments arguments(kernel);
     std::vector<KernelArgument> unknown;
@@ -130,7 +132,7 @@ KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const
         query_layouts(kernel, arguments, unknown);
     }
     for (const auto &a : kernel.arguments()) {
-        if (a.is_buffer && !a.is_output) {
+        if (filled && a.is_buffer && !a.is_output) {
             fill(arguments.buffer(a.name), a, shape, ++seed);
         }
     }
@@ -176,6 +178,27 @@ double flops_of(const Op &op, const Dims &dims) {
                                   op.flops));
     }
     return *flops;
+}
+
+std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &kernel, KernelArguments &arguments) {
+    std::vector<std::string> items;
+    for (const auto &a : kernel.arguments()) {
+        if (!a.is_buffer) {
+            const OpArgument *r = op.argument(a.name);
+            const auto value = r && !r->value.empty() ? evaluate(r->value, dims) : std::nullopt;
+            if (value && *value >= 0 && (a.type.code == halide_type_int || a.type.code == halide_type_uint)) {
+                items.push_back(fmt::format("{}:{}", a.name, int64_t(*value)));
+            }
+            continue;
+        }
+        const halide_buffer_t *b = arguments.buffer(a.name).raw();
+        std::vector<std::string> extents;
+        for (int d = 0; d < b->dimensions; d++) {
+            extents.push_back(std::to_string(b->dim[d].extent));
+        }
+        items.push_back(a.name + ":" + join(extents, "x"));
+    }
+    return join(items, ",");
 }
 
 std::string type_of(const CompiledKernel &kernel) {

@@ -19,14 +19,19 @@ void check_shape(const Op &op, const Dims &dims);
 Dims with_params(const Op &op, Dims dims, const Assignments &params);
 
 /** Buffers of the extents that the registry gives, inputs filled with reproducible random values
- * and outputs poisoned; scalars have the registry's defaults. Throws Failure. */
-KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed);
+ * and outputs poisoned; scalars have the registry's defaults. Where nobody reads them they need not be `filled`. Throws
+ * Failure. */
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed,
+                               bool filled = true);
 
 /** The same for a kernel that no registry knows, of the sizes that its generator estimates. Throws Failure where it
  * estimates none for an output. */
 KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t seed);
 
 double flops_of(const Op &op, const Dims &dims);
+
+/** The extents of the arguments and the values of whole scalars, as the plugin takes them: "x:4096x64,y:4096x64". */
+std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &kernel, KernelArguments &arguments);
 
 /** Element type of the output. */
 std::string type_of(const CompiledKernel &kernel);

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "device_traffic.h"
 #include "interpreter.h"
 #include "lowered_tree.h"
 #include "traffic.h"
@@ -177,4 +178,59 @@ TEST_CASE("Sizes as the plugin takes them", "[traffic]") {
             CHECK_THROWS_AS(halyard::parse_sizes(wrong), std::invalid_argument);
         }
     }
+}
+
+TEST_CASE("Kernels of a GPU", "[traffic]") {
+    const Target gpu("x86-64-linux-cuda-no_runtime-no_asserts-no_bounds_query");
+    // The kernels as the CUDA backend gets them.
+    class Take : public Internal::IRMutator {
+    public:
+        Internal::Stmt taken;
+        using IRMutator::mutate;
+        Internal::Stmt mutate(const Internal::Stmt &s) override {
+            taken = taken.defined() ? taken : s;
+            return Internal::Evaluate::make(0);
+        }
+    };
+    constexpr double kArray = 512 * 64 * 4;
+    const auto kernels = [&](bool fused) {
+        ImageParam x(Float(32), 2, "x");
+        Func y("y"), z("z");
+        Var c("c"), r("r"), lane("lane");
+        y(c, r) = x(c, r) * x(c, r);
+        z(c, r) = y(c, r) + x(c, r);
+        z.bound(c, 0, 512).split(c, c, lane, 128).reorder(lane, c, r).gpu_blocks(r).gpu_threads(lane);
+        if (fused) {
+            y.compute_at(z, r).gpu_threads(c);
+        } else {
+            y.compute_root().gpu_blocks(r).gpu_threads(c);
+        }
+        Take take;
+        Internal::lower_main_stmt({z.function()}, z.name(), gpu, {}, false, {&take});
+        return halyard::kernels_of(halyard::loop_tree(take.taken, {{x.name(), {512, 64}}, {z.name(), {512, 64}}}, 32, 16));
+    };
+    const auto once = [](const halyard::KernelTraffic &k) {
+        Moved sum;
+        for (const auto &a : k.arrays) {
+            sum += a.once;
+        }
+        return sum;
+    };
+    const auto unfused = kernels(false), fused = kernels(true);
+    REQUIRE(unfused.size() == 2);
+    CHECK(unfused[0].blocks == 64);
+    CHECK(once(unfused[0]).read == kArray);      // x
+    CHECK(once(unfused[0]).written == kArray);   // y
+    CHECK(once(unfused[1]).read == 2 * kArray);  // x, y
+    CHECK(once(unfused[1]).written == kArray);
+    // y is in shared memory, and x is read in both halves of the block, but comes from memory once.
+    REQUIRE(fused.size() == 1);
+    CHECK(once(fused[0]).read == kArray);
+    CHECK(once(fused[0]).written == kArray);
+    CHECK(fused[0].arrays.size() == 2);
+    double flops = 0;
+    for (const auto &s : fused[0].stages) {
+        flops += s.flops;
+    }
+    CHECK(flops == 2 * 512 * 64);
 }
