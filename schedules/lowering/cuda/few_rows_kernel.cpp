@@ -163,7 +163,7 @@ private:
     // On a multiprocessor, as many as fit: what one reads at its beginning covers the end of another.
     int blocks() const {
         constexpr int kRegisters = 65536, kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024, kMaxBlocks = 4;
-        constexpr int kRegistersBesideSums = 48;
+        constexpr int kRegistersBesideSums = 40;
         const int registers = products() * sums_of_warp() + kRegistersBesideSums;
         return std::clamp(std::min(kSharedBytes / (shared_bytes(form_) + kSharedBytesOfSystem),
                                    kRegisters / ((threads() + kWarp) * registers)),
