@@ -1,7 +1,5 @@
 -- A product of few rows on the tensor cores, where all that takes time is to read the weights: blocks of few columns, so that
 -- each multiprocessor reads its part of them, whose warps share the depth.
---
--- H200, 16x4096x4096, bias and GELU: 
 
 local gpu = require "lib.gpu"
 
@@ -16,7 +14,7 @@ return schedule "gemm" {
   params = {
     rows    = tune { 16, 32, default = 16 },
     columns = tune { 32, 64, default = 32 },
-    stages  = tune { 3, 4, 5, 6, 8, 12, default = 6 }, -- fetched ahead; a stage takes 256 (rows + columns) bytes
+    stages  = tune { 3, 4, 5, 6, 8, 12, default = 8 }, -- fetched ahead; a stage takes 256 (rows + columns) bytes
     group   = tune { 4, 8, 16, default = 16 },         -- rows of tiles taken together
   },
 
