@@ -18,7 +18,7 @@ struct Tensor {
     int rank;                  // 2 to 5
     int extent[kMaxRank];      // elements
     int stride[kMaxRank - 1];  // elements, of the second dimension and on; multiples of 16 bytes, as is the address
-    int box[kMaxRank];         // elements; 128 bytes of the first dimension
+    int box[kMaxRank];         // elements; 128 bytes of the first dimension, or 64
     int step[kMaxRank];        // of neighbours in a box, up to 8; 1 in the first dimension
 };
 

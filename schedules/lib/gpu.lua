@@ -369,11 +369,20 @@ function gpu.conv_tiles(k, y, o)
   end
 end
 
+-- Tiles of up to so many rows are for products that only have as many: all that takes time is to read the other matrix. The
+-- warps of a block then share the depth of a step, twice that of other tiles, and add up their sums in the end.
+gpu.few_rows = 32
+
 -- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles, of which each takes 128 bytes of
 -- a row or column, and for a part of the tile on its way out: 128 bytes a row at least. For `where`.
 --
 -- p       rows, columns, stages        products  that share the rows
 function gpu.tiles_fit(p, o)
+  if p.rows <= gpu.few_rows then
+    local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
+    return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
+      p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
+  end
   return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * p.rows <= 226 * 1024
 end
 
@@ -388,6 +397,7 @@ end
 --
 -- y       a Func over [col, row]       acc       the Func that sums over "k", or several that read the same a
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
+--         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              group     rows of tiles that blocks take together
 -- cluster blocks that share the steps of a tile; 1 if nothing is said
 function gpu.tensor_tiles(y, acc, o, cluster)
@@ -401,7 +411,8 @@ function gpu.tensor_tiles(y, acc, o, cluster)
     sum:bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
     local step = sum:update(0)
     -- 128 bytes of operands of 16 bits, or of 8 bits where sums are integers.
-    step:split("k", sum:type() == "i32" and 128 or 64, "guard", "step", "depth")
+    local depth = sum:type() == "i32" and 128 or 64
+    step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
     step:reorder("depth", "col", "row", "step"):never_partition_all()
     step:mma():pipeline(o.stages, o.group)
     if cluster then step:cluster(cluster) end

@@ -67,6 +67,28 @@ void check(int rows, int cols, int groups) {
     CHECK_FALSE(emulated::configured);
 }
 
+// A schedule for CUDA with a tile in each block; line 10 is `words`, about the loop over steps.
+std::string product_in_tiles(const std::string &op, const std::string &generator, int rows, int columns, const std::string &depth,
+                             const std::string &words) {
+    const std::string r = std::to_string(rows), c = std::to_string(columns);
+    return "return schedule '" + op + "' { target = 'cuda', generator = { " + generator + " },\n" +
+           "  apply = function(k)\n"
+           "    k.y:split('col', " + c + ", 'guard', 'tile_col', 'c') k.y:split('row', " + r + ", 'guard', 'tile_row', 'r')\n"
+           "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
+           "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
+           "    k.acc:bound_extent('col', " + c + "):bound_extent('row', " + r + ")\n"
+           "    local step = k.acc:update(0)\n"
+           "    step:split('k', " + depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
+           "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
+           "    " + words + "\n"
+           "  end }\n";
+}
+
+Finished build_cuda(const std::string &op, const std::string &devices, const std::string &script, const TempDir &dir) {
+    return run_program({HALYARD_COMMAND, "build", op, "--quiet", "--target", "cuda", "--devices", devices, "--schedule", script, "-o",
+                        dir.path() + "/out"});
+}
+
 }  // namespace
 
 TEST_CASE("products in tiles, for every shape of block", "[mma]") {
@@ -89,6 +111,36 @@ TEST_CASE("a block of four tiles takes four products a step", "[mma]") {
     CHECK(emulated::multiplications == 16);
 }
 
+TEST_CASE("tiles of few rows that there are not are an error with its line", "[mma]") {
+    const TempDir dir;
+    const struct {
+        const char *weights, *devices;
+        int rows, columns;
+        const char *depth, *words, *message;
+    } cases[] = {
+        {"nk", "sm_90a", 24, 32, "128", "step:mma()", "has tiles of 24 rows; take 16, 32, 64, 128 or 192"},
+        {"nk", "sm_90a", 16, 40, "128", "step:mma()", "has tiles of 40 columns; with 16 rows take a multiple of 16, up to 256"},
+        {"nk", "sm_80", 32, 256, "128", "step:mma()", "has tiles of 256 columns; with 32 rows take a multiple of 16, up to 128"},
+        {"kn", "sm_90a", 16, 48, "128", "step:mma()",
+         "has tiles of 48 columns, which are neighbours in memory; take 32 or a multiple of 64"},
+        {"nk", "sm_90a", 16, 32, "32", "step:mma()", "has steps of 32; for tiles of 16 rows take 64, 128 or 256"},
+        {"nk", "sm_90a", 16, 32, "128", "step:mma():cluster(2)",
+         "has tiles of 16 rows, whose steps the warps of a block share; take cluster(1)"},
+        {"nk", "sm_90a", 16, 64, "128", "step:mma():pipeline(16)",
+         "takes 327936 bytes of shared memory, and a block has 232448; take fewer stages or smaller tiles"},
+    };
+    for (const auto &c : cases) {
+        const std::string generator = "type = 'float16', weights = '" + std::string(c.weights) + "'";
+        const std::string script =
+            dir.write("wrong.lua", product_in_tiles("gemm", generator, c.rows, c.columns, c.depth, c.words));
+        const Finished f = build_cuda("gemm", c.devices, script, dir);
+        INFO(generator << " " << c.rows << " x " << c.columns << " x " << c.depth << "\n" << f.err);
+        CHECK(f.exit_code == 1);
+        CHECK(f.err.find(script + ":10: error: mma: ") == 0);
+        CHECK(f.err.find(c.message) != std::string::npos);
+    }
+}
+
 TEST_CASE("a product that the tensor cores have not is an error with its line", "[mma]") {
     const TempDir dir;
     const struct {
@@ -103,20 +155,8 @@ TEST_CASE("a product that the tensor cores have not is an error with its line", 
         {"gemm_int8", "weights = 'nk'", "sm_80", "32", "has steps of 32; take 64 or 128"},
     };
     for (const auto &c : cases) {
-        const std::string script = dir.write(
-            "wrong.lua", "return schedule '" + std::string(c.op) + "' { target = 'cuda', generator = { " + c.generator + " },\n" +
-                             "  apply = function(k)\n"
-                             "    k.y:split('col', 64, 'guard', 'tile_col', 'c') k.y:split('row', 64, 'guard', 'tile_row', 'r')\n"
-                             "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
-                             "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
-                             "    k.acc:bound_extent('col', 64):bound_extent('row', 64)\n"
-                             "    local step = k.acc:update(0)\n"
-                             "    step:split('k', " + c.depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
-                             "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
-                             "    step:mma()\n"
-                             "  end }\n");
-        const Finished f = run_program({HALYARD_COMMAND, "build", c.op, "--quiet", "--target", "cuda", "--devices", c.devices,
-                                        "--schedule", script, "-o", dir.path() + "/out"});
+        const std::string script = dir.write("wrong.lua", product_in_tiles(c.op, c.generator, 64, 64, c.depth, "step:mma()"));
+        const Finished f = build_cuda(c.op, c.devices, script, dir);
         INFO(c.op << " " << c.generator << "\n" << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":10: error: mma: ") == 0);

@@ -129,6 +129,7 @@ private:
                 {"special rows", {{"m", 11}, {"n", 53}, {"k", 5}}, special_rows},
                 {"special columns", {{"m", 11}, {"n", 72}, {"k", 8}}, special_columns},
                 {"deep", {{"m", 9}, {"n", 69}, {"k", 2053}}, large_sum},
+                {"more steps than stages", {{"m", 17}, {"n", 72}, {"k", 1416}}},  // also of 128
                 {"no depth", {{"m", 9}, {"n", 69}, {"k", 0}}}};
     }
 

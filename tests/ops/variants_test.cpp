@@ -115,6 +115,9 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (has_param(head, "cluster")) {
             open.push_back({"set.cluster", {"1", "4"}});
         }
+        if (schedule.name == "few_rows") {
+            open.push_back({"set.rows", {"16", "32"}});
+        }
         // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
         std::set<std::string> with_large_tiles;
         for (auto build : builds.empty() ? all_pairs(open) : all_values(open)) {

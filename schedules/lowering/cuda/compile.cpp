@@ -87,7 +87,9 @@ std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
     const std::string &with_ptx = last == architectures.rend() ? architectures.back() : *last;
     std::vector<Piece> pieces;
     for (const auto &a : architectures) {
-        const std::string header = !tensor_cores ? "" : is_hopper(a) ? kHopperHeader : kAmpereHeader;
+        // Kernels of few rows are made of the same instructions for all, but no other kernel for sm_80 is compiled for sm_90a.
+        const std::string header =
+            !tensor_cores ? "" : kAmpereHeader + kFewRowsHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
         const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + source, a);
         pieces.push_back({a, code.cubin, a == with_ptx ? code.ptx : ""});
     }
@@ -102,7 +104,7 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
-        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kHopperHeader : "")
+        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kFewRowsHeader + kHopperHeader : "")
         << "\n#line 1 \"the printed kernels\"\n"  // as --emit cuda writes them
         << source;
     const char *cxx = std::getenv("CXX");

@@ -230,12 +230,15 @@ private:
             return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
         }
         const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
+        const bool few_rows = has_few_rows(program);
         Stmt call;
         if (hopper) {
-            call = launch_tiles(make_wgmma_kernel(program, print), others ? "HALYARD_HOPPER" : "");
+            call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true) : make_wgmma_kernel(program, print),
+                                others ? "HALYARD_HOPPER" : "");
         }
         if (others) {
-            const Stmt mma = launch_tiles(make_mma_kernel(program, print), hopper ? "HALYARD_AMPERE" : "");
+            const Stmt mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false) : make_mma_kernel(program, print),
+                                          hopper ? "HALYARD_AMPERE" : "");
             const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
             call = hopper ? IfThenElse::make(capability == 90, call, mma) : mma;
         }

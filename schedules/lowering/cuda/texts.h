@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_TEXTS_H
 
 /** \file
- * device.h, ampere.h, hopper.h and the headers of the emulator, as text: a plugin that is installed needs no folder of headers.
+ * device.h, ampere.h, few_rows.h, hopper.h and the headers of the emulator, as text: a plugin that is installed needs no folder of headers.
  */
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace halyard {
 
-extern const std::string kDeviceHeader, kAmpereHeader, kHopperHeader;
+extern const std::string kDeviceHeader, kAmpereHeader, kFewRowsHeader, kHopperHeader;
 
 struct Header {
     std::string name, text;

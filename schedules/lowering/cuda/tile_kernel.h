@@ -33,6 +33,13 @@ TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &pri
 /** For sm_80 and all later ones: the threads fetch tiles by cp.async, and warps multiply parts of them by mma.sync. */
 TileKernel make_mma_kernel(const TileProgram &program, const PrintOptions &print);
 
+/** For tiles of up to 32 rows, where all that takes time is to read the other matrix: no rows are filled up to the 64 of wgmma,
+ * a block has few columns, so that each multiprocessor reads its part, and its warps share the depth of a step, of which each
+ * multiplies a slice by mma.sync. In the end their sums are added up, in the order of the warps. Tiles are fetched by the copy
+ * engine with `hopper`, else by cp.async. */
+TileKernel make_few_rows_kernel(const TileProgram &program, const PrintOptions &print, bool hopper);
+bool has_few_rows(const TileProgram &program);
+
 }  // namespace halyard
 
 #endif

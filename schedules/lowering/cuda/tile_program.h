@@ -27,6 +27,9 @@
 
 namespace halyard {
 
+/** Tiles of up to so many rows are few: their kernels are others (tile_kernel.h). */
+constexpr int kFewRows = 32;
+
 /** Of buffers that the pipeline allocates, by their names. */
 using Strides = std::map<std::string, std::vector<Halide::Expr>>;
 

@@ -143,6 +143,11 @@ void TileText::coordinates_of_tile(const std::string &tile) {
     if (!names[0].empty()) {
         out_->line("const int " + out_->name(names[0]) + " = in_group / rows_of_group;");
     }
+    declare_places();
+}
+
+void TileText::declare_places() {
+    const auto &names = program_.parts.block_names;
     PutPlaces find(places_, &names, in_tile());
     for (const Expr &x : used()) {
         find.mutate(x);
@@ -192,13 +197,12 @@ void TileText::first_value(const Pair &p) {
     out_->close();
 }
 
-void TileText::store_inside(const Pair &p) {
+void TileText::store_inside(const Pair &p, const Expr &value) {
     const Expr inside = Ramp::make(Variable::make(Int(32), kCol), 1, 2) < Broadcast::make(p.col_extent, 2) &&
                         Broadcast::make(p.row_is_inside(), 2);
     open_elements();
     coordinates_of_element();
-    print(Store::make(p.stored, loaded_inside(p, program_.accumulators), p.index, Parameter(), inside,
-                            ModulusRemainder()));
+    print(Store::make(p.stored, value, p.index, Parameter(), inside, ModulusRemainder()));
     out_->close();
 }
 

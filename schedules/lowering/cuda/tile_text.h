@@ -81,6 +81,8 @@ protected:
     void declare_tiles_of_grid();
     /** The coordinates of a tile by its number, in groups of rows that blocks take together. */
     void coordinates_of_tile(const std::string &tile);
+    /** What follows from the coordinates, once they are declared. */
+    void declare_places();
     /** Opens a loop over the pairs of a thread. */
     void open_elements(const std::string &first, const std::string &end);
     void open_elements() {
@@ -91,7 +93,10 @@ protected:
     /** A nest that gives sums a value. */
     void first_value(const Pair &p);
     /** A nest over the tile, where it is inside; from memory and to it. */
-    void store_inside(const Pair &p);
+    void store_inside(const Pair &p) {
+        store_inside(p, loaded_inside(p, program_.accumulators));
+    }
+    void store_inside(const Pair &p, const Halide::Expr &value);
 
     const TileProgram program_;
     const PrintOptions &print_;

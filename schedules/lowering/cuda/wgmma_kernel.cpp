@@ -78,7 +78,7 @@ private:
     void check_tile(const TensorCores &product) const {
         const int rows = tile().rows, columns = tile().columns;
         if (rows % kRowsOfWarpgroup != 0 || rows > 3 * kRowsOfWarpgroup) {
-            product.fail("has tiles of " + number(rows) + " rows; take 64, 128 or 192");
+            product.fail("has tiles of " + number(rows) + " rows; take 16, 32, 64, 128 or 192");
         }
         if (columns % 16 != 0 || columns * products() > 256) {
             product.fail("has tiles of " + number(columns) +

@@ -111,8 +111,14 @@ def lt_gelu(a, b, bias):
 
 
 CUBES = [dict(m=4096, n=4096, k=4096)]
-TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=4), "few rows": dict(rows=64, columns=64, stages=6),
+TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=4),
          "few rows in clusters": dict(rows=64, columns=128, stages=6, cluster=2)}
+ODD_FEW_ROWS = [dict(m=1, n=1, k=1), dict(m=16, n=264, k=72), dict(m=17, n=257, k=65), dict(m=5, n=512, k=1000), dict(m=31, n=96, k=4096)]
+
+
+def few_rows(**more):
+    dims = {"m": 16, "n": 4096, "k": 4096, **more}
+    return "few rows", dict(schedule="few_rows", timed=[dims], checked=[{**d, **{x: d["n"] for x in more if x not in d}} for d in ODD_FEW_ROWS])
 
 
 def tiles(label, **timed):
@@ -126,7 +132,7 @@ case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y":
 case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
      lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
      CUBES, ODD_PRODUCTS,
-     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), tiles("few rows", m=16, n=4096, k=4096),
+     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), few_rows(),
            tiles("few rows in clusters", m=16, n=4096, k=4096)],
      peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu}, **TENSOR_CORES)
 case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh", "add_residual": "true"},
@@ -135,7 +141,7 @@ case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activa
 case("gemm", "nk", {"weights": "nk", "add_bias": "true"},
      lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
      lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
-     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", **TENSOR_CORES)
+     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", also=[few_rows()], **TENSOR_CORES)
 
 
 def swiglu(x, w_gate_nk, w_up_nk):
@@ -158,7 +164,7 @@ def weight(d, *names, n="n", k="k"):
 FFN = [dict(m=4096, n=11008, k=4096)]
 case("swiglu", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
      lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS, peers={"torch": swiglu}, checked_types=("float16", "bfloat16"),
-     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[("few rows", dict(settings=dict(rows=64, columns=96, stages=6), timed=[dict(m=16, n=11008, k=4096)], checked_types=()))])
+     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[few_rows(n=11008)])
 case("rms_norm_gemm", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
      lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, peers={"torch": rms_linear},
      checked_types=("float16", "bfloat16"), flops=multiply_flops, tolerance=4)
@@ -166,7 +172,7 @@ case("swiglu_mlp", "", {"weights": "nk"},
      lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk"), **weight(d, "w_down_nk", n="k", k="n"),
                 "residual": ((d["m"], d["k"]), "type")}, rms_swiglu_mlp, lambda d: {"y": (d["m"], d["k"])}, FFN[:1],
      [dict(m=130, n=264, k=72), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6}, peers={"torch": rms_swiglu_mlp},
-     checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]})
+     checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]}, also=[few_rows(n=11008)])
 
 
 def chain(x, bias):
@@ -528,7 +534,8 @@ for schedule in ("", "unfused"):
          lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_q_nk"), **weight(d, "w_k_nk", "w_v_nk", n="n_kv")}, qkv,
          lambda d: {"q": (d["m"], d["n"]), "k": (d["m"], d["n_kv"]), "v": (d["m"], d["n_kv"])}, [dict(m=4096, n=4096, n_kv=1024, k=4096)],
          [dict(m=130, n=264, n_kv=72, k=72), dict(m=129, n=257, n_kv=65, k=65)], checked_types=("float16", "bfloat16"),
-         peers={"torch": qkv} if not schedule else {}, flops=lambda d: 2.0 * d["m"] * d["k"] * (d["n"] + 2 * d["n_kv"]), schedule=schedule)
+         peers={"torch": qkv} if not schedule else {}, flops=lambda d: 2.0 * d["m"] * d["k"] * (d["n"] + 2 * d["n_kv"]), schedule=schedule,
+         also=[few_rows(n_kv=1024)] if not schedule else [])
 
 
 # Reductions of products, in full float32.
