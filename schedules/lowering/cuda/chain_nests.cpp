@@ -26,37 +26,38 @@ void ChainNests::nests(const std::vector<ChainNest> &list) {
 void ChainNests::open_rows() {
     const std::string line = out_->name(kChainHeldRow);
     out_->line("#pragma unroll");
-    out_->open("for (int " + line + " = 0; " + line + " < 2; " + line + "++) {");
+    out_->open("for (int " + line + " = 0; " + line + " < " + number(2 * rows_.fragments) + "; " + line + "++) {");
 }
 
 void ChainNests::row_of_line() {
-    out_->line("const int " + out_->name(kChainRow) + " = warpgroup * 64 + warp * 16 + lane / 4 + " +
-               out_->name(kChainHeldRow) + " * 8;");
+    out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " + out_->name(kChainHeldRow) + " * 8;");
 }
 
-// Opens the loop over the elements of a tile that a thread has: columns 8 j + 2 (lane % 4) and the next, in rows
-// lane / 4 and 8 below, of the 16 rows of its warp.
 void ChainNests::open_elements(int columns, const std::vector<Expr> &reads) {
-    const std::string i = out_->name(kChainElement), line = out_->name(kChainHeldRow);
+    const std::string i = out_->name(kChainElement);
     out_->line("#pragma unroll");
-    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2) + "; " + i + " += 2) {");
-    coordinates_of_element(reads);
+    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2 * rows_.fragments) + "; " + i +
+               " += 2) {");
+    coordinates_of_element(columns, reads);
 }
 
-void ChainNests::coordinates_of_element(const std::vector<Expr> &reads) {
-    const std::string i = out_->name(kChainElement);
+void ChainNests::coordinates_of_element(int columns, const std::vector<Expr> &reads) {
+    const std::string i = out_->name(kChainElement), of_fragment = number(columns / 2);
+    const bool several = rows_.fragments > 1;
+    const std::string line = (several ? i + " / " + of_fragment + " * 2 + " : "") + i + " / 2 % 2";
     const auto uses = [&](const char *name) {
         return std::any_of(reads.begin(), reads.end(), [&](const Expr &x) { return expr_uses_var(x, name); });
     };
     if (uses(kChainHeldRow)) {
-        out_->line("const int " + out_->name(kChainHeldRow) + " = " + i + " / 2 % 2;");
+        out_->line("const int " + out_->name(kChainHeldRow) + " = " + line + ";");
     }
     if (uses(kChainRow)) {
-        out_->line("const int " + out_->name(kChainRow) + " = warpgroup * 64 + warp * 16 + lane / 4 + " + i +
-                   " / 2 % 2 * 8;");
+        out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " +
+                   (several ? "(" + line + ")" : line) + " * 8;");
     }
     if (uses(kChainColumn)) {
-        out_->line("const int " + out_->name(kChainColumn) + " = " + i + " / 4 * 8 + lane % 4 * 2;");
+        out_->line("const int " + out_->name(kChainColumn) + " = " + i + (several ? " % " + of_fragment : "") +
+                   " / 4 * 8 + lane % 4 * 2;");
     }
 }
 
@@ -136,7 +137,7 @@ void ChainNests::reduction(const ChainNest &n, const std::vector<Expr> &reads) {
     const std::string odd = a.stored + ".odd";
     out_->open("{");
     for (const auto &name : {part, odd}) {
-        out_->declare_registers(name, type_text(t), 2);
+        out_->declare_registers(name, type_text(t), 2 * rows_.fragments);
     }
     open_rows();
     for (const auto &name : {part, odd}) {
