@@ -34,6 +34,10 @@ public:
     /** Loops of a thread over what it has, one after the other. */
     void nests(const std::vector<ChainNest> &list);
     void nest(const ChainNest &n);
+    /** One in parts, for loops over elements that others open: what stands before them, at an element, and behind. */
+    void begin(const ChainNest &n);
+    void at_element(const ChainNest &n);
+    void end(const ChainNest &n);
     /** A loop over the rows. */
     void open_rows();
     /** Defines the row in the tile, in a loop over rows. */
@@ -52,7 +56,6 @@ public:
 
 private:
     void pack(const Assignment &a);
-    void reduction(const ChainNest &n, const std::vector<Halide::Expr> &reads);
     static Halide::Expr held_at(const std::string &name, const Halide::Type &t, const Halide::Expr &at);
 
     KernelPrinter *out_;

@@ -34,7 +34,6 @@ ChainText::ChainText(const Kernel &kernel, const std::vector<TensorCores> &produ
     check();
     drop_zeros();
     sort_nests();
-    mask_ = take_mask(meanwhile_, parts_);
 }
 
 void ChainText::fail(const std::string &message) const {
@@ -153,12 +152,7 @@ void ChainText::declare_held(int fragments) {
     }
 }
 
-// What is computed of a step while its second product waits. A mask of rows comes first, where it leaves anything out.
-// One of columns alone is for the last step; there the nests stand twice, and whole tiles go through fewer branches
-// (H200, heads of 128, no mask: 640 TFLOP/s for 592; under a causal mask 520 for 540).
-void ChainText::define_between() {
-    const std::string step = out_->name(parts_.step);
-    out_->open("const auto between = [&](int " + step + ") {");
+void ChainText::apply_mask() {
     if (mask_.value.defined()) {
         out_->open("if (!" + in_parentheses(e(mask_.whole)) + ") {");
         ChainNest masked;
@@ -167,6 +161,15 @@ void ChainText::define_between() {
         threads_->nest(masked);
         out_->close();
     }
+}
+
+// What is computed of a step while its second product waits. A mask of rows comes first, where it leaves anything out.
+// One of columns alone is for the last step; there the nests stand twice, and whole tiles go through fewer branches
+// (H200, heads of 128, no mask: 640 TFLOP/s for 592; under a causal mask 520 for 540).
+void ChainText::define_between() {
+    const std::string step = out_->name(parts_.step);
+    out_->open("const auto between = [&](int " + step + ") {");
+    apply_mask();
     std::vector<ChainNest> plain;
     const Expr whole = without_selects(meanwhile_, parts_.rows, &plain);
     if (whole.defined()) {

@@ -42,10 +42,12 @@ protected:
     /** Declares what is held in registers. */
     void declare_held(int fragments);
     virtual void declare_sums(const std::string &name, int elements) = 0;
+    /** Of a step's sums of the first product, where the mask leaves any out. */
+    void apply_mask();
     /** Defines between(step): what is computed of a step before its second product, but for `waiting_`. */
     void define_between();
-    /** Each of so many threads fetches elements, and puts them where a copy of whole lines would have; what lies outside is 0.
-     * `more_lines`: text, behind where the operand's first line is. */
+    /** Each of so many threads fetches elements, and puts them where a copy of whole lines would have; what lies outside
+     * is 0. `more_lines`: text, behind where the operand's first line is. */
     void fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads,
                         const std::string &more_lines = "");
     std::string counts_at(const Operand &o, const std::string &depth);
@@ -60,7 +62,7 @@ protected:
     const PrintOptions &print_;
     ChainParts parts_;
     ChainLaunch launch_;
-    std::vector<ChainNest> meanwhile_, waiting_;  // of those between the products; the second product has to end before the latter
+    std::vector<ChainNest> meanwhile_, waiting_;  // between the products; the second one of the last step ends before the latter
     Mask mask_;
     KernelPrinter *out_ = nullptr;
     ChainNests *threads_ = nullptr;

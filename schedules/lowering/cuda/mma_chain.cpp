@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "chain_kernel.h"
 #include "chain_text.h"
@@ -27,7 +29,6 @@ std::string number(int n) {
 struct Layout {
     int rows = 0, fragments = 1, warps = 4;
     int blocks = 1;  // on a multiprocessor
-    int stages = 0;
 };
 
 class MmaChain : public ChainText {
@@ -35,6 +36,8 @@ public:
     MmaChain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
              const PrintOptions &print)
         : ChainText(kernel, products, host, strides, print) {
+        mask_ = take_mask(meanwhile_, parts_, true);
+        sort();
         lay_out();
     }
 
@@ -55,22 +58,22 @@ private:
     int elements_a() const {
         return layout_.rows * panels(first().depth) * kAcross;
     }
-    int stage_bytes() const {
-        return 2 * (launch_.elements_b() + launch_.elements_c());
-    }
     int shared_bytes() const {
-        return 2 * elements_a() + layout_.stages * stage_bytes();
+        return 2 * (elements_a() + launch_.elements_b() + launch_.elements_c());
     }
     int tiles_of_rows() const {
         return parts_.rows / layout_.rows;
     }
 
     // Warps of 32 rows read half as much of shared memory for each product, where a thread has registers for as many sums.
+    // On an H200, heads of 128 and 128 queries: 64 keys, 2 blocks of 4 warps with 32 rows each 367 TFLOP/s; 128 keys, with
+    // 16 rows, blocks of 4 warps 327 and of 8 warps 314. Heads of 64, 128 keys: 329; 64 keys, of which 3 blocks fit, 302.
+    // Several stages of both operands: 308 for 337, before the second product's operand was made piece by piece.
     void lay_out() {
         const int sums = (first().columns + second().columns) / 2;
         int least = 0;
         for (const int room : {kSharedOfBlock, kSharedOfMultiprocessor}) {
-            for (const auto &[fragments, warps] : {std::pair(2, 4), std::pair(2, 6), std::pair(1, 8), std::pair(1, 4)}) {
+            for (const auto &[fragments, warps] : {std::pair(2, 4), std::pair(2, 6), std::pair(1, 4)}) {
                 layout_.rows = fragments * warps * kRowsOfFragment;
                 layout_.fragments = fragments;
                 layout_.warps = warps;
@@ -79,21 +82,119 @@ private:
                 }
                 // Beside sums, fragments of both operands, statistics of rows, and addresses.
                 const int registers = std::min(fragments * sums + 56, 255);
-                for (layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, 2); layout_.blocks > 0; layout_.blocks--) {
-                    const int of_block = std::min(room, kSharedOfMultiprocessor / layout_.blocks);
-                    layout_.stages = std::min(parts_.first_asked->stages, (of_block - 2 * elements_a()) / stage_bytes());
-                    if (layout_.stages > 0) {
-                        return;
-                    }
+                layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, 2);
+                if (shared_bytes() <= room) {
+                    return;
                 }
-                least = 2 * elements_a() + stage_bytes();
+                least = shared_bytes();
             }
         }
         if (least == 0) {
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
-        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " + number(kSharedOfMultiprocessor) +
-             "; take smaller tiles");
+        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " +
+             number(kSharedOfMultiprocessor) + "; take smaller tiles");
+    }
+
+    // ---- What is computed with the second product ----
+
+    // Its operand is made piece by piece while it is multiplied, and what else goes over the same elements is done there:
+    // sums that lanes have for themselves. What needs those comes behind. Where conditions on columns are left in the nests,
+    // which then stand twice, all of it comes before.
+    void sort() {
+        std::vector<ChainNest> plain, all;
+        for (const auto *list : {&meanwhile_, &waiting_}) {
+            for (const auto &n : *list) {
+                split(n, all);
+            }
+        }
+        if (without_selects(all, parts_.rows, &plain).defined()) {
+            return;
+        }
+        std::set<std::string> made, read, sums;  // of what is not early
+        for (const auto &n : all) {
+            const std::set<std::string> reads = read_by(n), writes = written_by(n);
+            const bool adds = n.kind == ChainNest::kReduction && n.reduction == ChainNest::kSum && !n.across_lanes;
+            const bool values = n.kind == ChainNest::kTile && !writes.count(first().accumulator) &&
+                                !writes.count(second().accumulator);
+            const bool by_element = n.columns == first().columns && (adds || values);
+            const bool behind = meet(reads, sums) || meet(writes, read) || meet(writes, made) ||
+                                (!by_element && meet(reads, made));
+            const bool piece = !behind && by_element;
+            if (behind && add_to_last(n, made)) {
+                continue;
+            }
+            (behind ? behind_ : piece ? pieces_ : early_).push_back(n);
+            if (behind || piece) {
+                made.insert(writes.begin(), writes.end());
+                read.insert(reads.begin(), reads.end());
+            }
+            if (behind || (piece && adds)) {
+                sums.insert(writes.begin(), writes.end());
+            }
+        }
+        const std::set<std::string> multiplied = {second().a.buffer, second().accumulator};
+        if (std::any_of(behind_.begin(), behind_.end(),
+                        [&](const ChainNest &n) { return meet(written_by(n), multiplied); })) {
+            early_.clear();
+            pieces_.clear();
+            behind_.clear();
+        }
+    }
+
+    static std::set<std::string> read_by(const ChainNest &n) {
+        std::set<std::string> names;
+        for (const auto &a : n.assignments) {
+            const auto held = held_in(a.value);
+            names.insert(held.begin(), held.end());
+        }
+        return names;
+    }
+
+    static std::set<std::string> written_by(const ChainNest &n) {
+        std::set<std::string> names;
+        for (const auto &a : n.assignments) {
+            names.insert(a.stored);
+        }
+        return names;
+    }
+
+    static bool meet(const std::set<std::string> &x, const std::set<std::string> &y) {
+        return std::any_of(x.begin(), x.end(), [&](const std::string &name) { return y.count(name) > 0; });
+    }
+
+    // Assignments that do not read what others in their nest store become nests of their own.
+    static void split(const ChainNest &n, std::vector<ChainNest> &into) {
+        for (const auto &a : n.assignments) {
+            for (const auto &b : n.assignments) {
+                if (&a != &b && held_in(a.value).count(b.stored)) {
+                    into.push_back(n);
+                    return;
+                }
+            }
+        }
+        for (const auto &a : n.assignments) {
+            into.push_back(n);
+            into.back().assignments = {a};
+        }
+    }
+
+    // sum = sum over columns; t = t * g + sum   ->   t = t * g; t += the columns. It takes fewer registers.
+    bool add_to_last(const ChainNest &n, const std::set<std::string> &made) {
+        const auto *add = n.assignments.size() == 1 ? n.assignments[0].value.as<Add>() : nullptr;
+        const auto *sum = add ? add->b.as<Load>() : nullptr;
+        if (!sum || n.kind != ChainNest::kRows || meet(held_in(add->a), made) || made.count(n.assignments[0].stored)) {
+            return false;
+        }
+        for (auto &p : pieces_) {
+            if (p.kind == ChainNest::kReduction && p.assignments[0].stored == sum->name) {
+                early_.push_back(n);
+                early_.back().assignments[0].value = add->a;
+                p.assignments[0].stored = n.assignments[0].stored;
+                return true;
+            }
+        }
+        return false;
     }
 
     // ---- What the host asks ----
@@ -143,24 +244,29 @@ private:
         by_elements_ = by_elements;
         const std::string type = type_text(first().a.type);
         const auto array = [&](const std::string &name, int at, int n) {
-            out.line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(at) + ", " + number(n) +
-                     ");");
+            out.line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(at) + ", " +
+                     number(n) + ");");
         };
-        const int s = layout_.stages;
         array("a_tile", 0, elements_a());
-        array("b_tiles", 2 * elements_a(), s * launch_.elements_b());
-        array("c_tiles", 2 * (elements_a() + s * launch_.elements_b()), s * launch_.elements_c());
+        array("b_tile", 2 * elements_a(), launch_.elements_b());
+        array("c_tile", 2 * (elements_a() + launch_.elements_b()), launch_.elements_c());
         const std::string parts = number(tiles_of_rows());
         out.line("const int lane = threadIdx.x % 32, row_of_warp = threadIdx.x / 32 * " +
                  number(layout_.fragments * kRowsOfFragment) + ";");
-        out.line("const int row_of_block = " + (tiles_of_rows() == 1 ? "0" : "int(blockIdx.x) % " + parts + " * " + number(layout_.rows)) +
+        out.line("const int row_of_block = " +
+                 (tiles_of_rows() == 1 ? "0" : "int(blockIdx.x) % " + parts + " * " + number(layout_.rows)) +
                  ", row_of_thread = row_of_block + row_of_warp + lane / 4;");
         place_of_tile(tiles_of_rows() == 1 ? "int(blockIdx.x)" : "(int(blockIdx.x) / " + parts + ")");
         declare_held(layout_.fragments);
         nests.nests(parts_.before);
-        define_between();
-        define_fetch("fetch_b", first().b, "b_tiles", launch_.elements_b(), first().depth, first().columns);
-        define_fetch("fetch_c", second().b, "c_tiles", launch_.elements_c(), second().columns, second().depth);
+        if (pieces_.empty()) {
+            define_between();
+        }
+        if (!by_elements) {
+            declare_places();
+        }
+        define_fetch("fetch_b", first().b, "b_tile", first().depth, first().columns);
+        define_fetch("fetch_c", second().b, "c_tile", second().columns, second().depth);
         steps();
         sum_lanes();
         for (const auto &n : parts_.after) {
@@ -175,9 +281,27 @@ private:
 
     // ---- Fetches ----
 
-    void define_fetch(const std::string &name, const Operand &o, const std::string &array, int elements, int columns, int rows) {
-        out_->open("const auto " + name + " = [&](int " + out_->name(parts_.step) + ", int stage) {");
-        fetch(o, array + (layout_.stages > 1 ? " + stage * " + number(elements) : ""), columns, rows, "");
+    bool moves_with_step(const Operand &o) const {
+        return std::any_of(o.origin.begin() + 2, o.origin.end(),
+                           [&](const Expr &x) { return expr_uses_var(x, parts_.step); });
+    }
+
+    // Of heads and batches once: the compiler leaves divisions in a loop that waits, and makes each anew.
+    void declare_places() {
+        const char *names[] = {"a_place", "b_place", "c_place"};
+        const auto operands = launch_.operands();
+        for (size_t i = 0; i < operands.size(); i++) {
+            const std::string value = e(operands[i]->origin[0]) + place_of_others(*operands[i]);
+            places_[operands[i]] = moves_with_step(*operands[i]) ? value : names[i];
+            if (places_[operands[i]] == names[i]) {
+                out_->line("const int " + std::string(names[i]) + " = " + value + ";");
+            }
+        }
+    }
+
+    void define_fetch(const std::string &name, const Operand &o, const std::string &array, int columns, int rows) {
+        out_->open("const auto " + name + " = [&](int " + out_->name(parts_.step) + ") {");
+        fetch(o, array, columns, rows, "");
         out_->close("};");
     }
 
@@ -197,86 +321,91 @@ private:
             inside += " && " + counts_at(o, "line");
         }
         out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads()) + ">(" + to + ", " +
-                   out_->name(o.buffer) + " + (" + e(o.origin[0]) + place_of_others(o) + "), " +
+                   out_->name(o.buffer) + " + (" + places_.at(&o) + "), " +
                    e(field(o.buffer, "stride", 1)) + ", first_line, " + whole + ",");
         out_->line("            [&](int line) { return " + inside + "; });");
     }
 
-    void commit() {
-        if (!by_elements_) {
-            out_->line("copy_async_commit();");
-        }
-    }
-
     // ---- Steps ----
 
-    // The tiles of b and of c arrive in turns, a group each; up to the one that is waited for, all but the last ones have.
     void arrive() {
         if (!by_elements_) {
-            out_->line("copy_async_wait<" + number(2 * (layout_.stages - 1)) + ">();");
+            out_->line("copy_async_wait_all();");
         }
         out_->line("__syncthreads();");
     }
 
-    void fetch_if_in_time(const std::string &name, const std::string &step, const std::string &stage) {
+    void fetch_if_in_time(const std::string &name, const std::string &step) {
         out_->open("if (" + step + " < end) {");
-        out_->line(name + "(" + step + ", " + stage + ");");
+        out_->line(name + "(" + step + ");");
         out_->close();
-        commit();
     }
 
     void steps() {
         const std::string step = out_->name(parts_.step);
-        const int s = layout_.stages;
         out_->open("{");
         fetch(first().a, "a_tile", first().depth, layout_.rows, " + row_of_block");
         out_->close();
-        for (int i = 0; i < s; i++) {
-            fetch_if_in_time("fetch_b", "first_step + " + number(i), number(i));
-            if (i + 1 < s) {
-                fetch_if_in_time("fetch_c", "first_step + " + number(i), number(i));
-            }
-        }
-        if (s > 1) {
-            out_->line("int stage = 0;");
-        }
-        const std::string stage = s > 1 ? "stage" : "0";
+        fetch_if_in_time("fetch_b", "first_step");
         open_steps("first_step");
         expect_promises();
         arrive();
-        const std::string last = number(s - 1);
-        fetch_if_in_time("fetch_c", s > 1 ? step + " + " + last : step, s > 1 ? "stage == 0 ? " + last + " : stage - 1" : "0");
+        fetch_if_in_time("fetch_c", step);
         multiply_first();
-        out_->line("between(" + step + ");");
-        threads_->nests(waiting_);
         arrive();
-        fetch_if_in_time("fetch_b", step + " + " + number(s), stage);
-        multiply_second();
-        if (s > 1) {
-            out_->line("stage = stage == " + last + " ? 0 : stage + 1;");
+        fetch_if_in_time("fetch_b", step + " + 1");
+        if (pieces_.empty()) {
+            out_->line("between(" + step + ");");
+            threads_->nests(waiting_);
+        } else {
+            apply_mask();
+            threads_->nests(early_);
         }
+        multiply_second();
+        threads_->nests(behind_);
         out_->close();
     }
 
-    std::string of_stage(int elements) const {
-        return layout_.stages > 1 ? " + stage * " + number(elements) : "";
-    }
-
     void multiply_first() {
-        const std::string sums = out_->name(first().accumulator), type = type_text(first().a.type);
+        const std::string sums = out_->name(first().accumulator);
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + number(first().columns / 2 * layout_.fragments) + "; i++) {");
         out_->line(sums + "[i] = 0.0f;");
         out_->close();
-        out_->line("multiply_tiles<" + type + ", " + number(layout_.fragments) + ", " + number(layout_.rows) + ", " +
-                   number(first().columns) + ", " + number(first().depth) + ">(" + sums + ", a_tile + row_of_warp * 64, b_tiles" +
-                   of_stage(launch_.elements_b()) + ");");
+        out_->line("multiply_tiles<" + type_text(first().a.type) + ", " + number(layout_.fragments) + ", " +
+                   number(layout_.rows) + ", " + number(first().columns) + ", " + number(first().depth) + ">(" + sums +
+                   ", a_tile + row_of_warp * 64, b_tile);");
     }
 
     void multiply_second() {
+        for (const auto &n : pieces_) {
+            threads_->begin(n);
+        }
+        out_->open("const auto make_piece = [&](int piece) {");
+        if (!pieces_.empty()) {
+            std::vector<Expr> reads = {Variable::make(Int(32), kChainHeldRow)};
+            for (const auto &n : pieces_) {
+                for (const auto &a : n.assignments) {
+                    reads.push_back(a.value);
+                }
+            }
+            out_->line("#pragma unroll");
+            out_->open("for (int i = 0; i < " + number(8 * layout_.fragments) + "; i += 2) {");
+            out_->line("const int " + out_->name(kChainElement) + " = i / 8 * " + number(first().columns / 2) +
+                       " + piece * 8 + i % 8;");
+            threads_->coordinates_of_element(first().columns, reads);
+            for (const auto &n : pieces_) {
+                threads_->at_element(n);
+            }
+            out_->close();
+        }
+        out_->close("};");
         out_->line("multiply_rows<" + type_text(second().b.type) + ", " + number(layout_.fragments) + ", " +
-                   number(second().columns) + ", " + number(second().depth) + ">(" + out_->name(second().accumulator) + ", " +
-                   out_->name(second().a.buffer) + ", c_tiles" + of_stage(launch_.elements_c()) + ");");
+                   number(second().columns) + ", " + number(second().depth) + ">(" + out_->name(second().accumulator) +
+                   ", " + out_->name(second().a.buffer) + ", c_tile, make_piece);");
+        for (const auto &n : pieces_) {
+            threads_->end(n);
+        }
     }
 
     // ---- Results ----
@@ -317,13 +446,16 @@ private:
         const Expr four = Load::make(a.value.type().with_lanes(4), pairs,
                                      Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4), Buffer<>(), Parameter(),
                                      const_true(4), ModulusRemainder());
-        out_->print(Store::make(a.stored, four, Ramp::make(a.index, 1, 4), Parameter(), const_true(4), ModulusRemainder(4, 0)));
+        out_->print(Store::make(a.stored, four, Ramp::make(a.index, 1, 4), Parameter(), const_true(4),
+                                ModulusRemainder(4, 0)));
         out_->close();
         out_->close();
         out_->close();
     }
 
     Layout layout_;
+    std::vector<ChainNest> early_, pieces_, behind_;
+    std::map<const Operand *, std::string> places_;  // text: where lines of a tile are, but for the first two dimensions
     bool by_elements_ = false;
 };
 

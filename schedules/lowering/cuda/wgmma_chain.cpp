@@ -32,6 +32,7 @@ public:
         if (parts_.rows % kRowsOfWarpgroup != 0 || warpgroups_ > 3) {
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
+        mask_ = take_mask(meanwhile_, parts_, false);
     }
 
     TileKernel make() {
