@@ -47,7 +47,7 @@ void product(global<Y> y, const matrix<A> &a, const matrix<B> &b, int n, int sli
         if (fault != kNoBarrier) {
             __syncthreads();
         }
-        for (int depth = 0; depth < kDepth; depth += kDepth / 2) {
+        for (int half_of_depth = 0; half_of_depth < 2; half_of_depth++) {
             uint32_t a_part[4], b_part[8];
             if (fault == kLaneWithoutLoad && threadIdx.x == 70) {
                 continue;
@@ -61,11 +61,17 @@ void product(global<Y> y, const matrix<A> &a, const matrix<B> &b, int n, int sli
             if (fault == kWarpInTwoMinds && lane < 16) {
                 load_matrices_across(a_part, a_tiles + stage * 32 * kDepth);
             }
-            load_rows(a_part, a_tiles + stage * 32 * kDepth, warp_row, depth);
-            if (Across) {
-                load_columns_across(b_part, b_tiles + stage * 64 * kDepth, warp_col, depth);
-            } else {
-                load_columns(b_part, b_tiles + stage * 64 * kDepth, warp_col, depth);
+            load_matrices(a_part, a_tiles + (stage * 32 * kDepth +
+                                             place_along_depth<A>(place_of_rows<A>(warp_row), 0, half_of_depth)));
+            const shared<B> b_stage = b_tiles + stage * 64 * kDepth;
+            for (int j = 0; j < 2; j++) {
+                if (Across) {
+                    const int place = place_of_columns_across<B>(warp_col + j * 16);
+                    load_matrices_across(b_part + j * 4, b_stage + place_across_columns<B>(place, half_of_depth));
+                } else {
+                    const int place = place_of_columns<B>(warp_col);
+                    load_matrices(b_part + j * 4, b_stage + place_along_depth<B>(place, j, half_of_depth));
+                }
             }
             multiply_fragments<A, B>(acc, a_part, b_part);
         }

@@ -8,7 +8,7 @@
 
 using namespace ops_test;
 
-TEST_CASE("kernels for every device in one library") {
+TEST_CASE("kernels for every device in one library: gemm") {
     const auto kernel = build("gemm", {{"target", kCudaTarget},
                                        {"schedule", "nk"},
                                        {"type", "float16"},
@@ -18,5 +18,23 @@ TEST_CASE("kernels for every device in one library") {
                odd = {"odd", {{"m", 65}, {"n", 33}, {"k", 71}}};
     for (const auto &c : {aligned, odd}) {
         CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, c, Placement(0), 1) == "");
+    }
+}
+
+// For sm_80, warps of 32 rows, warps of 16, and tiles that several blocks divide.
+TEST_CASE("kernels for every device in one library: attention") {
+    const struct {
+        const char *head_dim, *query_block, *key_block;
+    } tiles[] = {{"128", "128", "64"}, {"64", "128", "128"}, {"128", "128", "128"}, {"256", "64", "64"}};
+    for (const auto &t : tiles) {
+        const auto kernel = build("attention", {{"target", kCudaTarget},
+                                                {"type", "bfloat16"},
+                                                {"causal", "true"},
+                                                {"set.query_block", t.query_block},
+                                                {"set.key_block", t.key_block},
+                                                {"set.head_dim", t.head_dim}});
+        const Case some = {"some", {{"d", std::stoi(t.head_dim)}, {"queries", 133}, {"keys", 150}, {"heads", 2},
+                                    {"key_heads", 1}, {"batch", 1}}};
+        CHECK(check_case(attention_test(), halyard::find_op("attention"), kernel, some, Placement(0), 1) == "");
     }
 }

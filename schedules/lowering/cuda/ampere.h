@@ -10,20 +10,47 @@
 
 namespace halyard {
 
+/** A place in shared memory by its address: what is added to it is a constant of the instructions, where it is one. With
+ * pointers the compiler keeps each sum in a register of its own. */
+template<class T>
+struct place_in_shared {
+    uint32_t address;
+    __device__ __forceinline__ place_in_shared(const T *p)
+        : address(address_in_shared(p)) {
+    }
+    __device__ __forceinline__ explicit place_in_shared(uint32_t address)
+        : address(address) {
+    }
+    __device__ __forceinline__ place_in_shared operator+(int elements) const {
+        return place_in_shared(address + elements * int(sizeof(T)));
+    }
+};
+
 /** Four matrices of 8 lines, 16 bytes each, whose addresses the lanes name: a lane gets four bytes of each, of line
  * lane / 4. `_across`: two elements of 16 bits, of column lane / 4 in place of the line. */
 template<class T>
-__device__ __forceinline__ void load_matrices(uint32_t *m, const T *line) {
+__device__ __forceinline__ void load_matrices(uint32_t *m, place_in_shared<T> line) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(address_in_shared(line))
+                 : "r"(line.address)
                  : "memory");
 }
 template<class T>
-__device__ __forceinline__ void load_matrices_across(uint32_t *m, const T *line) {
+__device__ __forceinline__ void load_matrices_across(uint32_t *m, place_in_shared<T> line) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
-                 : "r"(address_in_shared(line))
+                 : "r"(line.address)
+                 : "memory");
+}
+/** 16 bytes, or as many zeros. */
+template<class T>
+__device__ __forceinline__ void copy_chunk(place_in_shared<T> to, const T *from) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to.address), "l"(from) : "memory");
+}
+template<class T>
+__device__ __forceinline__ void copy_chunk_if(place_in_shared<T> to, const T *from, bool condition) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to.address), "l"(from),
+                 "r"(condition ? 16 : 0)
                  : "memory");
 }
 
@@ -42,19 +69,27 @@ HALYARD_MMA(uint8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.u8.u8.s32", "+r")
 #undef HALYARD_MMA
 
 /** sums += a b, 32 bytes deep, for the part of a tile that a warp has: 16 rows for four registers of a, by 8 columns for
- * two of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below. */
-template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB>
+ * two of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below.
+ * Before the products of each 16 rows meanwhile(i) is called: what it loads is under way while they are done. */
+template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB, class Meanwhile>
 __device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA],
-                                                   const uint32_t (&b)[RegistersB]) {
+                                                   const uint32_t (&b)[RegistersB], Meanwhile meanwhile) {
     static_assert(Sums == RegistersA / 4 * (RegistersB / 2) * 4, "a sum for each row and column");
 #pragma unroll
     for (int i = 0; i < RegistersA / 4; i++) {
+        meanwhile(i);
 #pragma unroll
         for (int n = 0; n < RegistersB / 2; n++) {
             const int j = i % 2 ? RegistersB / 2 - 1 - n : n;  // back and forth: what was read last is read again
             mma(A(), B(), sums + (i * (RegistersB / 2) + j) * 4, a + i * 4, b + j * 2);
         }
     }
+}
+
+template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB>
+__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA],
+                                                   const uint32_t (&b)[RegistersB]) {
+    multiply_fragments<A, B>(sums, a, b, [](int) {});
 }
 
 }  // namespace halyard
@@ -96,6 +131,10 @@ struct chunk_along_depth {
         : x(number % 4), y(number / 4), place(along_depth(y, x)) {
     }
     static constexpr int count = Lines * 4;
+    /** Of `stride` elements between lines: how far chunk number + more is from chunk `number`. */
+    static __device__ __forceinline__ int further(int more, int stride, int) {
+        return more / 4 * stride;
+    }
 };
 /** And of one whose lines run across; neighbours in memory are together in a block. */
 template<int Columns>
@@ -105,6 +144,9 @@ struct chunk_across_columns {
         : x(number / (8 * stage_depth) * 8 + number % 8), y(number / 8 % stage_depth), place(across_columns(y, x)) {
     }
     static constexpr int count = Columns / 8 * stage_depth;
+    static __device__ __forceinline__ int further(int more, int stride, int chunk) {
+        return more / 8 % stage_depth * stride + more / (8 * stage_depth) * 8 * chunk;
+    }
 };
 
 /** The matrix from which a tile is fetched. */
@@ -144,6 +186,38 @@ __device__ __forceinline__ void fetch_elements(shared<T> to, const matrix<T> &m,
             to[chunk.place * of_chunk<T> + i] = inside ? m.elements[x + y * m.stride] : T(0.0f);
         }
     }
+}
+
+/** What a thread fetches of tiles that lie in a matrix: where its chunks are, there and in a stage, found once. */
+template<class Chunk, int Threads, class T>
+struct chunks_of_thread {
+    static_assert(Chunk::count % Threads == 0 && (8 * stage_depth % Threads == 0 || Threads % (8 * stage_depth) == 0),
+                  "the chunks of a thread are as far apart for all threads");
+    global<const T> from;
+    int stride, place;
+
+    __device__ __forceinline__ chunks_of_thread(const matrix<T> &m, int c0, int c1)
+        : chunks_of_thread(m, c0, c1, Chunk(threadIdx.x)) {
+    }
+    /** Chunk i of the thread, of a tile that begins `further` elements behind the first one. */
+    __device__ __forceinline__ void fetch(int i, place_in_shared<T> stage, int further) const {
+        copy_chunk(stage + (place + i * Threads * of_chunk<T>),
+                   from + (further + Chunk::further(i * Threads, stride, of_chunk<T>)));
+    }
+
+private:
+    __device__ __forceinline__ chunks_of_thread(const matrix<T> &m, int c0, int c1, const Chunk &chunk)
+        : from(m.elements + (c0 + chunk.x * of_chunk<T> + (c1 + chunk.y) * m.stride)),
+          stride(m.stride),
+          place(chunk.place * of_chunk<T>) {
+    }
+};
+
+/** How many tiles from c0, c1 on lie in a matrix, one after the other along its first dimension (0) or its second. */
+template<int Along, class T>
+__device__ __forceinline__ int tiles_inside(const matrix<T> &m, int c0, int c1, int lines_0, int lines_1) {
+    const bool inside = c0 >= 0 && c1 >= 0 && (Along == 0 ? c1 + lines_1 <= m.extent_1 : c0 + lines_0 <= m.extent_0);
+    return !inside ? 0 : Along == 0 ? (m.extent_0 - c0) / lines_0 : (m.extent_1 - c1) / lines_1;
 }
 
 /** A tensor, and the box of it that a tile is: lines of neighbours, as many along each dimension but the first, and how far
@@ -211,35 +285,32 @@ __device__ __forceinline__ void fetch_elements(shared<T> to, const tensor<T, Ran
     }
 }
 
-/** From a tile in shared memory, 32 bytes deep from element `depth` on, what multiply_fragments() takes: of rows from `row` on .. */
-template<int Count, class T>
-__device__ __forceinline__ void load_rows(uint32_t (&a)[Count], shared<T> tile, int row, int depth) {
+/** Where the line of a tile begins that a lane names to load_matrices, found once, for fragments as multiply_fragments takes
+ * them: of 16 rows from `row` on, .. */
+template<class T>
+__device__ __forceinline__ int place_of_rows(int row) {
     const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < Count / 4; i++) {
-        const int chunk = along_depth(row + i * 16 + lane % 16, depth / of_chunk<T> + lane / 16);
-        load_matrices(a + i * 4, tile + chunk * of_chunk<T>);
-    }
+    return along_depth(row + lane % 16, lane / 16) * of_chunk<T>;
 }
-/** .. of columns that run along the depth, .. */
-template<int Count, class T>
-__device__ __forceinline__ void load_columns(uint32_t (&b)[Count], shared<T> tile, int column, int depth) {
+/** .. of 16 columns that run along the depth; `number` times 16 lines further, in the second half of the depth or not; .. */
+template<class T>
+__device__ __forceinline__ int place_of_columns(int column) {
     const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int j = 0; j < Count / 4; j++) {
-        const int line = column + j * 16 + lane / 16 * 8 + lane % 8;
-        load_matrices(b + j * 4, tile + along_depth(line, depth / of_chunk<T> + lane / 8 % 2) * of_chunk<T>);
-    }
+    return along_depth(column + lane / 16 * 8 + lane % 8, lane / 8 % 2) * of_chunk<T>;
+}
+template<class T>
+__device__ __forceinline__ int place_along_depth(int place, int number, int half_of_depth) {
+    return (place ^ half_of_depth * 2 * of_chunk<T>) + number * 64 * of_chunk<T>;
 }
 /** .. and of columns that are neighbours. */
-template<int Count, class T>
-__device__ __forceinline__ void load_columns_across(uint32_t (&b)[Count], shared<T> tile, int column, int depth) {
+template<class T>
+__device__ __forceinline__ int place_of_columns_across(int column) {
     const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int j = 0; j < Count / 4; j++) {
-        const int chunk = across_columns(depth + lane % 16, column / of_chunk<T> + j * 2 + lane / 16);
-        load_matrices_across(b + j * 4, tile + chunk * of_chunk<T>);
-    }
+    return across_columns(lane % 16, column / of_chunk<T> + lane / 16) * of_chunk<T>;
+}
+template<class T>
+__device__ __forceinline__ int place_across_columns(int place, int half_of_depth) {
+    return place + half_of_depth * 128 * of_chunk<T>;
 }
 
 /** Of results in 16 columns a lane has pairs in the first eight and in the second, each in two rows, 8 apart. It gets four

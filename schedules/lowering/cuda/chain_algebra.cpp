@@ -560,7 +560,7 @@ void rewrite_chain(ChainParts &parts) {
     sum_lanes_later(parts);
 }
 
-Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts) {
+Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts, bool any) {
     class Take : public IRMutator {
         using IRMutator::visit;
 
@@ -598,7 +598,7 @@ Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts) {
         return {};
     }
     const auto *select = take.value.as<Select>();
-    if (!expr_uses_var(select->condition, kChainRow)) {
+    if (!any && !expr_uses_var(select->condition, kChainRow)) {
         return {};
     }
     Scope<Interval> tile;

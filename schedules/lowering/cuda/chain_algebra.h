@@ -30,8 +30,8 @@ struct Mask {
 };
 
 /** Where nests read the sums of the first product only as select(condition, sum, x), always the same, with a condition on
- * rows: takes that out of the nests, so that they read what it makes of the sums. */
-Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts);
+ * rows, or if `any` on columns alone: takes that out of the nests, so that they read what it makes of the sums. */
+Mask take_mask(std::vector<ChainNest> &nests, const ChainParts &parts, bool any);
 
 /** The condition under which all selects of nests take one side in a whole tile, and the nests without them. Undefined
  * where there are none. */

@@ -48,10 +48,13 @@ std::vector<const Assignment *> ChainLaunch::results() const {
     return all;
 }
 
-// Where a tile of a result begins, where it leaves by the copy engine: 16 bits, a tile of the accumulator's columns.
 std::optional<std::vector<Expr>> ChainLaunch::tensor_of(const Assignment &a) const {
+    return parts_.second.columns % kAcross == 0 ? place_of(a) : std::nullopt;
+}
+
+std::optional<std::vector<Expr>> ChainLaunch::place_of(const Assignment &a) const {
     const Type t = a.value.type();
-    if (!t.is_float() || t.bits() != 16 || parts_.second.columns % kAcross != 0) {
+    if (!t.is_float() || t.bits() != 16) {
         return std::nullopt;
     }
     auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_);

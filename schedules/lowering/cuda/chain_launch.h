@@ -29,7 +29,9 @@ public:
     std::vector<const Operand *> operands() const;
     /** What leaves, in the order of the nests. */
     std::vector<const Assignment *> results() const;
-    /** Where a tile of a result begins, where it may leave by the copy engine. */
+    /** Where a tile of a result begins, where it is one of 16 bits and lies in the first two dimensions. */
+    std::optional<std::vector<Halide::Expr>> place_of(const Assignment &a) const;
+    /** The same, where it may leave by the copy engine. */
     std::optional<std::vector<Halide::Expr>> tensor_of(const Assignment &a) const;
     /** When the host may call the kernel that uses the copy engine. */
     Halide::Expr usable() const;

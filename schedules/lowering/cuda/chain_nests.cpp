@@ -1,6 +1,7 @@
 #include "chain_nests.h"
 
 #include <algorithm>
+#include <array>
 
 #include "print_expr.h"
 
@@ -26,37 +27,38 @@ void ChainNests::nests(const std::vector<ChainNest> &list) {
 void ChainNests::open_rows() {
     const std::string line = out_->name(kChainHeldRow);
     out_->line("#pragma unroll");
-    out_->open("for (int " + line + " = 0; " + line + " < 2; " + line + "++) {");
+    out_->open("for (int " + line + " = 0; " + line + " < " + number(2 * rows_.fragments) + "; " + line + "++) {");
 }
 
 void ChainNests::row_of_line() {
-    out_->line("const int " + out_->name(kChainRow) + " = warpgroup * 64 + warp * 16 + lane / 4 + " +
-               out_->name(kChainHeldRow) + " * 8;");
+    out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " + out_->name(kChainHeldRow) + " * 8;");
 }
 
-// Opens the loop over the elements of a tile that a thread has: columns 8 j + 2 (lane % 4) and the next, in rows
-// lane / 4 and 8 below, of the 16 rows of its warp.
 void ChainNests::open_elements(int columns, const std::vector<Expr> &reads) {
-    const std::string i = out_->name(kChainElement), line = out_->name(kChainHeldRow);
+    const std::string i = out_->name(kChainElement);
     out_->line("#pragma unroll");
-    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2) + "; " + i + " += 2) {");
-    coordinates_of_element(reads);
+    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2 * rows_.fragments) + "; " + i +
+               " += 2) {");
+    coordinates_of_element(columns, reads);
 }
 
-void ChainNests::coordinates_of_element(const std::vector<Expr> &reads) {
-    const std::string i = out_->name(kChainElement);
+void ChainNests::coordinates_of_element(int columns, const std::vector<Expr> &reads) {
+    const std::string i = out_->name(kChainElement), of_fragment = number(columns / 2);
+    const bool several = rows_.fragments > 1;
+    const std::string line = (several ? i + " / " + of_fragment + " * 2 + " : "") + i + " / 2 % 2";
     const auto uses = [&](const char *name) {
         return std::any_of(reads.begin(), reads.end(), [&](const Expr &x) { return expr_uses_var(x, name); });
     };
     if (uses(kChainHeldRow)) {
-        out_->line("const int " + out_->name(kChainHeldRow) + " = " + i + " / 2 % 2;");
+        out_->line("const int " + out_->name(kChainHeldRow) + " = " + line + ";");
     }
     if (uses(kChainRow)) {
-        out_->line("const int " + out_->name(kChainRow) + " = warpgroup * 64 + warp * 16 + lane / 4 + " + i +
-                   " / 2 % 2 * 8;");
+        out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " +
+                   (several ? "(" + line + ")" : line) + " * 8;");
     }
     if (uses(kChainColumn)) {
-        out_->line("const int " + out_->name(kChainColumn) + " = " + i + " / 4 * 8 + lane % 4 * 2;");
+        out_->line("const int " + out_->name(kChainColumn) + " = " + i + (several ? " % " + of_fragment : "") +
+                   " / 4 * 8 + lane % 4 * 2;");
     }
 }
 
@@ -94,20 +96,17 @@ void ChainNests::nest(const ChainNest &n) {
         return;
     }
     if (n.kind == ChainNest::kReduction) {
-        reduction(n, reads);
-        return;
+        reads.push_back(line);
+        out_->open("{");
     }
-    // To leave acc = acc * g out where g is 1 in all rows of a warp, as it mostly is, costs more than it saves: 0.97 of
-    // the speed (H200, heads of 64 and 128).
+    begin(n);
     open_elements(n.columns, reads);
-    for (const auto &a : n.assignments) {
-        if (a.stored == parts_.second.a.buffer) {
-            pack(a);
-            continue;
-        }
-        out_->print(store_of(a.stored, pair(a.value), Ramp::make(Variable::make(Int(32), kChainElement), 1, 2)));
-    }
+    at_element(n);
     out_->close();
+    end(n);
+    if (n.kind == ChainNest::kReduction) {
+        out_->close();
+    }
 }
 
 // Two neighbours of the operand, rounded, in a register.
@@ -119,43 +118,71 @@ void ChainNests::pack(const Assignment &a) {
                ", " + out_->expr(shifted(wide, 1)) + ");");
 }
 
+namespace {
+
+Expr combined(const ChainNest &n, const Expr &x, const Expr &y) {
+    return n.reduction == ChainNest::kSum ? x + y : n.reduction == ChainNest::kMax ? max(x, y) : min(x, y);
+}
+
+// Of even and of odd columns apart: more chains of dependent instructions.
+std::array<std::string, 2> parts_of(const ChainNest &n) {
+    const std::string &stored = n.assignments[0].stored;
+    return {stored + ".part", stored + ".odd"};
+}
+
+}  // namespace
+
 // A thread's own columns first, then those of the four lanes that share a row.
-void ChainNests::reduction(const ChainNest &n, const std::vector<Expr> &reads) {
-    const Assignment &a = n.assignments[0];
-    const std::string part = a.stored + ".part";
-    const Type t = a.value.type();
-    const Expr line = Variable::make(Int(32), kChainHeldRow);
-    const auto held = [&](const std::string &name, const Expr &at) { return held_at(name, t, at); };
-    const auto combine = [&](const Expr &x, const Expr &y) {
-        return n.reduction == ChainNest::kSum ? x + y : n.reduction == ChainNest::kMax ? max(x, y) : min(x, y);
-    };
+void ChainNests::begin(const ChainNest &n) {
+    if (n.kind != ChainNest::kReduction) {
+        return;
+    }
+    const Type t = n.assignments[0].value.type();
     const Expr nothing = n.reduction == ChainNest::kSum ? make_zero(t)
                          : n.reduction == ChainNest::kMax ? t.min()
                                                           : t.max();
-    // Of even and of odd columns apart: four chains of dependent instructions, not two.
-    const std::string odd = a.stored + ".odd";
-    out_->open("{");
-    for (const auto &name : {part, odd}) {
-        out_->declare_registers(name, type_text(t), 2);
+    for (const auto &name : parts_of(n)) {
+        out_->declare_registers(name, type_text(t), 2 * rows_.fragments);
     }
     open_rows();
-    for (const auto &name : {part, odd}) {
-        out_->print(store_of(name, nothing, line));
+    for (const auto &name : parts_of(n)) {
+        out_->print(store_of(name, nothing, Variable::make(Int(32), kChainHeldRow)));
     }
     out_->close();
-    std::vector<Expr> all = reads;
-    all.push_back(line);
-    open_elements(n.columns, all);
-    out_->print(store_of(part, combine(held(part, line), a.value), line));
-    out_->print(store_of(odd, combine(held(odd, line), shifted(a.value, 1)), line));
-    out_->close();
+}
+
+void ChainNests::at_element(const ChainNest &n) {
+    for (const auto &a : n.assignments) {
+        if (n.kind == ChainNest::kReduction) {
+            const Expr line = Variable::make(Int(32), kChainHeldRow);
+            for (int lane = 0; lane < 2; lane++) {
+                const std::string part = parts_of(n)[size_t(lane)];
+                out_->print(store_of(part, combined(n, held_at(part, a.value.type(), line), shifted(a.value, lane)), line));
+            }
+        } else if (a.stored == parts_.second.a.buffer) {
+            pack(a);
+        } else {
+            // To leave acc = acc * g out where g is 1 in all rows of a warp, as it mostly is, costs more than it saves:
+            // 0.97 of the speed (H200, sm_90a, heads of 64 and 128).
+            out_->print(store_of(a.stored, pair(a.value), Ramp::make(Variable::make(Int(32), kChainElement), 1, 2)));
+        }
+    }
+}
+
+void ChainNests::end(const ChainNest &n) {
+    if (n.kind != ChainNest::kReduction) {
+        return;
+    }
+    const auto [part, odd] = parts_of(n);
+    const Assignment &a = n.assignments[0];
+    const Type t = a.value.type();
+    const Expr line = Variable::make(Int(32), kChainHeldRow);
     open_rows();
-    out_->print(store_of(part, combine(held(part, line), held(odd, line)), line));
+    out_->print(store_of(part, combined(n, held_at(part, t, line), held_at(odd, t, line)), line));
     if (n.across_lanes) {
-        combine_lanes(part, t, combine);
+        combine_lanes(part, t, [&](const Expr &x, const Expr &y) { return combined(n, x, y); });
     }
-    out_->print(store_of(a.stored, combine(held(a.stored, line), held(part, line)), line));
-    out_->close();
+    out_->print(store_of(a.stored, combined(n, held_at(a.stored, t, line), held_at(part, t, line)), line));
     out_->close();
 }
 

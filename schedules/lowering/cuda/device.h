@@ -613,6 +613,11 @@ __device__ __forceinline__ void copy_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
 }
 
+/** Until all of the thread's copies have arrived. */
+__device__ __forceinline__ void copy_async_wait_all() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 /** 0 where the condition does not hold. */
 template<int N, class P>
 __device__ __forceinline__ auto load_if(bool condition, P p) {

@@ -17,6 +17,7 @@ constexpr int kWarp = 32;             // threads
 constexpr int kRowsOfFragment = 16;   // of an instruction, as are the columns of a b of four registers
 constexpr int kBytesOfStage = 64;     // of the depth: stage_depth of ampere.h
 constexpr int kChunk = 16;            // bytes that are copied at once
+constexpr int kChunksOfBlock = 256;   // 64 columns that are neighbours, of a stage
 constexpr int kSumsOfThread = 128;    // at most, beside two sets of fragments
 constexpr int kThreadsOfBlock = 512;
 constexpr int kRegisters = 65536;     // of a multiprocessor
@@ -291,46 +292,215 @@ private:
                    step + "}};");
     }
 
-    // While one half of a stage is multiplied, the next comes into registers, and a later stage into shared memory.
-    // What keeps it from the rate of mma.sync, on an H200 (bf16, 4096^3, compiled for it by nvcc 13: 478 us): the products
-    // alone take 287 us, without cp.async 298. With addresses of cp.async and ldmatrix computed once, and no question of what
-    // is inside, 352; and in slices of 64, three stages of them (144 KiB), 324, 0.53 of cuBLASLt, and 0.60 for 8192^3. With
-    // the question, and loads behind each 16 rows of products, 383; but from PTX by the driver 434, where it takes 451 now,
-    // and 8-bit products took 1.1 to 1.25 times as long.
+    // While one half of a stage is multiplied, the next comes into registers, and a later stage into shared memory: before
+    // the products of each 16 rows a part of both, so that warps do not wait with nothing to multiply.
+    //
+    // H200, bf16, 4096^3: 303 us, where the products alone take 287; the loads of a half before all of its products, and
+    // addresses computed anew for each copy, 396. The same by hand: 297; in stages twice as deep 299, two tiles of 128 x 128
+    // on a multiprocessor 309 to 316, and with mbarriers in place of __syncthreads, so that warps may be apart, 328 to 341.
     void sum_up(bool by_elements) {
         const std::string ahead = number(stages_ - 1);
+        const bool by_chunks = !by_elements && has_chunks();
         out_->line("const int slices = " + parenthesised(program_.first().extent) + " * " + number(slices_of_step()) +
                    ";  // of the depth, a stage each");
         out_->open("for (int slice = 0; slice < " + ahead + "; slice++) {");
         fetch("slice", "slice", by_elements);
+        commit(by_elements);
         out_->close();
-        arrive(by_elements);
-        out_->line("uint32_t a_part[2][" + number(rows_ / 4) + "];");
-        for (int i = 0; i < products(); i++) {
-            out_->line("uint32_t " + b_part(i) + "[2][" + number(columns_ / 4) + "];");
+        if (by_chunks) {
+            declare_chunks();
         }
-        out_->line("int stage = 0;");
-        load_half(0);
-        out_->open("for (int slice = 0; slice < slices; slice++) {");
-        load_half(1);
-        out_->open("{  // a later slice, where the one before was");
-        out_->line("const int next = slice + " + ahead + ", behind = stage == 0 ? " + ahead + " : stage - 1;");
-        fetch("next", "behind", by_elements);
-        out_->close();
-        multiply(0);
         arrive(by_elements);
-        out_->line("stage = stage == " + ahead + " ? 0 : stage + 1;");
-        load_half(0);
-        multiply(1);
+        out_->line("uint32_t a_part[2][" + number(rows_ / 4) + "], b_part[2][" + number(products()) + "][" +
+                   number(columns_ / 4) + "];");
+        define_load_part();
+        out_->line("int stage = 0;");
+        out_->line("#pragma unroll");
+        out_->open("for (int part = 0; part < " + number(parts()) + "; part++) {");
+        out_->line("load_part(part, 0, stage);");
+        out_->close();
+        out_->line("int slice = 0;");
+        if (by_chunks) {
+            // A loop of their own: in one with the others, what these ask was computed for all of them (377 us for 300).
+            out_->open("for (; slice + " + ahead + " < slices_inside; slice++) {");
+            multiply_slice(by_elements, true);
+            out_->close();
+        }
+        out_->open("for (; slice < slices; slice++) {");
+        multiply_slice(by_elements, false);
         out_->close();
         if (!by_elements) {
             out_->line("copy_async_wait<0>();");
         }
     }
 
-    std::string b_part(int product) const {
-        return products() == 1 ? "b_part" : "b_part_" + number(product + 1);
+    void multiply_slice(bool by_elements, bool by_chunks) {
+        const std::string last = number(stages_ - 1);
+        out_->line("const int next = slice + " + last + ", behind = stage == 0 ? " + last +
+                   " : stage - 1;  // a later slice, where the one before was");
+        if (by_chunks) {
+            define_fetch_part();
+        } else {
+            fetch("next", "behind", by_elements);
+        }
+        multiply(0, by_chunks);
+        commit(by_elements);
+        arrive(by_elements);
+        out_->line("stage = stage == " + last + " ? 0 : stage + 1;");
+        multiply(1, false);
     }
+
+    // ---- Parts of a stage: one for each 16 rows of a warp, of all products ----
+
+    int row_parts() const {
+        return rows_ / kRowsOfFragment;
+    }
+    int parts() const {
+        return products() * row_parts();
+    }
+
+    void define_load_part() {
+        const std::string a = type_text(tile().a.type), parts = number(row_parts()),
+                          fragments = number(columns_ / kRowsOfFragment);
+        out_->line("const int a_place = place_of_rows<" + a + ">(warp_row);");
+        for (int i = 0; i < products(); i++) {
+            const Operand &b = program_.tiles[size_t(i)].b;
+            const std::string type = type_text(b.type);
+            if (across(b)) {
+                out_->line("int " + b_place(i) + "[" + fragments + "];");
+                out_->line("#pragma unroll");
+                out_->open("for (int j = 0; j < " + fragments + "; j++) {");
+                out_->line(b_place(i) + "[j] = place_of_columns_across<" + type + ">(warp_col + j * 16);");
+                out_->close();
+            } else {
+                out_->line("const int " + b_place(i) + " = place_of_columns<" + type + ">(warp_col);");
+            }
+        }
+        out_->open("const auto load_part = [&](int part, int half_of_depth, int stage) {");
+        out_->line("const place_in_shared<" + a + "> a_stage = a_tiles + stage * " + number(elements_a()) + ";");
+        out_->open("if (part < " + parts + ") {");
+        out_->line("load_matrices(a_part[half_of_depth] + part * 4, a_stage + place_along_depth<" + a +
+                   ">(a_place, part, half_of_depth));");
+        out_->close();
+        for (int i = 0; i < products(); i++) {
+            const Operand &b = program_.tiles[size_t(i)].b;
+            const std::string type = type_text(b.type);
+            out_->open("if (part / " + parts + " == " + number(i) + ") {");
+            out_->line("const place_in_shared<" + type + "> b_stage = b_tiles + " + "(" + b_tile("stage", i) + ")" + ";");
+            out_->line("#pragma unroll");
+            out_->open("for (int j = part % " + parts + " * " + fragments + " / " + parts + "; j < (part % " + parts +
+                       " + 1) * " + fragments + " / " + parts + "; j++) {");
+            const std::string place = across(b) ? "place_across_columns<" + type + ">(" + b_place(i) + "[j], half_of_depth)"
+                                                : "place_along_depth<" + type + ">(" + b_place(i) + ", j, half_of_depth)";
+            out_->line(std::string(across(b) ? "load_matrices_across" : "load_matrices") + "(b_part[half_of_depth][" +
+                       number(i) + "] + j * 4, b_stage + " + place + ");");
+            out_->close();
+            out_->close();
+        }
+        out_->close("};");
+    }
+
+    static std::string b_place(int product) {
+        return "b_place_" + number(product + 1);
+    }
+
+    // Where tiles are whole, threads fetch chunks whose places they found once.
+    bool has_chunks() const {
+        const Expr step = Variable::make(Int(32), step_name());
+        const auto operands = program_.operands();
+        for (size_t i = 0; i < operands.size(); i++) {
+            const Operand &o = operands[i];
+            const bool regular = lines_of(i) * kBytesOfStage / kChunk % warps_.threads() == 0 &&
+                                 (kChunksOfBlock % warps_.threads() == 0 || warps_.threads() % kChunksOfBlock == 0);
+            if (is_box(o) || !regular) {
+                return false;
+            }
+            for (int d = 0; d < o.rank(); d++) {
+                const Expr &at = o.origin[size_t(d)];
+                const int moved = d == o.depth_dimension ? tile().depth : 0;
+                if (!can_prove(simplify(substitute(step_name(), step + 1, at) - at) == moved)) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    static std::string chunk_type(const Operand &o, int lines) {
+        return (across(o) ? "chunk_across_columns<" : "chunk_along_depth<") + number(lines) + ">";
+    }
+    static std::string chunks_name(size_t operand) {
+        return operand == 0 ? "a_chunks" : "b_chunks_" + number(int(operand));
+    }
+    int lines_of(size_t operand) const {
+        return operand == 0 ? tile().rows : tile().columns;
+    }
+    int chunks_of_thread(size_t operand) const {  // of a stage
+        return lines_of(operand) * kBytesOfStage / kChunk / warps_.threads();
+    }
+
+    void declare_chunks() {
+        const auto operands = program_.operands();
+        std::string inside = "slices";
+        for (size_t i = 0; i < operands.size(); i++) {
+            const Operand &o = operands[i];
+            const std::string matrix = out_->name(o.buffer + ".matrix"), depth = number(depth_of_stage()),
+                              lines = number(lines_of(i));
+            std::string at;
+            for (const auto &c : o.origin) {
+                at += ", " + e(simplify(substitute(step_name(), program_.first().min, c)));
+            }
+            out_->line("const chunks_of_thread<" + chunk_type(o, lines_of(i)) + ", " + number(warps_.threads()) + ", " +
+                       type_text(o.type) + "> " + chunks_name(i) + "(" + matrix + at + ");");
+            inside = "minimum(" + inside + ", tiles_inside<" + (across(o) ? "1" : "0") + ">(" + matrix + at + ", " +
+                     (across(o) ? lines + ", " + depth : depth + ", " + lines) + "))";
+        }
+        out_->line("const int slices_inside = " + inside + ";  // of which tiles are whole");
+    }
+
+    void define_fetch_part() {
+        const auto operands = program_.operands();
+        int all = 0;
+        for (size_t i = 0; i < operands.size(); i++) {
+            all += chunks_of_thread(i);
+        }
+        const std::string at_once = number((all + parts() - 1) / parts());
+        out_->open("const auto fetch_part = [&](int part) {");
+        out_->line("#pragma unroll");
+        out_->open("for (int i = part * " + at_once + "; i < (part + 1) * " + at_once + "; i++) {");
+        int first = 0;
+        for (size_t i = 0; i < operands.size(); i++) {
+            const Operand &o = operands[i];
+            const int end = first + chunks_of_thread(i);
+            const std::string tile = i == 0 ? "a_tiles + behind * " + number(elements_a())
+                                            : "b_tiles + " + b_tile("behind", int(i) - 1),
+                              further = "next * " + number(depth_of_stage()) +
+                                        (across(o) ? " * " + e(field(o.buffer, "stride", 1)) : "");
+            out_->open("if (i >= " + number(first) + " && i < " + number(end) + ") {");
+            out_->line(chunks_name(i) + ".fetch(i - " + number(first) + ", " + tile + ", " + further + ");");
+            out_->close();
+            first = end;
+        }
+        out_->close();
+        out_->close("};");
+    }
+
+    void multiply(int half, bool fetches) {
+        const std::string h = "[" + number(half) + "]";
+        for (int i = 0; i < products(); i++) {
+            const TileOfProduct &t = program_.tiles[size_t(i)];
+            out_->open("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" +
+                       out_->name(t.accumulator) + ", a_part" + h + ", b_part" + h + "[" + number(i) + "], [&](int i) {");
+            const std::string part = i == 0 ? "i" : number(i * row_parts()) + " + i";
+            out_->line("load_part(" + part + ", " + number(1 - half) + ", stage);");
+            if (fetches) {
+                out_->line("fetch_part(" + part + ");");
+            }
+            out_->close("});");
+        }
+    }
+
+    // ---- Fetches of whole stages, of which any part may lie outside ----
 
     void fetch(const std::string &slice, const std::string &stage, bool by_elements) {
         const ProductPart &first = program_.first();
@@ -341,13 +511,16 @@ private:
         for (int i = 0; i < products(); i++) {
             fetch_tile(program_.tiles[size_t(i)].b, tile().columns, "b_tiles + " + b_tile(stage, i), by_elements);
         }
+    }
+
+    void commit(bool by_elements) {
         if (!by_elements) {
             out_->line("copy_async_commit();");
         }
     }
 
     void fetch_tile(const Operand &o, int others, const std::string &to, bool by_elements) {
-        const std::string chunk = (across(o) ? "chunk_across_columns<" : "chunk_along_depth<") + number(others) + ">";
+        const std::string chunk = chunk_type(o, others);
         std::string at;
         for (int d = 0; d < o.rank(); d++) {
             const Expr &origin = o.origin[size_t(d)];
@@ -372,26 +545,6 @@ private:
             out_->line("copy_async_wait<" + number(stages_ - 2) + ">();");
         }
         out_->line("__syncthreads();");
-    }
-
-    void load_half(int half) {
-        const std::string h = number(half), depth = number(half * depth_of_stage() / 2);
-        out_->line("load_rows(a_part[" + h + "], a_tiles + stage * " + number(elements_a()) + ", warp_row, " + depth +
-                   ");");
-        for (int i = 0; i < products(); i++) {
-            const bool b_across = across(program_.tiles[size_t(i)].b);
-            out_->line(std::string(b_across ? "load_columns_across(" : "load_columns(") + b_part(i) + "[" + h +
-                       "], b_tiles + " + b_tile("stage", i) + ", warp_col, " + depth + ");");
-        }
-    }
-
-    void multiply(int half) {
-        const std::string h = "[" + number(half) + "]";
-        for (int i = 0; i < products(); i++) {
-            const TileOfProduct &t = program_.tiles[size_t(i)];
-            out_->line("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + out_->name(t.accumulator) + ", a_part" + h +
-                       ", " + b_part(i) + h + ");");
-        }
     }
 
     void coordinates_of_element() override {

@@ -26,7 +26,6 @@ using namespace Halide::Internal;
 namespace {
 
 const char *const kImage = "halyard_kernels";
-const char *const kHopper = "sm_90a";
 
 // A letter for each parameter of a kernel: how wide it is, or whether it is a buffer or a tensor for the copy engine
 // (runtime's cuda_launch.cpp).
@@ -98,7 +97,7 @@ public:
         inside_ = true;
         source_.clear();
         used_.clear();
-        tensor_cores_ = only_hopper_ = false;
+        tensor_cores_ = false;
         instructions_.clear();
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
@@ -216,33 +215,32 @@ private:
         const bool hopper = std::any_of(all.begin(), all.end(), is_hopper),
                    others = !std::all_of(all.begin(), all.end(), is_hopper);
         tensor_cores_ = true;
+        Stmt call, mma;
+        const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
         if (is_chain(kernel, products)) {
-            if (!hopper) {
-                products.front().fail(
-                    "is for tensor cores of sm_90a, which is not among the devices; add it to --devices");
-            }
             for (const auto &p : products) {
                 if (p.cluster > 1) {
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
                 }
             }
-            only_hopper_ = true;
-            return launch_tiles(make_chain_kernel(kernel, products, lets_, strides_, print), "");
+            if (hopper) {
+                call = launch_tiles(make_wgmma_chain(kernel, products, lets_, strides_, print), of_hopper);
+            }
+            if (others) {
+                mma = launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), of_others);
+            }
+        } else {
+            const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
+            const bool few_rows = has_few_rows(program);
+            if (hopper) {
+                call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true) : make_wgmma_kernel(program, print), of_hopper);
+            }
+            if (others) {
+                mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false) : make_mma_kernel(program, print), of_others);
+            }
         }
-        const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
-        const bool few_rows = has_few_rows(program);
-        Stmt call;
-        if (hopper) {
-            call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true) : make_wgmma_kernel(program, print),
-                                others ? "HALYARD_HOPPER" : "");
-        }
-        if (others) {
-            const Stmt mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false) : make_mma_kernel(program, print),
-                                          hopper ? "HALYARD_AMPERE" : "");
-            const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
-            call = hopper ? IfThenElse::make(capability == 90, call, mma) : mma;
-        }
-        return call;
+        const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
+        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma) : call;
     }
 
     // `only`: with the macro of a header defined.
@@ -349,10 +347,8 @@ private:
         if (!options_.source_file.empty()) {
             std::ofstream(options_.source_file) << text;
         }
-        const std::vector<std::string> architectures =
-            only_hopper_ ? std::vector<std::string>{kHopper} : options_.architectures;
         const std::string code = options_.emulated ? compile_for_emulator(tensor_cores_, text)
-                                                   : compile_to_fatbin(tensor_cores_, text, architectures);
+                                                   : compile_to_fatbin(tensor_cores_, text, options_.architectures);
         Buffer<uint8_t> image(int(code.size()), kImage);
         std::memcpy(image.data(), code.data(), code.size());
         const Expr buffer =
@@ -366,7 +362,7 @@ private:
     std::set<std::string> used_, instructions_;
     Lets lets_;
     Strides strides_;
-    bool tensor_cores_ = false, only_hopper_ = false;  // there are kernels for them, and of one form alone
+    bool tensor_cores_ = false;  // there are kernels for them
 };
 
 }  // namespace

@@ -103,6 +103,17 @@ void load_matrices_across(uint32_t *m, const shared<T> &line) {
     emulator::load_matrices_of<true>(m, line);
 }
 
+template<class T>
+using place_in_shared = shared<T>;
+template<class T, class From>
+void copy_chunk(const shared<T> &to, const global<From> &from) {
+    emulator::copy_later(to, from, 16, 16);
+}
+template<class T, class From>
+void copy_chunk_if(const shared<T> &to, const global<From> &from, bool condition) {
+    emulator::copy_later(to, from, 16, condition ? 16 : 0);
+}
+
 template<class A, class B, int Sums, int RegistersA, int RegistersB>
 void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA],
                         const uint32_t (&b)[RegistersB]) {
@@ -110,6 +121,15 @@ void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[Regi
     emulator::FragmentsArgument argument = {sums, a, b};
     emulator::together("mma.sync", emulator::warp_start(), emulator::kWarp, &argument,
                        emulator::multiply_fragments_together<A, B, RegistersA / 4 * 16, RegistersB / 2 * 8>);
+}
+
+template<class A, class B, int Sums, int RegistersA, int RegistersB, class Meanwhile>
+void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA],
+                        const uint32_t (&b)[RegistersB], Meanwhile meanwhile) {
+    for (int i = 0; i < RegistersA / 4; i++) {
+        meanwhile(i);
+    }
+    multiply_fragments<A, B>(sums, a, b);
 }
 
 }  // namespace halyard

@@ -76,6 +76,11 @@ void copy_async_wait() {
     memmove(me.copies, me.copies + arrived, me.copies_size * sizeof(Copy));
 }
 
+inline void copy_async_wait_all() {
+    copy_async_commit();
+    copy_async_wait<0>();
+}
+
 }  // namespace halyard
 
 #endif

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "chain_algebra.h"
-#include "chain_launch.h"
-#include "chain_nests.h"
+#include "chain_text.h"
 #include "print_expr.h"
 #include "warpgroups.h"
 #include "wgmma.h"
@@ -25,20 +23,16 @@ std::string in_parentheses(const std::string &s) {
     return "(" + s + ")";
 }
 
-class MakeChainKernel {
+class WgmmaChain : public ChainText {
 public:
-    MakeChainKernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+    WgmmaChain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                     const Strides &strides, const PrintOptions &print)
-        : base_(kernel),
-          print_(print),
-          parts_(read_chain(kernel, products, host, strides)),
-          launch_(kernel, parts_, strides) {
-        rewrite_chain(parts_);
-        check();
-        warpgroups_ = parts_.rows / kRowsOfWarpgroup;
-        drop_zeros();
-        sort_nests();
-        mask_ = take_mask(meanwhile_, parts_);
+        : ChainText(kernel, products, host, strides, print),
+          warpgroups_(parts_.rows / kRowsOfWarpgroup) {
+        if (parts_.rows % kRowsOfWarpgroup != 0 || warpgroups_ > 3) {
+            fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
+        }
+        mask_ = take_mask(meanwhile_, parts_, false);
     }
 
     TileKernel make() {
@@ -59,18 +53,6 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(const std::string &message) const {
-        parts_.first_asked->fail(message);
-        throw CompileError(message);
-    }
-
-    const TileOfProduct &first() const {
-        return parts_.first;
-    }
-    const TileOfProduct &second() const {
-        return parts_.second;
-    }
-
     WgmmaInstruction first_instruction() const {
         return {first().a.type, first().b.type, first().columns, first().b.depth_dimension != 0, false};
     }
@@ -78,77 +60,11 @@ private:
         return {second().b.type, second().b.type, second().columns, second().b.depth_dimension != 0, true};
     }
 
-    void check() const {
-        const auto is_16 = [](const Type &t) { return t.is_float() && t.bits() == 16; };
-        for (const auto *t : {&first(), &second()}) {
-            if (t->a.type != t->b.type || !is_16(t->a.type)) {
-                std::ostringstream s;
-                s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << t->a.type
-                  << " by " << t->b.type;
-                fail(s.str());
-            }
-            if (t->columns % 16 != 0 || t->columns > 256 || t->depth % 16 != 0) {
-                fail("has a tile of " + number(t->columns) + " columns, " + number(t->depth) +
-                     " deep; take multiples of 16, and up to 256 columns");
-            }
-        }
-        if (parts_.rows % kRowsOfWarpgroup != 0 || parts_.rows > 3 * kRowsOfWarpgroup) {
-            fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
-        }
-        if (first().a.depth_dimension != 0 || first().b.depth_dimension != 0) {
-            fail("reads operands by columns; the rows of both have to be neighbours along the depth");
-        }
-        if (second().b.other_dimension != 0) {
-            fail("reads the second operand by columns; its rows have to be neighbours across");
-        }
-        for (const auto *o : {&first().a, &first().b, &second().b}) {
-            if (o->rank() < 2 || o->rank() > 4 || o->depth_dimension + o->other_dimension != 1 || o->step[1] != 1) {
-                fail("reads " + o->buffer + ", of which a tile is not in its first two dimensions, of 2 to 4");
-            }
-        }
-        if (first().a.counts.defined() || first().b.counts.defined()) {
-            fail("reads an operand of the first product under a condition");
-        }
-        for (const auto &c : first().a.origin) {
-            if (expr_uses_var(c, parts_.step)) {
-                fail("reads other rows of " + first().a.buffer + " in each step");
-            }
-        }
-    }
-
-    // The first product begins with what it multiplies first, and needs no zeros.
-    void drop_zeros() {
-        auto &nests = parts_.between;
-        const auto zero = std::find_if(nests.begin(), nests.end(), [&](const ChainNest &n) {
-            return n.assignments.size() == 1 && n.assignments[0].stored == first().accumulator;
-        });
-        if (zero == nests.end() || !is_const_zero(zero->assignments[0].value)) {
-            fail("does not begin with sums of 0 in each step");
-        }
-        nests.erase(zero);
-    }
-
-    // What the second product works on is left alone until that of the step before has ended.
-    void sort_nests() {
-        for (const auto &n : parts_.between) {
-            bool wait = false;
-            for (const auto &a : n.assignments) {
-                wait = wait || a.stored == second().accumulator || a.stored == second().a.buffer;
-                for (const auto &w : waiting_) {
-                    for (const auto &b : w.assignments) {
-                        wait = wait || held_in(b.value).count(a.stored) || held_in(a.value).count(b.stored);
-                    }
-                }
-            }
-            (wait ? waiting_ : meanwhile_).push_back(n);
-        }
-    }
-
     // ---- Text ----
 
     std::string text(const Kernel &k, bool by_copy_engine) {
         KernelPrinter out(k, print_);
-        ChainNests threads(out, parts_);
+        ChainNests threads(out, parts_, {"warpgroup * 64 + warp * 16 + lane / 4", 1});
         out_ = &out;
         threads_ = &threads;
         const std::string type = type_text(first().a.type);
@@ -200,44 +116,14 @@ private:
         return out.finish();
     }
 
-    std::string e(const Expr &x) {
-        return out_->expr(x);
-    }
-
-    std::string block_name(int dimension) const {
-        return parts_.block_names[size_t(dimension)];
-    }
-
-    // The tiles that this block takes: `group` of the other dimensions together, so that what their steps read stays in L2;
-    // of them the last along the first dimension first, which under a causal mask have the most steps.
     void open_tiles() {
-        const std::string g = number(parts_.first_asked->group);
-        out_->line("const int across = " + in_parentheses(e(base_.blocks[0])) + ", down = " +
-                   in_parentheses(e(base_.blocks[1])) + ", others = down * " + in_parentheses(e(base_.blocks[2])) +
-                   ";");
-        out_->open("for (int tile = blockIdx.x; tile < across * others; tile += gridDim.x) {");
-        out_->line("const int group = tile / (across * " + g + ") * " + g + ", in_group = tile % (across * " + g +
-                   "), members = minimum(" + g + ", others - group);");
-        out_->line("const int member = group + in_group % members;");
-        const std::string places[] = {"across - 1 - in_group / members", "member % down", "member / down"};
-        for (int d = 0; d < 3; d++) {
-            if (!block_name(d).empty()) {
-                out_->line("const int " + out_->name(block_name(d)) + " = " + places[d] + ";");
-            }
-        }
-        out_->line("const int first_step = " + e(parts_.first_step) + ", end = first_step + maximum(" +
-                   e(parts_.steps) + ", 0);");
+        out_->line("const int tiles = " + e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]) + ";");
+        out_->open("for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {");
+        place_of_tile("tile");
     }
 
-    void open_steps(const std::string &from) {
-        const std::string s = out_->name(parts_.step);
-        out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + "++) {");
-    }
-
-    void expect_promises() {
-        for (const auto &p : parts_.promises) {
-            out_->line("expect(" + e(p) + ");");
-        }
+    void declare_sums(const std::string &name, int elements) override {
+        out_->declare_sums(name, "float", elements);
     }
 
     // Panels of 64 elements across, `rows` long, one after the other.
@@ -283,26 +169,6 @@ private:
         out_->close();
     }
 
-    void declare_held() {
-        std::set<std::string> declared;
-        const auto sums = [&](const TileOfProduct &t) {
-            out_->declare_sums(t.accumulator, "float", t.columns / 2);
-            declared.insert(t.accumulator);
-        };
-        sums(first());
-        sums(second());
-        for (const auto &[name, held] : parts_.held) {
-            if (declared.count(name) || held.columns < 0) {
-                continue;
-            }
-            if (name == second().a.buffer) {  // two in each, as the instruction takes them
-                out_->declare_registers(name, "uint32_t", held.columns / 4);
-                continue;
-            }
-            out_->declare_registers(name, type_text(held.type), held.columns == 0 ? 2 : held.columns / 2);
-        }
-    }
-
     void consumers(bool by_copy_engine) {
         out_->line("const int lane = thread % 32, warp = thread / 32;");
         const auto matrix = [&](const std::string &name, const std::string &tile, int leading) {
@@ -321,11 +187,11 @@ private:
             out_->close();
         }
         open_tiles();
-        declare_held();
+        declare_held(1);
         threads_->nests(parts_.before);
         multiply_first();
         multiply_second();
-        between();
+        define_between();
         if (by_copy_engine && second().b.counts.defined()) {
             clear_what_does_not_count();
         }
@@ -334,11 +200,7 @@ private:
         } else {
             steps_by_elements();
         }
-        for (const auto &name : parts_.sums_of_lanes) {
-            threads_->open_rows();
-            threads_->combine_lanes(name, parts_.held[name].type, [](const Expr &x, const Expr &y) { return x + y; });
-            out_->close();
-        }
+        sum_lanes();
         int result = 0;
         for (const auto &n : parts_.after) {
             store_nest(n, by_copy_engine, result);
@@ -426,11 +288,11 @@ private:
 
     void steps_by_elements() {
         const std::string step = out_->name(parts_.step);
-        fetch(first().a, "a_tile", first().depth, parts_.rows);
+        fetch_elements(first().a, "a_tile", first().depth, parts_.rows, warpgroups_ * kWarpgroup);
         open_steps("first_step");
         expect_promises();
-        fetch(first().b, "b_tiles", first().depth, first().columns);
-        fetch(second().b, "c_tiles", second().columns, second().depth);
+        fetch_elements(first().b, "b_tiles", first().depth, first().columns, warpgroups_ * kWarpgroup);
+        fetch_elements(second().b, "c_tiles", second().columns, second().depth, warpgroups_ * kWarpgroup);
         out_->line("fence_shared();");
         out_->line("__syncthreads();");
         out_->line("multiply_first(0);");
@@ -502,65 +364,10 @@ private:
         out_->close("};");
     }
 
-    // What is computed of a step while its second product waits. A mask of rows comes first, where it leaves anything out.
-    // One of columns alone is for the last step; there the nests stand twice, and whole tiles go through fewer branches
-    // (H200, heads of 128, no mask: 640 TFLOP/s for 592; under a causal mask 520 for 540).
-    void between() {
-        const std::string step = out_->name(parts_.step);
-        out_->open("const auto between = [&](int " + step + ") {");
-        if (mask_.value.defined()) {
-            out_->open("if (!" + in_parentheses(e(mask_.whole)) + ") {");
-            ChainNest masked;
-            masked.columns = first().columns;
-            masked.assignments = {{first().accumulator, mask_.value, Expr()}};
-            threads_->nest(masked);
-            out_->close();
-        }
-        std::vector<ChainNest> plain;
-        const Expr whole = without_selects(meanwhile_, parts_.rows, &plain);
-        if (whole.defined()) {
-            out_->open("if (" + e(whole) + ") {");
-            threads_->nests(plain);
-            out_->otherwise();
-            threads_->nests(meanwhile_);
-            out_->close();
-        } else {
-            threads_->nests(meanwhile_);
-        }
-        out_->close("};");
-    }
-
-    // Each thread fetches elements, and puts them where the copy engine would have; what lies outside is 0.
-    void fetch(const Operand &o, const std::string &array, int columns, int rows) {
-        const int across = panels(columns) * kAcross;
-        out_->open("for (int i = threadIdx.x; i < " + number(across * rows) + "; i += " +
-                   number(warpgroups_ * kWarpgroup) + ") {");
-        out_->line("const int x = i % " + number(across) + ", line = i / " + number(across) + ";");
-        out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " +
-                   in_parentheses(e(o.origin[1])) + " + line;");
-        std::string at = "c0 + c1 * " + e(field(o.buffer, "stride", 1));
-        for (int d = 2; d < o.rank(); d++) {
-            at += " + " + in_parentheses(e(o.origin[size_t(d)])) + " * " + e(field(o.buffer, "stride", d));
-        }
-        out_->line("const int to = x / 64 * " + number(rows * kAcross) +
-                   " + line * 64 + ((x / 8 % 8) ^ (line % 8)) * 8 + x % 8;");
-        const std::string counts = o.counts.defined() ? " && " + counts_at(o, "line") : "";
-        out_->line(array + "[to] = c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)) + " && c1 >= 0 && c1 < " +
-                   e(field(o.buffer, "extent", 1)) + counts + " ? " + out_->name(o.buffer) + "[" + at + "] : " +
-                   type_text(o.type) + "(0.0f);");
-        out_->close();
-    }
-
-    std::string counts_at(const Operand &o, const std::string &depth) {
-        return in_parentheses(e(substitute(kOperandDepth, Variable::make(Int(32), depth), o.counts)));
-    }
-
     // ---- Results ----
 
     void store_nest(const ChainNest &n, bool by_copy_engine, int &result) {
-        const bool stores = std::any_of(n.assignments.begin(), n.assignments.end(),
-                                        [](const Assignment &a) { return a.index.defined(); });
-        if (!stores) {
+        if (!stores(n)) {
             threads_->nest(n);
             return;
         }
@@ -574,27 +381,6 @@ private:
         }
     }
 
-    void store_elements(const ChainNest &n, const Assignment &a) {
-        const Expr row = Variable::make(Int(32), kChainRow);
-        if (n.kind == ChainNest::kRows) {
-            threads_->open_rows();
-            threads_->row_of_line();
-            out_->open("if (lane % 4 == 0 && " + e(row < n.row_extent) + ") {");
-            out_->print(ChainNests::store_of(a.stored, a.value, a.index));
-            out_->close();
-            out_->close();
-            return;
-        }
-        threads_->open_elements(n.columns, {a.value, a.index, row, n.row_extent});
-        out_->open("if (" + e(row < n.row_extent) + ") {");
-        for (int lane = 0; lane < 2; lane++) {
-            out_->print(ChainNests::store_of(a.stored, ChainNests::shifted(a.value, lane),
-                                             ChainNests::shifted(a.index, lane)));
-        }
-        out_->close();
-        out_->close();
-    }
-
     // Through shared memory: stmatrix puts 16 columns at a time into the order in which the copy engine takes them.
     void leave_by_copy_engine(const ChainNest &n, const Assignment &a, const std::vector<Expr> &at, int result) {
         const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"),
@@ -606,7 +392,7 @@ private:
         out_->declare_registers(pairs, "alignas(16) " + type, 8);
         out_->line("#pragma unroll");
         out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
-        threads_->coordinates_of_element({a.value});
+        threads_->coordinates_of_element(n.columns, {a.value});
         out_->print(ChainNests::store_of(pairs, threads_->pair(a.value),
                                          Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
         out_->close();
@@ -623,22 +409,14 @@ private:
         send_result(*out_, out_->name(a.stored + ".map"), name, across, rest);
     }
 
-    const Kernel &base_;
-    const PrintOptions &print_;
-    ChainParts parts_;
-    ChainLaunch launch_;
     int warpgroups_ = 0;
-    std::vector<ChainNest> meanwhile_, waiting_;  // of those between the products
-    Mask mask_;
-    KernelPrinter *out_ = nullptr;
-    ChainNests *threads_ = nullptr;
 };
 
 }  // namespace
 
-TileKernel make_chain_kernel(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                             const Strides &strides, const PrintOptions &print) {
-    return MakeChainKernel(kernel, products, host, strides, print).make();
+TileKernel make_wgmma_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+                            const Strides &strides, const PrintOptions &print) {
+    return WgmmaChain(kernel, products, host, strides, print).make();
 }
 
 }  // namespace halyard
