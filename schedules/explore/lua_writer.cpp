@@ -143,7 +143,7 @@ private:
             return fmt::format("{}: a window that moves along {}; what it had is kept.", f.name, p.level);
         }
         if (!p.updates.empty() && p.updates.front().kind == UpdateBody::kMma) {
-            return fmt::format("{}: a block of it by tile instructions, over all of its loop.", f.name);
+            return fmt::format("{}: a block of it, by tile instructions.", f.name);
         }
         if (p.on_stack) {
             return fmt::format("{}: a tile in registers, summed over all of its loop.", f.name);
