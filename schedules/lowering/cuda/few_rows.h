@@ -17,7 +17,7 @@ __device__ __forceinline__ void load_slice_of_rows(uint32_t (&a)[Count], shared<
 #pragma unroll
     for (int i = 0; i < Count / 4; i++) {
         const int chunk = swizzled_chunk<128>(i * 16 + lane % 16, slice % 4 * 2 + lane / 16);
-        load_matrices(a + i * 4, tile + (slice / 4 * Lines * 8 + chunk) * of_chunk<T>);
+        load_matrices(a + i * 4, place_in_shared<T>(tile) + (slice / 4 * Lines * 8 + chunk) * of_chunk<T>);
     }
 }
 /** .. and of columns. */
@@ -27,7 +27,7 @@ __device__ __forceinline__ void load_slice_of_columns(uint32_t (&b)[Count], shar
 #pragma unroll
     for (int j = 0; j < Count / 4; j++) {
         const int chunk = swizzled_chunk<128>(j * 16 + lane / 16 * 8 + lane % 8, slice % 4 * 2 + lane / 8 % 2);
-        load_matrices(b + j * 4, tile + (slice / 4 * Lines * 8 + chunk) * of_chunk<T>);
+        load_matrices(b + j * 4, place_in_shared<T>(tile) + (slice / 4 * Lines * 8 + chunk) * of_chunk<T>);
     }
 }
 /** .. and of columns that are neighbours, in blocks of lines of so many bytes, one for each of the depth. */
@@ -39,7 +39,7 @@ __device__ __forceinline__ void load_slice_of_columns_across(uint32_t (&b)[Count
     for (int j = 0; j < Count / 4; j++) {
         const int across = j * 2 + lane / 16, block = across / chunks;
         const int chunk = swizzled_chunk<Bytes>(slice * 16 + lane % 16, across % chunks);
-        load_matrices_across(b + j * 4, tile + (block * Depth * chunks + chunk) * of_chunk<T>);
+        load_matrices_across(b + j * 4, place_in_shared<T>(tile) + (block * Depth * chunks + chunk) * of_chunk<T>);
     }
 }
 
