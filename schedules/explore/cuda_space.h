@@ -3,25 +3,29 @@
 
 /** \file
  * Schedules for CUDA of a generator for which nobody wrote one: what is a kernel of its own, what a block computes for its
- * row, what is inlined; then threads, vectors, stages. The text is made of the helpers of schedules/lib/gpu.lua.
+ * row or a thread for its element, what is inlined, on what units products run; then threads, vectors, tiles, stages. The
+ * text is made of the helpers of schedules/lib/gpu.lua and gpu_tiles.lua.
  */
 
 #include "choices.h"
+#include "cuda_cost.h"
+#include "cuda_kernel.h"
 #include "description.h"
 #include "lua_writer.h"
-#include "task.h"
 
 namespace halyard::explore {
 
 struct CudaPlan {
-    std::string body;        // of `apply`
-    std::string fusion;      // "row_max, row_sum in y", in words
-    double predicted = 0;    // seconds
+    std::vector<CudaKernel> kernels;  // each after all that read what it stores
+    std::set<std::string> modules;    // of the library, which the body needs
+    std::string body;                 // of `apply`
+    std::string fusion;               // "row_max, row_sum in y", in words
+    double predicted = 0;             // seconds
 };
 
-/** Asks `choices` for everything that could be otherwise. Throws Failure for what the rules do not know: windows, scans, and
- * products of other than two matrices over [col, row]. */
-CudaPlan make_cuda_plan(const Description &description, Choices &choices);
+/** Asks `choices` for everything that could be otherwise. Throws Failure that says why for decisions that give no schedule:
+ * a kernel that needs more registers or shared memory than there are. */
+CudaPlan make_cuda_plan(const Description &description, Choices &choices, const CudaMachine &machine);
 
 std::string write_cuda_lua(const CudaPlan &plan, const ScriptHead &head);
 

@@ -148,11 +148,12 @@ std::vector<FreeParam> find_free_params(const Task &task) {
             continue;
         }
         FreeParam free{p.name, {}, p.value, true};
-        const int64_t own = std::stoll(p.value);
+        // Tiles on a GPU have 64 rows and columns and more, where those on the host have 16 to 48.
+        const int64_t own = std::stoll(p.value), most = is_cuda(task.target) && own >= 16 ? 8 * own : 2 * own;
         for (const int64_t v : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024, 2048}) {
             // Whole vectors stay whole.
             const bool whole = own % 16 != 0 || v % 16 == 0;
-            if (whole && 2 * v >= own && v <= 2 * own) {
+            if (whole && 2 * v >= own && v <= most) {
                 free.values.push_back(std::to_string(v));
             }
         }

@@ -6,6 +6,7 @@
 
 #include "generator_params.h"
 #include "paths.h"
+#include "query.h"
 #include "schedules.h"
 #include "targets.h"
 #include "text.h"
@@ -62,6 +63,27 @@ Assignments whole_params(const Task &task, Assignments params) {
         params.emplace(p.name, p.value);
     }
     return params;
+}
+
+Assignments without_own_numbers(const Task &task, const Assignments &params) {
+    const auto extents = [&](const Assignments &with) {
+        std::map<std::string, std::vector<int64_t>> all;
+        for (const auto &b : describe_pipeline(task, with).buffers) {
+            all[b.first] = b.second.extents;
+        }
+        return all;
+    };
+    Assignments rest = params;
+    for (const FreeParam &p : free_params(task)) {
+        Assignments other = params;
+        if (p.number && params.count(p.name)) {
+            other[p.name] = std::to_string(2 * std::stoll(params.at(p.name)));
+            if (extents(other) == extents(params)) {
+                rest.erase(p.name);
+            }
+        }
+    }
+    return rest;
 }
 
 }  // namespace halyard::explore

@@ -25,6 +25,10 @@ std::vector<Trusted> trusted_schedules(const Task &task, const std::string &fold
  * is not of this task. */
 Assignments whole_params(const Task &task, Assignments params);
 
+/** Without the numbers of the algorithm's own, such as the width of a block, on which no argument of the kernel depends: with
+ * others the result is the same. */
+Assignments without_own_numbers(const Task &task, const Assignments &params);
+
 }  // namespace halyard::explore
 
 #endif

@@ -119,7 +119,10 @@ struct Search::Implementation {
             for (const auto &v : p.values) {
                 numbers.push_back(p.number ? std::stoll(v) : 0);
             }
-            params[p.name] = p.number ? std::to_string(choices.number(kParam + p.name, numbers, std::stoll(p.value)))
+            // Blocks and panels are tiles of a GPU's block (query.cpp).
+            const int64_t own = p.number ? std::stoll(p.value) : 0;
+            const int64_t guess = options.rules && own >= 16 ? std::max<int64_t>(own, 64) : own;
+            params[p.name] = p.number ? std::to_string(choices.number(kParam + p.name, numbers, guess))
                                       : choices.pick(kParam + p.name, p.values, p.value);
         }
         Description d = description(params);
@@ -129,7 +132,7 @@ struct Search::Implementation {
         head.generator = params;
         head.generator.insert(declared.begin(), declared.end());
         if (options.rules) {
-            const CudaPlan plan = make_cuda_plan(d, choices);
+            const CudaPlan plan = make_cuda_plan(d, choices, cuda_machine());
             p.by_rules = true;
             p.fusion = plan.fusion.empty() ? kRules : plan.fusion;
             p.candidate.lua = write_cuda_lua(plan, head);

@@ -128,8 +128,22 @@ end
 function gpu.group_blocks(y, o)
   over_threads(y, o.loop, o)
   y:reorder("lane", "step", "chunk", "thread", table.unpack(o.blocks))
-  y:gpu_blocks(o.blocks):gpu_threads("thread")
+  gpu.over_blocks(y, o.blocks)
+  y:gpu_threads("thread")
   in_registers(y)
+end
+
+-- Spreads loops over blocks, innermost first, and returns the innermost loop of blocks. There are three at most, so the outer
+-- ones become pairs; of three fused loops Halide 21 does not see any more that a block has one iteration of each.
+function gpu.over_blocks(stage, loops)
+  local blocks, at = {}, 1
+  for left = 3, 1, -1 do
+    local n = math.min(math.max((#loops - at + 1) // left, 1), left == 1 and #loops or 2)
+    if at <= #loops then table.insert(blocks, gpu.fuse(stage, { table.unpack(loops, at, at + n - 1) })) end
+    at = at + n
+  end
+  stage:gpu_blocks(blocks)
+  return blocks[1]
 end
 
 -- Reduces a loop in the registers of all threads, then across them by shuffles.
@@ -179,7 +193,11 @@ end
 --
 -- rows    the loops that are no reduction, innermost first
 function gpu.reduce_rows(func, loop, o)
-  local wrapper = func:in_():compute_root():gpu_blocks(o.rows)
+  local wrapper = func:in_():compute_root()
+  gpu.over_blocks(wrapper, o.rows)
+  if #o.rows > 3 then
+    for _, dim in ipairs(o.rows) do func:bound_extent(dim, 1) end
+  end
   gpu.reduce(func, loop, {
     at = { wrapper, o.rows[1] }, around = o.around, threads = o.threads, vector = o.vector, unroll = o.unroll,
   })
@@ -247,10 +265,13 @@ end
 --   for row: inv_rms
 --     ->
 --   blocks row: threads thread
+--
+-- rows    loops that become one, innermost first        blocks    loops around them
 function gpu.elements(func, o)
   local row = gpu.fuse(func, o.rows)
   func:split(row, o.threads, "guard", "tile", "thread")
-  func:gpu_blocks("tile"):gpu_threads("thread"):never_partition_all()
+  gpu.over_blocks(func, { "tile", table.unpack(o.blocks or {}) })
+  func:gpu_threads("thread"):never_partition_all()
 end
 
 -- Transposes through shared memory: a block reads a tile by its columns and stores it by its rows.
@@ -263,9 +284,12 @@ end
 --
 -- y        a Func over [row, col, n]    t        the Func it transposes
 -- tile     rows and columns             threads  of a block
+-- loops    how row, col and others are called, if they are not "row", "col" and { "n" }
 --
 -- A column of the tile is followed by a gap of 4 bytes, so that threads that go along a row meet different banks.
-function gpu.transposed(y, t, o)
+function gpu.transposed(y, t, o, loops)
+  local names = loops or { row = "row", col = "col", others = { "n" } }
+  local row, col, others = names.row, names.col, names.others
   local vector = gpu.vector_of(t)
   local across = o.tile // vector
   local function over_threads(stage, along, other)
@@ -275,14 +299,15 @@ function gpu.transposed(y, t, o)
     stage:gpu_threads { "thread", "thread_y" }
     stage:vectorize("lane"):unroll("step"):never_partition_all()
   end
-  y:split("row", o.tile, "guard", "tile_row", "in_row")
-  y:split("col", o.tile, "guard", "tile_col", "in_col")
-  y:reorder("in_row", "in_col", "tile_row", "tile_col", "n")
-  y:gpu_blocks { "tile_row", "tile_col", "n" }
+  y:split(row, o.tile, "guard", "tile_row", "in_row")
+  y:split(col, o.tile, "guard", "tile_col", "in_col")
+  y:reorder("in_row", "in_col", "tile_row", "tile_col", table.unpack(others))
+  gpu.over_blocks(y, { "tile_row", "tile_col", table.unpack(others) })
   over_threads(y, "in_row", "in_col")
   t:compute_at(y, "tile_row"):store_in "gpu_shared"
-  t:bound_storage("row", o.tile + 4 // bytes_of[t:type()]):bound_storage("col", o.tile):bound_storage("n", 1)
-  over_threads(t, "col", "row")
+  t:bound_storage(row, o.tile + 4 // bytes_of[t:type()]):bound_storage(col, o.tile)
+  for _, dim in ipairs(others) do t:bound_storage(dim, 1) end
+  over_threads(t, col, row)
 end
 
 -- Sums the windows of a depthwise convolution in tiles of registers: a thread has some pixels by a vector of channels.

@@ -125,20 +125,63 @@ end
 --   blocks tile_col, tile_row, blocks: threads: y
 --
 -- blocks    loops around
+--
+-- Returns the loop of a block.
 function tiles.blocks(y, o)
   local col, row = o.col or "col", o.row or "row"
   y:split(col, o.columns, "guard", "tile_col", "in_col")
   y:split(row, o.rows, "guard", "tile_row", "in_row")
   local blocks = { "tile_col", "tile_row", table.unpack(o.blocks or {}) }
   over_threads(y, "in_col", "in_row", blocks)
-  if #blocks > 3 then blocks = { "tile_col", "tile_row", gpu.fuse(y, table.pack(table.unpack(blocks, 3))) } end
-  y:gpu_blocks(blocks)
+  return gpu.over_blocks(y, blocks)
 end
 
 -- Has a block compute a tile of a product in registers, and what is made of it where the sums are.
 function tiles.product(y, acc, o)
-  tiles.blocks(y, o)
-  tiles.sums(acc, { y, "tile_col" }, o)
+  tiles.sums(acc, { y, tiles.blocks(y, o) }, o)
+end
+
+-- Sums products in tiles of registers, each thread for itself: operands come from L1, where neighbouring threads find what
+-- they share. For windows, and for operands that no copy in shared memory fits.
+--
+--   for others: for row: for col: y = f(sum over the loops of acc)
+--     ->
+--   blocks tile_col, tile_row, others
+--     threads thread (columns), thread_row
+--       acc in registers = 0: rows x columns, those a vector
+--       for sums: acc += a * b
+--       y tile = f(acc)
+--
+-- y               a Func with the loops of acc       col, row       of a tile
+-- columns, rows   of a thread                        lanes          threads along the columns, of `threads`
+-- others          the loops that are left: the outer four are blocks; a block goes over the rest
+-- sums            those of each update of acc, innermost first
+-- shifted         which of col and row must not be asked for beyond the last: the last tile is moved back, and there have to
+--                 be as many as in a tile. The others are computed in whole tiles.
+function tiles.of_threads(y, acc, o)
+  local shifted = {}
+  for _, loop in ipairs(o.shifted or {}) do shifted[loop] = true end
+  local function cut(loop, size, outer, inner)
+    y:split(loop, size, size > 1 and (shifted[loop] and "shift_inwards" or "guard") or "auto", outer, inner)
+  end
+  cut(o.col, o.columns, "part", "lane")
+  cut(o.row, o.rows, "strip", "line")
+  y:split("part", o.lanes, "guard", "tile_col", "thread")
+  y:split("strip", o.threads // o.lanes, "guard", "tile_row", "thread_row")
+  local others, order, blocks = o.others or {}, { "lane", "line", "thread", "thread_row" }, { "tile_col", "tile_row" }
+  for i, loop in ipairs(others) do table.insert(i <= #others - 4 and order or blocks, loop) end
+  for _, loop in ipairs(blocks) do table.insert(order, loop) end
+  y:reorder(table.unpack(order))
+  gpu.over_blocks(y, blocks)
+  y:gpu_threads { "thread", "thread_row" }
+  y:vectorize("lane"):unroll("line"):never_partition_all()
+
+  acc:compute_at(y, "thread"):store_in "register":bound_extent(o.col, o.columns):bound_extent(o.row, o.rows)
+  for _, dim in ipairs(others) do acc:bound_extent(dim, 1) end
+  acc:vectorize(o.col):unroll(o.row):never_partition_all()
+  for i, loops in ipairs(o.sums) do
+    acc:update(i - 1):reorder(o.col, o.row, table.unpack(loops)):vectorize(o.col):unroll(o.row):never_partition_all()
+  end
 end
 
 return tiles

@@ -130,11 +130,20 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
 }
 
 std::vector<Candidate> shipped_for_cuda(const ExploreOptions &o, Task &task) {
-    task = with_interface(o, task, "");
     std::vector<std::string> names = {""};
     for (const auto &s : schedules_of(task.op)) {
         if (s.place == "cuda" && s.name != task.op) {
             names.push_back(s.name);
+        }
+    }
+    // The arguments of the first that takes what is asked for; where none does, there are still the rules.
+    for (const auto &name : names) {
+        try {
+            task = with_interface(o, task, name);
+            break;
+        } catch (const Failure &) {
+        } catch (const ScriptError &) {
+        } catch (const UsageError &) {
         }
     }
     std::vector<Candidate> scripts;

@@ -119,46 +119,6 @@ TEST_CASE("A search for CUDA takes the schedules that ship, keeps what it found,
     CHECK(Database(db).resume(softmax()).size() == 4);
 }
 
-TEST_CASE("Schedules for CUDA by rules are right", "[device_rules]") {
-    const struct {
-        const char *op;
-        Dims shape;
-        Assignments params;
-    } all[] = {
-        {"softmax", {{"rows", 3}, {"cols", 200}}, {}},
-        {"rms_norm", {{"rows", 3}, {"cols", 264}}, {{"add_residual", "true"}}},
-        {"layer_norm", {{"rows", 2}, {"cols", 100}}, {{"type", "bfloat16"}}},
-        {"bias_activation", {{"rows", 5}, {"cols", 77}}, {}},
-        {"gemm", {{"m", 70}, {"n", 72}, {"k", 72}}, {{"type", "bfloat16"}, {"add_bias", "true"}}},
-    };
-    for (const auto &one : all) {
-        Task task;
-        task.op = one.op;
-        task.shape = one.shape;
-        task.params = one.params;
-        task.target = "cuda-emulator";
-        SearchOptions options;
-        options.rules = true;
-        Search search(task, options, {});
-        const Proposal guess = search.propose({});
-        std::vector<Candidate> candidates = {guess.candidate};
-        for (const ChoicePoint &p : guess.points) {
-            if (!p.number && p.options.size() > 1 && candidates.size() < 4) {
-                Answers other = guess.answers;
-                other[p.name] = p.taken == p.options[0] ? p.options[1] : p.options[0];
-                candidates.push_back(search.propose(other).candidate);
-            }
-        }
-        Measurer measurer(task);
-        const auto measured = measurer.measure(candidates);
-        for (size_t i = 0; i < measured.size(); i++) {
-            INFO(one.op << ": " << measured[i].message << "\n" << candidates[i].lua);
-            CHECK(measured[i].ok());
-            CHECK(candidates[i].predicted > 0);
-        }
-    }
-}
-
 TEST_CASE("Built here, measured there", "[device]") {
     const Folder folder;
     const std::string db = folder / "s.db", pack = folder / "pack", next = folder / "next";

@@ -1,0 +1,218 @@
+// Schedules for CUDA by rules, on the emulator: of every op of the registry, at sizes of which no tile is a divisor.
+
+#include <algorithm>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "candidate_process.h"
+#include "cuda_cost.h"
+#include "cuda_numbers.h"
+#include "measurer.h"
+#include "process.h"
+#include "query.h"
+#include "registry.h"
+#include "search.h"
+#include "text.h"
+
+using namespace halyard::explore;
+using halyard::Assignments;
+using halyard::Dims;
+
+namespace {
+
+struct Case {
+    const char *op;
+    Dims shape;
+    Assignments params;
+    Answers other = {};  // besides the first guess, a schedule with these answers
+};
+
+const std::vector<Case> &cases() {
+    static const std::vector<Case> all = {
+        {"rms_norm", {{"rows", 2}, {"cols", 77}}, {{"add_residual", "true"}}},
+        {"layer_norm", {{"rows", 2}, {"cols", 45}}, {{"type", "bfloat16"}}},
+        {"softmax", {{"rows", 2}, {"cols", 70}}, {}, {{"place of row_max", "root"}}},
+        {"batch_norm", {{"w", 7}, {"h", 5}, {"c", 9}, {"n", 2}}, {}},
+        {"group_norm", {{"w", 5}, {"h", 3}, {"c", 4}, {"g", 2}, {"n", 2}}, {}},
+        {"cross_entropy", {{"rows", 3}, {"cols", 77}}, {}},
+        {"attention", {{"d", 13}, {"queries", 5}, {"keys", 21}, {"heads", 2}, {"key_heads", 1}, {"batch", 1}}, {}},
+        {"decode_attention", {{"d", 13}, {"queries", 1}, {"keys", 21}, {"heads", 2}, {"key_heads", 1}, {"batch", 1}}, {}},
+        {"gemm", {{"m", 70}, {"n", 72}, {"k", 37}}, {{"add_bias", "true"}}, {{"product of acc", "tiles of a thread"}}},
+        {"gemm_int8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},
+        {"swiglu", {{"m", 70}, {"n", 72}, {"k", 21}}, {}},
+        {"qkv_projection", {{"m", 5}, {"n_q", 24}, {"n_kv", 13}, {"depth", 21}}, {}},
+        {"gemm_reduce", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},
+        {"linear_cross_entropy", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},
+        {"gemm_top_k", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},
+        {"splade", {{"k", 21}, {"positions", 11}, {"batch", 2}, {"vocab", 50}}, {}},
+        {"moe_router", {{"m", 5}, {"n", 17}, {"k", 21}}, {{"weights", "nk"}}},
+        {"rms_norm_gemm", {{"m", 5}, {"n", 72}, {"k", 72}}, {{"type", "bfloat16"}, {"weights", "nk"}, {"folded", "true"}}},
+        {"swiglu_mlp", {{"m", 5}, {"hidden", 21}, {"k", 13}, {"n", 11}}, {}},
+        {"conv2d", {{"c", 5}, {"o", 13}, {"w", 7}, {"h", 3}, {"groups", 2}, {"n", 1}}, {}},
+        {"conv2d", {{"c", 24}, {"o", 24}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}},
+         {{"type", "bfloat16"}, {"weights", "ohwi"}}},
+        {"conv2d_int8", {{"c", 5}, {"o", 7}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}}, {}},
+        {"depthwise_conv2d", {{"c", 13}, {"w", 5}, {"h", 3}, {"n", 2}}, {}},
+        {"bias_activation", {{"rows", 5}, {"cols", 77}}, {}},
+        {"transpose", {{"rows", 70}, {"cols", 45}, {"batch", 2}}, {{"type", "float16"}}},
+    };
+    return all;
+}
+
+Task task_of(const Case &c) {
+    Task task;
+    task.op = c.op;
+    task.shape = c.shape;
+    task.params = c.params;
+    task.target = "cuda-emulator";
+    return task;
+}
+
+}  // namespace
+
+TEST_CASE("Every op has a case", "[device_rules]") {
+    for (const halyard::Op &op : halyard::registry()) {
+        INFO(op.name);
+        CHECK(std::any_of(cases().begin(), cases().end(), [&](const Case &c) { return c.op == op.name; }));
+    }
+}
+
+TEST_CASE("Schedules for CUDA by rules are right", "[device_rules]") {
+    for (const Case &c : cases()) {
+        DYNAMIC_SECTION(c.op << " " << halyard::assignments_text(c.params)) {
+            const Task task = task_of(c);
+            SearchOptions options;
+            options.rules = true;
+            Search search(task, options, {});
+            std::vector<Candidate> candidates = {search.propose({}).candidate};
+            if (!c.other.empty()) {
+                candidates.push_back(search.propose(c.other).candidate);
+                CHECK(candidates[1].lua != candidates[0].lua);
+            }
+            const auto measured = Measurer(task).measure(candidates);
+            for (size_t i = 0; i < measured.size(); i++) {
+                INFO(measured[i].message << "\n" << candidates[i].lua);
+                CHECK(measured[i].ok());
+                CHECK(candidates[i].predicted > 0);
+            }
+        }
+    }
+}
+
+namespace {
+
+Proposal by_rules(const Task &task, const Answers &answers) {
+    SearchOptions options;
+    options.rules = true;
+    return Search(task, options, {}).propose(answers);
+}
+
+Task large(const char *op, Dims shape, Assignments params) {
+    Task task;
+    task.op = op;
+    task.shape = std::move(shape);
+    task.params = std::move(params);
+    task.target = "cuda-sm_90a";
+    return task;
+}
+
+template <typename T> T at(const std::string &data, size_t offset) {
+    T value;
+    REQUIRE(offset + sizeof value <= data.size());
+    std::memcpy(&value, &data[offset], sizeof value);
+    return value;
+}
+
+// What the compiler gave to a kernel, as its machine code says (EIATTR_REGCOUNT in .nv.info of the cubin in a library).
+int registers_of(const std::string &library, const std::string &kernel) {
+    constexpr int kCuda = 190, kSymbols = 2, kSized = 4, kRegisterCount = 0x2f;
+    struct Section {
+        uint32_t name, type;
+        uint64_t flags, address, offset, size;
+        uint32_t link;
+    };
+    for (size_t elf = library.find("\177ELF"); elf != std::string::npos; elf = library.find("\177ELF", elf + 1)) {
+        if (at<uint16_t>(library, elf + 18) != kCuda) {
+            continue;
+        }
+        const size_t headers = elf + at<uint64_t>(library, elf + 40), size = at<uint16_t>(library, elf + 58);
+        const auto section = [&](size_t n) { return at<Section>(library, headers + n * size); };
+        const auto text = [&](const Section &strings, size_t n) { return std::string(&library[elf + strings.offset + n]); };
+        const size_t sections = at<uint16_t>(library, elf + 60);
+        const Section names = section(at<uint16_t>(library, elf + 62));
+        Section symbols{};
+        for (size_t n = 0; n < sections; n++) {
+            symbols = section(n).type == kSymbols ? section(n) : symbols;
+        }
+        for (size_t n = 0; n < sections; n++) {
+            const Section s = section(n);
+            for (size_t p = elf + s.offset; text(names, s.name) == ".nv.info" && p < elf + s.offset + s.size;) {
+                const bool sized = at<uint8_t>(library, p) == kSized;
+                if (sized && at<uint8_t>(library, p + 1) == kRegisterCount) {
+                    const size_t symbol = elf + symbols.offset + 24 * at<uint32_t>(library, p + 4);
+                    if (text(section(symbols.link), at<uint32_t>(library, symbol)) == kernel) {
+                        return int(at<uint32_t>(library, p + 8));
+                    }
+                }
+                p += 4 + (sized ? at<uint16_t>(library, p + 2) : 0);
+            }
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("Registers of a kernel are about as many as the compiler takes", "[device_registers]") {
+    const struct {
+        Task task;
+        Answers answers;
+    } all[] = {
+        {large("gemm", {{"m", 4096}, {"n", 4096}, {"k", 4096}}, {{"type", "float32"}, {"weights", "kn"}}), {}},
+        {large("gemm", {{"m", 4096}, {"n", 4096}, {"k", 4096}}, {{"type", "float32"}, {"weights", "kn"}}),
+         {{"y's rows", "64"}, {"y's columns", "64"}}},
+        {large("depthwise_conv2d", {{"c", 512}, {"w", 28}, {"h", 28}, {"n", 64}}, {{"type", "bfloat16"}}), {}},
+        {large("depthwise_conv2d", {{"c", 512}, {"w", 28}, {"h", 28}, {"n", 64}}, {{"type", "bfloat16"}}),
+         {{"y's rows", "8"}}},
+    };
+    for (const auto &one : all) {
+        Choices choices(one.answers);
+        const Description d = describe_pipeline(one.task, {});
+        CudaPlaces places = place_for_cuda(d, choices);
+        REQUIRE(places.kernels.size() == 1);
+        choose_numbers(places.kernels[0], d, places, choices);
+        const CudaResources said = cuda_resources(places.kernels[0], d, places, CudaMachine());
+        const halyard::TemporaryDirectory folder(halyard::temporary_root());
+        const Candidate candidate = by_rules(one.task, one.answers).candidate;
+        INFO(candidate.lua);
+        const Built built = build_candidate(one.task, folder.path() + "/built", "", candidate, 60);
+        INFO(built.measured.message);
+        REQUIRE(built.measured.ok());
+        const int taken = registers_of(halyard::read_file(built.library()), one.task.op + "_y");
+        INFO("predicted " << said.registers << ", compiled " << taken);
+        CHECK(taken > 0);
+        CHECK(said.registers > 0.75 * taken);
+        CHECK(said.registers < 1.33 * taken);
+    }
+}
+
+TEST_CASE("A kernel that no multiprocessor has room for is refused, and one that leaves it idle is predicted slower",
+          "[device_registers]") {
+    using Catch::Matchers::Contains;
+    const Task gemm = large("gemm", {{"m", 4096}, {"n", 4096}, {"k", 4096}}, {{"type", "bfloat16"}, {"weights", "kn"}});
+    CHECK(by_rules(gemm, {}).candidate.predicted > 0);
+    // 192 rows are three warpgroups, of which none may have more than 160 registers.
+    CHECK_THROWS_WITH(by_rules(gemm, {{"y's rows", "192"}}), Contains("y: a block of 512 threads takes 168 registers"));
+    CHECK_THROWS_WITH(by_rules(gemm, {{"y's stages", "6"}}), Contains("bytes of shared memory; there are 240 and 232448"));
+    const Task softmax = large("softmax", {{"rows", 16384}, {"cols", 4096}}, {{"type", "bfloat16"}});
+    const Answers many = {{"y's unroll", "8"}, {"y's vector", "8"}, {"y's threads", "512"}};
+    Answers squeezed = many;
+    squeezed["y's resident blocks"] = "4";  // 32 registers of a thread
+    CHECK(by_rules(softmax, many).candidate.predicted > 0);
+    CHECK_THROWS_WITH(by_rules(softmax, squeezed), Contains("there are 32"));
+    // Few multiprocessors have something to do with few rows.
+    const Task rows = large("softmax", {{"rows", 32}, {"cols", 65536}}, {{"type", "bfloat16"}});
+    CHECK(by_rules(rows, {{"y's threads", "32"}}).candidate.predicted >
+          2 * by_rules(rows, {{"y's threads", "1024"}}).candidate.predicted);
+}
