@@ -59,6 +59,7 @@ private:
             t.blocks.written = std::max(t.blocks.written, t.once.written);
             k.arrays.push_back(t);
         }
+        take_fused(k);
         std::map<int, StageWork> stages;
         for (const Node &c : n.children) {
             work(c, n.extent, stages);
@@ -68,6 +69,24 @@ private:
             k.stages.push_back(s.second);
         }
         return k;
+    }
+
+    // What blocks write is each one's own. Where the kernel seems to write less than they do together, its block loop is of
+    // several that were fused, whose parts an index cannot be followed through, and reads are as little known.
+    void take_fused(KernelTraffic &k) const {
+        const auto whole = [&](const ArrayTraffic &t) {
+            const Array &a = tree_.arrays[size_t(t.array)];
+            return double(a.elements) * a.element_bytes;
+        };
+        const bool fused = std::any_of(k.arrays.begin(), k.arrays.end(), [&](const ArrayTraffic &t) {
+            return t.once.written < 0.99 * std::min(whole(t), t.blocks.written);
+        });
+        for (auto &t : k.arrays) {
+            if (fused) {
+                t.once.read = std::max(t.once.read, std::min(whole(t), t.blocks.read));
+                t.once.written = std::max(t.once.written, std::min(whole(t), t.blocks.written));
+            }
+        }
     }
 
     // What is stored there before it is read does not come from memory. Where an index is not followed, as of a window, that

@@ -66,7 +66,7 @@ json report_of(const Task &task, const Contender &contender, const Built &built,
 }
 
 Explained explain(const Task &task, const Contender &contender, const Built &built, const GpuFigures &gpu) {
-    const Launches launches = launches_of(task, built, gpu);
+    const Launches launches = recorded_launches(task, built, gpu);
     json report = report_of(task, contender, built, launches, gpu);
     Explained e;
     e.op = task.op;
@@ -152,12 +152,20 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
             continue;
         }
         say("counting what " + contenders[i].name + " moves");
-        all.back().measured.status = Status::kPending;
-        all.back().explained = explain(task, contenders[i], built[i], device.gpu);
+        try {
+            all.back().explained = explain(task, contenders[i], built[i], device.gpu);
+            all.back().measured.status = Status::kPending;
+        } catch (const Failure &e) {
+            all.back().measured.status = Status::kCrash;
+            all.back().measured.message = e.what();
+        }
     }
     measure(task, device, all, say);
     std::vector<Explained *> explained;
     for (auto &a : all) {
+        if (a.failed()) {
+            a.explained.reset();  // what is wrong is no alternative
+        }
         if (a.explained) {
             explained.push_back(&*a.explained);
         }

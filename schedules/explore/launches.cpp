@@ -81,7 +81,7 @@ json record_launches(const json &job) {
             {"allocated", std::max(0.0, double(memory()) - of_arguments)}};
 }
 
-Launches launches_of(const Task &task, const Built &built, const GpuFigures &gpu) {
+Launches recorded_launches(const Task &task, const Built &built, const GpuFigures &gpu) {
     constexpr double kSeconds = 60;
     Measured failed;
     const json result = run_step(built.directory,

@@ -23,7 +23,7 @@ struct Launches {
 };
 
 /** Launches of a built candidate on such a device. Throws Failure with what the library answered. */
-Launches launches_of(const Task &task, const Built &built, const GpuFigures &gpu);
+Launches recorded_launches(const Task &task, const Built &built, const GpuFigures &gpu);
 
 /** In the worker: calls the library of the job, and says what came. */
 nlohmann::json record_launches(const nlohmann::json &job);

@@ -68,10 +68,10 @@ void read_traffic(ExplainedKernel &k, const Explained &e, const json &from) {
         const ExplainedStage &stage = e.stages.at(s.at("stage").get<size_t>());
         k.stages.push_back(stage.name);
         if (stage.product) {
-            k.tensor_flops += 2 * s.at("elements").get<double>();
+            k.tensor_flops += 2 * k.launches * s.at("elements").get<double>();
             k.operand_bytes = s.at("operand_bytes");
         } else {
-            k.flops += s.at("flops").get<double>();
+            k.flops += k.launches * s.at("flops").get<double>();
         }
     }
 }
