@@ -46,6 +46,7 @@ struct Search::Implementation {
         }
         if (!is_cuda(task.target)) {
             machine = measured_machine(task.threads, false);
+            begin = Clock::now();  // where nobody has measured it yet that takes up to a minute, once
         }
         if (scripts.empty() || options.rules) {
             free = free_params(task);

@@ -74,7 +74,11 @@ std::vector<Beside> beside_halide(const Task &task, double seconds, const Measur
             break;
         }
         const HalideSchedule s = halide_schedule(limited, name);
-        Beside b{"Halide's " + name, true, s.candidate, {}, false, 0, s.problem};
+        Beside b;
+        b.name = "Halide's " + name;
+        b.halide = true;
+        b.candidate = s.candidate;
+        b.problem = s.problem;
         b.measured.status = Status::kTimeout;
         b.measured.message = s.problem;
         if (!s.timed_out) {
