@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "depends_on_data.h"
 #include "finish_ir.h"
 
 namespace halyard {
@@ -24,16 +25,6 @@ Expr first_lane(const Expr &index) {
     }
     return index.type().is_scalar() ? index : extract_lane(index, 0);
 }
-
-class HasLoad : public IRGraphVisitor {
-    using IRGraphVisitor::visit;
-    void visit(const Load *) override {
-        found = true;
-    }
-
-public:
-    bool found = false;
-};
 
 // Visits accesses with what is known of the names in their indices.
 class VisitIndices : public IRVisitor {
@@ -130,11 +121,7 @@ private:
                 FindFirst find;
                 find.buffer = p.buffer;
                 op->body.accept(&find);
-                HasLoad data;
-                if (find.first.defined()) {
-                    find.first.accept(&data);
-                }
-                if (find.first.defined() && !data.found && (find.streams || !p.only_streamed)) {
+                if (find.first.defined() && !depends_on_data(find.first) && (find.streams || !p.only_streamed)) {
                     const Expr later = Variable::make(Int(32), op->name) + p.offset;
                     started_.push_back({&p, simplify(substitute(op->name, later, find.first))});
                 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "depends_on_data.h"
 #include "finish_ir.h"
 
 namespace halyard {
@@ -27,16 +28,6 @@ std::pair<Expr, int> span(const Expr &index) {
     }
     return index.type().is_scalar() ? std::make_pair(index, 1) : std::make_pair(Expr(), 0);
 }
-
-class HasLoad : public IRGraphVisitor {
-    using IRGraphVisitor::visit;
-    void visit(const Load *) override {
-        found = true;
-    }
-
-public:
-    bool found = false;
-};
 
 // What the loads of a buffer in a statement reach: a first place, and ranges of elements from there.
 class FindReads : public IRVisitor {
@@ -76,9 +67,7 @@ class FindReads : public IRVisitor {
         for (auto it = names_.rbegin(); it != names_.rend(); ++it) {
             begin = substitute(it->first, it->second, begin);
         }
-        HasLoad data;
-        begin.accept(&data);
-        if (data.found) {
+        if (depends_on_data(begin)) {
             return;
         }
         if (!first.defined()) {
