@@ -1,5 +1,5 @@
 -- GEMM of bf16 by AMX, weights packed into panels; where there is none, by vectors as in gemm.lua, so that
--- one library serves both: --target avx512_sapphirerapids,avx512_avxvnni,avx512_zen4,avx512,avx2.
+-- one library serves both: --target avx512_sapphirerapids,avx512_zen5,avx512_avxvnni,avx512_zen4,avx512,avx2.
 -- A block of 32 rows x panel is a row of two-by-two result tiles, and of 48 columns a half one: a panel of 64
 -- is a little quicker in tiles, but more than three vectors of pairs are slow without (lib/gemm.lua). One call
 -- runs over all of k for it, while the panel of weights stays in L2; the epilogue reads the block from L1.

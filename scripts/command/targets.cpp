@@ -33,7 +33,8 @@ const Level kLevels[] = {
     {"avx512", SKYLAKE, SKYLAKE_FLAGS},
     {"avx512_cannonlake", SKYLAKE "-avx512_cannonlake", CANNONLAKE_FLAGS},
     {"avx512_zen4", ZEN4, ZEN4_FLAGS},
-    // Sapphire Rapids and after it where a virtual machine hides AMX: no Zen has halves in avx512_fp16.
+    // Sapphire Rapids and after it where a virtual machine hides AMX: no Zen has halves in avx512_fp16. Halide knows no such
+    // feature, so that a library with this level needs avx512_zen5 before it.
     {"avx512_avxvnni", ZEN4 "-avxvnni", ZEN4_FLAGS " avx_vnni avx512_fp16"},
     {"avx512_zen5", ZEN4 "-avxvnni-avx512_zen5", ZEN4_FLAGS " avx_vnni avx512_vp2intersect"},
     {"avx512_sapphirerapids", ZEN4 "-avxvnni-avx512_sapphirerapids",

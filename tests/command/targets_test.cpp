@@ -20,6 +20,15 @@ TEST_CASE("The baseline comes last, and nothing twice", "[targets]") {
     }
 }
 
+TEST_CASE("What a Zen 5 can run of Intel's levels comes after its own", "[targets]") {
+    // The first that a processor has all features of is called, and a Zen 5 has those of avx512_avxvnni.
+    const auto targets = resolve_targets("avx512_zen4,avx512_avxvnni,avx512_zen5");
+    REQUIRE(targets.size() == 3);
+    CHECK(target_features(targets[0]).count("avx512_zen5") == 1);
+    CHECK(target_features(targets[1]).count("avxvnni") == 1);
+    CHECK(target_features(targets[2]).count("avxvnni") == 0);
+}
+
 TEST_CASE("Each level has the features of the one below", "[targets]") {
     std::set<std::string> below;
     for (const auto &level : level_names()) {
