@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "code_text.h"
 #include "tensor_argument.h"
 #include "tile_parts.h"
 #include "tile_program.h"
@@ -12,10 +13,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-std::string number(int n) {
-    return std::to_string(n);
-}
 
 class LoadedBuffers : public IRGraphVisitor {
     using IRGraphVisitor::visit;

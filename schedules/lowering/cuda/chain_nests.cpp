@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "code_text.h"
 #include "print_expr.h"
 
 namespace halyard {
 
 using namespace Halide;
 using namespace Halide::Internal;
-
-namespace {
-
-std::string number(int n) {
-    return std::to_string(n);
-}
-
-}  // namespace
 
 void ChainNests::nests(const std::vector<ChainNest> &list) {
     for (const auto &n : list) {

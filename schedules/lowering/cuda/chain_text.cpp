@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "code_text.h"
 #include "print_expr.h"
 #include "tile_program.h"
 
@@ -11,18 +12,6 @@ namespace halyard {
 
 using namespace Halide;
 using namespace Halide::Internal;
-
-namespace {
-
-std::string number(int n) {
-    return std::to_string(n);
-}
-
-std::string in_parentheses(const std::string &s) {
-    return "(" + s + ")";
-}
-
-}  // namespace
 
 ChainText::ChainText(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                      const Strides &strides, const PrintOptions &print)

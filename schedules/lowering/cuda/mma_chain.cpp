@@ -4,6 +4,7 @@
 
 #include "chain_kernel.h"
 #include "chain_text.h"
+#include "code_text.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
 
@@ -20,10 +21,6 @@ constexpr int kRegisters = 65536;  // of a multiprocessor
 constexpr int kSumsOfThread = 192;
 // Of shared memory a block of sm_86, sm_89 and sm_120 has so much, and all blocks of a multiprocessor of sm_80.
 constexpr int kSharedOfBlock = 99 * 1024, kSharedOfMultiprocessor = 163 * 1024;
-
-std::string number(int n) {
-    return std::to_string(n);
-}
 
 // How a tile is divided: blocks take `rows` of it, warps `fragments` of 16 rows each.
 struct Layout {

@@ -8,14 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "code_text.h"
 #include "print.h"
 #include "tile_program.h"
 
 namespace halyard {
-
-inline std::string number(int n) {
-    return std::to_string(n);
-}
 
 /** A quotient or a remainder of block coordinates by what is known at run time: computed once for a tile. The compiler leaves
  * divisions in a loop that waits, and makes each anew: a step of a convolution took 1 us for 0.3, its results 5 times theirs. */

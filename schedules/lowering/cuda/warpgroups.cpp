@@ -1,14 +1,8 @@
 #include "warpgroups.h"
 
+#include "code_text.h"
+
 namespace halyard {
-
-namespace {
-
-std::string number(int n) {
-    return std::to_string(n);
-}
-
-}  // namespace
 
 // Of 65536 registers; with one warpgroup beside the producer each thread has as many as there are.
 void open_producer(KernelPrinter &out, int warpgroups, int less) {

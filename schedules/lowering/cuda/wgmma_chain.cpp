@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "chain_text.h"
+#include "code_text.h"
 #include "print_expr.h"
 #include "warpgroups.h"
 #include "wgmma.h"
@@ -14,14 +15,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-std::string number(int n) {
-    return std::to_string(n);
-}
-
-std::string in_parentheses(const std::string &s) {
-    return "(" + s + ")";
-}
 
 class WgmmaChain : public ChainText {
 public:
