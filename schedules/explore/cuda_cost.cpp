@@ -14,16 +14,14 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr double kLaunchSeconds = 3e-6;
-constexpr double kBusyThreads = 512;  // of a multiprocessor, for most of the bandwidth
 // Registers of a thread beside its values: indices, pointers, predicates. NVRTC 12 for sm_90a: tiles of 128 x 128 f32 sums in
 // shared memory 100, predicted 104; a tile of 8 channels by 4 pixels of a depthwise convolution 80, predicted 80.
 constexpr int64_t kAddresses = 24, kTensorAddresses = 40;
-constexpr int64_t kBlockShared = 1 << 10;  // that each block takes for itself
+using Limits = MultiprocessorLimits;
 
 class Kernel {
 public:
-    Kernel(const CudaKernel &k, const Description &d, const CudaPlaces &places, const CudaMachine &machine)
+    Kernel(const CudaKernel &k, const Description &d, const CudaPlaces &places, const GpuFigures &machine)
         : k_(k), d_(d), places_(places), m_(machine), f_(*d.func(k.func)) {
         all_ = k.inside;
         all_.push_back(k.func);
@@ -34,14 +32,12 @@ public:
         r.threads = threads();
         r.registers = registers();
         r.shared = shared();
-        const int64_t warps = (r.threads + 31) / 32, limit = register_limit();
-        if (r.registers > limit || r.shared > m_.shared) {
-            return r;
+        if (r.registers <= register_limit() && r.shared <= shared_limit()) {
+            KernelResources taken;
+            taken.registers = int(tensor() ? registers_at_launch(r.registers) : r.registers);
+            taken.shared_bytes = int(r.shared);
+            r.resident = occupancy(m_.capability, taken, int(r.threads), 0).blocks;
         }
-        // Registers are given to warps by 8 of a thread.
-        const int64_t of_block = block_registers((r.registers + 7) / 8 * 8, warps);
-        r.resident = std::min({m_.registers / of_block, (m_.shared + kBlockShared) / (r.shared + kBlockShared),
-                               m_.threads / (warps * 32), int64_t(32)});
         return r;
     }
 
@@ -50,14 +46,14 @@ public:
         if (r.resident == 0) {
             throw Failure(fmt::format("{}: a block of {} threads takes {} registers of a thread and {} bytes of shared memory; "
                                       "there are {} and {}",
-                                      k_.func, r.threads, r.registers, r.shared, register_limit(), m_.shared));
+                                      k_.func, r.threads, r.registers, r.shared, register_limit(), shared_limit()));
         }
-        const double n = blocks(), at_once = std::min(n, m_.multiprocessors * double(r.resident));
+        const double n = blocks(), at_once = std::min(n, double(m_.multiprocessors) * double(r.resident));
         const double busy = std::min(1.0, at_once * double(r.threads) / (m_.multiprocessors * kBusyThreads));
         // Work that is bound by units waits for the last wave.
         const double waves = std::ceil(n / m_.multiprocessors) * m_.multiprocessors / n;
-        return kLaunchSeconds + std::max({bytes() / m_.bytes_a_second / std::max(busy, 1e-3), tensor_seconds() * waves,
-                                          instructions() / m_.instructions / std::max(busy, 1e-3)});
+        return kLaunchSeconds + std::max({bytes() / m_.copy / std::max(busy, 1e-3), tensor_seconds() * waves,
+                                          instructions() / m_.reached_flops() / std::max(busy, 1e-3)});
     }
 
 private:
@@ -141,17 +137,21 @@ private:
         return int64_t(std::min(n, 1e4));
     }
 
-    // Those that a block needs together. Warpgroups that fetch give theirs to those that multiply.
-    int64_t block_registers(int64_t registers, int64_t warps) const {
-        return tensor() ? 128 * (warpgroups() * registers + 40) : registers * warps * 32;
+    // Of each thread, before warpgroups that fetch give theirs to those that multiply.
+    int64_t registers_at_launch(int64_t registers) const {
+        return (warpgroups() * registers + 40) / (warpgroups() + 1);
+    }
+
+    int64_t shared_limit() const {
+        return limits_of(m_.capability).shared_bytes - Limits::kReservedShared;
     }
 
     int64_t register_limit() const {
         if (tensor()) {
-            return warpgroups() == 1 ? m_.registers_a_thread : warpgroups() == 2 ? 240 : 160;
+            return warpgroups() == 1 ? Limits::kRegistersOfThread : warpgroups() == 2 ? 240 : 160;
         }
         const int64_t resident = std::max<int64_t>(number("resident"), 1);
-        return std::min(m_.registers_a_thread, m_.registers / (resident * threads()));
+        return std::min<int64_t>(Limits::kRegistersOfThread, Limits::kRegisters / (resident * threads()));
     }
 
     int64_t shared() const {
@@ -266,7 +266,7 @@ private:
         for (const auto &name : tensor() ? k_.products : Names{}) {
             flops += 2 * padding() * d_.func(name)->stages[1].elements;
         }
-        return flops / m_.tensor_flops;
+        return flops / m_.reached_tensor_flops();
     }
 
     double instructions() const {
@@ -291,30 +291,22 @@ private:
     const CudaKernel &k_;
     const Description &d_;
     const CudaPlaces &places_;
-    const CudaMachine &m_;
+    const GpuFigures &m_;
     const Func &f_;
     Names all_;
 };
 
 }  // namespace
 
-CudaMachine cuda_machine() {
-    CudaMachine m;
-    if (gpu()) {
-        const double part = gpu()->multiprocessors / m.multiprocessors;
-        m.multiprocessors *= part;
-        m.tensor_flops *= part;
-        m.instructions *= part;
-        m.bytes_a_second *= part;
-    }
-    return m;
+GpuFigures cuda_machine() {
+    return gpu() ? gpu_figures_here() : gpu_figures_for("");
 }
 
-CudaResources cuda_resources(const CudaKernel &k, const Description &d, const CudaPlaces &places, const CudaMachine &m) {
+CudaResources cuda_resources(const CudaKernel &k, const Description &d, const CudaPlaces &places, const GpuFigures &m) {
     return Kernel(k, d, places, m).resources();
 }
 
-double predict(const CudaKernel &k, const Description &d, const CudaPlaces &places, const CudaMachine &m) {
+double predict(const CudaKernel &k, const Description &d, const CudaPlaces &places, const GpuFigures &m) {
     return Kernel(k, d, places, m).seconds();
 }
 

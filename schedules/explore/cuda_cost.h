@@ -7,21 +7,12 @@
  */
 
 #include "cuda_places.h"
+#include "gpu_figures.h"
 
 namespace halyard::explore {
 
-/** What there is, on all multiprocessors together or on one. */
-struct CudaMachine {
-    double multiprocessors = 132;
-    double bytes_a_second = 4e12;   // of memory
-    double tensor_flops = 7e14;     // products of 16 bits
-    double instructions = 3e13;     // a second, counted an element
-    int64_t registers = 65536, shared = 227 << 10, threads = 2048;  // of a multiprocessor
-    int64_t registers_a_thread = 255;
-};
-
 /** The device here; an H200 where there is none. */
-CudaMachine cuda_machine();
+GpuFigures cuda_machine();
 
 /** What one block takes, and what follows of that. */
 struct CudaResources {
@@ -30,10 +21,10 @@ struct CudaResources {
 };
 
 CudaResources cuda_resources(const CudaKernel &kernel, const Description &description, const CudaPlaces &places,
-                             const CudaMachine &machine);
+                             const GpuFigures &machine);
 
 /** Seconds. Throws Failure where no block fits on a multiprocessor. */
-double predict(const CudaKernel &kernel, const Description &description, const CudaPlaces &places, const CudaMachine &machine);
+double predict(const CudaKernel &kernel, const Description &description, const CudaPlaces &places, const GpuFigures &machine);
 
 }  // namespace halyard::explore
 

@@ -6,7 +6,7 @@
 
 namespace halyard::explore {
 
-CudaPlan make_cuda_plan(const Description &d, Choices &choices, const CudaMachine &machine) {
+CudaPlan make_cuda_plan(const Description &d, Choices &choices, const GpuFigures &machine) {
     CudaPlaces places = place_for_cuda(d, choices);
     CudaPlan plan;
     for (CudaKernel &k : places.kernels) {

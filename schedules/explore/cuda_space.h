@@ -25,7 +25,7 @@ struct CudaPlan {
 
 /** Asks `choices` for everything that could be otherwise. Throws Failure that says why for decisions that give no schedule:
  * a kernel that needs more registers or shared memory than there are. */
-CudaPlan make_cuda_plan(const Description &description, Choices &choices, const CudaMachine &machine);
+CudaPlan make_cuda_plan(const Description &description, Choices &choices, const GpuFigures &machine);
 
 std::string write_cuda_lua(const CudaPlan &plan, const ScriptHead &head);
 

@@ -14,11 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-// From one launch to the next in a graph, and what the first blocks wait for.
-constexpr double kLaunchSeconds = 2.5e-6;
-constexpr double kBusyThreads = 512;  // of a multiprocessor, for most of the bandwidth
-// Of documented rates, what kernels reach on an H200: cuBLAS of the tensor cores', unfused attention of multiply-adds.
-constexpr double kReached = 0.72, kReachedElsewhere = 0.5;
 constexpr double kKept = 0.5;         // an array of this part of the L2 is still there in the next kernel
 
 std::string plain(std::string name) {
@@ -148,9 +143,9 @@ void predict_on_device(Explained &e, const GpuFigures &gpu) {
         const double rounds = std::ceil(double(k.blocks()) / gpu.multiprocessors) * gpu.multiprocessors / k.blocks();
         k.memory_seconds = k.memory.both() / gpu.copy / k.busy;
         k.l2_seconds = k.l2.both() / gpu.l2 / k.busy;
-        k.flops_seconds = k.flops / (kReachedElsewhere * gpu.flops) * rounds;
+        k.flops_seconds = k.flops / gpu.reached_flops() * rounds;
         k.tensor_seconds =
-            k.tensor_flops / (kReached * (k.operand_bytes > 1 ? gpu.tensor_flops : gpu.tensor_ops)) * rounds;
+            k.tensor_flops / (k.operand_bytes > 1 ? gpu.reached_tensor_flops() : gpu.reached_tensor_ops()) * rounds;
         k.launch_seconds = k.launches * kLaunchSeconds;
         const std::pair<double, const char *> parts[] = {{k.memory_seconds, "memory"}, {k.l2_seconds, "L2"},
                                                          {k.flops_seconds, "FMA"}, {k.tensor_seconds, "tensor cores"}};

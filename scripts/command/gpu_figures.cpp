@@ -53,21 +53,6 @@ std::string lower(std::string text) {
     return text;
 }
 
-struct Limits {
-    int threads, blocks, shared_bytes;
-};
-
-// The table of compute capabilities in the CUDA programming guide.
-Limits limits_of(int capability) {
-    switch (capability) {
-    case 80: return {2048, 32, 164 << 10};
-    case 86: return {1536, 16, 100 << 10};
-    case 89: return {1536, 24, 100 << 10};
-    case 120: return {1536, 24, 100 << 10};
-    default: return {2048, 32, 228 << 10};  // 90, 100
-    }
-}
-
 int rounded_up(int value, int step) {
     return (value + step - 1) / step * step;
 }
@@ -140,10 +125,20 @@ GpuFigures gpu_figures_here() {
     return g;
 }
 
+MultiprocessorLimits limits_of(int capability) {
+    switch (capability) {
+    case 80: return {2048, 32, 164 << 10};
+    case 86: return {1536, 16, 100 << 10};
+    case 89: return {1536, 24, 100 << 10};
+    case 120: return {1536, 24, 100 << 10};
+    default: return {2048, 32, 228 << 10};  // 90, 100
+    }
+}
+
 // As NVIDIA's occupancy calculator does it: a warp's registers in units of 256, a quarter of the warps each on one of four
 // register files of 16384; shared memory in units of 128 bytes, and 1 KiB of each block for the system.
 Occupancy occupancy(int capability, const KernelResources &r, int threads, int dynamic_shared_bytes) {
-    const Limits limits = limits_of(capability);
+    const MultiprocessorLimits limits = limits_of(capability);
     const int warps = std::max((threads + 31) / 32, 1);
     Occupancy o;
     o.threads = limits.threads;
@@ -159,7 +154,7 @@ Occupancy occupancy(int capability, const KernelResources &r, int threads, int d
     if (r.registers > 0) {
         at_most(4 * (16384 / rounded_up(r.registers * 32, 256)) / warps, "registers");
     }
-    at_most(limits.shared_bytes / rounded_up(r.shared_bytes + dynamic_shared_bytes + 1024, 128), "shared memory");
+    at_most(limits.shared_bytes / rounded_up(r.shared_bytes + dynamic_shared_bytes + limits.kReservedShared, 128), "shared memory");
     return o;
 }
 

@@ -11,6 +11,11 @@
 
 namespace halyard {
 
+/** From one launch to the next in a graph, and what the first blocks wait for. */
+constexpr double kLaunchSeconds = 2.5e-6;
+/** Threads of a multiprocessor that keep its part of the memory busy. */
+constexpr double kBusyThreads = 512;
+
 struct GpuFigures {
     std::string name;         // "NVIDIA H200"
     int capability = 90;
@@ -23,6 +28,17 @@ struct GpuFigures {
     double flops = 0;         // f32, multiply-adds as two
     double tensor_flops = 0;  // 16-bit operands, f32 sums, dense
     double tensor_ops = 0;    // 8-bit operands
+
+    /** What kernels reach of these rates: on an H200 cuBLAS of the tensor cores', unfused attention of multiply-adds. */
+    double reached_tensor_flops() const {
+        return 0.72 * tensor_flops;
+    }
+    double reached_tensor_ops() const {
+        return 0.72 * tensor_ops;
+    }
+    double reached_flops() const {
+        return 0.5 * flops;
+    }
 
     /** "sm_90a" */
     std::string architecture() const;
@@ -40,6 +56,14 @@ GpuFigures gpu_figures_for(const std::string &architecture);
 /** The device of this process, whose figures come from its driver where it is not documented. Throws Failure where there is
  * none. */
 GpuFigures gpu_figures_here();
+
+/** What a multiprocessor has, in the table of compute capabilities of the CUDA programming guide. */
+struct MultiprocessorLimits {
+    int threads, blocks;
+    int shared_bytes;  // 1 KiB of a block's is the system's
+    static constexpr int kRegisters = 65536, kRegistersOfThread = 255, kReservedShared = 1024;
+};
+MultiprocessorLimits limits_of(int capability);
 
 /** Blocks of a kernel that a multiprocessor holds at once, and what keeps it from holding more. */
 struct Occupancy {

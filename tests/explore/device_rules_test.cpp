@@ -1,11 +1,11 @@
 // Schedules for CUDA by rules, on the emulator: of every op of the registry, at sizes of which no tile is a divisor.
 
 #include <algorithm>
-#include <cstring>
 
 #include <catch2/catch.hpp>
 
 #include "candidate_process.h"
+#include "cubin.h"
 #include "cuda_cost.h"
 #include "cuda_numbers.h"
 #include "measurer.h"
@@ -117,49 +117,13 @@ Task large(const char *op, Dims shape, Assignments params) {
     return task;
 }
 
-template <typename T> T at(const std::string &data, size_t offset) {
-    T value;
-    REQUIRE(offset + sizeof value <= data.size());
-    std::memcpy(&value, &data[offset], sizeof value);
-    return value;
-}
-
-// What the compiler gave to a kernel, as its machine code says (EIATTR_REGCOUNT in .nv.info of the cubin in a library).
+// What the compiler gave to a kernel, as the machine code in a library says.
 int registers_of(const std::string &library, const std::string &kernel) {
-    constexpr int kCuda = 190, kSymbols = 2, kSized = 4, kRegisterCount = 0x2f;
-    struct Section {
-        uint32_t name, type;
-        uint64_t flags, address, offset, size;
-        uint32_t link;
-    };
-    for (size_t elf = library.find("\177ELF"); elf != std::string::npos; elf = library.find("\177ELF", elf + 1)) {
-        if (at<uint16_t>(library, elf + 18) != kCuda) {
-            continue;
-        }
-        const size_t headers = elf + at<uint64_t>(library, elf + 40), size = at<uint16_t>(library, elf + 58);
-        const auto section = [&](size_t n) { return at<Section>(library, headers + n * size); };
-        const auto text = [&](const Section &strings, size_t n) { return std::string(&library[elf + strings.offset + n]); };
-        const size_t sections = at<uint16_t>(library, elf + 60);
-        const Section names = section(at<uint16_t>(library, elf + 62));
-        Section symbols{};
-        for (size_t n = 0; n < sections; n++) {
-            symbols = section(n).type == kSymbols ? section(n) : symbols;
-        }
-        for (size_t n = 0; n < sections; n++) {
-            const Section s = section(n);
-            for (size_t p = elf + s.offset; text(names, s.name) == ".nv.info" && p < elf + s.offset + s.size;) {
-                const bool sized = at<uint8_t>(library, p) == kSized;
-                if (sized && at<uint8_t>(library, p + 1) == kRegisterCount) {
-                    const size_t symbol = elf + symbols.offset + 24 * at<uint32_t>(library, p + 4);
-                    if (text(section(symbols.link), at<uint32_t>(library, symbol)) == kernel) {
-                        return int(at<uint32_t>(library, p + 8));
-                    }
-                }
-                p += 4 + (sized ? at<uint16_t>(library, p + 2) : 0);
-            }
-        }
-    }
-    return 0;
+    const size_t fatbin = library.find("\x50\xed\x55\xba");
+    REQUIRE(fatbin != std::string::npos);
+    const auto kernels = halyard::resources_of(&library[fatbin], 90);
+    REQUIRE(kernels.count(kernel) == 1);
+    return kernels.at(kernel).registers;
 }
 
 }  // namespace
@@ -182,7 +146,7 @@ TEST_CASE("Registers of a kernel are about as many as the compiler takes", "[dev
         CudaPlaces places = place_for_cuda(d, choices);
         REQUIRE(places.kernels.size() == 1);
         choose_numbers(places.kernels[0], d, places, choices);
-        const CudaResources said = cuda_resources(places.kernels[0], d, places, CudaMachine());
+        const CudaResources said = cuda_resources(places.kernels[0], d, places, cuda_machine());
         const halyard::TemporaryDirectory folder(halyard::temporary_root());
         const Candidate candidate = by_rules(one.task, one.answers).candidate;
         INFO(candidate.lua);
