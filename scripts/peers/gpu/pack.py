@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+from .predicted import device_bytes
 from .table import CASES
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -36,9 +37,10 @@ def main():
     p.add_argument("folder")
     p.add_argument("ops", nargs="*")
     p.add_argument("--devices", default="sm_90a")
+    p.add_argument("--predict", action="store_true", help="with what explain says that a call moves, for gpu.run --bytes")
     o = p.parse_args()
     os.makedirs(o.folder, exist_ok=True)
-    failed = []
+    failed, predicted = [], {}
     for case in CASES:
         if o.ops and case.op not in o.ops:
             continue
@@ -47,10 +49,14 @@ def main():
                 build(case, kind, o.folder, o.devices)
             except subprocess.CalledProcessError:
                 failed.append(case.library(kind))
+                continue
+            if o.predict and kind in case.types and case.timed:
+                command = os.path.join(BUILD, "bin", "halyard")
+                predicted[case.library(kind)] = device_bytes(command, case, kind, case.timed[0], o.devices)
     here = os.path.dirname(os.path.abspath(__file__))
     shutil.copytree(here, os.path.join(o.folder, "gpu"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     with open(os.path.join(o.folder, "pack.json"), "w") as f:
-        json.dump({"ops": o.ops, "failed": failed}, f)
+        json.dump({"ops": o.ops, "failed": failed, "predicted": predicted}, f)
     if failed:
         sys.exit("could not be built: " + " ".join(failed))
 

@@ -3,7 +3,8 @@
     python3 -m gpu.run [--json FILE] [--check | --time | --bytes] [OP...]      in the folder of the pack
 
 --bytes: what one call moves to and from device memory, as Nsight Compute (ncu) counts it, beside what its arguments
-have. An op whose intermediates went through device memory moves more.
+have, and beside what `halyard explain` says where the pack was made with --predict. An op whose intermediates went
+through device memory moves more.
 """
 
 import argparse
@@ -222,8 +223,17 @@ def call_each_once(folder, ops):
                                     "bytes": sum(t.numel() * t.element_size() for t in tensors)}), flush=True)
 
 
-def profile_bytes(ops):
-    """Records of bytes counted and in arguments."""
+def predictions(folder):
+    """Bytes by library, as `gpu.pack --predict` wrote them."""
+    try:
+        with open(os.path.join(folder, "pack.json")) as f:
+            return json.load(f)["predicted"]
+    except FileNotFoundError:  # libraries that were built one by one
+        return {}
+
+
+def profile_bytes(folder, ops):
+    """Records of bytes counted, in arguments, and predicted where the pack was made with --predict."""
     if not shutil.which("ncu"):
         sys.exit("error: --bytes needs Nsight Compute: put ncu into PATH")
     r = subprocess.run(["ncu", "--csv", "--profile-from-start", "off", "--print-units", "base", "--metrics",
@@ -241,11 +251,13 @@ def profile_bytes(ops):
             kernel = row["ID"]
         else:
             counted[-1] += float(row["Metric Value"].replace(",", ""))
+    predicted = predictions(folder)
     for c, n in zip(called, counted):
-        c["counted"] = n
+        c["counted"], c["predicted"] = n, predicted.get(c["library"])
         shape = "x".join(str(v) for v in c["dims"].values())
         print(f"{(c['op'] + ' ' + c['label']).strip():32} {shape:24} {c['type']:9} {n / 1e6:10.1f} MB counted "
-              f"{c['bytes'] / 1e6:10.1f} MB in arguments  {n / c['bytes']:.2f}", flush=True)
+              f"{c['bytes'] / 1e6:10.1f} MB in arguments  {n / c['bytes']:.2f}"
+              + (f" {c['predicted'] / 1e6:10.1f} MB predicted  {n / c['predicted']:.2f}" if c["predicted"] else ""), flush=True)
     return called
 
 
@@ -262,7 +274,7 @@ def main():
     if o.once:
         return call_each_once(folder, o.ops)
     if o.bytes:
-        records = profile_bytes(o.ops)
+        records = profile_bytes(folder, o.ops)
         if o.json:
             with open(o.json, "w") as f:
                 json.dump(records, f, indent=1)
