@@ -1,0 +1,194 @@
+// The driver's modules and kernels. A module is a shared object.
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "world.h"
+
+using namespace halyard::emulator::driver;
+
+namespace {
+
+// A shared object ends with its table of sections, or with a section.
+size_t elf_size(const void *image) {
+    const auto *header = static_cast<const Elf64_Ehdr *>(image);
+    size_t end = header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
+    const auto *sections = reinterpret_cast<const Elf64_Shdr *>(static_cast<const char *>(image) + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_NOBITS) {
+            end = std::max(end, size_t(sections[i].sh_offset + sections[i].sh_size));
+        }
+    }
+    return end;
+}
+
+// The file stays open while the module is there: its number is its name, by which dlopen() tells
+// libraries apart.
+int load_module(const void *image, Module **module) {
+    const int file = memfd_create("halyard-kernels", MFD_CLOEXEC);
+    const size_t size = elf_size(image);
+    if (file < 0 || write(file, image, size) != ssize_t(size)) {
+        return kOutOfMemory;
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "emulated driver: %s\n", dlerror());
+        close(file);
+        return kInvalidImage;
+    }
+    *module = new Module{current(), library, file};
+    world().modules.insert(*module);
+    return kSuccess;
+}
+
+int order_of_threads() {
+    const char *order = getenv("HALYARD_EMULATOR_ORDER");
+    if (!order || std::string(order) == "forward") {
+        return 0;
+    }
+    return std::string(order) == "reverse" ? -1 : std::max(1, atoi(order));
+}
+
+int run_kernel(Function *f, const unsigned *grid, const unsigned *block, unsigned shared_bytes, void **parameters) {
+    constexpr size_t kStackBytes = 256 * 1024, kMaxThreads = 1024;
+    World &w = world();
+    if (!w.stacks) {
+        w.stacks = static_cast<char *>(mmap(nullptr, kStackBytes * kMaxThreads, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    }
+    Launch launch = {};
+    for (int i = 0; i < 3; i++) {
+        launch.grid[i] = int(grid[i]);
+        launch.block[i] = int(block[i]);
+    }
+    launch.shared_bytes = int(shared_bytes);
+    launch.parameters = parameters;
+    launch.find = [](uint64_t address, Region *region) { return int(find_region(address, region)); };
+    launch.stacks = w.stacks;
+    launch.stack_bytes = kStackBytes;
+    launch.order = order_of_threads();
+    launch.error = last_error;
+    launch.error_bytes = sizeof(last_error);
+    return f->entry(&launch) ? kLaunchFailed : kSuccess;
+}
+
+}  // namespace
+
+void halyard::emulator::driver::unload_module(Module *m) {
+    World &w = world();
+    for (auto f = w.functions.begin(); f != w.functions.end();) {
+        f = f->second->module == m ? w.functions.erase(f) : std::next(f);
+    }
+    dlclose(m->library);
+    close(m->file);
+    w.modules.erase(m);
+    delete m;
+}
+
+extern "C" {
+
+int cuModuleLoadData(Module **module, const void *image) {
+    ENTER_CONTEXT;
+    if (const int unsafe = unsafe_now()) {
+        return unsafe;
+    }
+    if (const int code = std::exchange(w.settings["fail_load"], 0)) {
+        return code;
+    }
+    const auto *magic = static_cast<const unsigned char *>(image);
+    const bool elf = memcmp(magic, ELFMAG, SELFMAG) == 0;
+    const bool for_device = elf && reinterpret_cast<const Elf64_Ehdr *>(image)->e_machine != EM_X86_64;
+    const unsigned char fatbin[] = {0x50, 0xed, 0x55, 0xba};
+    if (for_device || memcmp(magic, fatbin, sizeof(fatbin)) == 0) {
+        return kNoBinaryForGpu;
+    }
+    return elf ? load_module(image, module) : kInvalidImage;
+}
+
+int cuModuleLoadDataEx(Module **module, const void *image, unsigned, int *, void **) {
+    return cuModuleLoadData(module, image);
+}
+
+int cuModuleUnload(Module *module) {
+    ENTER_CONTEXT;
+    if (!w.modules.count(module)) {
+        return kInvalidHandle;
+    }
+    if (const int unsafe = unsafe_now()) {
+        return unsafe;
+    }
+    unload_module(module);
+    return kSuccess;
+}
+
+int cuModuleGetFunction(Function **function, Module *module, const char *name) {
+    ENTER_CONTEXT;
+    if (!w.modules.count(module)) {
+        return kInvalidHandle;
+    }
+    void *entry = dlsym(module->library, (std::string("halyard_entry_") + name).c_str());
+    if (!entry) {
+        return kNotFound;
+    }
+    auto f = std::make_unique<Function>(Function{module, name, reinterpret_cast<int (*)(const Launch *)>(entry)});
+    *function = f.get();
+    w.functions.emplace(f.get(), std::move(f));
+    return kSuccess;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, Function *function) {
+    ENTER;
+    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared : 0;
+    return kSuccess;
+}
+
+int cuFuncSetAttribute(Function *function, int attribute, int value) {
+    ENTER;
+    if (attribute != 8 || value > max_shared()) {
+        return kInvalidValue;
+    }
+    function->max_dynamic_shared = value;
+    return kSuccess;
+}
+
+int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                   unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **) {
+    ENTER_CONTEXT;
+    last_error[0] = '\0';
+    if (!w.functions.count(function) || function->module->context != current()) {
+        return kInvalidHandle;
+    }
+    const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
+    const uint64_t threads = uint64_t(block_x) * block_y * block_z;
+    if (!grid_x || !grid_y || !grid_z || grid_y > 65535 || grid_z > 65535 || grid_x > 0x7fffffff || threads == 0 || threads > 1024 ||
+        block_z > 64 || int(shared_bytes) > function->max_dynamic_shared) {
+        return kInvalidValue;
+    }
+    bool captured = false;
+    if (const int error = enter_stream(stream, &captured)) {
+        return error;
+    }
+    w.counts["launches"]++;
+    if (captured) {
+        return kSuccess;
+    }
+    if (fails_now("fail_launch")) {
+        return current()->sticky = kIllegalAddress;
+    }
+    const int result = run_kernel(function, grid, block, shared_bytes, parameters);
+    if (result) {
+        current()->sticky = result;
+    }
+    return result;
+}
+
+}  // extern "C"
