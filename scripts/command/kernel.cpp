@@ -75,15 +75,6 @@ void link(const Plan &plan, const std::string &directory, const std::string &out
     }
 }
 
-std::string cached_shared_object(const Plan &plan) {
-    const fs::path directory = fs::path(paths().cache) / "kernels";
-    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan))).string();
-    if (!fs::exists(path)) {
-        build_shared_object(plan, path);
-    }
-    return path;
-}
-
 template<typename T>
 T symbol(void *library, const std::string &name) {
     return reinterpret_cast<T>(dlsym(library, name.c_str()));
@@ -128,6 +119,15 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
     return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
 }
 
+std::string cached_shared_object(const Plan &plan) {
+    const fs::path directory = fs::path(paths().cache) / "kernels";
+    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan))).string();
+    if (!fs::exists(path)) {
+        build_shared_object(plan, path);
+    }
+    return path;
+}
+
 std::string system_compiler() {
     const char *cxx = std::getenv("CXX");
     return cxx && *cxx ? cxx : "c++";
@@ -139,9 +139,14 @@ CompiledKernel CompiledKernel::build(GenerateRequest request) {
     }
     request.emit = {"static_library", "c_header"};
     const Plan plan = make_plan(request);
-    CompiledKernel kernel = load(cached_shared_object(plan), plan.function);
-    kernel.params_ = plan.params;
-    kernel.script_ = plan.script;
+    return load(cached_shared_object(plan), plan.function, plan.params, plan.script);
+}
+
+CompiledKernel CompiledKernel::load(const std::string &path, const std::string &function, const Assignments &params,
+                                    const std::string &script) {
+    CompiledKernel kernel = load(path, function);
+    kernel.params_ = params;
+    kernel.script_ = script;
     return kernel;
 }
 

@@ -59,6 +59,10 @@ public:
     /** Loads a shared object that holds the function, its metadata and the runtime. Throws Failure. */
     static CompiledKernel load(const std::string &path, const std::string &function);
 
+    /** The same, of a build elsewhere: with the generator parameters and the script that it had. */
+    static CompiledKernel load(const std::string &path, const std::string &function, const Assignments &params,
+                               const std::string &script);
+
     const std::vector<KernelArgument> &arguments() const {
         return arguments_;
     }
@@ -148,6 +152,9 @@ private:
 /** Builds a plan, whose outputs must be library and header, past the cache: a shared object at `path`. The bytes of the
  * library without the runtime. Throws Failure. */
 int64_t build_shared_object(const Plan &plan, const std::string &path);
+
+/** The shared object of such a plan in the cache, built where it is not there. Throws Failure. */
+std::string cached_shared_object(const Plan &plan);
 
 /** CXX, or c++. */
 std::string system_compiler();

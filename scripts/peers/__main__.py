@@ -25,7 +25,10 @@ def options():
                "1 we are faster.\n\n"
                "examples:\n  scripts/bench --family norms --threads 1\n"
                "  scripts/bench gemm --types f32,bf16 --json gemm.json\n"
-               "  scripts/bench softmax --shape rows=100,cols=1000 --no-peers\n  scripts/bench --record")
+               "  scripts/bench softmax --shape rows=100,cols=1000 --no-peers\n  scripts/bench --record\n"
+               "  scripts/bench --family GEMM --export FOLDER --target avx512_sapphirerapids, there\n"
+               "  cd FOLDER && python3 -m peers --family GEMM --json FILE, and here\n"
+               "  scripts/bench --from FILE --record")
     lists = lambda text: [t for t in text.split(",") if t]
     p.add_argument("ops", nargs="*", help="ops of the registry [all]")
     p.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these; may be repeated")
@@ -50,6 +53,9 @@ def options():
     p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
     p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
     p.add_argument("--list", action="store_true", help="the rows, and whether every op of the registry has one")
+    p.add_argument("--export", metavar="FOLDER", help="the rows' kernels and what times them, for another machine: "
+                                                       "`python3 -m peers` in the folder there, with these options")
+    p.add_argument("--target", help="of --export: a level as avx512_sapphirerapids, or several with commas")
     p.add_argument("--verbose", action="store_true", help="also what the peers print")
     return p.parse_args()
 
@@ -204,6 +210,8 @@ def main():
         sys.exit(f"error: no such op: {', '.join(unknown)}; the registry has {', '.join(sorted(names))}")
     if o.list:
         return listing()
+    if o.export:
+        return export(o)
     run = Run(o)
     if o.given:
         rows = {}
@@ -222,6 +230,16 @@ def main():
     if not run.records and not run.failures:
         sys.exit("error: no row of the table fits these options; scripts/bench --list shows them")
     return finish(o, run)
+
+
+def export(o):
+    from . import export as to, ops  # noqa: F401
+    if not o.target:
+        sys.exit("error: --export wants the other machine's --target, as avx512_sapphirerapids")
+    failed = to.export(o.export, o.target, Run(o).task(1))
+    for sentence in failed:
+        print(f"error: {sentence}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def listing():

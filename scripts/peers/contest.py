@@ -51,23 +51,28 @@ class Paused:
         return self.inner.sample(first, calls)
 
 
+def requests(entry, shape, kind, amx, schedules=()):
+    """What library.Kernel takes, for each schedule of a row: the entry's, or others that were asked for."""
+    known = {**dims_of(shape), "type": kind, "amx": amx}
+    params = dict(value(entry.params, known))
+    if kind in TYPES:
+        params.setdefault("type", TYPES[kind])
+    settings = value(entry.settings, known)
+    return [(entry.op, schedule, params, settings) for schedule in schedules or value(entry.schedules, known)]
+
+
 class Contest:
     def __init__(self, entry, shape, kind, machine, options):
         self.entry, self.shape, self.kind, self.machine, self.o = entry, shape, kind, machine, options
         self.dims, self.notes, self.wrong = dims_of(shape), [], []
 
     def kernels(self):
-        known = {**self.dims, "type": self.kind, "amx": "amx_bf16" in self.machine.about["flags"]}
-        params = dict(value(self.entry.params, known))
-        if self.kind in TYPES:
-            params.setdefault("type", TYPES[self.kind])
-        settings = value(self.entry.settings, known)
         made = []
-        for schedule in self.o.schedule or value(self.entry.schedules, known):
+        for request in requests(self.entry, self.shape, self.kind, "amx_bf16" in self.machine.about["flags"], self.o.schedule):
             try:
-                made.append(library.Kernel(self.entry.op, schedule, params, settings))
+                made.append(library.Kernel(*request))
             except library.Failure as failure:
-                self.notes.append(f"halyard {schedule or self.entry.op}: {failure}")
+                self.notes.append(f"halyard {request[1] or self.entry.op}: {failure}")
         if not made:
             raise library.Failure("; ".join(self.notes))
         return made

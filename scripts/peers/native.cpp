@@ -3,6 +3,7 @@
 // negative number) after an error; peers_error() has its text. Texts are JSON and live until the next call.
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -39,6 +40,17 @@ T guarded(T on_error, const std::function<T()> &body) {
 const char *answer(const json &value) {
     text = value.dump();
     return text.c_str();
+}
+
+GenerateRequest request_of(const char *text) {
+    const json r = json::parse(text);
+    GenerateRequest request;
+    request.op = r.at("op");
+    request.schedule = r.at("schedule");
+    request.set = r.at("set").get<Assignments>();
+    request.params = r.at("params").get<Assignments>();
+    request.emit = {"static_library", "c_header"};
+    return request;
 }
 
 struct Arguments {
@@ -81,14 +93,25 @@ PEERS_API double peers_multiply_peak(const char *type, int threads) {
 }
 
 PEERS_API void *peers_kernel(const char *request_text) {
-    return guarded<void *>(nullptr, [&]() -> void * {
-        const json r = json::parse(request_text);
-        GenerateRequest request;
-        request.op = r.at("op");
-        request.schedule = r.at("schedule");
-        request.set = r.at("set").get<Assignments>();
-        request.params = r.at("params").get<Assignments>();
-        return new CompiledKernel(CompiledKernel::build(request));
+    return guarded<void *>(nullptr, [&] { return new CompiledKernel(CompiledKernel::build(request_of(request_text))); });
+}
+
+// The same for another machine: its shared object is copied to `path`. What peers_load_kernel wants to know of it.
+PEERS_API const char *peers_export_kernel(const char *request_text, const char *target, const char *path) {
+    return guarded<const char *>(nullptr, [&] {
+        GenerateRequest request = request_of(request_text);
+        request.target = target;
+        const Plan plan = make_plan(request);
+        std::filesystem::copy_file(cached_shared_object(plan), path, std::filesystem::copy_options::overwrite_existing);
+        return answer({{"function", plan.function}, {"script", plan.script}, {"params", plan.params}});
+    });
+}
+
+PEERS_API void *peers_load_kernel(const char *path, const char *about_text) {
+    return guarded<void *>(nullptr, [&] {
+        const json about = json::parse(about_text);
+        return new CompiledKernel(CompiledKernel::load(path, about.at("function"), about.at("params").get<Assignments>(),
+                                                       about.at("script")));
     });
 }
 

@@ -71,13 +71,12 @@ def main():
                 say(failed=number, message=str(failure))
             say(end=number)
             free_memory()
-        for number, case in application_cases(task):
+        for number, case, kind in application_cases(task):
             if number in task["done"]:
                 continue
-            say(begin=number, row=f"{application.OP} {case} {machine.threads}t")
+            say(begin=number, row=f"{application.OP} {case} {kind} {machine.threads}t")
             try:
-                for record in application.records(machine, [case], options):
-                    say(record=record)
+                say(record=application.row(machine, case, kind, options))
             except library.Failure as failure:
                 say(failed=number, message=str(failure))
             say(end=number)
@@ -86,14 +85,14 @@ def main():
 
 
 def application_cases(task):
-    """minilm has peers only, and f32 only."""
+    """Of minilm, which has peers only."""
     wanted = ((not task["ops"] or application.OP in task["ops"]) and not task["label"] and not task["schedule"]
-              and (not task["families"] or application.FAMILY in task["families"])
-              and (not task["types"] or "f32" in task["types"]))
+              and (not task["families"] or application.FAMILY in task["families"]))
     if wanted and torch:
-        for case in application.CASES:
-            if not task["shape"] or case in task["shape"]:
-                yield f"{application.OP} {case}", case
+        for kind in application.TYPES:
+            for case in application.CASES:
+                if (not task["types"] or kind in task["types"]) and (not task["shape"] or case in task["shape"]):
+                    yield f"{application.OP} {case} {kind}", case, kind
 
 
 def free_memory():
