@@ -1,4 +1,4 @@
--- Direct convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of
+-- Direct convolution in 8 bits without tensor cores, weights packed into panels of output channels: the tiles of
 -- conv2d.simt.lua with sums of 32 bits. x is read as it lies in memory; where it is signed, a thread flips the sign bit
 -- as it reads.
 
@@ -7,7 +7,7 @@ local gpu = require "lib.gpu"
 return schedule "conv2d_int8" {
   target = "cuda",
 
-  generator = { panel = 64 },
+  generator = { weights = "packed", panel = 64 },
 
   params = {
     pixels = tune { 1, 2, 4, 8, default = 4 },    -- of the register tile, along a row

@@ -31,7 +31,8 @@ def gelu(v):
     return v * (1 - 1 / (tl.exp(2 * u) + 1))
 
 
-@tuned(tiles((128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (64, 128, 64, 4, 5), (64, 64, 128, 4, 5)),
+@tuned(tiles((128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 8, 4), (128, 128, 64, 4, 4), (64, 128, 64, 4, 5), (64, 64, 128, 4, 5),
+             (128, 256, 128, 8, 3), (128, 128, 128, 8, 4)),  # for 8 bits; of 16 bits they do not fit
        key=["m", "n", "k", "ACTIVATION", "NK"])
 @triton.jit
 def product_tiles(y, a, b, b2, bias, m, n, k, a_scale, ACTIVATION: tl.constexpr, NK: tl.constexpr, SUMS: tl.constexpr,
