@@ -99,11 +99,9 @@ private:
         return weights == Layout::kPacked ? packed_group(type) : 1;
     }
 
-    // Boxes of pixels for a GPU's tensor cores stick out of y: what they read there is read at its end, or is a zero of x_pad.
     Expr pixel(const Var &of, int dimension) {
-        const bool boxes = get_target().has_gpu_feature() && weights == Layout::kOhwi,
-                   in_padding = padding > 0 && dimension < 4;
-        return boxes && !in_padding ? min(of, y.dim(dimension).max()) : Expr(of);
+        const bool boxes = get_target().has_gpu_feature() && weights == Layout::kOhwi;
+        return boxes ? pixel_of_box(of, dimension, y.dim(dimension), padding) : Expr(of);
     }
 
     // Reads are clamped to the channels of y, so that a schedule may round them up.
@@ -121,10 +119,13 @@ private:
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());
             return;
         }
-        const bool channels_first = weights == Layout::kOhwi;
-        weight->dim(channels_first ? 0 : 2).set_bounds(0, x.dim(0).extent());
+        if (weights == Layout::kOhwi) {
+            constrain_filter(*weight, kernel, x.dim(0).extent());
+            return;
+        }
+        weight->dim(0).set_bounds(0, kernel);
         weight->dim(1).set_bounds(0, kernel);
-        weight->dim(channels_first ? 2 : 0).set_bounds(0, kernel);
+        weight->dim(2).set_bounds(0, x.dim(0).extent());
     }
 
     Var o{"o"}, c{"c"}, s{"s"}, r{"r"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};

@@ -4,8 +4,9 @@
 //   y = activation(acc * x_scale * weight_scale[o] + bias[o] + residual) + residual    one residual at most
 //
 // and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). x is asymmetric, weights are
-// symmetric, as in gemm_int8. Outside of x lies its zero point, which stands for 0: so the sum of all of a
-// channel's weights takes the zero point out of every window, at the border too.
+// symmetric, as in gemm_int8. Outside of x lies its zero point, which stands for 0. With packed weights it is written
+// there, so that the sum of all of a channel's weights takes the zero point out of every window. With others, zeros lie
+// there, as a GPU fetches them, and the sums of the elements of the kernel that meet x take it out.
 // Channels innermost, and groups a dimension of their own, as in conv2d.
 
 #include <Halide.h>
@@ -20,6 +21,10 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
+/** How the weights lie in memory. packed: as math/convolution.h says, for instructions that take four neighbouring channels.
+ * ohwi: as torch.nn.Conv2d stores them in channels_last, for those that take many. */
+enum class Layout { kPacked, kOhwi };
+
 class Conv2dInt8 : public Generator<Conv2dInt8> {
 public:
     GeneratorParam<Type> x_type{"x_type", UInt(8)};  // uint8 or int8
@@ -27,6 +32,7 @@ public:
     GeneratorParam<int> stride{"stride", 1, 1, 64};
     GeneratorParam<int> dilation{"dilation", 1, 1, 64};
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 32, 1, 1024};
     /** Without one, x is symmetric. */
     GeneratorParam<bool> zero_point{"zero_point", false};
@@ -36,12 +42,13 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 5>> x{"x"};                            // [c, groups, w, h, n]
-    Input<Buffer<int8_t, 7>> weight_packed{"weight_packed"};  // [4, panel, ceil(c / 4), kernel, kernel,
-                                                              // ceil(o / panel), groups]
-    Input<Buffer<float, 2>> weight_scale{"weight_scale"};     // [o, groups]
-    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;          // [o, groups]: over all channels and the kernel
-    Input<float> x_scale{"x_scale"};
+    Input<Buffer<void, 5>> x{"x"};      // [c, groups, w, h, n]
+    Input<Buffer<>> *weight = nullptr;  // weight_ohwi [c, kernel, kernel, o, groups] or weight_packed [4, panel, ceil(c / 4),
+                                        // kernel, kernel, ceil(o / panel), groups]
+    Input<Buffer<float, 2>> *weight_scale = nullptr;     // [o, groups]
+    Input<float> *x_scale = nullptr;
+    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;     // [o, groups]: over all channels and the kernel
+    Input<Buffer<int32_t, 4>> *weight_tap_sum = nullptr;  // [o, kernel, kernel, groups]: over all channels
     Input<int32_t> *x_zero_point = nullptr;  // a value that x can have
     Input<Buffer<float, 2>> *bias = nullptr;  // [o, groups]
     Input<Buffer<>> *residual = nullptr;      // as y
@@ -55,10 +62,16 @@ public:
         }
         x.set_type(x_type);
         y.set_type(stored_type(output, storage_type(type)));
+        const bool packed = weights == Layout::kPacked;
+        weight = add_input<Buffer<>>(packed ? "weight_packed" : "weight_ohwi", Int(8), packed ? 7 : 5);
+        weight_scale = add_input<Buffer<float, 2>>("weight_scale");
+        x_scale = add_input<float>("x_scale");
         if (zero_point) {
             x_zero_point = add_input<int32_t>("x_zero_point");
         }
-        if (needs_weight_sum()) {
+        if (needs_tap_sums()) {
+            weight_tap_sum = add_input<Buffer<int32_t, 4>>("weight_tap_sum");
+        } else if (needs_weight_sum()) {
             weight_sum = add_input<Buffer<int32_t, 2>>("weight_sum");
         }
         if (add_bias) {
@@ -76,24 +89,34 @@ public:
     void generate() {
         const Window window{kernel, stride, dilation, padding};
         const Expr zero = zero_point ? Expr(*x_zero_point) : Expr(0);
-        // The instructions multiply unsigned with signed: a signed x is taken 128 higher.
-        const int offset = x_type == Int(8) ? 128 : 0;
-        const Expr image = window.padded(x, {c, g, w, h, n}, 2, 3, zero);
+        const bool packed = weights == Layout::kPacked;
+        // The instructions for packed weights multiply unsigned with signed: a signed x is taken 128 higher.
+        const int offset = packed && x_type == Int(8) ? 128 : 0;
+        const Expr image = window.padded(x, {c, g, w, h, n}, 2, 3, packed ? zero : 0);
         x_u(c, g, w, h, n) = offset == 0 ? image : cast<uint8_t>(image) ^ cast<uint8_t>(offset);
         const bool as_it_is = offset == 0 && padding == 0;  // then it has no Func, so that a schedule copies nothing
-        accumulate_window(acc(o, g, w, h, n), packed_group(Int(8)), x.dim(0).extent(), kernel,
+        const auto pixel = [&](const Var &of, int dimension) {
+            return packed ? Expr(of) : pixel_of_box(of, dimension, y.dim(dimension), padding);
+        };
+        accumulate_window(acc(o, g, w, h, n), packed ? packed_group(Int(8)) : 1, x.dim(0).extent(), kernel,
                           [&](const Expr &channel, const Expr &column, const Expr &row) {
-                              const std::vector<Expr> at = {channel, g, window.at(w, column), window.at(h, row), n};
-                              return cast<int32_t>(as_it_is ? x(at) : x_u(at)) *
-                                     cast<int32_t>(packed_filter_at(weight_packed, panel, o, channel, column, row, g));
+                              const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column),
+                                                            window.at(pixel(h, 3), row), pixel(n, 4)};
+                              return cast<int32_t>(as_it_is ? x(at) : x_u(at)) * cast<int32_t>(stored_weight(channel, column, row));
                           });
 
         Expr sum = acc(o, g, w, h, n);
-        if (needs_weight_sum()) {
+        if (needs_tap_sums()) {
+            const RDom tap({{0, kernel}, {0, kernel}}, "zero_tap");
+            const Expr column = window.at(w, tap.x) - padding, row = window.at(h, tap.y) - padding;
+            zero_sum_at(o, g, w, h) += select(column >= 0 && column < x.dim(2).extent() && row >= 0 && row < x.dim(3).extent(),
+                                              zero * (*weight_tap_sum)(o, tap.x, tap.y, g), 0);
+            sum -= zero_sum_at(o, g, w, h);
+        } else if (needs_weight_sum()) {
             zero_sum(o, g) = (zero + offset) * (*weight_sum)(o, g);
             sum -= zero_sum(o, g);
         }
-        sum_scale(o, g) = x_scale * weight_scale(o, g);
+        sum_scale(o, g) = *x_scale * (*weight_scale)(o, g);
         Expr v = cast<float>(sum) * sum_scale(o, g);
         if (add_bias) {
             v += (*bias)(o, g);
@@ -109,16 +132,36 @@ public:
         y(o, g, w, h, n) = output == OutputType::kSame ? store_as(type, v)
                                                        : quantize(output, v, 1.0f / *y_scale, *y_zero_point);
         constrain_images(x, y, window);
-        constrain_packed_filter(weight_packed, kernel, panel, x.dim(0).extent());
+        if (packed) {
+            constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());
+        } else {
+            constrain_filter(*weight, kernel, x.dim(0).extent());
+        }
+        if (weight_tap_sum) {
+            weight_tap_sum->dim(1).set_bounds(0, kernel);
+            weight_tap_sum->dim(2).set_bounds(0, kernel);
+        }
     }
 
 private:
     bool needs_weight_sum() const {
-        return zero_point || x_type == Int(8);
+        return zero_point || (weights == Layout::kPacked && x_type == Int(8));
+    }
+
+    bool needs_tap_sums() const {
+        return zero_point && weights == Layout::kOhwi && padding > 0;
+    }
+
+    Expr stored_weight(const Expr &channel, const Expr &column, const Expr &row) {
+        if (weights == Layout::kPacked) {
+            return packed_filter_at(*weight, panel, o, channel, column, row, g);
+        }
+        // Clamped to the channels of y, so that a schedule may round them up.
+        return (*weight)(channel, column, row, min(likely(o), y.dim(0).max()), g);
     }
 
     Var o{"o"}, c{"c"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
-    Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, sum_scale{"sum_scale"}, linear{"linear"}, activated{"activated"};
+    Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, zero_sum_at{"zero_sum_at"}, sum_scale{"sum_scale"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

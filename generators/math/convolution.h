@@ -36,6 +36,22 @@ void constrain_packed_filter(Buffer &weight, int kernel, int panel, const Halide
     weight.dim(5).set_min(0);
 }
 
+/** The same of weights [c, kernel, kernel, o, groups]. */
+template<typename Buffer>
+void constrain_filter(Buffer &weight, int kernel, const Halide::Expr &channels) {
+    weight.dim(0).set_bounds(0, channels);
+    weight.dim(1).set_bounds(0, kernel);
+    weight.dim(2).set_bounds(0, kernel);
+}
+
+/** Pixel `of` in a dimension of y: boxes of pixels for a GPU's tensor cores stick out of y. What they read there is read at its
+ * end, or is a zero of the padding, which columns and rows have. */
+template<typename Dimension>
+Halide::Expr pixel_of_box(const Halide::Var &of, int dimension, const Dimension &of_y, int padding) {
+    const bool in_padding = padding > 0 && dimension < 4;
+    return in_padding ? Halide::Expr(of) : min(of, of_y.max());
+}
+
 /** y [o, groups, w, h, n] has a pixel for each window in x [c, groups, w, h, n]. */
 template<typename X, typename Y>
 void constrain_images(X &x, Y &y, const Window &window) {

@@ -18,7 +18,7 @@ install(FILES ${PROJECT_BINARY_DIR}/lib/libhalyard_runtime.a DESTINATION lib)
 install(DIRECTORY runtime/include/halyard DESTINATION include)
 install(FILES ${halide_include}/HalideRuntime.h ${halide_include}/HalideBuffer.h
     DESTINATION include/halyard/halide)
-install(DIRECTORY schedules/cpu schedules/lib schedules/meta DESTINATION share/halyard/schedules
+install(DIRECTORY schedules/cpu schedules/cuda schedules/lib schedules/meta DESTINATION share/halyard/schedules
     FILES_MATCHING PATTERN "*.lua")
 
 configure_package_config_file(runtime/cmake/HalyardConfig.cmake.in

@@ -12,6 +12,7 @@ return schedule "conv2d_int8" {
   target = "cpu",
 
   generator = {
+    weights = "packed",
     panel = tune { 32, 48, 64, default = 32 },
   },
 

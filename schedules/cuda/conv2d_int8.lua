@@ -1,21 +1,25 @@
--- Direct convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of
--- conv2d.simt.lua with sums of 32 bits. x is read as it lies in memory; where it is signed, a thread flips the sign bit
--- as it reads.
+-- Convolution in 8 bits on the tensor cores, weights as torch.nn.Conv2d stores them in channels_last: the boxes of conv2d.lua,
+-- of 128 channels a step, with sums of 32 bits. Zeros lie outside of the image; what a zero point makes of them is a small
+-- image of its own, which is added to the sums with scales, bias, activation and residual.
 
 local gpu = require "lib.gpu"
 
 return schedule "conv2d_int8" {
   target = "cuda",
 
-  generator = { panel = 64 },
+  generator = { weights = "ohwi" },
 
-  params = {
-    pixels = tune { 1, 2, 4, 8, default = 4 },    -- of the register tile, along a row
-    tiles  = tune { 4, 8, 16, 32, default = 16 }, -- of pixels in a block
-  },
+  params = gpu.window_params,
+
+  where = gpu.windows_fit,
 
   apply = function(k, p)
-    gpu.conv_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = 4 })
-    k.y:stream()
+    if k:has "zero_sum_at" then
+      local zero = k.zero_sum_at:in_():compute_root()
+      gpu.elements(zero, { rows = { "o" }, blocks = { "g", "w", "h" }, threads = 64 })
+      k.zero_sum_at:compute_at(zero, "thread"):store_in "register"
+      for _, dim in ipairs { "o", "g", "w", "h" } do k.zero_sum_at:bound_extent(dim, 1) end
+    end
+    gpu.tensor_windows(k.y, k.acc, p)
   end,
 }

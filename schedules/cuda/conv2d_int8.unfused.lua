@@ -1,12 +1,12 @@
 -- Convolution in 8 bits without fusion: the image with its border, the sums of 32 bits, their value as f32, the
--- activation and the result, each a kernel of its own. The sums themselves are computed as in conv2d_int8.lua.
+-- activation and the result, each a kernel of its own. The sums themselves are computed as in conv2d_int8.dp4a.lua.
 
 local gpu = require "lib.gpu"
 
 return schedule "conv2d_int8" {
   target = "cuda",
 
-  generator = { panel = 64 },
+  generator = { weights = "packed", panel = 64 },
 
   params = {
     threads = tune { 128, 256, 512, default = 256 },

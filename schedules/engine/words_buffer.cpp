@@ -113,6 +113,10 @@ void compare(Call &c) {
     c.push_expr(F(c.self.expr, c.args[0].expr));
 }
 
+void select(Call &c) {
+    c.push_expr(Halide::select(c.self.expr, c.args[0].expr, c.args[1].expr));
+}
+
 }  // namespace
 
 const std::vector<Word> kBufferWords = {
@@ -158,6 +162,9 @@ const std::vector<Word> kExprWords = {
      [](Call &c) { c.push_expr(c.self.expr || c.args[0].expr); }},
     {"not_", Handle::kExpr, "", "condition:Expr", "Not the condition.", "a", "!a",
      [](Call &c) { c.push_expr(!c.self.expr); }},
+    {"select", Handle::kExpr, "yes:expr no:expr", "value:Expr",
+     "A number where the condition holds, and another where it does not: what a Func is bound to inside a loop that "
+     "specialize() has in several forms.", "a", "a ? yes : no", select},
 };
 
 }  // namespace halyard

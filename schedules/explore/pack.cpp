@@ -107,6 +107,15 @@ void strip_folder(const fs::path &directory) {
     run_process({"strip", "-s", (directory / "kernel.so").string()});  // where there is no strip it is only larger
 }
 
+// "softmax cols=4096,rows=64 mine.lua threads=256": its op and size, the schedule that it came from, its settings.
+std::string description_of(const Task &task, const Candidate &c) {
+    std::string text = task.op + " " + shape_key(task.shape);
+    for (const std::string &part : {fs::path(c.origin).filename().string(), assignments_text(c.set)}) {
+        text += part.empty() ? "" : " " + part;
+    }
+    return text;
+}
+
 class PackedTask {
 public:
     PackedTask(const std::string &folder, const json &j)
@@ -129,7 +138,7 @@ public:
             entry.measured.reference = references_.at(e.at("reference").get<size_t>()).at("name");
             entry.when = time_now();
             const Measured &m = entry.measured;
-            say(fmt::format("{} {} {}: {}", task_.op, shape_key(task_.shape), assignments_text(entry.candidate.set),
+            say(fmt::format("{}: {}", description_of(task_, entry.candidate),
                             m.ok() ? fmt::format("{:.4g} us", m.least * 1e6) : std::string(status_name(m.status)) + ": " + m.message));
             keep(entry);
             if (m.ok()) {
@@ -194,8 +203,8 @@ private:
             m.median = times[i].median;
             m.upper = times[i].upper;
             m.samples = times[i].samples;
-            say(fmt::format("{} {} {}: {:.4g} us in turns, median {:.4g}", task_.op, shape_key(task_.shape),
-                            assignments_text(right[i].first.candidate.set), m.least * 1e6, m.median * 1e6));
+            say(fmt::format("{}: {:.4g} us in turns, median {:.4g}", description_of(task_, right[i].first.candidate), m.least * 1e6,
+                            m.median * 1e6));
             keep(right[i].first);
         }
     }
@@ -268,7 +277,7 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
     for (size_t i = 0; i < built.size(); i++) {
         results.push_back(built[i].measured);
         if (!built[i].measured.ok()) {
-            say(fmt::format("{}: {}", assignments_text(candidates[i].set), built[i].measured.message));
+            say(fmt::format("{}: {}", description_of(task, candidates[i]), built[i].measured.message));
             fs::remove_all(directories[i]);
             continue;
         }

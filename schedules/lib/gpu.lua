@@ -446,6 +446,42 @@ function gpu.tensor_tiles(y, acc, o, cluster)
   end
 end
 
+-- What tensor_windows() leaves open; 0 is for all sizes of a call.
+gpu.window_params = {
+  -- A box of 64, 128 or 192 pixels: what sticks out of images and batch is computed in vain.
+  tile_w  = tune { 0, 1, 2, 4, 8, 16, default = 0 },
+  tile_h  = tune { 0, 1, 2, 4, 8, 16, default = 0 },
+  tile_n  = tune { 0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 48, default = 0 },
+  columns = tune { 0, 64, 128, 256, default = 0 }, -- channels of y
+  stages  = tune { 2, 3, 4, 5, 6, default = 4 },   -- fetched ahead; a stage takes 128 (pixels + columns) bytes
+  group   = tune { 1, 4, 8, 16, default = 4 },     -- boxes taken together
+}
+
+-- The boxes that a call has the choice of: for many images and for few. The columns: for few channels and for many.
+local function boxes_of(p)
+  return p.tile_n > 0 and { { w = p.tile_w, h = p.tile_h, n = p.tile_n } } or { { w = 2, h = 2, n = 32 }, { w = 8, h = 8, n = 2 } }
+end
+
+local function columns_of(p)
+  return p.columns > 0 and { p.columns } or { 64, 128 }
+end
+
+-- Of a box all is given or nothing; shared memory has the stages, and the tile on its way out.
+function gpu.windows_fit(p)
+  local given = (p.tile_w > 0 and 1 or 0) + (p.tile_h > 0 and 1 or 0) + (p.tile_n > 0 and 1 or 0)
+  if given % 3 ~= 0 then return false end
+  for _, box in ipairs(boxes_of(p)) do
+    local pixels = box.w * box.h * box.n
+    for _, columns in ipairs(columns_of(p)) do
+      if pixels % 64 ~= 0 or pixels > 192 or pixels * columns > 128 * 256
+        or p.stages * 128 * (pixels + columns) + 2 * pixels * columns >= 225 * 1024 then
+        return false
+      end
+    end
+  end
+  return true
+end
+
 -- Has the tensor cores convolve: a block has a box of pixels, which are the rows of a product, and what is made of it where the
 -- sums are.
 --
@@ -453,23 +489,43 @@ end
 --     ->
 --   blocks (group, box of images, rows and columns), tile of o
 --     acc = 0, in registers
---     for 64 channels: for r: for s: fetch the box of x, moved by r and s, and weights | acc += x * weight
+--     for 128 bytes of channels: for r: for s: fetch the box of x, moved by r and s, and weights | acc += x * weight
 --     y = f(acc)
 --
 -- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z"
--- tile_w, tile_h, tile_n    the box, of 64, 128 or 192 pixels           columns  of o in a tile, as in tensor_tiles()
--- stages   of the pipeline                 group  boxes that blocks take together
+-- o        window_params
+--
+-- Where the box or the columns are 0, there is a kernel for each that pays, of which a call takes one: for up to 64 channels of
+-- y and for more, for 25 images and for fewer. Boxes of many images and few pixels hardly stick out: of 28 x 28 pixels 4 x 4
+-- boxes of 8 x 8 compute a fourth in vain (H200, 64x28x28x128 to 128: 28.5 us for 44.0 of them with 64 columns).
 function gpu.tensor_windows(y, acc, o)
-  y:split("o", o.columns, "guard", "tile_o", "o_in_tile")
-  for _, d in ipairs { "w", "h", "n" } do y:split(d, o["tile_" .. d], "guard", "box_" .. d, d .. "_in_box") end
-  y:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
-  y:gpu_blocks { "tile_o", gpu.fuse(y, { "box_w", "box_h", "box_n", "g" }) }
-  y:never_partition_all()
-  acc:compute_at(y, "tile_o"):store_in "register":bound_extent("o", o.columns):bound_extent("g", 1)
-  for _, d in ipairs { "w", "h", "n" } do acc:bound_extent(d, o["tile_" .. d]) end
+  local boxes, columns = boxes_of(o), columns_of(o)
+  local many_images, few_channels = y:dim(4):extent():at_least(25), y:dim(0):extent():at_most(64)
+  local function tiles(stage, box, across)
+    stage:split("o", across, "guard", "tile_o", "o_in_tile")
+    for _, d in ipairs { "w", "h", "n" } do stage:split(d, box[d], "guard", "box_" .. d, d .. "_in_box") end
+    stage:reorder("o_in_tile", "w_in_box", "h_in_box", "n_in_box", "tile_o", "box_w", "box_h", "box_n", "g")
+    stage:gpu_blocks { "tile_o", gpu.fuse(stage, { "box_w", "box_h", "box_n", "g" }) }
+    stage:never_partition_all()
+  end
+  -- One condition inside the other: of both at once Halide 21 does not see in the second branch that one holds.
+  local function of_channels(stage, box)
+    if columns[2] then
+      tiles(stage:specialize(few_channels), box, columns[1])
+    end
+    tiles(stage, box, columns[#columns])
+  end
+  if boxes[2] then of_channels(y:specialize(many_images), boxes[1]) end
+  of_channels(y, boxes[#boxes])
+
+  acc:compute_at(y, "tile_o"):store_in "register":bound_extent("g", 1)
+  acc:bound_extent("o", columns[2] and few_channels:select(columns[1], columns[2]) or columns[1])
+  for _, d in ipairs { "w", "h", "n" } do
+    acc:bound_extent(d, boxes[2] and many_images:select(boxes[1][d], boxes[2][d]) or boxes[1][d])
+  end
   acc:never_partition_all()
   local step = acc:update(0)
-  step:split("tap_x", 64, "guard", "slice", "depth")
+  step:split("tap_x", acc:type() == "i32" and 128 or 64, "guard", "slice", "depth") -- 128 bytes of operands
   step:fuse("tap_y", "tap_z", "tap")
   step:fuse("tap", "slice", "step")
   step:reorder("depth", "o", "w", "h", "n", "g", "step"):never_partition_all()

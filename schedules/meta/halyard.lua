@@ -1401,6 +1401,18 @@ function Expr:or_(other) end
 ---@return Expr condition
 function Expr:not_() end
 
+--- A number where the condition holds, and another where it does not: what a Func is bound to inside a loop that specialize() has in several forms.
+---
+---```text
+---a
+---  ->
+---a ? yes : no
+---```
+---@param yes integer|Expr an integer or an expression
+---@param no integer|Expr an integer or an expression
+---@return Expr value
+function Expr:select(yes, no) end
+
 --- What is known of the machine that the library is for.
 ---@class Target
 ---@field l1 integer Bytes of first-level data cache a core.

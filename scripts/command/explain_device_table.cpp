@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "explain_device_words.h"
+#include "explain_sentences.h"
 #include "explain_words.h"
 #include "terminal.h"
 #include "text.h"
@@ -81,21 +82,9 @@ void print_explanation(const std::vector<Explained> &all, const GpuFigures &gpu)
         print_kernels(e);
         fmt::print("\n");
         print_stages(e);
-        for (const auto &line : about_schedule(e, gpu)) {
-            fmt::print("  {}\n", line);
-        }
-        for (const auto &note : e.notes) {
-            fmt::print("{}\n", paint(Colour::kDim, "  note: " + note));
-        }
-        fmt::print("\n");
+        print_about(e, about_schedule(e, gpu));
     }
-    for (size_t i = 1; i < all.size(); i++) {
-        fmt::print("{}\n", paint(Colour::kBold, all.front().schedule + " against " + all[i].schedule));
-        for (const auto &line : compare(all.front(), all[i], gpu)) {
-            fmt::print("  {}\n", line);
-        }
-        fmt::print("\n");
-    }
+    print_comparisons(all, [&](const Explained &other) { return compare(all.front(), other, gpu); });
     fmt::print("{}\n", paint(Colour::kDim, device_text(gpu)));
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "explain_sentences.h"
 #include "explain_words.h"
 #include "terminal.h"
 #include "text.h"
@@ -133,21 +134,9 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
 void print_explanation(const std::vector<Explained> &all, const Machine &machine, bool cold) {
     for (const auto &e : all) {
         print_schedule(e, cold);
-        for (const auto &line : about_schedule(e, machine)) {
-            fmt::print("  {}\n", line);
-        }
-        for (const auto &note : e.notes) {
-            fmt::print("{}\n", paint(Colour::kDim, "  note: " + note));
-        }
-        fmt::print("\n");
+        print_about(e, about_schedule(e, machine));
     }
-    for (size_t i = 1; i < all.size(); i++) {
-        fmt::print("{}\n", paint(Colour::kBold, all.front().schedule + " against " + all[i].schedule));
-        for (const auto &line : compare(all.front(), all[i], machine)) {
-            fmt::print("  {}\n", line);
-        }
-        fmt::print("\n");
-    }
+    print_comparisons(all, [&](const Explained &other) { return compare(all.front(), other, machine); });
     const Explained &e = all.front();
     const auto dim = [](const std::string &line) { fmt::print("{}\n", paint(Colour::kDim, line)); };
     std::string levels;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs Halyard into an empty folder and builds a project against it as a user would.
-#   run.sh BUILD_DIR HALIDE_CMAKE_DIR CMAKE
+#   run.sh BUILD_DIR HALIDE_CMAKE_DIR CMAKE EMULATED_DRIVER
 set -euo pipefail
-build=$1 halide=$2 cmake=$3
+build=$1 halide=$2 cmake=$3 emulator=$4
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -13,7 +13,7 @@ cp -r "$here/project" "$scratch/project"
 cd "$scratch/project"
 "$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" -DHalide_DIR="$halide" -DHalideHelpers_DIR="$halide/../HalideHelpers" >configure.log 2>&1 || { cat configure.log; exit 1; }
 "$cmake" --build build >build.log 2>&1 || { cat build.log; exit 1; }
-./build/consumer
+HALYARD_CUDA_DRIVER=$emulator ./build/consumer
 ./build/consumer_c
 
 fail() { echo "failed: $*" >&2; exit 1; }

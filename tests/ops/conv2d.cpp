@@ -125,7 +125,7 @@ private:
         return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }
 
-    // Of 128 pixels by 64 channels, fetched by the copy engine where channels come in eights and lie dense.
+    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, fetched by the copy engine where channels come in eights and lie dense.
     static std::vector<Case> box_cases(const Assignments &build) {
         const Window window(build);
         const int least = window.smallest();
@@ -139,6 +139,8 @@ private:
                                    {"groups", fitting(8, 16, 7, 9, 3, 2)},
                                    {"odd groups", fitting(5, 33, 9, 5, 2, 1)},
                                    {"several steps", fitting(136, 8, 5, 6, 1, 1)},
+                                   {"many images", fitting(8, 72, 3, 3, 1, 26)},
+                                   {"many images, few channels", fitting(9, 16, 3, 2, 1, 33)},
                                    {"one channel", fitting(1, 1, 1, 1, 1, 1)},
                                    {"special values", dims(3, 17, least + 7, least + 5, 1, 1), special_values}};
         if (window.padding == 0) {

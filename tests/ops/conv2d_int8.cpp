@@ -28,7 +28,7 @@ public:
 
     // Fewer pixels, fewer sizes of tiles: most compile in a third of the time.
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "" && (build["output"] != "same" || build["kernel"] != "3")) {
+        if (build["schedule"] == "" && build["target"] != "cuda" && (build["output"] != "same" || build["kernel"] != "3")) {
             build["set.pixels"] = build["kernel"] == "1" ? "7" : "4";
         }
     }
@@ -36,6 +36,9 @@ public:
     std::vector<Case> cases(const Assignments &build) const override {
         const int least = Window(build).smallest();
         std::vector<Case> cases;
+        if (build.count("weights") && build.at("weights") == "ohwi") {
+            return box_cases(least);
+        }
         const std::vector<int> depths = {1, 3, 8, 17, 4, 34};
         const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31};
         const std::vector<int> outputs = {1, 15, 33, 64, 70, 20};
@@ -81,12 +84,32 @@ public:
     }
 
 private:
+    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, 128 deep, fetched by the copy engine where channels come in sixteens and lie dense.
+    static std::vector<Case> box_cases(int least) {
+        const auto fitting = [&](int c, int o, int w, int h, int groups, int n) {
+            return dims(c, o, std::max(w, least), std::max(h, least), groups, n);
+        };
+        return {{"a box", fitting(128, 64, 8, 8, 1, 2)},
+                {"beyond a box", fitting(144, 72, 11, 9, 1, 3)},
+                {"a wide image", fitting(16, 16, 37, 3, 1, 1)},
+                {"odd", fitting(33, 70, 10, 13, 1, 1)},
+                {"groups", fitting(16, 32, 7, 9, 3, 2)},
+                {"odd groups", fitting(5, 33, 9, 5, 2, 1)},
+                {"several steps", fitting(272, 16, 5, 6, 1, 1)},
+                {"many images", fitting(16, 72, 3, 3, 1, 26)},
+                {"many images, few channels", fitting(17, 16, 3, 2, 1, 33)},
+                {"one channel", fitting(1, 1, 1, 1, 1, 1)},
+                {"extreme", dims(144, 33, least + 15, least + 2, 1, 1), extreme},
+                {"special residual", dims(16, 33, least + 15, least + 2, 1, 1), special_residual}};
+    }
+
     static Dims dims(int c, int o, int w, int h, int groups, int n) {
         return {{"c", c}, {"o", o}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }
 
     static Expected element(const Problem &p, const Window &window, int o, int g, int col, int row, int n) {
-        const Tensor &x = p["x"], &weight = p["weight_packed"];
+        const bool packed = p.has("weight_packed");
+        const Tensor &x = p["x"], &weight = p[packed ? "weight_packed" : "weight_ohwi"];
         const int panel = weight.extents[1], channels = p.dim("c");
         const double zero = p.scalar("x_zero_point", 0);
         double sum = 0;  // exact
@@ -97,7 +120,8 @@ private:
                     continue;
                 }
                 for (int c = 0; c < channels; c++) {
-                    sum += (x(c, g, at_col, at_row, n) - zero) * weight(c % 4, o % panel, c / 4, s, r, o / panel, g);
+                    sum += (x(c, g, at_col, at_row, n) - zero) *
+                           (packed ? weight(c % 4, o % panel, c / 4, s, r, o / panel, g) : weight(c, s, r, o, g));
                 }
             }
         }
@@ -117,20 +141,39 @@ private:
                 std::isfinite(error) ? error : 0};
     }
 
+    static HostBuffer &weight_of(KernelArguments &arguments) {
+        return arguments.buffer(arguments.has_buffer("weight_packed") ? "weight_packed" : "weight_ohwi");
+    }
+
     static void set_sums(KernelArguments &arguments, const Dims &dims) {
-        if (!arguments.has_buffer("weight_sum")) {
+        const bool by_tap = arguments.has_buffer("weight_tap_sum");
+        if (!by_tap && !arguments.has_buffer("weight_sum")) {
             return;
         }
-        HostBuffer &weight = arguments.buffer("weight_packed"), &sums = arguments.buffer("weight_sum");
-        const int panel = weight.extents()[1], kernel = weight.extents()[3];
+        const bool packed = arguments.has_buffer("weight_packed");
+        HostBuffer &weight = weight_of(arguments), &sums = arguments.buffer(by_tap ? "weight_tap_sum" : "weight_sum");
+        const int panel = weight.extents()[1], kernel = weight.extents()[packed ? 3 : 1];
+        const auto of_tap = [&](int o, int s, int r, int g) {
+            double sum = 0;
+            for (int c = 0; c < dims.at("c"); c++) {
+                sum += weight.get(packed ? std::vector<int>{c % 4, o % panel, c / 4, s, r, o / panel, g} : std::vector<int>{c, s, r, o, g});
+            }
+            return sum;
+        };
         for (int g = 0; g < dims.at("groups"); g++) {
             for (int o = 0; o < dims.at("o"); o++) {
                 double sum = 0;
-                for (int i = 0; i < dims.at("c") * kernel * kernel; i++) {
-                    const int c = i / kernel / kernel;
-                    sum += weight.get({c % 4, o % panel, c / 4, i % kernel, i / kernel % kernel, o / panel, g});
+                for (int tap = 0; tap < kernel * kernel; tap++) {
+                    const int s = tap % kernel, r = tap / kernel;
+                    const double one = of_tap(o, s, r, g);
+                    sum += one;
+                    if (by_tap) {
+                        sums.set({o, s, r, g}, one);
+                    }
                 }
-                sums.set({o, g}, sum);
+                if (!by_tap) {
+                    sums.set({o, g}, sum);
+                }
             }
         }
     }
@@ -139,7 +182,7 @@ private:
     static void extreme(KernelArguments &arguments, const Dims &dims) {
         HostBuffer &x = arguments.buffer("x");
         x.fill(x.type().code == halide_type_uint ? 255 : -128);
-        arguments.buffer("weight_packed").fill(-128);
+        weight_of(arguments).fill(-128);
         set_sums(arguments, dims);
     }
 

@@ -122,11 +122,14 @@ private:
         std::sort(rows_.begin(), rows_.end(), [](const Loop &x, const Loop &y) { return x.factor < y.factor; });
         tile_.columns = col_.extent;
         tile_.rows = 1;
+        int64_t next = tile_.columns;
         bool whole = true;
         for (const auto &r : rows_) {
-            whole = whole && r.factor == tile_.columns * tile_.rows;
+            whole = whole && r.factor >= next;
+            next = r.factor * r.extent;
             tile_.rows *= r.extent;
             tile_.row_loops.push_back(r.extent);
+            tile_.row_strides.push_back(r.factor);
         }
         if (loops_.size() != rows_.size() + 2 || depth_.name.empty() || col_.name.empty() || rows_.empty() ||
             at.terms.size() != rows_.size() + 1 || at.constant != 0 || !whole) {

@@ -43,6 +43,7 @@ struct TileOfProduct {
     Halide::Type sum;  // of an accumulator
     int rows = 0, columns = 0, depth = 0;
     std::vector<int> row_loops;  // their extents, the innermost first
+    std::vector<int64_t> row_strides;  // in the accumulator; more than needed where other forms of the kernel need them
     Operand a, b;  // a runs with row and d, b with col and d
 };
 

@@ -62,18 +62,16 @@ private:
         const TileOfProduct &tile = tiles_.front();
         const Linear sum = sum_ = sum_of(store);
         size_t found = 0;
-        int64_t factor = tile.columns;
         for (size_t i = 0; i < tile.row_loops.size(); i++) {
             PairRows rows = {row_name(tile, i), tile.row_loops[i], 1};  // a loop of one is not there
             for (const auto &l : loops_) {
-                if (sum.factor_of(l.name) == factor) {
+                if (sum.factor_of(l.name) == tile.row_strides[i]) {
                     rows.inside = l.extent;
                     row_[l.name] = Variable::make(Int(32), rows.name);
                     found++;
                 }
             }
             pair.rows.push_back(rows);
-            factor *= rows.extent;
         }
         if (found != loops_.size() || sum.factor_of(col_) != 1 || sum.terms.size() != found + 1 || sum.constant != 0) {
             fail_("stands in one kernel with loops that are not over its rows and columns");
@@ -111,11 +109,9 @@ private:
         }
         Linear in_order;
         in_order.terms.push_back({Variable::make(Int(32), col_), 1});
-        const auto &extents = tiles_.front().row_loops;
-        int64_t factor = tiles_.front().columns;
-        for (size_t i = 0; i < loops_.size() && i < extents.size(); i++) {
-            in_order.terms.push_back({Variable::make(Int(32), loops_[loops_.size() - 1 - i].name), factor});
-            factor *= extents[i];
+        const auto &strides = tiles_.front().row_strides;
+        for (size_t i = 0; i < loops_.size() && i < strides.size(); i++) {
+            in_order.terms.push_back({Variable::make(Int(32), loops_[loops_.size() - 1 - i].name), strides[i]});
         }
         return in_order;
     }

@@ -67,8 +67,8 @@ void check_types(const TileOfProduct &t, const TensorCores &product) {
 }
 
 void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
-    const bool same = t.row_loops == first.row_loops && t.columns == first.columns && t.a.buffer == first.a.buffer &&
-                      t.a.step == first.a.step && t.b.type == first.b.type &&
+    const bool same = t.row_loops == first.row_loops && t.row_strides == first.row_strides &&
+                      t.columns == first.columns && t.a.buffer == first.a.buffer && t.a.step == first.a.step && t.b.type == first.b.type &&
                       std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
                                  [](const Expr &x, const Expr &y) { return equal(x, y); });
     if (!same) {

@@ -64,6 +64,16 @@ def functional():
     return torch.nn.functional
 
 
+def triton_rows():
+    from . import triton_rows
+    return triton_rows
+
+
+def triton_tiles():
+    from . import triton_tiles
+    return triton_tiles
+
+
 def both_norms(x, residual, weight, eps):
     total = x + residual
     return functional().rms_norm(total, weight.shape, weight, eps), total
@@ -71,15 +81,19 @@ def both_norms(x, residual, weight, eps):
 
 case("rms_norm", "", {}, rows_and_columns(weight="cols"), lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
      same(), ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps)})
+     also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
+                                        "Triton": lambda x, weight, eps: triton_rows().rms_norm(x, weight, eps)})
 case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual="both", weight="cols"), both_norms,
      lambda d: {"y": (d["rows"], d["cols"]), "residual_out": (d["rows"], d["cols"])}, ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     also=[("long", {**LONG_ROWS, "settings": {**LONG_ROWS["settings"], "unroll": 2}})], peers={"torch": both_norms})
+     also=[("long", {**LONG_ROWS, "settings": {**LONG_ROWS["settings"], "unroll": 2}})],
+     peers={"torch": both_norms, "Triton": lambda x, residual, weight, eps: triton_rows().rms_norm(x, weight, eps, residual)})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
-     scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps)})
+     scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)],
+     peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps),
+            "Triton": lambda x, weight, bias, eps: triton_rows().layer_norm(x, weight, bias, eps)})
 case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, also=[("long", LONG_ROWS)],
-     peers={"torch": lambda x: x.softmax(-1)})
+     peers={"torch": lambda x: x.softmax(-1), "Triton": lambda x: triton_rows().softmax(x)})
 case("softmax", "log", {"log": "true"}, rows_and_columns(), lambda x: x.log_softmax(-1), same(), [], ODD_ROWS)
 
 
@@ -89,7 +103,8 @@ def cross_entropy(logits, labels, **_):
 
 case("cross_entropy", "", {}, lambda d: {"logits": ((d["rows"], d["cols"]), "type"), "labels": ((d["rows"],), "labels")}, cross_entropy,
      lambda d: {"loss": (d["rows"],)}, [dict(rows=8192, cols=128256)], [dict(rows=3, cols=1000), dict(rows=2, cols=32001)],
-     scalars={"ignore_index": -100}, peers={"torch": cross_entropy})
+     scalars={"ignore_index": -100},
+     peers={"torch": cross_entropy, "Triton": lambda logits, labels, ignore_index: triton_rows().cross_entropy(logits, labels, ignore_index)})
 
 
 def product(d, **more):
@@ -128,13 +143,15 @@ ODD_PRODUCTS = [dict(m=1, n=1, k=1), dict(m=130, n=264, k=72), dict(m=129, n=257
 TENSOR_CORES = dict(checked_types=("float16", "bfloat16"), flops=multiply_flops)
 
 case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y": (d["m"], d["n"])},
-     CUBES, ODD_PRODUCTS, peers={"torch": lambda a, b: a @ b}, also=[tiles("large", m=8192, n=8192, k=8192)], **TENSOR_CORES)
+     CUBES, ODD_PRODUCTS, peers={"torch": lambda a, b: a @ b, "Triton": lambda a, b: triton_tiles().product(a, b)},
+     also=[tiles("large", m=8192, n=8192, k=8192)], **TENSOR_CORES)
 case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
      lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
      CUBES, ODD_PRODUCTS,
      also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), few_rows(),
            tiles("few rows in clusters", m=16, n=4096, k=4096)],
-     peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu}, **TENSOR_CORES)
+     peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu, "Triton": lambda a, b, bias: triton_tiles().gelu_product(a, b, bias)},
+     **TENSOR_CORES)
 case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh", "add_residual": "true"},
      lambda d: product(d, bias=((d["n"],), "type"), residual=((d["m"], d["n"]), "type")), gelu_of_product,
      lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS, peers={"torch": gelu_of_product}, **TENSOR_CORES)
@@ -163,7 +180,8 @@ def weight(d, *names, n="n", k="k"):
 
 FFN = [dict(m=4096, n=11008, k=4096)]
 case("swiglu", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
-     lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS, peers={"torch": swiglu}, checked_types=("float16", "bfloat16"),
+     lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS,
+     peers={"torch": swiglu, "Triton": lambda x, w_gate_nk, w_up_nk: triton_tiles().swiglu(x, w_gate_nk, w_up_nk)}, checked_types=("float16", "bfloat16"),
      flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[few_rows(n=11008)])
 case("rms_norm_gemm", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
      lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, peers={"torch": rms_linear},
@@ -301,6 +319,9 @@ CONVOLUTIONS = [dict(n=32, h=56, w=56, c=64, o=64), dict(n=32, h=14, w=14, c=256
 ODD_CONVOLUTIONS = [dict(n=1, h=1, w=1, c=1, o=1), dict(n=2, h=7, w=13, c=5, o=70), dict(n=1, h=9, w=3, c=32, o=130)]
 
 
+ODD_TENSOR_CONVOLUTIONS = ODD_CONVOLUTIONS + [dict(n=3, h=19, w=11, c=72, o=136), dict(n=40, h=5, w=7, c=144, o=136), dict(n=26, h=9, w=6, c=16, o=40)]
+
+
 def channels_last(kernel):
     return lambda d: {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), "type"),
                       "weight_ohwi": ((1, d["o"], kernel, kernel, d["c"]), "type"), "bias": ((1, d["o"]), "type")}
@@ -325,19 +346,13 @@ def cudnn_fused(x, weight_ohwi, bias):
 
 def tensor_convolution(label, kernel, sizes, **more):
     case("conv2d", label, {"add_bias": "true", "activation": "relu", "kernel": str(kernel), "padding": str(kernel // 2)},
-         channels_last(kernel), convolve_channels_last, convolved, sizes, ODD_CONVOLUTIONS + [dict(n=3, h=19, w=11, c=72, o=136)],
+         channels_last(kernel), convolve_channels_last, convolved, sizes, ODD_TENSOR_CONVOLUTIONS,
          peers={"torch": convolve_channels_last, "cuDNN": cudnn_fused}, flops=lambda d: window_flops(d, d["c"]) * kernel * kernel / 9,
          **more)
 
 
-def box(w, h, n, columns, dims, **more):
-    return dict(settings={"tile_w": w, "tile_h": h, "tile_n": n, "columns": columns, **more}, timed=[dims], checked_types=())
-
-
 # On tensor cores; sizes of a ResNet-50.
-tensor_convolution("", 3, CONVOLUTIONS[:1], checked_types=("float16", "bfloat16"),
-                   also=[("4x4x8", box(4, 4, 8, 128, dict(n=32, h=28, w=28, c=128, o=128))),
-                         ("2x2x32", box(2, 2, 32, 128, dict(n=32, h=14, w=14, c=256, o=256)))])
+tensor_convolution("", 3, [CONVOLUTIONS[0], dict(n=32, h=28, w=28, c=128, o=128), CONVOLUTIONS[1]], checked_types=("float16", "bfloat16"))
 tensor_convolution("1x1", 1, [dict(n=32, h=56, w=56, c=64, o=256)], settings={"columns": 256, "stages": 2}, checked_types=())
 
 # bf16 weights lie in pairs of channels, the others do not.
@@ -347,16 +362,29 @@ for types, together in ((("bfloat16",), 2), (("float32", "float16"), 1)):
              ODD_CONVOLUTIONS, flops=lambda d: window_flops(d, d["c"]), types=types[:1], checked_types=types, schedule=schedule)
 
 
-def convolve_int8(x, weight_packed, weight_scale, x_scale):
-    y = functional().conv2d(x[:, :, :, 0].permute(0, 3, 1, 2).double(), unpacked(weight_packed, weight_scale.shape[1], x.shape[-1]).double(), padding=1)
+def convolve_int8(x, weight, weight_scale, x_scale):
+    y = functional().conv2d(x[:, :, :, 0].permute(0, 3, 1, 2).double(), weight.double(), padding=1)
     return (y.permute(0, 2, 3, 1) * weight_scale[0] * x_scale)[:, :, :, None]
 
 
-for schedule in ("", "unfused"):
+def convolve_int8_packed(x, weight_packed, weight_scale, x_scale):
+    return convolve_int8(x, unpacked(weight_packed, weight_scale.shape[1], x.shape[-1]), weight_scale, x_scale)
+
+
+def convolve_int8_ohwi(x, weight_ohwi, weight_scale, x_scale):
+    return convolve_int8(x, weight_ohwi[0].permute(0, 3, 1, 2), weight_scale, x_scale)
+
+
+INT8_CONVOLUTIONS = [CONVOLUTIONS[0], dict(n=32, h=28, w=28, c=128, o=128), CONVOLUTIONS[1]]
+case("conv2d_int8", "", {}, lambda d: {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), "uint8"), "weight_ohwi": ((1, d["o"], 3, 3, d["c"]), "int8"),
+                                       "weight_scale": ((1, d["o"]), "float32")},
+     convolve_int8_ohwi, convolved, INT8_CONVOLUTIONS, ODD_TENSOR_CONVOLUTIONS, scalars={"x_scale": 0.02},
+     flops=lambda d: window_flops(d, d["c"]), checked_types=("float32", "bfloat16"))
+for schedule in ("dp4a", "unfused"):
     case("conv2d_int8", schedule, {}, lambda d: {"x": ((d["n"], d["h"], d["w"], 1, d["c"]), "uint8"),
                                                  "weight_packed": ((1, -(-d["o"] // PANEL), 3, 3, -(-d["c"] // 4), PANEL, 4), "int8"),
                                                  "weight_scale": ((1, d["o"]), "float32")},
-         convolve_int8, convolved, CONVOLUTIONS, ODD_CONVOLUTIONS, scalars={"x_scale": 0.02}, flops=lambda d: window_flops(d, d["c"]),
+         convolve_int8_packed, convolved, INT8_CONVOLUTIONS, ODD_CONVOLUTIONS, scalars={"x_scale": 0.02}, flops=lambda d: window_flops(d, d["c"]),
          types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
 
 
@@ -402,8 +430,9 @@ for causal in (False, True):
              also=[("64 keys", dict(settings=dict(head_dim=128, key_block=64), checked_types=()))] if d == 128 else  # for sm_80
                   [] if causal else [("192 queries", dict(settings=dict(head_dim=64, query_block=192, stages=3, turns="true"), checked_types=()))],
              flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
-             peers={name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
-                    for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))})
+             peers={**{name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
+                       for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))},
+                    "Triton": lambda q, k, v, scale, causal=causal: triton_tiles().attention(q, k, v, scale, causal)})
 # One query a head over a long cache.
 
 def attend(q, k, v, scale, lengths=None):
@@ -495,11 +524,19 @@ def scaled_int_mm(kind):
     return call
 
 
+def triton_int8(kind):
+    def call(a, b_nk, b_scale, a_scale):
+        import torch
+        return triton_tiles().product_int8(a, b_nk, b_scale, a_scale, getattr(torch, kind))
+    return call
+
+
 ODD_INT8_PRODUCTS = ODD_PRODUCTS + [dict(m=130, n=264, k=144), dict(m=128, n=256, k=128), dict(m=300, n=528, k=1040)]
 for kind in ("float32", "bfloat16"):
     case("gemm_int8", "", {"weights": "nk", "a_type": "int8"}, int8_product("int8"), multiply_nk_int8, lambda d: {"y": (d["m"], d["n"])},
          CUBES, ODD_INT8_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops, types=(kind,), checked_types=(),
-         peers={"torch": scaled_int_mm(kind), "_int_mm alone": int_mm},
+         peers={"torch": scaled_int_mm(kind), "_int_mm alone": int_mm,
+                "Triton": triton_int8(kind)},
          also=[tiles("large", m=8192, n=8192, k=8192)])
 case("gemm_int8", "rows", {"weights": "nk", "scaling": "row", "zero_point": "true", "add_bias": "true", "activation": "relu", "output": "int8"},
      int8_product("uint8", b_sum=("n", "columns"), a_scale_row=("m", "positive"), a_zero_point_row=("m", "columns"), bias=("n", "float32")),

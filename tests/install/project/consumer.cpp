@@ -7,6 +7,7 @@
 #include <halyard/runtime.h>
 
 #include "my_blur.h"
+#include "my_cuda_softmax.h"
 #include "my_softmax.h"
 #include "norm.h"
 
@@ -25,16 +26,22 @@ int main() {
     x.for_each_element([&](int c, int r) { x(c, r) = std::sin(0.1f * c + r); });
     weight.fill(2.0f);
 
+    const auto require_softmax = [&](const char *what) {
+        for (int r = 0; r < rows; r++) {
+            double sum = 0;
+            for (int c = 0; c < cols; c++) {
+                sum += std::exp(3.0 * x(c, r));
+            }
+            for (int c = 0; c < cols; c++) {
+                require(std::fabs(y(c, r) - std::exp(3.0 * x(c, r)) / sum) < 1e-7, what);
+            }
+        }
+    };
     require(my_softmax(x, 3.0f, y) == 0, "softmax");
-    for (int r = 0; r < rows; r++) {
-        double sum = 0;
-        for (int c = 0; c < cols; c++) {
-            sum += std::exp(3.0 * x(c, r));
-        }
-        for (int c = 0; c < cols; c++) {
-            require(std::fabs(y(c, r) - std::exp(3.0 * x(c, r)) / sum) < 1e-7, "softmax is right");
-        }
-    }
+    require_softmax("softmax is right");
+    y.fill(0.0f);
+    require(my_cuda_softmax(x, 3.0f, y) == 0 && y.copy_to_host() == 0, "softmax for CUDA");
+    require_softmax("softmax for CUDA is right");
 
     require(norm(x, weight, 1e-6f, y) == 0, "norm");
     double squares = 0;
