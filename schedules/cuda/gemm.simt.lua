@@ -16,13 +16,14 @@ return schedule "gemm" {
     rows    = tune { 64, 128, default = 128 },
     columns = tune { 64, 128, default = 128 },
     depth   = tune { 16, 32, default = 16 }, -- k of a step
+    ahead   = tune { 0, 1, 2, 3, default = 2 }, -- steps that are fetched ahead, of float32
   },
 
   apply = function(k, p)
     tiles.product(k.y, k.acc, {
       a = { func = k.a_f, loop = "row", k = "k", together = "k" },
       b = { func = k.b_f, loop = "col", k = "k", together = p.weights == "kn" and "col" or "k" },
-      rows = p.rows, columns = p.columns, depth = p.depth,
+      rows = p.rows, columns = p.columns, depth = p.depth, ahead = k.a:type() == "f32" and p.ahead or 0,
     })
   end,
 }

@@ -1,4 +1,4 @@
--- The largest of each row of a product, without tensor cores. The product goes to memory as keys in the order of
+-- The largest of each row of a product, on the tensor cores. The product goes to memory as keys in the order of
 -- the ranking; a warp finds the best of a panel, and a thread searches the chunks of a row, of which it looks into
 -- few panels.
 
@@ -9,18 +9,17 @@ return schedule "gemm_top_k" {
   target = "cuda",
 
   generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
     weights = "nk", panel = 128,
     chunk = tune { 8, 16, 32, default = 16 }, -- panels
     top_k = tune { 1, 3, 8, 16, 64, default = 8 }, -- what is wanted
   },
 
-  params = {
-    rows  = tune { 64, 128, default = 128 },
-    depth = tune { 16, 32, default = 16 }, -- k of a step
-  },
+  params = logits.tensor_params,
+  where = logits.tiles_fit,
 
   apply = function(k, p)
-    logits.stored(k.kept, k, p)
+    logits.stored_by_tensor_cores(k.kept, k, p)
     gpu.reduce_rows(k.panel_best, "j", { rows = { "row", "p" }, threads = 32, vector = 4, unroll = 1 })
     local function a_thread_each(func, rows, lists)
       gpu.elements(func:compute_root(), { rows = rows, threads = 32 })

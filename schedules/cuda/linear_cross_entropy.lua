@@ -1,6 +1,6 @@
--- Cross-entropy from the hidden states, without tensor cores: a block sums a panel of the vocabulary for a tile of
--- rows in registers, and only its maximum, the sum of its exponentials and the logit of the label if it is there
--- are stored for each row. A second kernel puts the panels together.
+-- Cross-entropy from the hidden states on the tensor cores: a block sums a panel of the vocabulary for a tile of rows in
+-- registers, and only its maximum, the sum of its exponentials and the logit of the label if it is there are stored
+-- for each row. A second kernel puts the panels together.
 
 local gpu = require "lib.gpu"
 local logits = require "lib.gpu_logits"
@@ -8,15 +8,12 @@ local logits = require "lib.gpu_logits"
 return schedule "linear_cross_entropy" {
   target = "cuda",
 
-  generator = { weights = "nk", panel = tune { 64, 128, default = 128 } },
-
-  params = {
-    rows  = tune { 64, 128, default = 128 },
-    depth = tune { 16, 32, default = 16 }, -- k of a step
-  },
+  generator = logits.tensor_generator(192),
+  params = logits.tensor_params,
+  where = logits.tiles_fit,
 
   apply = function(k, p)
-    logits.fused(k, p, { "panel_max", "panel_sum", "panel_label" })
+    logits.on_tensor_cores(k, p, { "panel_max", "panel_sum", "panel_label" })
     k.row_lse:compute_root():gpu_blocks "row"
     logits.over_panels(k, { "row_max", "row_sum" }, { k.row_lse, "row" })
     k.loss:gpu_blocks "row"

@@ -427,22 +427,16 @@ end
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              group     rows of tiles that blocks take together
 -- cluster blocks that share the steps of a tile; 1 if nothing is said
-function gpu.tensor_tiles(y, acc, o, cluster)
-  y:split("col", o.columns, "guard", "tile_col", "col_in_tile")
+-- col     the loop over columns, "col" if nothing is said
+function gpu.tensor_tiles(y, acc, o, cluster, col)
+  y:split(col or "col", o.columns, "guard", "tile_col", "col_in_tile")
   y:split("row", o.rows, "guard", "tile_row", "row_in_tile")
   y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
   y:gpu_blocks { "tile_col", "tile_row" }
   y:never_partition_all()
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
-    sum:compute_at(y, "tile_col"):store_in "register"
-    sum:bound_extent("col", o.columns):bound_extent("row", o.rows):never_partition_all()
-    local step = sum:update(0)
-    -- 128 bytes of operands of 16 bits, or of 8 bits where sums are integers.
-    local depth = sum:type() == "i32" and 128 or 64
-    step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
-    step:reorder("depth", "col", "row", "step"):never_partition_all()
-    step:mma():pipeline(o.stages, o.group)
-    if cluster then step:cluster(cluster) end
+    gpu.tensor_sums(sum, { y, "tile_col" }, o, col)
+    if cluster then sum:update(0):cluster(cluster) end
   end
 end
 
@@ -480,6 +474,26 @@ function gpu.windows_fit(p)
     end
   end
   return true
+end
+
+-- Has the tensor cores sum a tile of a product over "k", for what a block makes of it at a loop.
+--
+-- sum     a Func over [col, row, others]        at      the Func and the loop
+-- o       rows, columns, stages and group, as above
+-- col     "col" if nothing is said              others  dimensions of which a block has one
+function gpu.tensor_sums(sum, at, o, col, others)
+  col, others = col or "col", others or {}
+  sum:compute_at(at[1], at[2]):store_in "register"
+  sum:bound_extent(col, o.columns):bound_extent("row", o.rows):never_partition_all()
+  for _, dim in ipairs(others) do sum:bound_extent(dim, 1) end
+  local step = sum:update(0)
+  -- 128 bytes of operands of 16 bits, or of 8 bits where sums are integers.
+  local depth = sum:type() == "i32" and 128 or 64
+  step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
+  local order = { "depth", col, "row", table.unpack(others) }
+  table.insert(order, "step")
+  step:reorder(table.unpack(order)):never_partition_all()
+  step:mma():pipeline(o.stages, o.group)
 end
 
 -- Has the tensor cores convolve: a block has a box of pixels, which are the rows of a product, and what is made of it where the

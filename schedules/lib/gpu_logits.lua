@@ -65,6 +65,60 @@ function logits.fused(k, p, names)
   end
 end
 
+-- A block of the tensor cores for each panel and tile of rows, with what is made of its sums.
+local function tensor_blocks(func, inner, k, p)
+  func:compute_root():split("row", p.rows, "guard", "tile_row", "in_row")
+  table.insert(inner, "p")
+  table.insert(inner, "tile_row")
+  func:reorder(table.unpack(inner)):gpu_blocks { "p", "tile_row" }:never_partition_all()
+  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group }, "j", { "p" })
+end
+
+-- The same on the tensor cores: a panel is the columns of a tile, and each thread reduces what it has of the sums.
+--
+--   for row: for p: for j: logits
+--   for row: for p: part = reduction over j
+--     ->
+--   blocks p, tile_row
+--     acc in registers: panel x rows            -- gpu.tensor_tiles
+--     part = reduction over j, in registers
+--
+-- p        panel; rows, stages and group of gpu.tensor_tiles
+function logits.on_tensor_cores(k, p, names)
+  local part = k.part
+  tensor_blocks(part, { "in_row" }, k, p)
+  for _, name in ipairs(names) do
+    if k:has(name) then
+      local func = k[name]
+      gpu.each_thread(func, { at = { part, "p" } })
+      func:bound_extent("row", p.rows):bound_extent("p", 1):never_partition_all()
+      func:update(0):reorder("j", "row", "p"):never_partition_all()
+    end
+  end
+end
+
+-- Stores all logits, or what is made of each, summed on the tensor cores.
+function logits.stored_by_tensor_cores(func, k, p)
+  tensor_blocks(func, { "j", "in_row" }, k, p)
+end
+
+-- What the schedules of logits on the tensor cores leave open, with the usual columns of a tile.
+function logits.tensor_generator(panel)
+  return {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "nk",
+    panel = tune { 64, 128, 192, 256, default = panel }, -- columns of a tile
+  }
+end
+logits.tensor_params = {
+  rows   = tune { 64, 128, 192, default = 128 },
+  stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
+  group  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+}
+function logits.tiles_fit(p)
+  return p.stages * 128 * (p.rows + p.panel) <= 226 * 1024
+end
+
 -- Stores all logits, or what is made of each, a block a tile.
 function logits.stored(func, k, p)
   tiles.product(func:compute_root(), k.acc, operands(k, p))

@@ -50,7 +50,8 @@ void ChainNests::coordinates_of_element(int columns, const std::vector<Expr> &re
                    (several ? "(" + line + ")" : line) + " * 8;");
     }
     if (uses(kChainColumn)) {
-        out_->line("const int " + out_->name(kChainColumn) + " = " + i + (several ? " % " + of_fragment : "") +
+        const std::string first = rows_.first_column.empty() ? "" : rows_.first_column + " + ";
+        out_->line("const int " + out_->name(kChainColumn) + " = " + first + i + (several ? " % " + of_fragment : "") +
                    " / 4 * 8 + lane % 4 * 2;");
     }
 }
@@ -131,9 +132,7 @@ void ChainNests::begin(const ChainNest &n) {
         return;
     }
     const Type t = n.assignments[0].value.type();
-    const Expr nothing = n.reduction == ChainNest::kSum ? make_zero(t)
-                         : n.reduction == ChainNest::kMax ? t.min()
-                                                          : t.max();
+    const Expr nothing = n.neutral(t);
     for (const auto &name : parts_of(n)) {
         out_->declare_registers(name, type_text(t), 2 * rows_.fragments);
     }
@@ -152,7 +151,7 @@ void ChainNests::at_element(const ChainNest &n) {
                 const std::string part = parts_of(n)[size_t(lane)];
                 out_->print(store_of(part, combined(n, held_at(part, a.value.type(), line), shifted(a.value, lane)), line));
             }
-        } else if (a.stored == parts_.second.a.buffer) {
+        } else if (a.stored == operand_) {
             pack(a);
         } else {
             // To leave acc = acc * g out where g is 1 in all rows of a warp, as it mostly is, costs more than it saves:
@@ -172,16 +171,21 @@ void ChainNests::end(const ChainNest &n) {
     const Expr line = Variable::make(Int(32), kChainHeldRow);
     open_rows();
     out_->print(store_of(part, combined(n, held_at(part, t, line), held_at(odd, t, line)), line));
+    const auto combine = [&](const Expr &x, const Expr &y) { return combined(n, x, y); };
     if (n.across_lanes) {
-        combine_lanes(part, t, [&](const Expr &x, const Expr &y) { return combined(n, x, y); });
+        combine_lanes(part, t, combine);
+    }
+    if (rows_.across_warps) {
+        out_->close();
+        rows_.across_warps(part, t, combine);
+        open_rows();
     }
     out_->print(store_of(a.stored, combined(n, held_at(a.stored, t, line), held_at(part, t, line)), line));
     out_->close();
 }
 
 // Of the four lanes that have a row.
-void ChainNests::combine_lanes(const std::string &name, const Type &t,
-                               const std::function<Expr(const Expr &, const Expr &)> &combine) {
+void ChainNests::combine_lanes(const std::string &name, const Type &t, const Combine &combine) {
     const Expr line = Variable::make(Int(32), kChainHeldRow);
     for (int with : {1, 2}) {
         const std::string other = name + ".of_" + number(with);
@@ -189,6 +193,18 @@ void ChainNests::combine_lanes(const std::string &name, const Type &t,
                    out_->name(name) + "[" + out_->name(kChainHeldRow) + "], " + number(with) + ");");
         out_->print(store_of(name, combine(held_at(name, t, line), Variable::make(t, other)), line));
     }
+}
+
+void ChainNests::store_rows(const ChainNest &n, const std::string &condition) {
+    open_rows();
+    row_of_line();
+    out_->open("if (lane % 4 == 0 && " + (condition.empty() ? "" : condition + " && ") +
+               out_->expr(Variable::make(Int(32), kChainRow) < n.row_extent) + ") {");
+    for (const auto &a : n.assignments) {
+        out_->print(store_of(a.stored, a.value, a.index));
+    }
+    out_->close();
+    out_->close();
 }
 
 Expr ChainNests::held_at(const std::string &name, const Type &t, const Expr &at) {
@@ -212,7 +228,7 @@ Expr ChainNests::pair(const Expr &value) const {
     const Stmt vector = simplify(vectorize_loops(loop, {}));
     const auto *evaluate = vector.as<Evaluate>();
     if (!evaluate) {
-        parts_.first_asked->fail("has a value that cannot be computed two columns at a time");
+        asked_.fail("has a value that cannot be computed two columns at a time");
     }
     return evaluate->value.type().is_scalar() ? Broadcast::make(evaluate->value, 2) : evaluate->value;
 }

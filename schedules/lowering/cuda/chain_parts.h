@@ -21,38 +21,16 @@
 #include <string>
 #include <vector>
 
+#include "chain_nest.h"
 #include "product.h"
 #include "tile_kernel.h"
 
 namespace halyard {
 
-/** Variables in the expressions of nests: the row and the column in the tile. Loads of held values have as index one of
- * the other two: the element that a thread has, for values of a tile, and its row, for those that are one a row. */
-extern const char *const kChainRow, *const kChainColumn, *const kChainElement, *const kChainHeldRow;
-
 /** Values in registers. */
 struct Held {
     Halide::Type type;
     int columns = 0;  // of a tile; 0 where there is one a row
-};
-
-/** stored = value, for each element of the tile, or each row. */
-struct Assignment {
-    std::string stored;
-    Halide::Expr value;
-    Halide::Expr index;  // where it is stored in device memory; of held values, undefined
-};
-
-/** Loops over rows, or rows and columns. */
-struct ChainNest {
-    enum Kind { kRows, kTile, kReduction };
-    Kind kind = kTile;
-    int columns = 0;                        // of the tile; 0 for kRows
-    std::vector<Assignment> assignments;    // all at once; a reduction has one, whose value is without the sum so far
-    enum Reduction { kSum, kMin, kMax };
-    Reduction reduction = kSum;
-    bool across_lanes = true;               // of a reduction: whether the lanes that share a row have the whole of it
-    Halide::Expr row_extent, column_extent;
 };
 
 struct ChainParts {

@@ -217,12 +217,9 @@ bool ChainText::stores(const ChainNest &n) {
 void ChainText::store_elements(const ChainNest &n, const Assignment &a) {
     const Expr row = Variable::make(Int(32), kChainRow);
     if (n.kind == ChainNest::kRows) {
-        threads_->open_rows();
-        threads_->row_of_line();
-        out_->open("if (lane % 4 == 0 && " + e(row < n.row_extent) + ") {");
-        out_->print(ChainNests::store_of(a.stored, a.value, a.index));
-        out_->close();
-        out_->close();
+        ChainNest one = n;
+        one.assignments = {a};
+        threads_->store_rows(one);
         return;
     }
     threads_->open_elements(n.columns, {a.value, a.index, row, n.row_extent});

@@ -56,6 +56,25 @@ class CopyAsync : public IRMutator {
     }
 
     Stmt visit(const Store *op) override {
+        // A vector that may stop at the last element (clamped.h): each element for itself where it does.
+        const auto *either = op->value.as<Call>();
+        const auto *clamped = either && either->is_intrinsic(Call::if_then_else) && either->args.size() == 3
+                                  ? either->args[2].as<Load>()
+                                  : nullptr;
+        const auto *inside = clamped ? either->args[1].as<Load>() : nullptr;
+        if (inside && clamped->type.bytes() == 4 && op->index.type().lanes() == clamped->type.lanes()) {
+            const Expr all = Load::make(inside->type, inside->name, inside->index, inside->image, inside->param,
+                                        const_true(inside->type.lanes()), inside->alignment);
+            const Stmt whole = mutate(Store::make(op->name, all, op->index, op->param, op->predicate, op->alignment));
+            std::vector<Stmt> elements;
+            for (int i = 0; i < clamped->type.lanes(); i++) {
+                const Expr element = Load::make(clamped->type.element_of(), clamped->name, extract_lane(clamped->index, i),
+                                                clamped->image, clamped->param, const_true(), ModulusRemainder());
+                elements.push_back(mutate(Store::make(op->name, element, extract_lane(op->index, i), op->param, const_true(),
+                                                      ModulusRemainder())));
+            }
+            return IfThenElse::make(either->args[0], whole, Block::make(elements));
+        }
         // What is not there is 0.
         const auto *choice = op->value.as<Select>();
         const auto *same = choice ? choice->condition.as<Broadcast>() : nullptr;

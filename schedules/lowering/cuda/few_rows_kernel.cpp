@@ -61,6 +61,10 @@ class FewRowsKernel : public TileText {
 public:
     FewRowsKernel(const TileProgram &program, const PrintOptions &print, bool hopper)
         : TileText(program, print), form_(hopper ? Form::kEngine : Form::kCopies) {
+        if (!program_.rows.empty()) {
+            program_.asked.fail("has tiles of " + number(tile().rows) +
+                                " rows, whose sums are not reduced by rows; take 64 rows or more");
+        }
         take_loads();
         for (const auto &p : program_.parts.products) {
             check_tile(*p.asked);

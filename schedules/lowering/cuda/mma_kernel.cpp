@@ -201,7 +201,7 @@ private:
         k.name = program_.base.name + "_mma";
         k.threads = {warps_.threads(), 1, 1};
         k.blocks = {tiles(), 1, 1};
-        k.shared_bytes = stages_ * stage_bytes();
+        k.shared_bytes = std::max(stages_ * stage_bytes(), int(program_.rows.size()) * bytes_of_reduction());
         k.blocks_per_multiprocessor = ", " + number(blocks_);
         std::vector<Expr> all = used();
         for (const auto &o : program_.operands()) {
@@ -249,7 +249,55 @@ private:
         for (const auto &r : after_) {
             store(r, by_elements);
         }
+        reduce_rows();
         return out.finish();
+    }
+
+    // Warps that have parts of the same rows give them each other in shared memory, in place of the stages, each reduction in
+    // its own.
+    void reduce_rows() {
+        RowsOfThread rows = {"warp_row + lane / 4", row_parts(), "warp_col"};
+        std::map<std::string, int> places;
+        rows.across_warps = [&](const std::string &array, const Type &t, const Combine &combine) {
+            const std::string parts = out_->name(array + ".of_warps"), type = type_text(t);
+            const std::string line = out_->name(kChainHeldRow), row = "warp_row + lane / 4 + " + line + " * 8";
+            const int place = places.emplace(array, int(places.size())).first->second;
+            declare_array(type, parts, place * bytes_of_reduction(), warps_.across * tile().rows);
+            open_lines();
+            out_->open("if (lane % 4 == 0) {");
+            out_->line(parts + "[warp % " + number(warps_.across) + " * " + number(tile().rows) + " + " + row + "] = " +
+                       out_->name(array) + "[" + line + "];");
+            out_->close();
+            out_->close();
+            out_->line("__syncthreads();");
+            open_lines();
+            const Expr at = Variable::make(Int(32), kChainHeldRow);
+            for (int i = 0; i < warps_.across; i++) {
+                const std::string part = array + ".of_" + number(i);
+                out_->line("const " + type + " " + out_->name(part) + " = " + parts + "[" + number(i * tile().rows) + " + " +
+                           row + "];");
+                const Expr value = Variable::make(t, part);
+                out_->print(ChainNests::store_of(
+                    array, i == 0 ? value : combine(ChainNests::held_at(array, t, at), value), at));
+            }
+            out_->close();
+        };
+        if (warps_.across == 1) {
+            rows.across_warps = nullptr;
+        } else if (!program_.rows.empty()) {
+            out_->line("__syncthreads();");
+        }
+        TileText::reduce_rows(rows, columns_, warps_.across > 1 ? "warp_col == 0" : "");
+    }
+
+    int bytes_of_reduction() const {
+        return warps_.across * tile().rows * 8;
+    }
+
+    void open_lines() {
+        const std::string line = out_->name(kChainHeldRow);
+        out_->line("#pragma unroll");
+        out_->open("for (int " + line + " = 0; " + line + " < " + number(2 * row_parts()) + "; " + line + "++) {");
     }
 
     void declare_matrices() {

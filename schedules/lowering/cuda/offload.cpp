@@ -17,6 +17,7 @@
 #include "predicate.h"
 #include "print.h"
 #include "registers.h"
+#include "whole_loops.h"
 
 namespace halyard {
 
@@ -162,6 +163,7 @@ private:
             fetch_ahead(kernel, options_.fetched, options_.fail);
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
+            ask_of_whole_loops(kernel);
         }
         return aligned;
     }

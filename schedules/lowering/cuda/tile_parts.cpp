@@ -112,6 +112,7 @@ private:
         } else if (const auto *pc = s.as<ProducerConsumer>()) {
             walk(pc->body);
         } else if (const auto *allocate = s.as<Allocate>()) {
+            parts.allocated[allocate->name] = allocate->type.element_of();
             walk(allocate->body);
         } else if (s.as<Free>() || holds(s) || s.as<Evaluate>()) {
             return;

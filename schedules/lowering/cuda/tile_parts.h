@@ -46,6 +46,7 @@ struct Parts {
     std::array<std::string, 3> block_names;
     std::vector<Halide::Internal::Stmt> nests;  // over the tile
     std::vector<ProductPart> products;
+    std::map<std::string, Halide::Type> allocated;
 };
 
 /** `host` has the lets around the kernel. Says of a product that is not there what its schedule lacks. */

@@ -164,7 +164,25 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
             part.asked->fail("has another number of steps than the product before it in the same kernel");
         }
     }
+    std::set<std::string> numbers;
+    for (const auto &[name, type] : p.parts.allocated) {
+        if (!p.accumulators.count(name)) {
+            p.numbers[name] = type;
+            numbers.insert(name);
+        }
+    }
     for (const auto &s : p.parts.nests) {
+        if (is_of_rows(s, numbers)) {
+            for (const auto &n : read_rows(s, p.tiles, numbers, p.asked.fail)) {
+                p.rows.push_back(n);
+                for (const auto &a : n.assignments) {
+                    if (!a.index.defined()) {
+                        p.numbers[a.stored] = a.value.type();
+                    }
+                }
+            }
+            continue;
+        }
         const Pair pair = read_pair(s, p.tiles, p.asked.fail);
         (p.accumulators.count(pair.stored) ? p.before : p.after).push_back(pair);
     }

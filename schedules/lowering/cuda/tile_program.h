@@ -8,6 +8,7 @@
  *     acc = 0
  *     for step: for row: for col: for d: acc[row][col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
  *     for row: for col: y[..] = f(acc[row][col], ...)
+ *     rows of it reduced, and stored, as tile_rows.h has them
  *
  * Several products of one a, such as the gate and up of SwiGLU, share its tiles and the loop over steps.
  */
@@ -24,6 +25,7 @@
 #include "product.h"
 #include "tile_pairs.h"
 #include "tile_parts.h"
+#include "tile_rows.h"
 
 namespace halyard {
 
@@ -42,6 +44,8 @@ struct TileProgram {
     std::vector<TileOfProduct> tiles;  // a product each; they have rows, columns and the operand a in common
     std::set<std::string> accumulators;
     std::vector<Pair> before, after;  // the nests that give sums their first value, and those that use them
+    std::vector<ChainNest> rows;      // those that reduce rows, after them
+    std::map<std::string, Halide::Type> numbers;  // of rows
 
     const TileOfProduct &tile() const {
         return tiles.front();

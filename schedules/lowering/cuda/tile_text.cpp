@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "print_expr.h"
 #include "tensor_argument.h"
 
 namespace halyard {
@@ -82,11 +83,19 @@ std::vector<Expr> TileText::used() const {
             all.insert(all.end(), {p.value, p.row_is_inside(), p.col_extent});
         }
     }
+    for (const auto &n : program_.rows) {
+        for (const auto &a : n.assignments) {
+            all.insert(all.end(), {a.value, n.row_extent});
+            if (a.index.defined()) {
+                all.push_back(a.index);
+            }
+        }
+    }
     return all;
 }
 
 std::set<std::string> TileText::in_tile() const {
-    std::set<std::string> names = {kCol, kElement, "fragment_lane", step_name()};
+    std::set<std::string> names = {kCol, kElement, kChainHeldRow, "fragment_lane", step_name()};
     for (size_t i = 0; i < tile().row_loops.size(); i++) {
         names.insert(row_name(tile(), i));
     }
@@ -204,6 +213,37 @@ void TileText::store_inside(const Pair &p, const Expr &value) {
     coordinates_of_element();
     print(Store::make(p.stored, value, p.index, Parameter(), inside, ModulusRemainder()));
     out_->close();
+}
+
+void TileText::reduce_rows(const RowsOfThread &rows, int columns, const std::string &condition) {
+    if (program_.rows.empty()) {
+        return;
+    }
+    ChainNests threads(*out_, program_.asked, rows);
+    for (const auto &[name, type] : program_.numbers) {
+        out_->declare_registers(name, type_text(type), 2 * rows.fragments);
+    }
+    Expr whole;
+    const std::vector<ChainNest> plain = of_whole_tile(program_.rows, &whole);
+    const auto nests = [&](const std::vector<ChainNest> &list) {
+        for (ChainNest n : list) {
+            n.columns = n.kind == ChainNest::kReduction ? columns : 0;
+            if (n.assignments.front().index.defined()) {
+                threads.store_rows(n, condition);
+            } else {
+                threads.nest(n);
+            }
+        }
+    };
+    if (whole.defined()) {
+        out_->open("if (" + e(whole) + ") {");
+        nests(plain);
+        out_->otherwise();
+    }
+    nests(program_.rows);
+    if (whole.defined()) {
+        out_->close();
+    }
 }
 
 }  // namespace halyard

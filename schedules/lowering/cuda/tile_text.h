@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "chain_nests.h"
 #include "code_text.h"
 #include "print.h"
 #include "tile_program.h"
@@ -94,6 +95,10 @@ protected:
         store_inside(p, loaded_inside(p, program_.accumulators));
     }
     void store_inside(const Pair &p, const Halide::Expr &value);
+
+    /** Nests that reduce rows and store what they come to; `condition`, text: of the threads that store. `columns` are those
+     * that a warp has. */
+    void reduce_rows(const RowsOfThread &rows, int columns, const std::string &condition = "");
 
     const TileProgram program_;
     const PrintOptions &print_;

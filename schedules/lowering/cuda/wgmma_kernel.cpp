@@ -517,6 +517,7 @@ private:
                 store_pairs(p, alignment_[i]);
             }
         }
+        reduce_rows({"warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4"}, tile().columns);
         if (cluster(form) > 1) {
             out_->close();
         }
@@ -570,7 +571,7 @@ private:
     }
 
     Expr rows_inside() const {
-        Expr rows = 0;
+        Expr rows = program_.rows.empty() ? 0 : tile().rows;
         for (const auto &p : after_) {
             rows = max(rows, p.rows.size() == 1 ? p.rows[0].inside : make_const(Int(32), tile().rows));
         }

@@ -64,7 +64,7 @@ def named(function, values):
 
 
 def outputs(case, dims, kind, library):
-    kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16, (0, 8): torch.int8, (1, 8): torch.uint8}
+    kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16, (0, 8): torch.int8, (0, 32): torch.int32, (1, 8): torch.uint8}
     made = {}
     for name, extents in case.outputs(dims).items():
         code = next((c, b) for n, _, c, b in library.arguments if n == name)

@@ -576,9 +576,10 @@ for schedule in ("", "unfused"):
          also=[few_rows(n_kv=1024)] if not schedule else [])
 
 
-# Reductions of products, in full float32.
+# Reductions of products.
 
 VOCABULARY = [dict(m=2048, n=32768, k=1024)]
+LARGE_VOCABULARY = [dict(m=8192, n=128256, k=4096)]
 ODD_VOCABULARY = [dict(m=1, n=1, k=1), dict(m=130, n=264, k=72), dict(m=65, n=1000, k=33)]
 
 
@@ -599,13 +600,36 @@ def linear_cross_entropy(x, w_nk, labels, **_):
     return functional().cross_entropy(logits.float(), labels.long(), reduction="none"), logits.float().logsumexp(-1)
 
 
-def largest(x, w_nk):
-    return (x @ w_nk.T).topk(min(8, w_nk.shape[0])).values
+def largest(x, w_nk):  # of equal logits, the columns may differ
+    return (x @ w_nk.T).topk(8).values
 
 
-for schedule in ("", "unfused"):
+def routed(x, w_nk):
+    return (x @ w_nk.T).topk(8).values.float().softmax(-1)
+
+
+def labelled(d):
+    return {**projected(d), "labels": ((d["m"],), "columns")}
+
+
+# On the tensor cores, and in full float32.
+for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",)), ("unfused", ("float32",))):
+    of_schedule = dict(schedule=schedule, types=types, flops=multiply_flops, sizes=all_columns,
+                       checked_types=("float16", "bfloat16") if not schedule else ("float32", "float16", "bfloat16"))
     case("gemm_reduce", schedule, {}, projected, log_sum, lambda d: {"y": (d["m"],)}, VOCABULARY, ODD_VOCABULARY,
-         peers={"torch": log_sum} if not schedule else {}, schedule=schedule, types=("float32",), flops=multiply_flops, sizes=all_columns)
-    case("linear_cross_entropy", schedule, {}, lambda d: {**projected(d), "labels": ((d["m"],), "columns")}, linear_cross_entropy,
-         lambda d: {"loss": (d["m"],), "lse": (d["m"],)}, VOCABULARY, ODD_VOCABULARY, scalars={"ignore_index": -100},
-         peers={"torch": linear_cross_entropy} if not schedule else {}, schedule=schedule, types=("float32",), flops=multiply_flops, sizes=all_columns)
+         peers={"torch": log_sum} if schedule != "unfused" else {}, **of_schedule)
+    case("linear_cross_entropy", schedule, {}, labelled, linear_cross_entropy, lambda d: {"loss": (d["m"],), "lse": (d["m"],)},
+         VOCABULARY if schedule else VOCABULARY + LARGE_VOCABULARY, ODD_VOCABULARY, scalars={"ignore_index": -100},
+         peers={"torch": linear_cross_entropy} if schedule != "unfused" else {}, **of_schedule)
+case("gemm_reduce", "max", {"reduction": "max"}, projected, lambda x, w_nk: (x @ w_nk.T).max(-1).values, lambda d: {"y": (d["m"],)},
+     VOCABULARY, ODD_VOCABULARY, peers={"torch": lambda x, w_nk: (x @ w_nk.T).max(-1).values}, checked_types=("float16", "bfloat16"),
+     flops=multiply_flops, sizes=all_columns)
+
+CHOSEN = [dict(m=130, n=264, k=72), dict(m=65, n=1000, k=33), dict(m=1, n=8, k=1)]
+for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
+    of_schedule = dict(schedule=schedule, types=types, flops=multiply_flops,
+                       checked_types=("float16", "bfloat16") if not schedule else ("float32", "float16", "bfloat16"))
+    case("gemm_top_k", schedule, {"top_k": "8"}, projected, largest, lambda d: {"values": (d["m"], 8), "indices": (d["m"], 8)},
+         VOCABULARY, CHOSEN, peers={"torch": largest}, sizes=all_columns, **of_schedule)
+    case("moe_router", schedule, {"top_k": "8"}, projected, routed, lambda d: {"scores": (d["m"], 8), "indices": (d["m"], 8)},
+         [dict(m=16384, n=256, k=4096)], CHOSEN, peers={"torch": routed}, sizes=lambda d: {"experts": d["n"]}, **of_schedule)
