@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "linear.h"
-
 namespace halyard {
 
 using namespace Halide;

@@ -2,8 +2,6 @@
 
 #include <set>
 
-#include "linear.h"
-
 namespace halyard {
 
 using namespace Halide;
