@@ -10,7 +10,7 @@ return schedule "gemm_int8" {
   generator = { weights = "packed", panel = tune { 32, 48, 64, default = 48 } },
 
   params = {
-    task  = tune { 2, 4, 8, 16, default = 4 }, -- blocks of 32 rows a task
+    task  = tune { 4, 8, 16, 32, default = 16 }, -- blocks of 32 rows a task
     -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
     tiles = tune { "amx", "always", default = "amx" },
   },
@@ -35,7 +35,7 @@ return schedule "gemm_int8" {
         panel = p.panel,
         columns = tile.columns,
         rows = tile.rows,
-        task = 4 * p.task,
+        task = p.task,
         group = 4,
         dot = gemm.has_dot(target, "u8", tile.columns),
         stage_a = stage_a,

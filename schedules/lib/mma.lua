@@ -37,26 +37,29 @@ end
 --
 --   for row: for col: out = f(sum over k of a * b)
 --     ->
---   parallel job (a panel of columns, some blocks of rows)
+--   parallel job (a panel of columns, some blocks of rows; all panels before the next blocks)
 --     for block of rows
 --       acc on the stack = 0
 --       acc += a * b                -- one call, over all of k
 --       out block = f(acc)
 --
+-- The rows of a that a task has stay in L2 for all panels, which come from L3 in order: with all rows of a panel first,
+-- a comes from L3 for each, and 1024 cubed takes 2.96 ms for 2.74 (bf16, Emerald Rapids).
+--
 -- out      the Func to tile; loops "col", "row"
 -- acc      the Func that sums over "k" in groups and over "k_rest"
 -- lanes    SIMD lanes of f32      panel    columns of a panel of the weights
 -- rows     of a block: 32 is two tiles
--- task     blocks that a task takes in turn, while the panel stays in L2
+-- task     blocks that a task takes in turn
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
 function mma.blocks(out, acc, o)
   local panel, column = out:split("col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
   local task, step = out:split(block, o.task, "guard", "task", "step")
-  out:reorder(column, row, step, task, panel)
-  out:fuse(task, panel, "job"):parallel()
-  out:vectorize(column, o.lanes, "guard")
+  out:reorder(column, row, step, panel, task)
+  out:fuse(panel, task, "job"):parallel()
+  out:vectorize(column, o.lanes, "guard"):unroll(column)
 
   mma.in_tiles(acc, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group })
   if o.stage_a then

@@ -234,18 +234,22 @@ bool convert_to_bf16(std::string &line, const Definitions &d) {
     if (!half || shifted.empty() || !shifts_right_by_16(d, shifted, type, same) || same != bits) {
         return false;
     }
-    const auto cast = d.find(bits);
-    const std::string opening = fmt::format("bitcast <{} x float> ", wide.lanes);
-    if (cast == d.end() || !starts_with(cast->second, opening)) {
-        return false;
-    }
-    const std::string f = cast->second.substr(opening.size(), cast->second.find(" to ") - opening.size());
-    const std::string name = line.substr(begin, equals - begin);
+    const std::string indent = line.substr(0, begin), name = line.substr(begin, equals - begin);
     const bool quoted = name[1] == '"';
-    const std::string converted = (quoted ? "%\"bf16." : "%bf16.") + name.substr(quoted ? 2 : 1);
-    line = fmt::format("{0}{1} = fptrunc <{2} x float> {3} to <{2} x bfloat>\n"
-                       "{0}{4} = bitcast <{2} x bfloat> {1} to <{2} x i16>",
-                       line.substr(0, begin), converted, wide.lanes, f, name);
+    const std::string plain = name.substr(quoted ? 2 : 1), sign = quoted ? "%\"" : "%";
+    // What was computed is cast to bits; what was loaded is loaded as bits.
+    const auto cast = d.find(bits);
+    const std::string opening = fmt::format("bitcast <{} x float> ", wide.lanes), converted = sign + "bf16." + plain;
+    std::string f, before;
+    if (cast != d.end() && starts_with(cast->second, opening)) {
+        f = cast->second.substr(opening.size(), cast->second.find(" to ") - opening.size());
+    } else {
+        f = sign + "float." + plain;
+        before = fmt::format("{}{} = bitcast {} {} to <{} x float>\n", indent, f, type, bits, wide.lanes);
+    }
+    line = fmt::format("{0}{1}{2} = fptrunc <{3} x float> {4} to <{3} x bfloat>\n"
+                       "{1}{5} = bitcast <{3} x bfloat> {2} to <{3} x i16>",
+                       before, indent, converted, wide.lanes, f, name);
     return true;
 }
 

@@ -65,7 +65,7 @@ struct TileConfig {
 template<bool kBytes>
 __attribute__((target("amx-tile,amx-bf16,amx-int8"))) double tiles(int64_t rounds) {
     const TileConfig config;
-    _tile_loadconfig(&config);
+    asm volatile("ldtilecfg %0" ::"m"(config));  // GCC 12 takes _tile_loadconfig for a read of 8 bytes, and drops the others
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);

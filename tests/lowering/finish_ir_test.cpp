@@ -58,9 +58,10 @@ TEST_CASE("the fence gets its body", "[finish_ir]") {
 }
 
 TEST_CASE("Halide's conversion to bf16 becomes LLVM's where the target has an instruction", "[finish_ir]") {
-    const auto module = [](const std::string &half, const std::string &features) {
+    const std::string cast = "bitcast <16 x float> %0 to <16 x i32>";
+    const auto module = [](const std::string &half, const std::string &features, const std::string &bits) {
         return "define i32 @f() {\n"
-               "  %1 = bitcast <16 x float> %0 to <16 x i32>\n"
+               "  %1 = " + bits + "\n"
                "  %2 = lshr <16 x i32> %1, splat (i32 16)\n"
                "  %3 = and <16 x i32> %2, splat (i32 1)\n"
                "  %4 = add <16 x i32> %1, splat (i32 " + half + ")\n"
@@ -70,10 +71,17 @@ TEST_CASE("Halide's conversion to bf16 becomes LLVM's where the target has an in
                "}\n"
                "!7 = !{i32 2, !\"halide_mattrs\", !\"" + features + "\"}\n";
     };
-    const auto finished = finish_ir(module("32767", "+fma,+avx512bf16,+avx512vnni"));
+    const auto finished = finish_ir(module("32767", "+fma,+avx512bf16,+avx512vnni", cast));
     CHECK(finished.converted == 1);
     CHECK(finished.text.find("  %bf16.7 = fptrunc <16 x float> %0 to <16 x bfloat>\n"
                              "  %7 = bitcast <16 x bfloat> %bf16.7 to <16 x i16>\n") != std::string::npos);
-    CHECK(finish_ir(module("32767", "+fma,+avx512f")).converted == 0);
-    CHECK(finish_ir(module("32768", "+avx512bf16")).converted == 0);
+    CHECK(finish_ir(module("32767", "+fma,+avx512f", cast)).converted == 0);
+    CHECK(finish_ir(module("32768", "+avx512bf16", cast)).converted == 0);
+
+    // What is stored as it was summed is loaded as bits.
+    const auto loaded = finish_ir(module("32767", "+avx512bf16", "load <16 x i32>, ptr %p, align 64"));
+    CHECK(loaded.converted == 1);
+    CHECK(loaded.text.find("  %float.7 = bitcast <16 x i32> %1 to <16 x float>\n"
+                           "  %bf16.7 = fptrunc <16 x float> %float.7 to <16 x bfloat>\n"
+                           "  %7 = bitcast <16 x bfloat> %bf16.7 to <16 x i16>\n") != std::string::npos);
 }

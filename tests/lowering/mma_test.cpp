@@ -111,6 +111,17 @@ TEST_CASE("a block of four tiles takes four products a step", "[mma]") {
     CHECK(emulated::multiplications == 16);
 }
 
+TEST_CASE("an odd column of tiles goes with two others", "[mma]") {
+    emulated::configurations = emulated::multiplications = 0;
+    check<float, Bf16, Bf16>(32, 48, 64);
+    CHECK(emulated::configurations == 1);
+    CHECK(emulated::multiplications == 24);
+    emulated::configurations = emulated::multiplications = 0;
+    check<float, Bf16, Bf16>(32, 80, 40);  // groups that do not fill a tile as well
+    CHECK(emulated::configurations == 2);
+    CHECK(emulated::multiplications == 30);
+}
+
 TEST_CASE("tiles of few rows that there are not are an error with its line", "[mma]") {
     const TempDir dir;
     const struct {
