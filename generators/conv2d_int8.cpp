@@ -42,12 +42,12 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 5>> x{"x"};      // [c, groups, w, h, n]
+    Input<Buffer<void, 5>> x{"x"};  // [c, groups, w, h, n]
     Input<Buffer<>> *weight = nullptr;  // weight_ohwi [c, kernel, kernel, o, groups] or weight_packed [4, panel, ceil(c / 4),
                                         // kernel, kernel, ceil(o / panel), groups]
-    Input<Buffer<float, 2>> *weight_scale = nullptr;     // [o, groups]
+    Input<Buffer<float, 2>> *weight_scale = nullptr;  // [o, groups]
     Input<float> *x_scale = nullptr;
-    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;     // [o, groups]: over all channels and the kernel
+    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;  // [o, groups]: over all channels and the kernel
     Input<Buffer<int32_t, 4>> *weight_tap_sum = nullptr;  // [o, kernel, kernel, groups]: over all channels
     Input<int32_t> *x_zero_point = nullptr;  // a value that x can have
     Input<Buffer<float, 2>> *bias = nullptr;  // [o, groups]
@@ -161,7 +161,8 @@ private:
     }
 
     Var o{"o"}, c{"c"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
-    Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, zero_sum_at{"zero_sum_at"}, sum_scale{"sum_scale"}, linear{"linear"}, activated{"activated"};
+    Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, zero_sum_at{"zero_sum_at"}, sum_scale{"sum_scale"};
+    Func linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

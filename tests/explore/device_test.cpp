@@ -119,6 +119,21 @@ TEST_CASE("A search for CUDA takes the schedules that ship, keeps what it found,
     CHECK(Database(db).resume(softmax()).size() == 4);
 }
 
+TEST_CASE("A comparison that is measured there names its schedules", "[device]") {
+    const Folder folder;
+    const std::string pack = folder / "pack";
+    ProcessResult r = run({"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--compare", "softmax",
+                           "--compare", "unfused", "--export", pack, "--db", folder / "s.db"},
+                          {kNoDriver});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    r = halyard::run_process({pack + "/measure"});
+    INFO(said(r));
+    REQUIRE(r.ok());
+    CHECK(contains(r.out, "softmax cols=200,rows=3 softmax: "));
+    CHECK(contains(r.out, "softmax cols=200,rows=3 unfused: "));
+}
+
 TEST_CASE("Built here, measured there", "[device]") {
     const Folder folder;
     const std::string db = folder / "s.db", pack = folder / "pack", next = folder / "next";

@@ -217,8 +217,8 @@ private:
             return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_);
         };
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
-        if (tile.row_loops.size() != 1) {
-            p.fail("has rows of several loops, and stands in one kernel with another product");
+        if (tile.row_loops.size() != 1 || tile.row_strides[0] != tile.columns) {
+            p.fail("has rows of several loops, or gaps between them, and stands in one kernel with another product");
         }
         if (!parts.first_asked) {
             parts.first_asked = &p;
