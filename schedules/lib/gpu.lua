@@ -403,14 +403,16 @@ gpu.few_rows = 32
 -- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles, of which each takes 128 bytes of
 -- a row or column, and for a part of the tile on its way out: 128 bytes a row at least. For `where`.
 --
--- p       rows, columns, stages        products  that share the rows
+-- p       rows, columns, stages        products  that share the rows        turns   as there
 function gpu.tiles_fit(p, o)
   if p.rows <= gpu.few_rows then
     local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
     return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
       p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
   end
-  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * p.rows <= 226 * 1024
+  if o.turns and p.rows ~= 64 then return false end
+  local rows_of_results = o.turns and 128 or p.rows
+  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= 226 * 1024
 end
 
 -- Has the tensor cores compute a tile of a product in a block, and what is made of it where the sums are.
@@ -426,8 +428,9 @@ end
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              group     rows of tiles that blocks take together
+-- turns   two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
 -- cluster blocks that share the steps of a tile; 1 if nothing is said
-function gpu.tensor_tiles(y, acc, o, cluster)
+function gpu.tensor_tiles(y, acc, o, cluster, turns)
   y:split("col", o.columns, "guard", "tile_col", "col_in_tile")
   y:split("row", o.rows, "guard", "tile_row", "row_in_tile")
   y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
@@ -441,7 +444,7 @@ function gpu.tensor_tiles(y, acc, o, cluster)
     local depth = sum:type() == "i32" and 128 or 64
     step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
     step:reorder("depth", "col", "row", "step"):never_partition_all()
-    step:mma():pipeline(o.stages, o.group)
+    step:mma():pipeline(o.stages, o.group, turns)
     if cluster then step:cluster(cluster) end
   end
 end
