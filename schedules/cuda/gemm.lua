@@ -17,14 +17,15 @@ return schedule "gemm" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
+    turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
   },
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1 })
+    return gpu.tiles_fit(p, { products = 1, turns = p.turns }) and not (p.turns and p.cluster > 1)
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p, p.cluster)
+    gpu.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, turns = p.turns })
   end,
 }

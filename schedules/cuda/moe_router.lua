@@ -26,7 +26,7 @@ return schedule "moe_router" {
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.order:compute_root(), k.acc, p, nil, "e")
+    gpu.tensor_tiles(k.order:compute_root(), k.acc, p, { col = "e" })
     router.choose(k, p)
   end,
 }

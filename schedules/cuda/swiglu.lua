@@ -24,6 +24,6 @@ return schedule "swiglu" {
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, { k.gate, k.up }, p, p.cluster)
+    gpu.tensor_tiles(k.y, { k.gate, k.up }, p, { cluster = p.cluster })
   end,
 }

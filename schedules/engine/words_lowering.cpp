@@ -195,7 +195,8 @@ const std::vector<Word> kLoweringWords = {
      "a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, "
      "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
      "one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one "
-     "half of a block multiply while the other computes.",
+     "half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its "
+     "own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
     {"cluster", Handle::kStage, "blocks:int", "self",
      "On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of "

@@ -403,14 +403,16 @@ gpu.few_rows = 32
 -- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles, of which each takes 128 bytes of
 -- a row or column, and for a part of the tile on its way out: 128 bytes a row at least. For `where`.
 --
--- p       rows, columns, stages        products  that share the rows
+-- p       rows, columns, stages        products  that share the rows        turns   as there
 function gpu.tiles_fit(p, o)
   if p.rows <= gpu.few_rows then
     local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
     return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
       p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
   end
-  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * p.rows <= 226 * 1024
+  if o.turns and p.rows ~= 64 then return false end
+  local rows_of_results = o.turns and 128 or p.rows
+  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= 226 * 1024
 end
 
 -- Has the tensor cores compute a tile of a product in a block, and what is made of it where the sums are.
@@ -426,17 +428,19 @@ end
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              group     rows of tiles that blocks take together
--- cluster blocks that share the steps of a tile; 1 if nothing is said
--- col     the loop over columns, "col" if nothing is said
-function gpu.tensor_tiles(y, acc, o, cluster, col)
-  y:split(col or "col", o.columns, "guard", "tile_col", "col_in_tile")
+-- more    cluster: blocks that share the steps of a tile (1)
+--         turns: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
+--         col: the loop over columns ("col")
+function gpu.tensor_tiles(y, acc, o, more)
+  more = more or {}
+  y:split(more.col or "col", o.columns, "guard", "tile_col", "col_in_tile")
   y:split("row", o.rows, "guard", "tile_row", "row_in_tile")
   y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
   y:gpu_blocks { "tile_col", "tile_row" }
   y:never_partition_all()
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
-    gpu.tensor_sums(sum, { y, "tile_col" }, o, col)
-    if cluster then sum:update(0):cluster(cluster) end
+    gpu.tensor_sums(sum, { y, "tile_col" }, o, more)
+    if more.cluster then sum:update(0):cluster(more.cluster) end
   end
 end
 
@@ -480,9 +484,9 @@ end
 --
 -- sum     a Func over [col, row, others]        at      the Func and the loop
 -- o       rows, columns, stages and group, as above
--- col     "col" if nothing is said              others  dimensions of which a block has one
-function gpu.tensor_sums(sum, at, o, col, others)
-  col, others = col or "col", others or {}
+-- more    col, turns: as above                   others: dimensions of which a block has one
+function gpu.tensor_sums(sum, at, o, more)
+  local col, others = more.col or "col", more.others or {}
   sum:compute_at(at[1], at[2]):store_in "register"
   sum:bound_extent(col, o.columns):bound_extent("row", o.rows):never_partition_all()
   for _, dim in ipairs(others) do sum:bound_extent(dim, 1) end
@@ -493,7 +497,7 @@ function gpu.tensor_sums(sum, at, o, col, others)
   local order = { "depth", col, "row", table.unpack(others) }
   table.insert(order, "step")
   step:reorder(table.unpack(order)):never_partition_all()
-  step:mma():pipeline(o.stages, o.group)
+  step:mma():pipeline(o.stages, o.group, more.turns)
 end
 
 -- Has the tensor cores convolve: a block has a box of pixels, which are the rows of a product, and what is made of it where the

@@ -71,7 +71,7 @@ local function tensor_blocks(func, inner, k, p)
   table.insert(inner, "p")
   table.insert(inner, "tile_row")
   func:reorder(table.unpack(inner)):gpu_blocks { "p", "tile_row" }:never_partition_all()
-  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group }, "j", { "p" })
+  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group }, { col = "j", others = { "p" } })
 end
 
 -- The same on the tensor cores: a panel is the columns of a tile, and each thread reduces what it has of the sums.

@@ -391,7 +391,7 @@ function Stage:prefetch_ahead(loop, bytes) end
 ---@return self
 function Stage:mma() end
 
---- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one half of a block multiply while the other computes.
+--- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.
 ---
 ---```text
 ---for step: fetch; multiply

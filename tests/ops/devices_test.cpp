@@ -21,6 +21,27 @@ TEST_CASE("kernels for every device in one library: gemm") {
     }
 }
 
+// Blocks have no tile, one or several: of the two halves that take turns each may be the last.
+TEST_CASE("kernels for every device in one library: gemm, a tile for each half of a block") {
+    const auto kernel = build("gemm", {{"target", kCudaTarget},
+                                       {"type", "bfloat16"},
+                                       {"add_bias", "true"},
+                                       {"add_residual", "true"},
+                                       {"set.rows", "64"},
+                                       {"set.columns", "64"},
+                                       {"set.stages", "3"},
+                                       {"set.turns", "true"}});
+    const std::map<std::string, Dims> sizes = {{"one tile", {{"m", 64}, {"n", 64}, {"k", 72}}},
+                                               {"an odd number of tiles", {{"m", 320}, {"n", 64}, {"k", 72}}},
+                                               {"an even number", {{"m", 130}, {"n", 328}, {"k", 264}}},
+                                               {"no depth", {{"m", 200}, {"n", 200}, {"k", 0}}},
+                                               {"odd", {{"m", 65}, {"n", 133}, {"k", 71}}}};
+    for (const auto &[what, dims] : sizes) {
+        const Case c = {what, dims};
+        CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, c, Placement(0), 1) == "");
+    }
+}
+
 // For sm_80, warps of 32 rows, warps of 16, and tiles that several blocks divide.
 TEST_CASE("kernels for every device in one library: attention") {
     const struct {

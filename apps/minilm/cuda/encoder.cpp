@@ -4,13 +4,18 @@
 #include <cmath>
 #include <stdexcept>
 
+#include <halyard/cuda.h>
+
 #include "minilm_cuda_attention.h"
 #include "minilm_cuda_embedding.h"
-#include "minilm_cuda_gelu.h"
+#include "minilm_cuda_gelu_many.h"
+#include "minilm_cuda_gelu_small.h"
 #include "minilm_cuda_layer_norm.h"
 #include "minilm_cuda_pooling.h"
-#include "minilm_cuda_qkv.h"
-#include "minilm_cuda_residual.h"
+#include "minilm_cuda_qkv_many.h"
+#include "minilm_cuda_qkv_small.h"
+#include "minilm_cuda_residual_many.h"
+#include "minilm_cuda_residual_small.h"
 
 namespace minilm {
 
@@ -31,6 +36,12 @@ public:
         : DeviceView<2>(type, address, dense(columns, 1), dense(rows, columns)) {
     }
 };
+
+// Whether tiles of 64 x 192, as CMakeLists.txt has them, occupy the device but for an eighth.
+bool has_many_tiles(int rows, int columns) {
+    const int64_t tiles = int64_t((rows + 63) / 64) * ((columns + 191) / 192);
+    return tiles * 8 >= int64_t(halyard_cuda_multiprocessors(nullptr)) * 7;
+}
 
 }  // namespace
 
@@ -100,11 +111,11 @@ void CudaEncoder::embed() {
 }
 
 void CudaEncoder::run_layer(const Layer &layer) {
-    linear(minilm_cuda_qkv, "qkv", x_, layer.qkv, qkv_);
+    linear({minilm_cuda_qkv_small, minilm_cuda_qkv_many}, "qkv", x_, layer.qkv, qkv_);
     attend();
     linear_residual(context_, layer.attention_output);
     layer_norm(layer.attention_norm);
-    linear(minilm_cuda_gelu, "gelu", x_, layer.up, inner_);
+    linear({minilm_cuda_gelu_small, minilm_cuda_gelu_many}, "gelu", x_, layer.up, inner_);
     linear_residual(inner_, layer.down);
     layer_norm(layer.output_norm);
 }
@@ -131,13 +142,13 @@ void CudaEncoder::pool() {
     check_cuda(minilm_cuda_pooling(x, lengths, y), "pooling");
 }
 
-void CudaEncoder::linear(LinearKernel kernel, const char *what, const DeviceBlock &a, const Linear &weights,
+void CudaEncoder::linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights,
                          const DeviceBlock &y) {
     const int rows = sentences_ * length_;
     Matrix a_view(bf16, a.address(), weights.k, rows), b_view(bf16, on_device(weights.packed), weights.n, weights.k);
     Vector bias(bf16, on_device(weights.bias), weights.n);
     Matrix y_view(bf16, y.address(), weights.n, rows);
-    check_cuda(kernel(a_view, b_view, bias, y_view), what);
+    check_cuda((has_many_tiles(rows, weights.n) ? kernels.many : kernels.small)(a_view, b_view, bias, y_view), what);
 }
 
 void CudaEncoder::linear_residual(const DeviceBlock &a, const Linear &weights) {
@@ -145,7 +156,8 @@ void CudaEncoder::linear_residual(const DeviceBlock &a, const Linear &weights) {
     Matrix a_view(bf16, a.address(), weights.k, rows), b_view(bf16, on_device(weights.packed), weights.n, weights.k);
     Vector bias(bf16, on_device(weights.bias), weights.n);
     Matrix x(bf16, x_.address(), weights.n, rows), sum(f32, sum_.address(), weights.n, rows);
-    check_cuda(minilm_cuda_residual(a_view, b_view, bias, x, sum), "residual");
+    const auto kernel = has_many_tiles(rows, weights.n) ? minilm_cuda_residual_many : minilm_cuda_residual_small;
+    check_cuda(kernel(a_view, b_view, bias, x, sum), "residual");
 }
 
 void CudaEncoder::layer_norm(const Norm &norm) {

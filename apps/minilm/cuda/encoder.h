@@ -33,7 +33,10 @@ private:
     uint64_t on_device(const void *weights) const;
 
     using LinearKernel = int (*)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y);
-    void linear(LinearKernel kernel, const char *what, const DeviceBlock &a, const Linear &weights,
+    struct LinearKernels {
+        LinearKernel small, many;  // by how many tiles there are
+    };
+    void linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights,
                 const DeviceBlock &y);
     void linear_residual(const DeviceBlock &a, const Linear &weights);
     void layer_norm(const Norm &norm);

@@ -47,6 +47,10 @@ void halyard_cuda_set_device(int device);
 /** How many devices there are; 0 where there is no driver. */
 int halyard_cuda_device_count(void);
 
+/** Multiprocessors of the device that a call of this thread goes to, where `user_context` is NULL, by which a program picks
+ * between libraries for small and for large arguments. At least 1; an error shows at the call. */
+int halyard_cuda_multiprocessors(void *user_context);
+
 /** Makes device memory of the caller the buffer's: `buffer` has no device memory yet, its extents and
  * strides say what is behind `pointer`, the address of the element at the minima. Nothing is copied or
  * taken over. Host memory in its place is an error. */

@@ -357,6 +357,17 @@ HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
 #undef HALYARD_TO_PAIRS
 
+/** Those of a vector together, as of a register. */
+template<class To, class From>
+__device__ __forceinline__ To all_bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "of one size");
+    union {
+        From from;
+        To to;
+    } u{from};
+    return u.to;
+}
+
 template<class To, class From, int N>
 __device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {
     static_assert(sizeof(To) == sizeof(From), "of one size");

@@ -197,6 +197,14 @@ __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address, uint32_t
     return uint64_t((address & 0x3ffff) >> 4) | (uint64_t(leading >> 4) << 16) | (uint64_t(stride >> 4) << 32) | (uint64_t(1) << 62);
 }
 
+/** Steps of which another warpgroup has the stages. */
+template<int Stages>
+__device__ __forceinline__ void skip_steps(int &stage, int &phase, int steps) {
+    const int next = stage + steps;
+    phase ^= next / Stages % 2;
+    stage = next % Stages;
+}
+
 /** The parts of a tile's sums that the blocks of a cluster have. In shared memory stand 16 rows after the other, each as its
  * warp has them, four sums of a thread together; of rows that are outside there is nothing. */
 template<int Columns, class T, class Sums>

@@ -263,7 +263,10 @@ private:
     }
 
     void visit(const Reinterpret *op) override {
-        set("bits_as<" + element_text(op->type.element_of()) + ">(" + argument(op->value) + ")", kPrimary);
+        const bool each = op->type.lanes() == op->value.type().lanes();
+        set((each ? "bits_as<" + element_text(op->type.element_of()) : "all_bits_as<" + type_text(op->type)) + ">(" +
+                argument(op->value) + ")",
+            kPrimary);
     }
 
     // The bytes of a sum of four products of bytes in 32 bits.

@@ -18,11 +18,10 @@ void take_registers(KernelPrinter &out, int warpgroups, int more) {
     }
 }
 
-void begin_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows,
-                  int columns) {
+void declare_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows,
+                    int columns) {
     out.line("const shared<" + type + "> " + result + " = shared_array<" + type + ">(" + number(offset) + ", " +
              number(rows * columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * columns) + ";");
-    wait_for_result(out);
 }
 
 void wait_for_result(KernelPrinter &out) {

@@ -31,9 +31,9 @@ constexpr int kSharedBytesOfHopper = 227 * 1024;
 void open_producer(KernelPrinter &out, int warpgroups, int less);
 void take_registers(KernelPrinter &out, int warpgroups, int more);
 
-/** Declares `result` in shared memory, for a warpgroup's rows of a tile of so many columns, and waits until the tile before
- * has left it. */
-void begin_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows, int columns);
+/** Declares `result` in shared memory, for a warpgroup's rows of a tile of so many columns. */
+void declare_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows, int columns);
+/** Waits until all that a warpgroup has sent before has left shared memory. */
 void wait_for_result(KernelPrinter &out);
 
 /** In a loop over first = 0, 8, ..: stores 16 columns, whose 8 values a thread has in the array `values`, by stmatrix into

@@ -378,8 +378,9 @@ private:
     void leave_by_copy_engine(const ChainNest &n, const Assignment &a, const std::vector<Expr> &at, int result) {
         const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"),
                           pairs = a.stored + ".pairs", i = out_->name(kChainElement);
-        begin_result(*out_, type, name, launch_.offset_results(true) + result * parts_.rows * n.columns * 2, parts_.rows,
-                     n.columns);
+        declare_result(*out_, type, name, launch_.offset_results(true) + result * parts_.rows * n.columns * 2, parts_.rows,
+                       n.columns);
+        wait_for_result(*out_);
         out_->line("#pragma unroll");
         out_->open("for (int first = 0; first < " + number(n.columns / 2) + "; first += 8) {");
         out_->declare_registers(pairs, "alignas(16) " + type, 8);

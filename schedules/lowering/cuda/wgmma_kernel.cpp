@@ -31,13 +31,15 @@ class WgmmaKernel : public TileText {
 public:
     WgmmaKernel(const TileProgram &program, const PrintOptions &print)
         : TileText(program, print),
-          warpgroups_(tile().rows / kRowsOfWarpgroup),
+          turns_(program.asked.turns),
+          warpgroups_(turns_ ? 2 : tile().rows / kRowsOfWarpgroup),
           after_(program.after) {
         for (const auto &p : program_.parts.products) {
             check_tile(*p.asked);
         }
         take_parts();
         align_pairs();
+        find_early();
     }
 
     TileKernel make() {
@@ -79,6 +81,9 @@ private:
         const int rows = tile().rows, columns = tile().columns;
         if (rows % kRowsOfWarpgroup != 0 || rows > 3 * kRowsOfWarpgroup) {
             product.fail("has tiles of " + number(rows) + " rows; take 16, 32, 64, 128 or 192");
+        }
+        if (turns_ && (rows != kRowsOfWarpgroup || program_.asked.cluster > 1)) {
+            product.fail("has warpgroups that take turns, each with a tile of its own; take tiles of 64 rows and no cluster");
         }
         if (columns % 16 != 0 || columns * products() > 256) {
             product.fail("has tiles of " + number(columns) +
@@ -212,8 +217,7 @@ private:
     Kernel with_arguments(Form form) const {
         Kernel k;
         k.name = program_.base.name;
-        const int groups = warpgroups_ + (by_copy_engine(form) ? 1 : 0);
-        k.threads = {groups * kWarpgroup, 1, 1};
+        k.threads = {(warpgroups(form) + (by_copy_engine(form) ? 1 : 0)) * kWarpgroup, 1, 1};
         const Expr multiprocessors =
             Call::make(Int(32), "halyard_cuda_multiprocessors",
                        {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
@@ -292,6 +296,10 @@ private:
     int bytes_b() const {  // of one product
         return tile().columns * kSwizzledBytes;
     }
+    // Those that multiply. Where they take turns, a tile has one.
+    int warpgroups(Form form) const {
+        return turns_ && !by_copy_engine(form) ? 1 : warpgroups_;
+    }
     int cluster(Form form) const {
         return by_copy_engine(form) ? program_.asked.cluster : 1;
     }
@@ -309,12 +317,15 @@ private:
     int bytes_of_sums() const {
         return tile().rows * tile().columns * 4;
     }
+    int rows_of_results() const {
+        return warpgroups_ * kRowsOfWarpgroup;
+    }
     // Of those of the first nests that leave by the copy engine, in parts one after the other.
     int bytes_of_results(size_t nests, Form form) const {
         int bytes = 0;
         for (size_t i = 0; i < nests; i++) {
             const Pair &p = after_[i];
-            bytes += leaves(p, form) ? tile().rows * tile().columns / parts_ * p.value.type().bytes() : 0;
+            bytes += leaves(p, form) ? rows_of_results() * tile().columns / parts_ * p.value.type().bytes() : 0;
         }
         return bytes;
     }
@@ -367,7 +378,7 @@ private:
             out.open("if (threadIdx.x == 0) {");
             out.open("for (int i = 0; i < " + number(program_.asked.stages) + "; i++) {");
             out.line("barrier_init(&full[i], 1);");
-            out.line("barrier_init(&empty[i], " + number(warpgroups_) + ");");
+            out.line("barrier_init(&empty[i], " + number(turns_ ? 1 : warpgroups_) + ");");
             out.close();
             out.line("barriers_ready();");
             out.close();
@@ -384,11 +395,12 @@ private:
         return out.finish();
     }
 
-    // Opens the loop over the tiles that this block takes, with their coordinates.
-    void open_tiles(Form form) {
-        declare_tiles_of_grid();
+    // Opens the loop over the tiles that this block takes, or this warpgroup of those that take turns, with their coordinates.
+    void open_tiles(Form form, bool in_turns) {
         const std::string blocks = cluster(form) > 1 ? " / " + number(cluster(form)) : "";
-        out_->open("for (int tile = blockIdx.x" + blocks + "; tile < across * down; tile += gridDim.x" + blocks + ") {");
+        const std::string first = in_turns ? " + warpgroup * gridDim.x" : "", next = in_turns ? "2 * " : "";
+        out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < across * down; tile += " + next + "gridDim.x" +
+                   blocks + ") {");
         coordinates_of_tile("tile");
     }
 
@@ -416,7 +428,8 @@ private:
     void producer(Form form) {
         out_->open("if (thread == 0) {");
         out_->line("int stage = 0, phase = 0;");
-        open_tiles(form);
+        declare_tiles_of_grid();
+        open_tiles(form, false);
         out_->open(steps_loop(form));
         out_->line("barrier_wait(&empty[stage], phase ^ 1);");
         out_->line("barrier_expect(&full[stage], " + number(bytes_a() + products() * bytes_b()) + ");");
@@ -465,7 +478,16 @@ private:
         if (by_copy_engine(form)) {
             out_->line("int stage = 0, phase = 0;");
         }
-        open_tiles(form);
+        const bool in_turns = turns_ && by_copy_engine(form);
+        declare_tiles_of_grid();
+        const std::string skip = "skip_steps<" + number(program_.asked.stages) + ">(stage, phase, " + e(program_.first().extent) + ");";
+        if (in_turns) {
+            out_->open("if (warpgroup == 1) {");
+            out_->line(skip);
+            out_->line("turn_ends<2>(warpgroup);");
+            out_->close();
+        }
+        open_tiles(form, in_turns);
         for (const auto &t : program_.tiles) {
             out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
         }
@@ -477,6 +499,9 @@ private:
         }
         if (by_copy_engine(form)) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
+        }
+        if (in_turns) {
+            out_->line("turn_begins<2>(warpgroup);");
         }
         out_->open(steps_loop(form));
         if (by_copy_engine(form)) {
@@ -497,6 +522,16 @@ private:
             out_->line("__syncthreads();");
         }
         out_->close();
+        if (in_turns) {
+            out_->line("turn_ends<2>(warpgroup);");
+            out_->line(skip);
+        }
+        if (form == Form::kWhole) {
+            load_early();
+        }
+        if (bytes_of_results(after_.size(), form) > 0) {
+            wait_for_result(*out_);
+        }
         if (by_copy_engine(form)) {
             out_->line("wgmma_wait<0>();");
             out_->open("if (before >= 0 && thread == 0) {");
@@ -522,6 +557,11 @@ private:
             out_->close();
         }
         out_->close();
+        if (in_turns) {
+            out_->open("if ((across * down - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
+            out_->line("turn_begins<2>(warpgroup);  // the one that is left");
+            out_->close();
+        }
         if (bytes_of_results(after_.size(), form) > 0) {
             out_->open("if (thread == 0) {");
             out_->line("tensor_store_wait();");
@@ -582,8 +622,8 @@ private:
         const std::string stage = by_copy_engine(form) ? "stage" : "0";
         out_->line("wgmma_fence();");
         out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
-                   number(tile().rows * tile().depth) + " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth) +
-                   ");");
+                   number(tile().rows * tile().depth) +
+                   (turns_ ? "" : " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth)) + ");");
         out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
                    number(products() * elements_b()) + ");");
         out_->line("#pragma unroll");
@@ -619,8 +659,8 @@ private:
                                   " + in_line % " + of_chunk + ";";
         const int elements = others * tile().depth;
         const std::string x = out_->name(o.buffer);
-        out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " + number(warpgroups_ * kWarpgroup) +
-                   ") {");
+        out_->open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " +
+                   number(warpgroups(Form::kElements) * kWarpgroup) + ") {");
         coordinates_of_element_of(o, across ? others : elements_of_line(o.type));
         if (across) {
             out_->line("const int line = i / " + number(others) + ", in_line = i % " + number(others) + " % " + of_line + ";");
@@ -675,20 +715,27 @@ private:
         std::string others;
         for (size_t d = 1; d < to.origin.size(); d++) {
             const std::string row = "warpgroup * " + number(kRowsOfWarpgroup);
-            others += ", " + parenthesised(to.origin[d]) + (to.loop[d] < 0 ? "" : " + " + row_in_loop(row, size_t(to.loop[d])));
+            others += ", " + parenthesised(to.origin[d]) +
+                      (turns_ || to.loop[d] < 0 ? "" : " + " + row_in_loop(row, size_t(to.loop[d])));
         }
-        begin_result(*out_, type_text(t), name, offset, tile().rows, columns);
+        declare_result(*out_, type_text(t), name, offset, rows_of_results(), columns);
         for (int part = 0; part < parts_; part++) {
             if (part > 0) {
                 wait_for_result(*out_);
             }
-            Pair inside = p;
-            inside.value = loaded_inside(p, program_.accumulators);
-            out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
-            values(p, name, part);
-            out_->otherwise();
-            values(inside, name, part);
-            out_->close();
+            Pair whole = p, inside = p;
+            whole.value = with_early(p.value);
+            inside.value = whole.value;
+            inside.value = loaded_inside(inside, not_in_memory_);
+            if (equal(whole.value, inside.value)) {
+                values(whole, name, part);
+            } else {
+                out_->open("if (" + e(p.is_whole(tile().columns)) + ") {");
+                values(whole, name, part);
+                out_->otherwise();
+                values(inside, name, part);
+                out_->close();
+            }
             std::vector<std::string> across;
             for (int i = 0; i < columns; i += elements_of_line(t)) {
                 across.push_back(e(simplify(to.origin[0] + part * columns + i)));
@@ -710,7 +757,7 @@ private:
     // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
     void coordinates_of_element() override {
         const std::string i = out_->name(kElement);
-        declare_place("warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8",
+        declare_place((turns_ ? "" : "warpgroup * " + number(kRowsOfWarpgroup) + " + ") + "warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8",
                       i + " / 4 * 8 + lane % 4 * 2");
     }
 
@@ -749,7 +796,110 @@ private:
         out_->close();
     }
 
+    // ---- What is loaded while the last products are under way: what is the same for all rows ----
+
+    struct Early {
+        Expr load;  // of two columns, 16 bits each
+        const Pair *pair;
+        std::string name;
+    };
+
+    // Loads that need no more registers than there are beside the sums.
+    void find_early() {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                IRVisitor::visit(op);
+                const bool same = std::none_of(pair.rows.begin(), pair.rows.end(), [&](const PairRows &r) {
+                    return expr_uses_var(op->index, r.name);
+                });
+                if (same && expr_uses_var(op->index, kCol) && !expr_uses_var(op->index, kElement) && op->type.bits() == 16 &&
+                    op->type.lanes() == 2 && is_const_one(op->predicate) && !known.count(op->name) &&
+                    std::none_of(found.begin(), found.end(), [&](const Early &e) { return equal(e.load, op); })) {
+                    found.push_back({op, &pair, op->name + ".early." + number(int(found.size()))});
+                }
+            }
+
+        public:
+            Find(const Pair &pair, const std::set<std::string> &known, std::vector<Early> &found)
+                : pair(pair),
+                  known(known),
+                  found(found) {
+            }
+            const Pair &pair;
+            const std::set<std::string> &known;
+            std::vector<Early> &found;
+        };
+        not_in_memory_ = program_.accumulators;
+        std::set<std::string> known = program_.accumulators;  // and what the kernel stores
+        for (const auto &p : after_) {
+            known.insert(p.stored);
+        }
+        for (const auto &p : after_) {
+            if (leaves_by_copy_engine(p)) {
+                Find find(p, known, early_);
+                p.value.accept(&find);
+            }
+        }
+        constexpr int kBesides = 40;  // registers of a thread for all else
+        const int registers = blocks() == 2 ? 85 : warpgroups_ == 3 ? 160 : 232;
+        const size_t most = size_t(std::max(registers - kBesides - products() * sums(), 0) / (sums() / 4));
+        early_.resize(std::min(early_.size(), cluster(Form::kWhole) > 1 ? 0 : most));
+        for (const auto &l : early_) {
+            not_in_memory_.insert(l.name);
+        }
+    }
+
+    // Two columns are kept as a word, so that they stay in one register.
+    void load_early() {
+        for (const auto &l : early_) {
+            out_->declare_registers(l.name, "uint32_t", sums() / 4);
+            Pair inside = *l.pair;
+            inside.value = l.load;
+            out_->open("if (" + e(l.pair->is_whole(tile().columns)) + ") {");
+            load_early(l, l.load);
+            out_->otherwise();
+            load_early(l, loaded_inside(inside, program_.accumulators));
+            out_->close();
+        }
+    }
+
+    void load_early(const Early &l, const Expr &value) {
+        const std::string i = out_->name(kElement);
+        out_->line("#pragma unroll");
+        out_->open("for (int " + i + " = 0; " + i + " < " + number(sums()) + "; " + i + " += 4) {");
+        coordinates_of_element();
+        print(Store::make(l.name, Reinterpret::make(UInt(32), value), Variable::make(Int(32), kElement) / 4, Parameter(),
+                          const_true(), ModulusRemainder()));
+        out_->close();
+    }
+
+    Expr with_early(const Expr &value) {
+        class Put : public IRMutator {
+            using IRMutator::visit;
+            Expr visit(const Load *op) override {
+                for (const auto &l : early) {
+                    if (equal(l.load, op)) {
+                        return Reinterpret::make(op->type, Load::make(UInt(32), l.name, Variable::make(Int(32), kElement) / 4,
+                                                                      Buffer<>(), Parameter(), const_true(), ModulusRemainder()));
+                    }
+                }
+                return IRMutator::visit(op);
+            }
+
+        public:
+            explicit Put(const std::vector<Early> &early)
+                : early(early) {
+            }
+            const std::vector<Early> &early;
+        };
+        return Put(early_).mutate(value);
+    }
+
+    const bool turns_;  // two warpgroups, with a tile each
     const int warpgroups_;
+    std::vector<Early> early_;
+    std::set<std::string> not_in_memory_;  // the sums, and what was loaded early
     int parts_ = 1;  // in which results leave: as many as shared memory makes necessary
     std::vector<Pair> after_;  // with the alignment of what they load
     std::vector<ModulusRemainder> alignment_;  // of what they store
