@@ -1,6 +1,10 @@
 // GroupNorm: y = activation((x - mean) / sqrt(var + eps) * weight + bias), with mean and variance over the
 // pixels and channels of a group, weight and bias for each channel. Wu and He, 2018. One channel a group is
 // InstanceNorm; the activation is what diffusion models put behind it (silu).
+//
+// With `parts`, the channels of a group are shared out to so many parts, of which each has a mean and a sum of squares
+// around it; those of the group follow from them (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for
+// computing sample variances, 1979).
 
 #include <Halide.h>
 
@@ -16,6 +20,7 @@ class GroupNorm : public Generator<GroupNorm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+    GeneratorParam<int> parts{"parts", 0, 0, 1024};  // 0: none; two passes over the group
 
     Input<Buffer<void, 4>> x{"x"};            // [w, h, c, n]
     Input<Buffer<void, 1>> weight{"weight"};  // [c]
@@ -35,12 +40,16 @@ public:
         add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "groups must divide the channels of x");
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
-        RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
-        const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
-        // Two passes, as layer_norm has by default: a large mean costs no digits.
-        sum(g, n) += v;
-        mean(g, n) = sum(g, n) / count;
-        sum_sq(g, n) += (v - mean(g, n)) * (v - mean(g, n));
+        if (parts > 0) {
+            reduce_parts(channels);
+        } else {
+            RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
+            const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
+            // Two passes, as layer_norm has by default: a large mean costs no digits.
+            sum(g, n) += v;
+            mean(g, n) = sum(g, n) / count;
+            sum_sq(g, n) += (v - mean(g, n)) * (v - mean(g, n));
+        }
         inv_std(g, n) = 1.0f / sqrt(sum_sq(g, n) / count + eps);
         const Expr group = (c - x.dim(2).min()) / channels;
         channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
@@ -50,7 +59,30 @@ public:
     }
 
 private:
-    Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"};
+    void reduce_parts(const Expr &channels) {
+        const Expr pixels = x.dim(0).extent() * x.dim(1).extent(), of_part = (channels + (parts - 1)) / parts;
+        RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, of_part}}, "pixel");
+        const Expr channel = part * of_part + r.z;
+        r.where(channel < channels);
+        // A clamp would take vectors apart.
+        const Expr real = x.dim(2).min() + g * channels + unsafe_promise_clamped(channel, 0, channels - 1);
+        const Expr v = load_f32(x(r.x, r.y, real, n));
+        const auto count = [&](const Expr &p) { return cast<float>(clamp(channels - p * of_part, 0, of_part) * pixels); };
+        part_sum(part, g, n) += v;
+        part_mean(part, g, n) = part_sum(part, g, n) / max(count(part), 1.0f);
+        const Expr distance = v - part_mean(part, g, n);
+        part_sq(part, g, n) += distance * distance;
+        of_parts(part, g, n) = Tuple(part_mean(part, g, n), part_sq(part, g, n));
+
+        RDom p(0, parts, "part");
+        sum(g, n) += of_parts(p, g, n)[0] * count(p);
+        mean(g, n) = sum(g, n) / cast<float>(channels * pixels);
+        const Expr moved = of_parts(p, g, n)[0] - mean(g, n);
+        sum_sq(g, n) += of_parts(p, g, n)[1] + moved * moved * count(p);
+    }
+
+    Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"}, part{"part"};
+    Func part_sum{"part_sum"}, part_mean{"part_mean"}, part_sq{"part_sq"}, of_parts{"of_parts"};
     Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, channel_scale{"channel_scale"},
         channel_shift{"channel_shift"};
 };

@@ -85,6 +85,22 @@ struct PoolProperties {
 };
 static_assert(sizeof(PoolProperties) == 88, "CUmemPoolProps");
 
+struct LaunchAttribute {
+    int id = 6;  // programmatic stream serialization
+    int padding = 0;
+    int allowed = 1;
+    unsigned char rest[60] = {};
+};
+static_assert(sizeof(LaunchAttribute) == 72, "CUlaunchAttribute");
+
+struct LaunchConfig {
+    unsigned grid[3], block[3], shared_bytes;
+    Stream stream;
+    const LaunchAttribute *attributes;
+    unsigned attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
+
 // Our name, the driver's name, the parameters.
 #define HALYARD_CUDA_FUNCTIONS(F)                                                                              \
     F(init, "cuInit", (unsigned flags))                                                                        \
@@ -109,6 +125,8 @@ static_assert(sizeof(PoolProperties) == 88, "CUmemPoolProps");
       (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                 \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void **parameters,            \
        void **extra))                                                                                          \
+    F(launch_with, "cuLaunchKernelEx",                                                                         \
+      (const LaunchConfig *config, Function function, void **parameters, void **extra))                        \
     F(memory_alloc, "cuMemAlloc_v2", (DevicePointer * pointer, size_t bytes))                                  \
     F(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t *total))                                          \
     F(memory_free, "cuMemFree_v2", (DevicePointer pointer))                                                    \

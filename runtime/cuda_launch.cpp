@@ -29,6 +29,7 @@ struct Kernel {
     Context context;
     Function function;
     std::atomic<int> shared_limit;  // bytes of dynamic shared memory that a launch may ask for
+    bool runs_beside;               // the device lets kernels begin before the last one has ended
     Kernel *next;
 };
 
@@ -176,6 +177,9 @@ Result load_kernel(const void *image, const char *name, Context context, Kernel 
     k->name = name;
     k->context = context;
     k->function = function;
+    Device device = 0;
+    int major = 0;
+    k->runs_beside = !d.context_device(&device) && !d.device_attribute(&major, kCapabilityMajor, device) && major >= 9;
     k->shared_limit.store(kAlwaysAllowed - fixed, std::memory_order_relaxed);
     k->next = kernels;
     kernels = k;
@@ -362,15 +366,21 @@ void release_modules(Context context) {
 
 using namespace halyard_cuda;
 
-/** The call that stands in a compiled pipeline where its kernel was. `image->host` is what
- * cuModuleLoadData() takes. `arguments` points to a struct of the kernel's parameters in order, each
- * aligned to its size, and `kinds` has a letter for each: b a halide_buffer_t * whose device address the
- * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h). Strings and image are constants of the pipeline: their addresses
- * name the kernel. */
-extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
-                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
-                                   const void *arguments) {
-    if (grid_x <= 0 || grid_y <= 0 || grid_z <= 0) {
+namespace {
+
+// What this thread launched last, if that was just now: a kernel of the image on the stream.
+struct Last {
+    const void *image = nullptr;
+    Stream stream = nullptr;
+};
+thread_local Last last;
+
+int launch(void *user_context, const halide_buffer_t *image, const char *name, const Shape &shape, const char *kinds,
+           const void *arguments, bool beside) {
+    const Last before = last;
+    last = Last();
+    const int *const grid = shape.grid, *const block = shape.block;
+    if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0) {
         return 0;
     }
     const Scope scope(user_context);
@@ -383,6 +393,7 @@ extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *im
             return error;
         }
     }
+    const int shared_bytes = shape.shared_bytes;
     if (__builtin_expect(shared_bytes > k->shared_limit.load(std::memory_order_relaxed), 0)) {
         if (const int error = raise_shared(user_context, k, shared_bytes)) {
             return error;
@@ -399,11 +410,48 @@ extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *im
                       bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory",
                       name, bad);
     }
-    const Result r = driver().launch(k->function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, scope.stream,
-                                     parameters.pointers, nullptr);
+    Result r = kNotSupported;
+    if (beside && k->runs_beside && before.image == image->host && before.stream == scope.stream) {
+        const LaunchAttribute attribute;
+        const LaunchConfig config = {{unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2])},
+                                     {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])},
+                                     unsigned(shared_bytes),
+                                     scope.stream,
+                                     &attribute,
+                                     1};
+        r = driver().launch_with(&config, k->function, parameters.pointers, nullptr);
+    }
+    if (r == kNotSupported) {
+        r = driver().launch(k->function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, scope.stream,
+                            parameters.pointers, nullptr);
+    }
     if (__builtin_expect(r != kSuccess, 0)) {
-        const Shape shape = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
         return report_launch(user_context, r, k, shape);
     }
+    last = {image->host, scope.stream};
     return 0;
+}
+
+}  // namespace
+
+/** The call that stands in a compiled pipeline where its kernel was. `image->host` is what
+ * cuModuleLoadData() takes. `arguments` points to a struct of the kernel's parameters in order, each
+ * aligned to its size, and `kinds` has a letter for each: b a halide_buffer_t * whose device address the
+ * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h). Strings and image are constants of the pipeline: their addresses
+ * name the kernel. */
+extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
+                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
+                                   const void *arguments) {
+    return launch(user_context, image, name, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, kinds, arguments,
+                  false);
+}
+
+/** The same, of a kernel that needs nothing of the last one of the call, nor of those beside which that was launched, and that
+ * waits for it before it ends: it may begin when all blocks of the last one have said so. Where there was none just before it,
+ * or the device or the driver cannot do that, it is launched like any other. */
+extern "C" int halyard_cuda_launch_beside(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
+                                          int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
+                                          const void *arguments) {
+    return launch(user_context, image, name, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, kinds, arguments,
+                  true);
 }

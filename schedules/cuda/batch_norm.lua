@@ -1,5 +1,6 @@
--- BatchNorm in one pass over memory: the scale and the shift of a channel are computed first, by a small kernel, and a
--- thread has vectors of 16 bytes of several rows of pixels (NHWC: of several pixels) in flight.
+-- BatchNorm in one pass over memory: a thread has vectors of 16 bytes of several rows of pixels (NHWC: of several pixels) in
+-- flight. Scale and shift of a channel it computes for itself; in NHWC, where each element of a vector has others, they are
+-- computed first, by small kernels.
 
 local gpu = require "lib.gpu"
 
@@ -13,15 +14,15 @@ return schedule "batch_norm" {
   },
 
   apply = function(k, p)
-    for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
-      gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
-    end
     local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll }
     if k:has "y" then
       o.col, o.around, o.rows = "w", { "h" }, { "c", "n" }
       gpu.vectors(k.y, o)
       k.y:stream()
     else
+      for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
+        gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
+      end
       o.col, o.rows = "c", { "w", "h", "n" }
       gpu.vectors(k.y_nhwc, o)
       k.y_nhwc:stream()

@@ -37,9 +37,9 @@ end
 
 -- What the schedules of rows tune.
 gpu.row_params = {
-  threads = tune { 32, 64, 128, 256, 512, 1024, default = 128 },
+  threads = tune { 32, 64, 128, 256, 512, 1024, default = 256 },
   vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
-  unroll  = tune { 1, 2, 4, 8, default = 4 }, -- of which so many are in flight
+  unroll  = tune { 1, 2, 4, 8, default = 2 }, -- of which so many are in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   stay    = tune { 0, 2, 132, 264, default = 0 }, -- blocks, if not 0, that take row after row, fetching the next ahead
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
@@ -93,7 +93,7 @@ end
 --
 -- H200, 8192x32768 bf16, 512 threads, three blocks on a multiprocessor: softmax 268 us (343 with the row in registers, 1024
 -- threads), RMSNorm 282 (280), LayerNorm 326 (336). 132 blocks that stay: 313, 286, 370, since one block's threads all wait at
--- its barriers. Two blocks of 512 threads with the row in registers: 438, 467, 537. Two blocks, so that the L1 has room for the
+-- its barriers; LayerNorm 296 where vectors are asked for once (whole.h). Two blocks of 512 threads with the row in registers: 438, 467, 537. Two blocks, so that the L1 has room for the
 -- weights: RMSNorm 283, LayerNorm 330.
 --
 --   stages of a row, each of which reads x
@@ -131,6 +131,19 @@ function gpu.group_blocks(y, o)
   gpu.over_blocks(y, o.blocks)
   y:gpu_threads("thread")
   in_registers(y)
+end
+
+-- The same where several blocks share such a group: each has a chunk of its vectors.
+--
+--   blocks chunk, group, n
+--     threads thread: unrolled step: y
+function gpu.parts_of_groups(y, o)
+  over_threads(y, o.loop, o)
+  y:reorder("lane", "step", "thread", "chunk", table.unpack(o.blocks))
+  gpu.over_blocks(y, { "chunk", table.unpack(o.blocks) })
+  y:gpu_threads("thread")
+  y:vectorize("lane"):unroll("step")
+  y:never_partition("step", "lane")
 end
 
 -- Spreads loops over blocks, innermost first, and returns the innermost loop of blocks. There are three at most, so the outer

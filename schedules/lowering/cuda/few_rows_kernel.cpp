@@ -59,8 +59,8 @@ public:
 
 class FewRowsKernel : public TileText {
 public:
-    FewRowsKernel(const TileProgram &program, const PrintOptions &print, bool hopper)
-        : TileText(program, print), form_(hopper ? Form::kEngine : Form::kCopies) {
+    FewRowsKernel(const TileProgram &program, const PrintOptions &print, bool hopper, const Together &together)
+        : TileText(program, print), form_(hopper ? Form::kEngine : Form::kCopies), together_(together) {
         if (!program_.rows.empty()) {
             program_.asked.fail("has tiles of " + number(tile().rows) +
                                 " rows, whose sums are not reduced by rows; take 64 rows or more");
@@ -250,6 +250,9 @@ private:
         declare_array(type_text(tile().a.type), "a_tiles", 0, stages(form) * elements_a());
         declare_array(type_text(tile().b.type), "b_tiles", offset_b(form), stages(form) * products() * elements_b());
         declare_array(type_text(tile().sum), "slices", 0, products() * sums_of_slices());
+        if (together_.starts_next) {
+            out.line("start_next();");
+        }
         out.line("const int warp = threadIdx.x / " + number(kWarp) + ";");
         declare_coordinates();
         out.line("const int steps = " + e(program_.first().extent) + ";");
@@ -279,6 +282,9 @@ private:
         }
         if (form == Form::kEngine) {
             out.close();
+        }
+        if (together_.beside_last) {
+            out.line("wait_for_last();");
         }
         return out.finish();
     }
@@ -534,6 +540,7 @@ private:
     }
 
     const Form form_;  // of the kernel that is called where the operands are tensors
+    const Together together_;
     int stages_ = 0;
     std::vector<Expr> values_;  // of the nests after the product, with loads from early_
     std::vector<std::pair<std::string, Expr>> early_;
@@ -545,8 +552,8 @@ bool has_few_rows(const TileProgram &program) {
     return program.tile().rows <= kFewRows;
 }
 
-TileKernel make_few_rows_kernel(const TileProgram &program, const PrintOptions &print, bool hopper) {
-    return FewRowsKernel(program, print, hopper).make();
+TileKernel make_few_rows_kernel(const TileProgram &program, const PrintOptions &print, bool hopper, const Together &together) {
+    return FewRowsKernel(program, print, hopper, together).make();
 }
 
 }  // namespace halyard

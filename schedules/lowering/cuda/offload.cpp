@@ -17,6 +17,8 @@
 #include "predicate.h"
 #include "print.h"
 #include "registers.h"
+#include "together.h"
+#include "whole.h"
 #include "whole_loops.h"
 
 namespace halyard {
@@ -96,6 +98,7 @@ public:
             return IRMutator::mutate(s);
         }
         inside_ = true;
+        together_ = find_together(s);
         source_.clear();
         used_.clear();
         tensor_cores_ = false;
@@ -124,7 +127,7 @@ private:
             }
         }
         if (!products.empty()) {
-            return with_tensor_cores(kernel, products, func);
+            return with_tensor_cores(kernel, products, func, together_[op]);
         }
         number_blocks(kernel);
         kernel.body = simplify(kernel.body);
@@ -136,7 +139,7 @@ private:
         Kernel elements = kernel;
         const Expr from_zero = assume_zero_mins(kernel);
         Kernel dense = kernel;
-        const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel);
+        const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
         if (!aligned.defined()) {
             source_ += printed(elements);
             return launch(elements);
@@ -149,14 +152,14 @@ private:
             return call;
         }
         dense.name += "_dense";
-        const Expr whole = with_whole_vectors(dense), usable = from_zero && is_dense;
+        const Expr whole = with_whole_vectors(dense, true), usable = from_zero && is_dense;
         source_ += printed(dense);
         return IfThenElse::make(whole.defined() ? usable && whole : usable, launch(dense), call);
     }
 
     // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
-    // done, where nothing can be moved so.
-    Expr with_whole_vectors(Kernel &kernel) const {
+    // done, where nothing can be moved so. `usual`: it is the one for most calls.
+    Expr with_whole_vectors(Kernel &kernel, bool usual) const {
         kernel.body = load_clamped_vectors_whole(kernel.body);
         const Expr aligned = mark_aligned_vectors(kernel);
         if (aligned.defined()) {
@@ -164,6 +167,10 @@ private:
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
             ask_of_whole_loops(kernel);
+            // A second version where a schedule limits registers spills: RMSNorm 8192x32768, resident=3, 348 us for 281.
+            if (usual && kernel.blocks_per_multiprocessor.empty()) {
+                ask_once(kernel);
+            }
         }
         return aligned;
     }
@@ -210,7 +217,7 @@ private:
         return zero;
     }
 
-    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func) {
+    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const Together &together) {
         kernel.name = name_for(func);
         const PrintOptions print{options_.streamed, options_.note};
         const auto &all = options_.architectures;
@@ -233,12 +240,14 @@ private:
             }
         } else {
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
-            const bool few_rows = has_few_rows(program);
+            const bool few_rows = has_few_rows(program), beside = few_rows && together.beside_last;
             if (hopper) {
-                call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true) : make_wgmma_kernel(program, print), of_hopper);
+                call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true, together) : make_wgmma_kernel(program, print),
+                                    of_hopper, beside);
             }
             if (others) {
-                mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false) : make_mma_kernel(program, print), of_others);
+                mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false, together) : make_mma_kernel(program, print),
+                                   of_others, beside);
             }
         }
         const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
@@ -246,18 +255,18 @@ private:
     }
 
     // `only`: with the macro of a header defined.
-    Stmt launch_tiles(const TileKernel &tiles, const std::string &only) {
+    Stmt launch_tiles(const TileKernel &tiles, const std::string &only, bool beside = false) {
         std::string text;
         for (const auto &i : tiles.instructions) {
             text += instructions_.insert(i.first).second ? "\n" + i.second : "";
         }
         text += tiles.text;
         source_ += only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
-        Stmt other = launch(tiles.by_elements);
+        Stmt other = launch(tiles.by_elements, beside);
         if (tiles.fetches.defined()) {
-            other = IfThenElse::make(tiles.fetches, launch(tiles.fetching), other);
+            other = IfThenElse::make(tiles.fetches, launch(tiles.fetching, beside), other);
         }
-        return IfThenElse::make(tiles.usable, launch(tiles.whole), other);
+        return IfThenElse::make(tiles.usable, launch(tiles.whole, beside), other);
     }
 
     static Expr user_context() {
@@ -319,7 +328,8 @@ private:
         return name;
     }
 
-    Stmt launch(const Kernel &kernel) const {
+    // `beside`: together with the one before.
+    Stmt launch(const Kernel &kernel, bool beside = false) const {
         std::string kinds;
         std::vector<Expr> values;
         for (const auto &a : kernel.arguments) {
@@ -339,7 +349,7 @@ private:
         args.insert(args.end(), {kernel.shared_bytes, StringImm::make(kinds), arguments});
         const std::string result = unique_name("halyard_cuda_launch_result");
         const Expr code = Variable::make(Int(32), result);
-        return LetStmt::make(result, Call::make(Int(32), "halyard_cuda_launch", args, Call::Extern),
+        return LetStmt::make(result, Call::make(Int(32), beside ? "halyard_cuda_launch_beside" : "halyard_cuda_launch", args, Call::Extern),
                              AssertStmt::make(code == 0, code));
     }
 
@@ -365,6 +375,7 @@ private:
     Lets lets_;
     Strides strides_;
     bool tensor_cores_ = false;  // there are kernels for them
+    std::map<const For *, Together> together_;
 };
 
 }  // namespace

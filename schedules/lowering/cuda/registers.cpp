@@ -281,7 +281,9 @@ class ShareOut : public IRMutator {
 
     // for t: total[i] = total[i] op part[.. t ..], where part's elements are the threads' own.
     Stmt reduction(const For *loop) {
-        const auto *store = loop->body.as<Store>();
+        // Of a domain with a condition, only some threads have a part.
+        const auto *some = loop->body.as<IfThenElse>();
+        const auto *store = (some && !some->else_case.defined() ? some->then_case : loop->body).as<Store>();
         Expr left, right;
         const char *name = store ? operation(store->value, left, right) : nullptr;
         if (!name) {
@@ -322,7 +324,8 @@ class ShareOut : public IRMutator {
             const int bytes = (all / 32 * part->type.bytes() + 15) / 16 * 16;
             kernel.shared_bytes = simplify(kernel.shared_bytes + bytes);
         }
-        const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), Expr(part));
+        const Expr its = some ? select(some->condition, Expr(part), identity(name, part->type)) : Expr(part);
+        const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), its);
         const std::string result = unique_name(store->name + ".of_threads");
         identities[part->name] = identity(name, part->type);
         const Expr reduced = Call::make(part->type, kReduceThreads,

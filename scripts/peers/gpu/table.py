@@ -89,7 +89,7 @@ case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual
      peers={"torch": both_norms, "Triton": lambda x, residual, weight, eps: triton_rows().rms_norm(x, weight, eps, residual)})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
-     scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)],
+     scalars={"eps": 1e-5}, also=[("long", {**LONG_ROWS, "settings": {"threads": 512, "unroll": 8, "held": "shared", "stay": 132}})],
      peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps),
             "Triton": lambda x, weight, bias, eps: triton_rows().layer_norm(x, weight, bias, eps)})
 case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, also=[("long", LONG_ROWS)],
@@ -253,13 +253,13 @@ def group_norm(x, weight, bias, groups, eps):
     return functional().group_norm(x, groups, weight, bias, eps)
 
 
-for schedule in ("", "unfused"):
-    case("group_norm", schedule, {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
+for schedule in ("", "few_groups", "unfused"):
+    case("group_norm", schedule.replace("_", " "), {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
          group_norm, lambda d: {"y": pixels("n", "c", "h", "w")(d)}, [dict(n=16, c=320, h=1, w=4096), dict(n=8, c=320, h=64, w=64)],
          [dict(n=1, c=4, h=1, w=1), dict(n=2, c=12, h=7, w=13), dict(n=3, c=64, h=5, w=130)], scalars={"groups": 4, "eps": 1e-5},
-         peers={"torch": group_norm} if not schedule else {}, schedule=schedule,
+         peers={"torch": group_norm} if schedule == "few_groups" else {}, schedule=schedule,
          also=[("32 groups", dict(timed=[dict(n=16, c=320, h=64, w=64)], checked=[dict(n=2, c=64, h=7, w=13)], checked_types=(),
-                                  scalars={"groups": 32, "eps": 1e-5}))] if not schedule else [])
+                                  scalars={"groups": 32, "eps": 1e-5}, peers={"torch": group_norm}))] if not schedule else [])
 
 
 def transposed(x):
