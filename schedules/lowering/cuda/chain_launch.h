@@ -38,19 +38,22 @@ public:
     /** The kernel without its body. */
     Kernel with_arguments(bool by_copy_engine) const;
 
-    // Shared memory: the rows' tile, stages of both other operands, results on their way out, barriers.
+    // Shared memory: the rows' tile, twice where there is room so that the next one comes meanwhile, stages of both other
+    // operands, results on their way out, barriers.
     int elements_a() const;
     int elements_b() const;
     int elements_c() const;
     int stages(bool by_copy_engine) const;
+    int stages_a(bool by_copy_engine) const;
     int results_by_engine() const;
-    int offset_b() const;
+    int offset_b(bool by_copy_engine) const;
     int offset_c(bool by_copy_engine) const;
     int offset_results(bool by_copy_engine) const;
     int offset_barriers(bool by_copy_engine) const;
     int shared_bytes(bool by_copy_engine) const;
 
 private:
+    int bytes_behind_a(bool by_copy_engine) const;
     Halide::Expr of_host(const std::string &name) const;
     std::vector<Halide::Expr> used(bool by_copy_engine) const;
 
