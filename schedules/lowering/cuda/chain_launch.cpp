@@ -140,6 +140,9 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
     operand(parts_.first.a, parts_.rows);
     operand(parts_.first.b, parts_.first.columns);
     operand(parts_.second.b, parts_.second.depth);
+    if (counts_tiles()) {
+        k.arguments.push_back({"next_tile", false, false, Handle(), Expr(), cast<uint64_t>(k.blocks[0] < tiles)});
+    }
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {
             tensor(r->stored, r->value.type(), int(at->size()), kRowsOfWarpgroup);
@@ -226,10 +229,17 @@ int ChainLaunch::stages_a(bool by_copy_engine) const {
     return by_copy_engine && 2 * 2 * elements_a() + bytes_behind_a(true) <= kSharedBytesOfHopper ? 2 : 1;
 }
 
+bool ChainLaunch::counts_tiles() const {
+    return stages_a(true) > 1 && std::any_of(parts_.block_names.begin(), parts_.block_names.end(), [&](const std::string &n) {
+        return !n.empty() && (expr_uses_var(parts_.steps, n) || expr_uses_var(parts_.first_step, n));
+    });
+}
+
+// Barriers, and the numbers of two tiles.
 int ChainLaunch::bytes_behind_a(bool by_copy_engine) const {
     const int stages_bytes = stages(by_copy_engine) * (elements_b() + elements_c()) * 2;
     return stages_bytes + (by_copy_engine ? results_by_engine() * parts_.rows * parts_.second.columns * 2 +
-                                                8 * (4 + 4 * stages(true))
+                                                8 * (4 + 4 * stages(true)) + 8
                                           : 0);
 }
 

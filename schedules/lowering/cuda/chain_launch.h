@@ -45,6 +45,9 @@ public:
     int elements_c() const;
     int stages(bool by_copy_engine) const;
     int stages_a(bool by_copy_engine) const;
+    /** Whether blocks count the tiles that they take, because some have more steps than others. Dealt out in turn, the last
+     * blocks have ended late: attention with a causal mask, heads of 64, 192 queries, took 429 us for 334 (H200). */
+    bool counts_tiles() const;
     int results_by_engine() const;
     int offset_b(bool by_copy_engine) const;
     int offset_c(bool by_copy_engine) const;

@@ -89,6 +89,9 @@ private:
         for (const char *name : {"b_full", "b_empty", "c_full", "c_empty"}) {
             barriers(name, s);
         }
+        if (launch_.counts_tiles()) {
+            array("int", "tile_of", offset, s_a);
+        }
         out.open("if (threadIdx.x == 0) {");
         out.open("for (int i = 0; i < " + number(s_a) + "; i++) {");
         out.line("barrier_init(&a_full[i], 1);");
@@ -115,9 +118,27 @@ private:
     }
 
     void open_tiles() {
-        out_->line("const int tiles = " + e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]) + ";");
+        out_->line("const int tiles = " + tiles() + ";");
         out_->open("for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {");
         place_of_tile("tile");
+    }
+
+    // The number of a tile comes to the warpgroups with its rows.
+    void open_counted_tiles() {
+        const std::string counter = out_->name("next_tile");
+        out_->line("const int tiles = " + tiles() + ";");
+        out_->open("for (int tile = blockIdx.x;; tile = gridDim.x < tiles ? gridDim.x + atomicAdd(" + counter + ", 1) : tiles) {");
+        out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
+        out_->line("tile_of[a_stage] = tile;");
+        out_->open("if (tile >= tiles) {");
+        out_->line("barrier_arrive(&a_full[a_stage]);");
+        out_->line("break;");
+        out_->close();
+        place_of_tile("tile");
+    }
+
+    std::string tiles() {
+        return e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]);
     }
 
     void declare_sums(const std::string &name, int elements) override {
@@ -170,8 +191,12 @@ private:
     void producer() {
         out_->open("if (thread == 0) {");
         out_->line("int stage = 0, phase = 0, a_stage = 0, a_phase = 0;");
-        open_tiles();
-        out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
+        if (launch_.counts_tiles()) {
+            open_counted_tiles();
+        } else {
+            open_tiles();
+            out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
+        }
         load(first().a, origin(first().a, "a", false), "a_tiles + a_stage * " + number(launch_.elements_a()),
              "a_full[a_stage]", first().depth, parts_.rows);
         next_stage_a();
@@ -255,7 +280,7 @@ private:
         out_->close("};");
         declare_sums(first().accumulator, first().columns / 2);
         multiply_first();
-        out_->line("const int tiles = " + e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]) + ";");
+        out_->line("const int tiles = " + tiles() + ";");
         out_->line("int tile = blockIdx.x;");
         out_->open("if (tile < tiles) {");
         out_->line("place(tile);");
@@ -339,7 +364,13 @@ private:
         clear("end - 1");
         next_stage();
         out_->close();
-        out_->line("tile += gridDim.x;");
+        if (launch_.counts_tiles()) {
+            out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+            out_->line("tile = __shfl_sync(0xffffffff, int(tile_of[a_stage]), 0);");
+            out_->line("warpgroup_barrier(warpgroup);");
+        } else {
+            out_->line("tile += gridDim.x;");
+        }
         out_->open("if (tile < tiles) {");
         out_->line("place(tile);");
         out_->close();

@@ -119,27 +119,40 @@ def captured(calls, on_stream):
     return graph
 
 
-def time_of(calls, milliseconds=60, on_stream=lambda: None, in_graph=True):
-    """The median time of a call in seconds: calls rotate, in a CUDA graph where they can be captured. `on_stream` is called when
-    the current stream is another."""
+def prepared(calls, on_stream=lambda: None, in_graph=True):
+    """A function that makes all calls, in a CUDA graph where they can be captured. `on_stream` is called when the current stream
+    is another."""
     for c in calls:
         c()
     torch.cuda.synchronize()
-    graph, per = captured(calls, on_stream) if in_graph else None, len(calls)
-    run = graph.replay if graph else lambda: [c() for c in calls]
+    graph = captured(calls, on_stream) if in_graph else None
+    return graph.replay if graph else lambda: [c() for c in calls]
+
+
+def median(samples):
+    return sorted(samples)[len(samples) // 2]
+
+
+def times_of(runs, milliseconds=60):
+    """The median times of some functions in seconds. They take turns, as the clock falls while they run; and a time is its
+    ratio to the first one's just before, times the median of these."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    samples, spent = [], 0.0
-    while spent < milliseconds or len(samples) < 7:
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        t = begin.elapsed_time(end)
-        samples.append(t / per)
-        spent += t
-    samples.sort()
-    del graph
-    return samples[len(samples) // 2] / 1e3
+    samples, spent = {name: [] for name in runs}, 0.0
+    while spent < milliseconds * len(runs) or len(samples[next(iter(runs))]) < 7:
+        for name, run in runs.items():
+            begin.record()
+            run()
+            end.record()
+            end.synchronize()
+            samples[name].append(begin.elapsed_time(end))
+            spent += samples[name][-1]
+    first = next(iter(samples.values()))
+    return {name: median([t / of for t, of in zip(s, first)]) * median(first) / 1e3 for name, s in samples.items()}
+
+
+def time_of(calls, in_graph=True):
+    """The median time of a call in seconds: calls rotate."""
+    return times_of({"": prepared(calls, in_graph=in_graph)})[""] / len(calls)
 
 
 def sets_for(size):
@@ -160,15 +173,15 @@ def timed(case, dims, kind, library):
         f = case.peers["torch"]
         compiled = torch.compile(lambda values: named(f, values), dynamic=False)
         contestants["torch.compile"] = [lambda v=v: compiled({**v, **scalars(case, dims)}) for v in sets]
-    times = {}
+    runs = {}
     for name, calls in contestants.items():
         try:
-            times[name] = time_of(calls, on_stream=library.use_stream if name == "halyard" else lambda: None)
+            runs[name] = prepared(calls, library.use_stream if name == "halyard" else lambda: None)
         except Exception as failure:  # a peer that does not run counts for nothing
+            if name == "halyard":
+                raise
             print(f"    {name}: {str(failure).splitlines()[0][:150]}", flush=True)
-    again = time_of(ours, on_stream=library.use_stream)
-    times["halyard"] = min(times["halyard"], again)
-    return times, moved
+    return {name: t / len(sets) for name, t in times_of(runs).items()}, moved
 
 
 def copy_bandwidth(size):
