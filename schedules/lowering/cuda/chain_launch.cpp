@@ -141,7 +141,7 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
     operand(parts_.first.b, parts_.first.columns);
     operand(parts_.second.b, parts_.second.depth);
     if (counts_tiles()) {
-        k.arguments.push_back({"next_tile", false, false, Handle(), Expr(), cast<uint64_t>(k.blocks[0] < tiles)});
+        k.arguments.push_back({"next_tile", false, false, Handle(), Expr(), cast<uint64_t>(tiles > k.blocks[0] * kTilesToCount)});
     }
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {

@@ -17,6 +17,9 @@ inline int panels(int elements) {
     return (elements + kAcross - 1) / kAcross;
 }
 
+/** From more tiles a block on they are counted: to clear the counter takes some us, before a kernel that may be as short. */
+constexpr int kTilesToCount = 6;
+
 class ChainLaunch {
 public:
     /** `parts` may still change; `strides` are as of make_tile_kernel. */
@@ -45,7 +48,7 @@ public:
     int elements_c() const;
     int stages(bool by_copy_engine) const;
     int stages_a(bool by_copy_engine) const;
-    /** Whether blocks count the tiles that they take, because some have more steps than others. Dealt out in turn, the last
+    /** Whether blocks count the tiles that they take, where these are many, because some have more steps than others. Dealt out in turn, the last
      * blocks have ended late: attention with a causal mask, heads of 64, 192 queries, took 429 us for 334 (H200). */
     bool counts_tiles() const;
     int results_by_engine() const;

@@ -127,7 +127,8 @@ private:
     void open_counted_tiles() {
         const std::string counter = out_->name("next_tile");
         out_->line("const int tiles = " + tiles() + ";");
-        out_->open("for (int tile = blockIdx.x;; tile = gridDim.x < tiles ? gridDim.x + atomicAdd(" + counter + ", 1) : tiles) {");
+        out_->line("const bool counted = tiles > int(gridDim.x) * " + number(kTilesToCount) + ";");
+        out_->open("for (int tile = blockIdx.x;; tile = int(gridDim.x) + (counted ? atomicAdd(" + counter + ", 1) : tile)) {");
         out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
         out_->line("tile_of[a_stage] = tile;");
         out_->open("if (tile >= tiles) {");
