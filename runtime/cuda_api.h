@@ -131,6 +131,7 @@ static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
     F(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t *total))                                          \
     F(memory_free, "cuMemFree_v2", (DevicePointer pointer))                                                    \
     F(memory_free_async, "cuMemFreeAsync", (DevicePointer pointer, Stream stream))                             \
+    F(memory_set_async, "cuMemsetD32Async", (DevicePointer pointer, unsigned value, size_t count, Stream stream)) \
     F(pool_create, "cuMemPoolCreate", (Pool * pool, const PoolProperties *properties))                         \
     F(pool_destroy, "cuMemPoolDestroy", (Pool pool))                                                           \
     F(pool_set, "cuMemPoolSetAttribute", (Pool pool, int attribute, void *value))                              \

@@ -11,6 +11,11 @@
 
 #include "cuda_tensor.h"
 
+extern "C" {
+int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer);
+int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer);
+}
+
 namespace halyard_cuda {
 
 namespace {
@@ -259,6 +264,41 @@ int report_launch(void *user_context, Result r, const Kernel *k, const Shape &s)
     return report(user_context, halide_error_code_device_run_failed, r, what);
 }
 
+// An int on the device that begins at 0, for one launch, in the order of its stream.
+class Counter {
+    void *const user_context;
+    halide_dimension_t dimension = {0, 1, 1, 0};
+    halide_buffer_t buffer = {};
+
+public:
+    explicit Counter(void *user_context)
+        : user_context(user_context) {
+        buffer.type = halide_type_t(halide_type_int, 32, 1);
+        buffer.dimensions = 1;
+        buffer.dim = &dimension;
+    }
+    ~Counter() {
+        if (buffer.device) {
+            halide_cuda_device_free(user_context, &buffer);
+        }
+    }
+    Counter(const Counter &) = delete;
+    Counter &operator=(const Counter &) = delete;
+
+    // 0, or a code that has been reported.
+    int begin(Stream stream, const char *name) {
+        if (const int error = halide_cuda_device_malloc(user_context, &buffer)) {
+            return error;
+        }
+        const Result r = driver().memory_set_async(buffer.device, 0, 1, stream);
+        return r ? report(user_context, halide_error_code_device_run_failed, r, name) : 0;
+    }
+
+    uint64_t address() const {
+        return buffer.device;
+    }
+};
+
 // Where the kernel's parameters are: buffers become their addresses, the rest stays in the struct.
 class Parameters {
     static constexpr int kMaxTensors = 8;
@@ -268,6 +308,7 @@ class Parameters {
 public:
     static constexpr int kMax = 256;
     void *pointers[kMax];
+    uint64_t *counter = nullptr;  // where the address of a counter belongs; null where none is needed
 
     // False where an argument cannot be passed: no room for it, or a buffer without device memory.
     bool fill(const char *kinds, const void *arguments, int *bad, Result *result) {
@@ -291,6 +332,11 @@ public:
                 if (!addresses[i]) {
                     return false;
                 }
+            }
+            if (kind == 'n') {
+                memcpy(&addresses[i], at + offset, sizeof(addresses[i]));
+                pointers[i] = &addresses[i];
+                counter = addresses[i] ? &addresses[i] : nullptr;
             }
             if (kind == 't') {
                 const Tensor *tensor = nullptr;
@@ -410,8 +456,15 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
                       bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory",
                       name, bad);
     }
+    Counter counter(user_context);
+    if (parameters.counter) {
+        if (const int error = counter.begin(scope.stream, name)) {
+            return error;
+        }
+        *parameters.counter = counter.address();
+    }
     Result r = kNotSupported;
-    if (beside && k->runs_beside && before.image == image->host && before.stream == scope.stream) {
+    if (beside && !parameters.counter && k->runs_beside && before.image == image->host && before.stream == scope.stream) {
         const LaunchAttribute attribute;
         const LaunchConfig config = {{unsigned(grid[0]), unsigned(grid[1]), unsigned(grid[2])},
                                      {unsigned(block[0]), unsigned(block[1]), unsigned(block[2])},
@@ -437,7 +490,8 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
 /** The call that stands in a compiled pipeline where its kernel was. `image->host` is what
  * cuModuleLoadData() takes. `arguments` points to a struct of the kernel's parameters in order, each
  * aligned to its size, and `kinds` has a letter for each: b a halide_buffer_t * whose device address the
- * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h). Strings and image are constants of the pipeline: their addresses
+ * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h), n 8 bytes, 0 or else the kernel gets the
+ * address of an int on the device that begins at 0. Strings and image are constants of the pipeline: their addresses
  * name the kernel. */
 extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
                                    int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,

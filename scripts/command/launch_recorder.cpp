@@ -199,6 +199,9 @@ int cuMemAllocFromPoolAsync(uint64_t *pointer, size_t bytes, void *, void *) {
 int cuMemFreeAsync(uint64_t pointer, void *) {
     return release(pointer);
 }
+int cuMemsetD32Async(uint64_t, unsigned, size_t, void *) {
+    return 0;
+}
 int cuMemPoolCreate(void **made, const void *) {
     *made = &pool;
     return 0;

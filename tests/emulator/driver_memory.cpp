@@ -201,6 +201,20 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
     return copy_on(stream, bytes_at(to, bytes), bytes_at(from, bytes), bytes);
 }
 
+int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream) {
+    ENTER_CONTEXT;
+    bool captured = false;
+    const int error = enter_stream(stream, &captured);
+    char *const bytes = bytes_at(to, 4 * count);
+    if (error || captured || !bytes) {
+        return error ? error : bytes ? kSuccess : kInvalidValue;
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(bytes + 4 * i, &value, 4);
+    }
+    return kSuccess;
+}
+
 int cuMemcpy3D_v2(const void *) {
     return kNotSupported;
 }

@@ -6,6 +6,7 @@
 #include "tensor_argument.h"
 #include "tile_parts.h"
 #include "tile_program.h"
+#include "warpgroups.h"
 
 namespace halyard {
 
@@ -139,6 +140,9 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
     operand(parts_.first.a, parts_.rows);
     operand(parts_.first.b, parts_.first.columns);
     operand(parts_.second.b, parts_.second.depth);
+    if (counts_tiles()) {
+        k.arguments.push_back({"next_tile", false, false, Handle(), Expr(), cast<uint64_t>(tiles > k.blocks[0] * kTilesToCount)});
+    }
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {
             tensor(r->stored, r->value.type(), int(at->size()), kRowsOfWarpgroup);
@@ -221,12 +225,30 @@ int ChainLaunch::results_by_engine() const {
     return int(std::count_if(all.begin(), all.end(), [&](const Assignment *a) { return tensor_of(*a).has_value(); }));
 }
 
-int ChainLaunch::offset_b() const {
-    return elements_a() * 2;
+int ChainLaunch::stages_a(bool by_copy_engine) const {
+    return by_copy_engine && 2 * 2 * elements_a() + bytes_behind_a(true) <= kSharedBytesOfHopper ? 2 : 1;
+}
+
+bool ChainLaunch::counts_tiles() const {
+    return stages_a(true) > 1 && std::any_of(parts_.block_names.begin(), parts_.block_names.end(), [&](const std::string &n) {
+        return !n.empty() && (expr_uses_var(parts_.steps, n) || expr_uses_var(parts_.first_step, n));
+    });
+}
+
+// Barriers, and the numbers of two tiles.
+int ChainLaunch::bytes_behind_a(bool by_copy_engine) const {
+    const int stages_bytes = stages(by_copy_engine) * (elements_b() + elements_c()) * 2;
+    return stages_bytes + (by_copy_engine ? results_by_engine() * parts_.rows * parts_.second.columns * 2 +
+                                                8 * (4 + 4 * stages(true)) + 8
+                                          : 0);
+}
+
+int ChainLaunch::offset_b(bool by_copy_engine) const {
+    return stages_a(by_copy_engine) * elements_a() * 2;
 }
 
 int ChainLaunch::offset_c(bool by_copy_engine) const {
-    return offset_b() + stages(by_copy_engine) * elements_b() * 2;
+    return offset_b(by_copy_engine) + stages(by_copy_engine) * elements_b() * 2;
 }
 
 int ChainLaunch::offset_results(bool by_copy_engine) const {
@@ -239,7 +261,7 @@ int ChainLaunch::offset_barriers(bool by_copy_engine) const {
 }
 
 int ChainLaunch::shared_bytes(bool by_copy_engine) const {
-    return offset_barriers(by_copy_engine) + (by_copy_engine ? 8 * (2 + 4 * stages(true)) : 0);
+    return stages_a(by_copy_engine) * elements_a() * 2 + bytes_behind_a(by_copy_engine);
 }
 
 }  // namespace halyard

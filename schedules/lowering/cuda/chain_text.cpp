@@ -95,7 +95,8 @@ void ChainText::sort_nests() {
 
 // `group` of the other dimensions together, so that what their steps read stays in L2; of them the last along the first
 // dimension first, which under a causal mask have the most steps.
-void ChainText::place_of_tile(const std::string &tile) {
+void ChainText::place_of_tile(const std::string &tile, bool declared) {
+    const std::string type = declared ? "" : "const int ";
     const std::string g = number(parts_.first_asked->group);
     out_->line("const int across = " + in_parentheses(e(base_.blocks[0])) + ", down = " +
                in_parentheses(e(base_.blocks[1])) + ", others = down * " + in_parentheses(e(base_.blocks[2])) + ";");
@@ -105,11 +106,30 @@ void ChainText::place_of_tile(const std::string &tile) {
     const std::string places[] = {"across - 1 - in_group / members", "member % down", "member / down"};
     for (size_t d = 0; d < 3; d++) {
         if (!parts_.block_names[d].empty()) {
-            out_->line("const int " + out_->name(parts_.block_names[d]) + " = " + places[d] + ";");
+            out_->line(type + out_->name(parts_.block_names[d]) + " = " + places[d] + ";");
         }
     }
-    out_->line("const int first_step = " + e(parts_.first_step) + ", end = first_step + maximum(" + e(parts_.steps) +
-               ", 0);");
+    out_->line(type + "first_step = " + e(parts_.first_step) + ";");
+    out_->line(type + "end = first_step + maximum(" + e(parts_.steps) + ", 0);");
+    if (!declared) {
+        return;
+    }
+    // By a shuffle, which tells the compiler that it is the same in all lanes, and so are the stages that follow from it.
+    for (const auto &name : parts_.block_names) {
+        if (!name.empty()) {
+            out_->line(out_->name(name) + " = __shfl_sync(0xffffffff, " + out_->name(name) + ", 0);");
+        }
+    }
+    out_->line("first_step = __shfl_sync(0xffffffff, first_step, 0);");
+    out_->line("end = __shfl_sync(0xffffffff, end, 0);");
+}
+
+void ChainText::declare_place() {
+    std::string names;
+    for (const auto &name : parts_.block_names) {
+        names += name.empty() ? "" : out_->name(name) + " = 0, ";
+    }
+    out_->line("int " + names + "first_step = 0, end = 0;");
 }
 
 void ChainText::open_steps(const std::string &from) {
@@ -123,14 +143,20 @@ void ChainText::expect_promises() {
     }
 }
 
-void ChainText::declare_held(int fragments) {
+void ChainText::declare_held(int fragments, bool first_sums) {
     std::set<std::string> declared;
     for (const auto *t : {&first(), &second()}) {
-        declare_sums(t->accumulator, t->columns / 2 * fragments);
+        if (first_sums || t != &first()) {
+            declare_sums(t->accumulator, t->columns / 2 * fragments);
+        }
         declared.insert(t->accumulator);
     }
     for (const auto &[name, held] : parts_.held) {
         if (declared.count(name) || held.columns < 0) {
+            continue;
+        }
+        if (name == in_place_) {
+            out_->line("auto &" + out_->name(name) + " = " + out_->name(first().accumulator) + ";");
             continue;
         }
         if (name == second().a.buffer) {  // two in each, as the instruction takes them
@@ -139,6 +165,37 @@ void ChainText::declare_held(int fragments) {
         }
         out_->declare_registers(name, type_text(held.type), (held.columns == 0 ? 2 : held.columns / 2) * fragments);
     }
+}
+
+// The first nest after which nobody reads the sums any more. To the compiler they live on otherwise, as the instruction takes
+// what they were: heads of 64 with 192 queries then spilled 960 bytes of a thread's registers.
+std::string ChainText::find_in_place() const {
+    std::vector<const ChainNest *> step;
+    for (const auto *list : {&meanwhile_, &waiting_, &parts_.behind}) {
+        for (const auto &n : *list) {
+            step.push_back(&n);
+        }
+    }
+    const auto reads = [](const ChainNest &n, const std::string &name) {
+        return std::any_of(n.assignments.begin(), n.assignments.end(),
+                           [&](const Assignment &a) { return held_in(a.value).count(name) > 0; });
+    };
+    for (size_t i = step.size(); i-- > 0;) {
+        if (!reads(*step[i], first().accumulator)) {
+            continue;
+        }
+        const Assignment &a = step[i]->assignments[0];
+        const bool fits = step[i]->kind == ChainNest::kTile && step[i]->assignments.size() == 1 &&
+                          step[i]->columns == first().columns && a.value.type() == Float(32) && !a.index.defined() &&
+                          a.stored != second().a.buffer && a.stored != second().accumulator;
+        const auto elsewhere = [&](const std::vector<ChainNest> &list) {
+            return std::any_of(list.begin(), list.end(), [&](const ChainNest &n) { return reads(n, a.stored); });
+        };
+        const bool before = std::any_of(step.begin(), step.begin() + long(i) + 1,
+                                        [&](const ChainNest *n) { return reads(*n, a.stored); });
+        return fits && !before && !elsewhere(parts_.before) && !elsewhere(parts_.behind) && !elsewhere(parts_.after) ? a.stored : "";
+    }
+    return "";
 }
 
 void ChainText::apply_mask() {

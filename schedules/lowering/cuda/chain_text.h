@@ -35,12 +35,14 @@ protected:
         return out_->expr(x);
     }
 
-    /** Defines the place of a tile in the grid by its number, and the first step and the end of its steps. */
-    void place_of_tile(const std::string &tile);
+    /** Defines the place of a tile in the grid by its number, and the first step and the end of its steps; or sets them,
+     * where declare_place() stands before. */
+    void place_of_tile(const std::string &tile, bool declared = false);
+    void declare_place();
     void open_steps(const std::string &from);
     void expect_promises();
-    /** Declares what is held in registers. */
-    void declare_held(int fragments);
+    /** Declares what is held in registers, with or without the first product's sums. */
+    void declare_held(int fragments, bool first_sums = true);
     virtual void declare_sums(const std::string &name, int elements) = 0;
     /** Of a step's sums of the first product, where the mask leaves any out. */
     void apply_mask();
@@ -53,6 +55,8 @@ protected:
     std::string counts_at(const Operand &o, const std::string &depth);
     /** Where lines are of the other dimensions than the first two, as text behind an index; "" for two. */
     std::string place_of_others(const Operand &o);
+    /** The name for `in_place_`, or "". */
+    std::string find_in_place() const;
     /** Sums of which a lane has its own part until here. */
     void sum_lanes();
     static bool stores(const ChainNest &n);
@@ -64,6 +68,7 @@ protected:
     ChainLaunch launch_;
     std::vector<ChainNest> meanwhile_, waiting_;  // between the products; the second one of the last step ends before the latter
     Mask mask_;
+    std::string in_place_;  // what is computed of the first product's sums where they stand, and takes their registers
     KernelPrinter *out_ = nullptr;
     ChainNests *threads_ = nullptr;
 

@@ -21,7 +21,7 @@ struct KernelArgument {
     std::string name;
     bool is_buffer = false;
     bool is_written = false;
-    Halide::Type type;  // of an element, or the scalar
+    Halide::Type type;  // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
     Halide::Expr tensor;  // of a descriptor for the copy engine: what the launcher makes it of (halyard_tensor)
     Halide::Expr value;   // a scalar's, on the host; undefined where that is the variable of its name
 };

@@ -30,11 +30,14 @@ namespace {
 
 const char *const kImage = "halyard_kernels";
 
-// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer or a tensor for the copy engine
-// (runtime's cuda_launch.cpp).
+// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for the copy engine or a
+// counter (runtime's cuda_launch.cpp).
 char kind_of(const KernelArgument &a) {
     if (a.is_buffer || a.tensor.defined()) {
         return a.is_buffer ? 'b' : 't';
+    }
+    if (a.type.is_handle()) {
+        return 'n';
     }
     switch (a.type.bytes()) {
     case 1: return 'c';

@@ -26,6 +26,7 @@ public:
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
         mask_ = take_mask(meanwhile_, parts_, false);
+        in_place_ = find_in_place();
     }
 
     TileKernel make() {
@@ -60,6 +61,7 @@ private:
         ChainNests threads(out, parts_, {"warpgroup * 64 + warp * 16 + lane / 4", 1});
         out_ = &out;
         threads_ = &threads;
+        by_copy_engine_ = by_copy_engine;
         const std::string type = type_text(first().a.type);
         int offset = launch_.offset_barriers(true);
         const auto array = [&](const std::string &t, const std::string &name, int at, int n) {
@@ -71,8 +73,9 @@ private:
             offset += 8 * n;
         };
         const int s = launch_.stages(by_copy_engine);
-        array(type, "a_tile", 0, launch_.elements_a());
-        array(type, "b_tiles", launch_.offset_b(), s * launch_.elements_b());
+        const int s_a = launch_.stages_a(by_copy_engine);
+        array(type, "a_tiles", 0, s_a * launch_.elements_a());
+        array(type, "b_tiles", launch_.offset_b(by_copy_engine), s * launch_.elements_b());
         array(type, "c_tiles", launch_.offset_c(by_copy_engine), s * launch_.elements_c());
         // By a shuffle, which tells the compiler that it is the same in all lanes.
         out.line("const int warpgroup = __shfl_sync(0xffffffff, int(threadIdx.x / " + number(kWarpgroup) +
@@ -81,14 +84,19 @@ private:
             consumers(false);
             return out.finish();
         }
-        barriers("a_full", 1);
-        barriers("a_empty", 1);
+        barriers("a_full", s_a);
+        barriers("a_empty", s_a);
         for (const char *name : {"b_full", "b_empty", "c_full", "c_empty"}) {
             barriers(name, s);
         }
+        if (launch_.counts_tiles()) {
+            array("int", "tile_of", offset, s_a);
+        }
         out.open("if (threadIdx.x == 0) {");
-        out.line("barrier_init(&a_full[0], 1);");
-        out.line("barrier_init(&a_empty[0], " + number(warpgroups_) + ");");
+        out.open("for (int i = 0; i < " + number(s_a) + "; i++) {");
+        out.line("barrier_init(&a_full[i], 1);");
+        out.line("barrier_init(&a_empty[i], " + number(warpgroups_) + ");");
+        out.close();
         out.open("for (int i = 0; i < " + number(s) + "; i++) {");
         for (const char *name : {"b_full", "c_full"}) {
             out.line("barrier_init(&" + std::string(name) + "[i], 1);");
@@ -110,21 +118,55 @@ private:
     }
 
     void open_tiles() {
-        out_->line("const int tiles = " + e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]) + ";");
+        out_->line("const int tiles = " + tiles() + ";");
         out_->open("for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {");
         place_of_tile("tile");
+    }
+
+    // The number of a tile comes to the warpgroups with its rows.
+    void open_counted_tiles() {
+        const std::string counter = out_->name("next_tile");
+        out_->line("const int tiles = " + tiles() + ";");
+        out_->line("const bool counted = tiles > int(gridDim.x) * " + number(kTilesToCount) + ";");
+        out_->open("for (int tile = blockIdx.x;; tile = int(gridDim.x) + (counted ? atomicAdd(" + counter + ", 1) : tile)) {");
+        out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
+        out_->line("tile_of[a_stage] = tile;");
+        out_->open("if (tile >= tiles) {");
+        out_->line("barrier_arrive(&a_full[a_stage]);");
+        out_->line("break;");
+        out_->close();
+        place_of_tile("tile");
+    }
+
+    std::string tiles() {
+        return e(base_.blocks[0] * base_.blocks[1] * base_.blocks[2]);
     }
 
     void declare_sums(const std::string &name, int elements) override {
         out_->declare_sums(name, "float", elements);
     }
 
+    // Where a tile of the operand begins, in all dimensions; what is the same in all steps has a name before them.
+    std::vector<std::string> origin(const Operand &o, const std::string &name, bool named) {
+        std::vector<std::string> at = {""};
+        for (int d = 1; d < o.rank(); d++) {
+            const Expr &c = o.origin[size_t(d)];
+            at.push_back(e(c));
+            if (named && !expr_uses_var(c, parts_.step)) {
+                at.back() = name + "_at_" + number(d);
+                out_->line("const int " + at.back() + " = " + e(c) + ";");
+            }
+        }
+        return at;
+    }
+
     // Panels of 64 elements across, `rows` long, one after the other.
-    void load(const Operand &o, const std::string &to, const std::string &barrier, int columns, int rows) {
+    void load(const Operand &o, const std::vector<std::string> &at, const std::string &to, const std::string &barrier,
+              int columns, int rows) {
         const std::string map = out_->name(o.buffer + ".map");
         std::string rest;
-        for (int d = 1; d < o.rank(); d++) {
-            rest += ", " + e(o.origin[size_t(d)]);
+        for (size_t d = 1; d < at.size(); d++) {
+            rest += ", " + at[d];
         }
         out_->line("barrier_expect(&" + barrier + ", " + number(panels(columns) * rows * kSwizzledBytes) + ");");
         for (int p = 0; p < panels(columns); p++) {
@@ -134,27 +176,39 @@ private:
         }
     }
 
-    void next_stage() {
-        out_->open("if (++stage == " + number(launch_.stages(true)) + ") {");
-        out_->line("stage = 0;");
-        out_->line("phase ^= 1;");
+    void next_stage(const std::string &stage, const std::string &phase, int stages) {
+        out_->open("if (++" + stage + " == " + number(stages) + ") {");
+        out_->line(stage + " = 0;");
+        out_->line(phase + " ^= 1;");
         out_->close();
+    }
+    void next_stage() {
+        next_stage("stage", "phase", launch_.stages(true));
+    }
+    void next_stage_a() {
+        next_stage("a_stage", "a_phase", launch_.stages_a(true));
     }
 
     void producer() {
         out_->open("if (thread == 0) {");
-        out_->line("int stage = 0, phase = 0, turn = 0;");
-        open_tiles();
-        out_->line("barrier_wait(&a_empty[0], turn ^ 1);");
-        load(first().a, "a_tile", "a_full[0]", first().depth, parts_.rows);
-        out_->line("turn ^= 1;");
+        out_->line("int stage = 0, phase = 0, a_stage = 0, a_phase = 0;");
+        if (launch_.counts_tiles()) {
+            open_counted_tiles();
+        } else {
+            open_tiles();
+            out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
+        }
+        load(first().a, origin(first().a, "a", false), "a_tiles + a_stage * " + number(launch_.elements_a()),
+             "a_full[a_stage]", first().depth, parts_.rows);
+        next_stage_a();
+        const auto b = origin(first().b, "b", true), c = origin(second().b, "c", true);
         open_steps("first_step");
         expect_promises();
         out_->line("barrier_wait(&b_empty[stage], phase ^ 1);");
-        load(first().b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth,
+        load(first().b, b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth,
              first().columns);
         out_->line("barrier_wait(&c_empty[stage], phase ^ 1);");
-        load(second().b, "c_tiles + stage * " + number(launch_.elements_c()), "c_full[stage]", second().columns,
+        load(second().b, c, "c_tiles + stage * " + number(launch_.elements_c()), "c_full[stage]", second().columns,
              second().depth);
         next_stage();
         out_->close();
@@ -168,46 +222,41 @@ private:
             out_->line("const uint64_t " + name + " = matrix_descriptor(shared_address(" + tile + "), " +
                        number(leading) + ", 1024);");
         };
-        matrix("a_matrix", "a_tile + warpgroup * " + number(kRowsOfWarpgroup * kAcross), 16);
+        matrix("a_matrix", "a_tiles + warpgroup * " + number(kRowsOfWarpgroup * kAcross), 16);
         matrix("b_matrix", "b_tiles", 16);
         matrix("c_matrix", "c_tiles", second().depth * kSwizzledBytes);
-        if (by_copy_engine) {
-            out_->line("int stage = 0, phase = 0, turn = 0;");
+        if (!by_copy_engine) {
+            open_tiles();
+            open_tile(true);
+            steps_by_elements();
+            results(false);
+            out_->close();
+            return;
         }
-        if (by_copy_engine && warpgroups_ > 1 && parts_.first_asked->turns) {
-            out_->open("if (warpgroup == " + number(warpgroups_ - 1) + ") {");
-            out_->line("turn_ends<" + number(warpgroups_) + ">(warpgroup);");
+        tiles_by_copy_engine();
+        if (launch_.results_by_engine() > 0) {
+            out_->open("if (thread == 0) {");
+            out_->line("tensor_store_wait();");
             out_->close();
         }
-        open_tiles();
-        declare_held(1);
+    }
+
+    // What a tile begins with.
+    void open_tile(bool first_sums) {
+        declare_held(1, first_sums);
         threads_->nests(parts_.before);
-        multiply_first();
+        if (first_sums) {
+            multiply_first();
+        }
         multiply_second();
         define_between();
-        if (by_copy_engine && second().b.counts.defined()) {
-            clear_what_does_not_count();
-        }
-        if (by_copy_engine) {
-            steps_by_copy_engine();
-        } else {
-            steps_by_elements();
-        }
+    }
+
+    void results(bool by_copy_engine) {
         sum_lanes();
         int result = 0;
         for (const auto &n : parts_.after) {
             store_nest(n, by_copy_engine, result);
-        }
-        out_->close();
-        if (by_copy_engine && warpgroups_ > 1 && parts_.first_asked->turns) {
-            out_->open("if (warpgroup == 0) {");
-            out_->line("turn_begins<" + number(warpgroups_) + ">(warpgroup);");
-            out_->close();
-        }
-        if (by_copy_engine && launch_.results_by_engine() > 0) {
-            out_->open("if (thread == 0) {");
-            out_->line("tensor_store_wait();");
-            out_->close();
         }
     }
 
@@ -217,22 +266,61 @@ private:
         out_->close();
     }
 
-    void steps_by_copy_engine() {
-        const std::string step = out_->name(parts_.step), s = number(launch_.stages(true));
-        out_->line("barrier_wait(&a_full[0], turn);");
-        out_->line("turn ^= 1;");
+    // The first product of a tile's first step is under way while the results of the tile before leave, and the tensor cores do
+    // not wait for these. It has ended where the loop goes round: across that, ptxas would have all products wait for each other.
+    void tiles_by_copy_engine() {
+        if (takes_turns()) {
+            out_->open("if (warpgroup == " + number(warpgroups_ - 1) + ") {");
+            turn("ends");
+            out_->close();
+        }
+        out_->line("int stage = 0, phase = 0, a_stage = 0, a_phase = 0;");
+        declare_place();
+        out_->open("const auto place = [&](int tile) {");
+        place_of_tile("tile", true);
+        out_->close("};");
+        declare_sums(first().accumulator, first().columns / 2);
+        multiply_first();
+        out_->line("const int tiles = " + tiles() + ";");
+        out_->line("int tile = blockIdx.x;");
+        out_->open("if (tile < tiles) {");
+        out_->line("place(tile);");
+        out_->line("barrier_wait(&a_full[0], 0);");
         out_->open("if (first_step < end) {");
+        first_of_tile();
+        out_->close();
+        out_->close();
+        out_->open("while (tile < tiles) {");
+        open_tile(false);
+        if (second().b.counts.defined()) {
+            clear_what_does_not_count();
+        }
+        steps_by_copy_engine();
+        last_step();
+        out_->close();
+        if (takes_turns()) {
+            out_->open("if (warpgroup == 0) {");
+            turn("begins");
+            out_->close();
+        }
+    }
+
+    // The first product of the first step of a tile, to its end.
+    void first_of_tile() {
         out_->line("barrier_wait(&b_full[stage], phase);");
         turn("begins");
         out_->line("multiply_first(stage);");
         turn("ends");
         out_->line("wgmma_wait<0>();");
         arrive("b_empty[stage]");
-        out_->open("{");
+    }
+
+    void steps_by_copy_engine() {
+        const std::string step = out_->name(parts_.step), s = number(launch_.stages(true));
+        out_->open("if (first_step < end) {");
         out_->line("const int " + step + " = first_step;");
         out_->line("between(" + step + ");");
         threads_->nests(waiting_);
-        out_->close();
         out_->close();
         open_steps("first_step + 1");
         out_->line("const int next = stage + 1 == " + s + " ? 0 : stage + 1;");
@@ -253,20 +341,79 @@ private:
         out_->line("stage = next;");
         out_->line("phase = next_phase;");
         out_->close();
-        arrive("a_empty[0]");
-        out_->open("if (first_step < end) {");
+        arrive("a_empty[a_stage]");
+        next_stage_a();
+    }
+
+    // The second product of a tile's last step, and its results; with them begins the next tile.
+    void last_step() {
+        std::string declared, given;
+        for (const auto &name : parts_.block_names) {
+            if (!name.empty()) {
+                const std::string n = out_->name(name), comma = declared.empty() ? "" : ", ";
+                out_->line("const int " + n + "_left = " + n + ";");
+                declared += comma + "int " + n;
+                given += comma + n + "_left";
+            }
+        }
+        out_->open("const auto leave = [&](" + declared + ") {");
+        results(true);
+        out_->close("};");
+        out_->line("const bool some = first_step < end;");
+        out_->line("const int last = stage, last_phase = phase;");
+        out_->open("if (some) {");
         clear("end - 1");
-        out_->line("barrier_wait(&c_full[stage], phase);");
-        out_->line("multiply_second(stage);");
-        out_->line("wgmma_wait<0>();");
-        arrive("c_empty[stage]");
         next_stage();
         out_->close();
+        if (launch_.counts_tiles()) {
+            out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+            out_->line("tile = __shfl_sync(0xffffffff, int(tile_of[a_stage]), 0);");
+            out_->line("warpgroup_barrier(warpgroup);");
+        } else {
+            out_->line("tile += gridDim.x;");
+        }
+        out_->open("if (tile < tiles) {");
+        out_->line("place(tile);");
+        out_->close();
+        const auto second_of_last = [&] {
+            out_->line("barrier_wait(&c_full[last], last_phase);");
+            out_->line("multiply_second(last);");
+        };
+        out_->open("if (some && tile < tiles && first_step < end) {");
+        turn("begins");
+        second_of_last();
+        out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+        out_->line("barrier_wait(&b_full[stage], phase);");
+        out_->line("multiply_first(stage);");
+        turn("ends");
+        out_->line("wgmma_wait<1>();");
+        arrive("c_empty[last]");
+        out_->line("leave(" + given + ");");
+        out_->line("wgmma_wait<0>();");
+        arrive("b_empty[stage]");
+        out_->otherwise();
+        out_->open("if (some) {");
+        second_of_last();
+        out_->line("wgmma_wait<0>();");
+        arrive("c_empty[last]");
+        out_->close();
+        out_->line("leave(" + given + ");");
+        out_->open("if (tile < tiles) {");
+        out_->line("barrier_wait(&a_full[a_stage], a_phase);");
+        out_->open("if (first_step < end) {");
+        first_of_tile();
+        out_->close();
+        out_->close();
+        out_->close();
+    }
+
+    bool takes_turns() const {
+        return warpgroups_ > 1 && parts_.first_asked->turns;
     }
 
     // So that one warpgroup computes while the other multiplies.
     void turn(const std::string &what) {
-        if (warpgroups_ > 1 && parts_.first_asked->turns) {
+        if (takes_turns()) {
             out_->line("turn_" + what + "<" + number(warpgroups_) + ">(warpgroup);");
         }
     }
@@ -281,7 +428,7 @@ private:
 
     void steps_by_elements() {
         const std::string step = out_->name(parts_.step);
-        fetch_elements(first().a, "a_tile", first().depth, parts_.rows, warpgroups_ * kWarpgroup);
+        fetch_elements(first().a, "a_tiles", first().depth, parts_.rows, warpgroups_ * kWarpgroup);
         open_steps("first_step");
         expect_promises();
         fetch_elements(first().b, "b_tiles", first().depth, first().columns, warpgroups_ * kWarpgroup);
@@ -303,7 +450,9 @@ private:
     void multiply_first() {
         out_->open("const auto multiply_first = [&](int stage) {");
         out_->line("wgmma_fence();");
-        out_->line("const uint64_t a = a_matrix, b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) +
+        out_->line("const uint64_t a = a_matrix" +
+                   (launch_.stages_a(by_copy_engine_) > 1 ? " + a_stage * " + number(launch_.elements_a() * 2 / 16) : "") +
+                   ", b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) +
                    ";");
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(first().depth / depth_of_instruction(first().b.type)) + "; d++) {");
@@ -404,6 +553,7 @@ private:
     }
 
     int warpgroups_ = 0;
+    bool by_copy_engine_ = true;  // of the kernel that is printed
 };
 
 }  // namespace

@@ -428,7 +428,7 @@ for causal in (False, True):
              [dict(n=2, h=2, hk=1, s=1, keys=300, d=d), dict(n=1, h=4, hk=2, s=130, keys=130, d=d), dict(n=2, h=3, hk=3, s=257, keys=400, d=d)],
              scalars={"scale": d ** -0.5}, settings={"head_dim": d, **({"turns": "true"} if d == 64 else {})},
              also=[("64 keys", dict(settings=dict(head_dim=128, key_block=64), checked_types=()))] if d == 128 else  # for sm_80
-                  [] if causal else [("192 queries", dict(settings=dict(head_dim=64, query_block=192, stages=3, turns="true"), checked_types=()))],
+                  [("192 queries", dict(settings=dict(head_dim=64, query_block=192, stages=3, turns="true"), checked_types=()))],
              flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
              peers={**{name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
                        for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))},

@@ -67,7 +67,8 @@ struct Parameter<global<T>> {
         Array &a = state.arrays[index];
         name_parameter(a.name, sizeof(a.name), index);
         Region region = {};
-        if (!state.launch->find(address, &region)) {
+        // The launcher passes no buffer without memory, but a counter that is not needed is null.
+        if (address != 0 && !state.launch->find(address, &region)) {
             report("%s is 0x%llx, which is in no allocation of the device", a.name, (unsigned long long)address);
         }
         a.begin = region.bytes;
