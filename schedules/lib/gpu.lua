@@ -93,7 +93,7 @@ end
 --
 -- H200, 8192x32768 bf16, 512 threads, three blocks on a multiprocessor: softmax 268 us (343 with the row in registers, 1024
 -- threads), RMSNorm 282 (280), LayerNorm 326 (336). 132 blocks that stay: 313, 286, 370, since one block's threads all wait at
--- its barriers; LayerNorm 296 where vectors are asked for once (whole.h). Two blocks of 512 threads with the row in registers: 438, 467, 537. Two blocks, so that the L1 has room for the
+-- its barriers. Two blocks of 512 threads with the row in registers: 438, 467, 537. Two blocks, so that the L1 has room for the
 -- weights: RMSNorm 283, LayerNorm 330.
 --
 --   stages of a row, each of which reads x

@@ -22,6 +22,19 @@ public:
     bool found = false;
 };
 
+// Arrays in shared memory have one place each, which two versions would both declare.
+class FindShared : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Allocate *op) override {
+        found = found || op->memory_type != MemoryType::Register;
+        IRVisitor::visit(op);
+    }
+
+public:
+    bool found = false;
+};
+
 bool has_load(const Expr &e) {
     FindLoad find;
     e.accept(&find);
@@ -143,6 +156,11 @@ void ask_once(Kernel &kernel) {
     for (const auto *let = inner.as<LetStmt>(); let && !has_load(let->value); let = inner.as<LetStmt>()) {
         outer.emplace_back(let->name, let->value);
         inner = let->body;
+    }
+    FindShared shared;
+    inner.accept(&shared);
+    if (shared.found) {
+        return;
     }
     FindConditions find(kernel, outer);
     find.mutate(inner);

@@ -89,7 +89,7 @@ case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual
      peers={"torch": both_norms, "Triton": lambda x, residual, weight, eps: triton_rows().rms_norm(x, weight, eps, residual)})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
-     scalars={"eps": 1e-5}, also=[("long", {**LONG_ROWS, "settings": {"threads": 512, "unroll": 8, "held": "shared", "stay": 132}})],
+     scalars={"eps": 1e-5}, also=[("long", LONG_ROWS)],
      peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps),
             "Triton": lambda x, weight, bias, eps: triton_rows().layer_norm(x, weight, bias, eps)})
 case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, also=[("long", LONG_ROWS)],
