@@ -24,7 +24,8 @@ const char *halyard_emulator_last_error(void);
 void halyard_emulator_set(const char *name, int value);
 
 /** How many there are now: "allocations" "modules" "contexts" "pools" "pushed" (contexts on this thread's
- * stack) "pool_bytes". Or were so far: "launches" "synchronisations" "allocated" "captured". */
+ * stack) "pool_bytes". Or were so far: "launches" "synchronisations" "allocated" "captured", and
+ * launches "beside" the last one. */
 int halyard_emulator_count(const char *name);
 
 #ifdef __cplusplus

@@ -191,4 +191,30 @@ int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigne
     return result;
 }
 
+struct LaunchAttribute {
+    int id, padding;
+    int value[16];
+};
+
+struct LaunchConfig {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const LaunchAttribute *attributes;
+    unsigned attribute_count;
+};
+
+/** Kernels that may begin before the last one has ended are only counted: here it has. */
+int cuLaunchKernelEx(const LaunchConfig *c, Function *function, void **parameters, void **extra) {
+    constexpr int kProgrammaticSerialization = 6;
+    LOCK;
+    for (unsigned i = 0; i < c->attribute_count; i++) {
+        if (c->attributes[i].id != kProgrammaticSerialization || w.settings["capability"] < 90) {
+            return kNotSupported;
+        }
+    }
+    w.counts["beside"] += int(c->attribute_count);
+    return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared_bytes, c->stream,
+                          parameters, extra);
+}
+
 }  // extern "C"

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "support.h"
@@ -96,6 +97,53 @@ TEST_CASE("parameters of every size, each at its alignment") {
     for (int i = 0; i < 7; i++) {
         CHECK(out[i] == right[i]);
     }
+}
+
+TEST_CASE("a counter on the device, which begins at 0 for each launch and is gone after it") {
+    for (const int counted : {1, 1, 0}) {
+        Array<int> out(5);
+        struct {
+            halide_buffer_t *out;
+            int64_t counter;
+            int counted;
+        } arguments = {out.to_device(), counted, counted};
+        const int allocations = count("allocations");
+        REQUIRE(launch(kernels(), "take_numbers", {5, 1}, "bni", arguments) == 0);
+        CHECK(count("allocations") == allocations);
+        REQUIRE(out.to_host() == 0);
+        std::multiset<int> taken;
+        for (int i = 0; i < 5; i++) {
+            taken.insert(out[i]);
+        }
+        CHECK(taken == (counted ? std::multiset<int>{0, 1, 2, 3, 4} : std::multiset<int>{-1, -1, -1, -1, -1}));
+    }
+}
+
+TEST_CASE("a kernel beside the last one: only where that was just launched, on the same stream") {
+    const auto beside = [] {
+        return halyard_cuda_launch_beside(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr);
+    };
+    const auto other = [] {
+        return halyard_cuda_launch(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr);
+    };
+    REQUIRE(other() == 0);
+    const int before = count("beside");
+    REQUIRE(beside() == 0);
+    REQUIRE(beside() == 0);
+    CHECK(count("beside") == before + 2);
+
+    TestStream stream;
+    halyard_cuda_set_stream(stream);
+    REQUIRE(beside() == 0);
+    CHECK(count("beside") == before + 2);
+    halyard_cuda_set_stream(nullptr);
+
+    // A launch that failed was none.
+    int found = 0;
+    REQUIRE(other() == 0);
+    REQUIRE(fill_shared(228 * 1024, &found) != 0);
+    REQUIRE(beside() == 0);
+    CHECK(count("beside") == before + 2);
 }
 
 TEST_CASE("a grid without blocks launches nothing") {

@@ -35,3 +35,8 @@ HALYARD_KERNEL(past_the_end)
 extern "C" __global__ void nothing() {
 }
 HALYARD_KERNEL(nothing)
+
+extern "C" __global__ void take_numbers(global<int> out, global<int> counter, int counted) {
+    out[blockIdx.x] = counted ? atomicAdd(counter, 1) : -1;
+}
+HALYARD_KERNEL(take_numbers)
