@@ -18,7 +18,7 @@
 #include "print.h"
 #include "registers.h"
 #include "together.h"
-#include "whole.h"
+#include "whole_blocks.h"
 #include "whole_loops.h"
 
 namespace halyard {
@@ -169,10 +169,10 @@ private:
             fetch_ahead(kernel, options_.fetched, options_.fail);
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
-            ask_of_whole_loops(kernel);
+            ask_once_of_loops(kernel);
             // A second version where a schedule limits registers spills: RMSNorm 8192x32768, resident=3, 348 us for 281.
             if (usual && kernel.blocks_per_multiprocessor.empty()) {
-                ask_once(kernel);
+                ask_once_of_blocks(kernel);
             }
         }
         return aligned;

@@ -74,7 +74,7 @@ class AskOnce : public IRMutator {
 
 }  // namespace
 
-void ask_of_whole_loops(Kernel &kernel) {
+void ask_once_of_loops(Kernel &kernel) {
     kernel.body = AskOnce().mutate(kernel.body);
 }
 

@@ -16,7 +16,7 @@
 
 namespace halyard {
 
-void ask_of_whole_loops(Kernel &kernel);
+void ask_once_of_loops(Kernel &kernel);
 
 }  // namespace halyard
 

@@ -1,5 +1,5 @@
-#ifndef HALYARD_LOWERING_CUDA_WHOLE_H
-#define HALYARD_LOWERING_CUDA_WHOLE_H
+#ifndef HALYARD_LOWERING_CUDA_WHOLE_BLOCKS_H
+#define HALYARD_LOWERING_CUDA_WHOLE_BLOCKS_H
 
 /** \file
  * Blocks for all of whose threads there is something to do, which most are, do not ask for each vector:
@@ -18,7 +18,7 @@
 namespace halyard {
 
 /** Rewrites a body that hold_loads() has been over, where such conditions are found. */
-void ask_once(Kernel &kernel);
+void ask_once_of_blocks(Kernel &kernel);
 
 }  // namespace halyard
 

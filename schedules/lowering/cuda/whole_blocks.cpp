@@ -1,4 +1,4 @@
-#include "whole.h"
+#include "whole_blocks.h"
 
 #include <algorithm>
 
@@ -149,7 +149,7 @@ public:
 
 }  // namespace
 
-void ask_once(Kernel &kernel) {
+void ask_once_of_blocks(Kernel &kernel) {
     // The coordinates of the block stand before everything.
     std::vector<std::pair<std::string, Expr>> outer;
     Stmt inner = kernel.body;
