@@ -155,8 +155,10 @@ TEST_CASE("statistics of a row are computed where the row is, products in tiles"
     t.op = "gemm";
     t.shape = {{"m", 256}, {"n", 256}, {"k", 256}};
     t.params = {{"weights", "packed"}};
+    t.target = "avx512";  // of 16 registers a panel takes one row
     Search gemm(t, o, {});
     const Proposal p = gemm.propose({});
+    INFO(p.candidate.lua);
     CHECK(p.plan.placed.at("acc").on_stack);
     CHECK(p.candidate.lua.find("gemm.in_registers(k.acc, k.y, \"row_step\", {") != std::string::npos);
     CHECK(gemm.propose(p.answers).candidate.lua == p.candidate.lua);
