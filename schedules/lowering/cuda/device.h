@@ -162,14 +162,20 @@ __device__ __forceinline__ T mod_floor(T a, T b) {
     return r < 0 ? r + (b > 0 ? b : -b) : r;
 }
 
+/** Those of a vector all together, too. */
 template<class To, class From>
-__device__ __forceinline__ To bits_as(From from) {
+__device__ __forceinline__ To all_bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "of one size");
     union {
         From from;
         To to;
     } u{from};
     return u.to;
+}
+
+template<class To, class From>
+__device__ __forceinline__ To bits_as(From from) {
+    return all_bits_as<To>(from);
 }
 
 template<class T>
@@ -356,17 +362,6 @@ __device__ __forceinline__ vec<To, N> to(const vec<From, N> &a) {
 HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
 #undef HALYARD_TO_PAIRS
-
-/** Those of a vector together, as of a register. */
-template<class To, class From>
-__device__ __forceinline__ To all_bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From), "of one size");
-    union {
-        From from;
-        To to;
-    } u{from};
-    return u.to;
-}
 
 template<class To, class From, int N>
 __device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {
