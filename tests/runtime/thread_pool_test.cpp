@@ -1,5 +1,4 @@
 // The thread pool of the runtime, called as a library calls it.
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>
