@@ -18,6 +18,7 @@ enum class Scale { kNone, kScalar, kColumn };
 class Gemm : public Generator<Gemm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<bool> tf32{"tf32", false};      // float32 is multiplied as TF32, and summed as float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
     GeneratorParam<int> panel{"panel", 48};
     GeneratorParam<Scale> scaling{
@@ -39,6 +40,9 @@ public:
 
     void configure() {
         a.set_type(storage_type(type));
+        if (tf32 && type != Float(32)) {
+            throw CompileError("tf32 is how float32 is multiplied: with tf32=true, type has to be float32");
+        }
         y.set_type(stored_type(output, type));
         b = add_input<Buffer<>>(weights_name("b", weights), type, weights_rank(weights));
         if (scaling == Scale::kColumn) {
@@ -66,6 +70,8 @@ public:
         const auto weight = [&](const Expr &i) {
             return weight_at(*b, weights, panel, i, col, y.dim(0).max() + 1);
         };
+        // Behind a_f and b_f, which schedules copy.
+        const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         if (weights == WeightLayout::kKN && grouped) {
             // As packed weights lie, for a schedule that copies them.
@@ -75,8 +81,8 @@ public:
             b_f(col, k) = load_f32(weight(k));
         }
         accumulate(
-            acc(col, row), group, a.width(), [&](const Expr &i) { return a_f(i, row) * b_f(col, i); },
-            [&](const Expr &i) { return a_f(i, row) * load_f32(weight(i)); });
+            acc(col, row), group, a.width(), [&](const Expr &i) { return factor(a_f(i, row)) * factor(b_f(col, i)); },
+            [&](const Expr &i) { return factor(a_f(i, row)) * factor(load_f32(weight(i))); });
         Expr v = acc(col, row);
         if (scaling == Scale::kColumn) {
             v = v * (*scale_column)(col);

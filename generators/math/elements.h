@@ -19,6 +19,13 @@ inline Halide::Expr store_as(Halide::Type type, const Halide::Expr &value) {
     return Halide::cast(type, value);
 }
 
+/** An f32 cut to TF32, 10 bits of mantissa, toward zero: what tensor cores take of f32 operands (PTX ISA, "Alternate
+ * floating point data formats"). */
+inline Halide::Expr cut_to_tf32(const Halide::Expr &value) {
+    const Halide::Expr bits = Halide::reinterpret<uint32_t>(value);
+    return Halide::reinterpret<float>(bits & Halide::Expr(uint32_t(0xffffe000)));
+}
+
 /** Fails where `type` is none of the storage types. */
 inline Halide::Type storage_type(const Halide::Type &type) {
     if (type != Halide::Float(32) && type != Halide::Float(16) && type != Halide::BFloat(16)) {

@@ -186,8 +186,8 @@ const std::vector<Word> kLoweringWords = {
      "without AMX plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
      "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and "
      "tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or "
-     "bfloat16 summed up in float32, or 8-bit integers, signed or not, in int32, both operands with neighbours along k; see "
-     "the tile kernels of HACKING.md.",
+     "bfloat16 summed up in float32; where both have neighbours along k also float32 that is cut to TF32, and 8-bit integers, "
+     "signed or not, in int32; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
     {"pipeline", Handle::kStage, "stages:int group:int? turns:bool?", "self",

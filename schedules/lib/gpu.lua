@@ -442,6 +442,7 @@ end
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              group     rows of tiles that blocks take together
 -- more    cluster: blocks that share the steps of a tile (1)
+--         operand_bytes: of an element of a and b; 4 for float32 that is cut to TF32 (1 where sums are integers, else 2)
 --         turns: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
 --         col: the loop over columns ("col")
 function gpu.tensor_tiles(y, acc, o, more)
@@ -497,15 +498,14 @@ end
 --
 -- sum     a Func over [col, row, others]        at      the Func and the loop
 -- o       rows, columns, stages and group, as above
--- more    col, turns: as above                   others: dimensions of which a block has one
+-- more    col, turns, operand_bytes: as above    others: dimensions of which a block has one
 function gpu.tensor_sums(sum, at, o, more)
   local col, others = more.col or "col", more.others or {}
   sum:compute_at(at[1], at[2]):store_in "register"
   sum:bound_extent(col, o.columns):bound_extent("row", o.rows):never_partition_all()
   for _, dim in ipairs(others) do sum:bound_extent(dim, 1) end
   local step = sum:update(0)
-  -- 128 bytes of operands of 16 bits, or of 8 bits where sums are integers.
-  local depth = sum:type() == "i32" and 128 or 64
+  local depth = 128 // (more.operand_bytes or (sum:type() == "i32" and 1 or 2))
   step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
   local order = { "depth", col, "row", table.unpack(others) }
   table.insert(order, "step")

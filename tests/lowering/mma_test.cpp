@@ -158,8 +158,10 @@ TEST_CASE("a product that the tensor cores have not is an error with its line", 
         const char *op, *generator, *devices, *depth, *message;
     } cases[] = {
         {"gemm", "type = 'float32', weights = 'nk'", "sm_90a", "64",
-         "there are tensor cores for float16 by float16, bfloat16 by bfloat16, and 8-bit integers by 8-bit integers, not for "
-         "float32 by float32"},
+         "there are tensor cores for float16 by float16, bfloat16 by bfloat16, float32 that is cut to TF32 (as by tf32=true of gemm), "
+         "and 8-bit integers by 8-bit integers, not for float32 by float32"},
+        {"gemm", "type = 'float32', tf32 = 'true', weights = 'kn'", "sm_90a", "32",
+         "reads b by columns; the tensor cores take operands of TF32 whose neighbours run along k"},
         {"gemm", "type = 'float16', weights = 'nk'", "sm_90a", "128", "has steps of 128; take 64"},
         {"gemm", "type = 'float16', weights = 'nk'", "sm_80", "16", "has steps of 16; take 32 or 64"},
         {"gemm_int8", "weights = 'nk'", "sm_90a", "64", "has steps of 64; take 128"},

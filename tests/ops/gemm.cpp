@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "epilogue.h"
 #include "rows.h"
@@ -7,6 +8,17 @@
 namespace ops_test {
 
 namespace {
+
+// 10 bits of mantissa, toward zero.
+double cut_to_tf32(double f32) {
+    const float value = float(f32);
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    bits &= 0xffffe000;
+    float cut = 0;
+    memcpy(&cut, &bits, sizeof(cut));
+    return cut;
+}
 
 // As many roundings as it has terms, each of the size of the sum of |a b|.
 double product_error(int depth, double sum_abs) {
@@ -19,6 +31,7 @@ public:
         return {{"schedule", {"", "unfused", "kn", "nk", "mma"}},
                 {"set.panel", {"32", "48", "64"}},
                 {"type", {"float32", "float16", "bfloat16"}},
+                {"tf32", {"false", "true"}},
                 {"scaling", {"none", "scalar", "column"}},
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu"}},
@@ -35,6 +48,9 @@ public:
             build.erase("set.panel");
         } else if (build["set.panel"] == "64") {
             build["set.rows"] = "6";  // 8 rows of 4 vectors of AVX-512 leave no register
+        }
+        if (build["type"] != "float32") {
+            build["tf32"] = "false";
         }
     }
 
@@ -88,10 +104,11 @@ public:
         const std::string activation = activation_of(p);
         // Looked up once: by name in the innermost loop, that took most of the time of a test of tiles.
         const Tensor &a = p["a"];
+        const bool tf32 = p.is("tf32", "true");
         std::vector<double> weights;  // by columns
         for (int col = 0; col < n; col++) {
             for (int i = 0; i < k; i++) {
-                weights.push_back(weight(p, i, col));
+                weights.push_back(tf32 ? cut_to_tf32(weight(p, i, col)) : weight(p, i, col));
             }
         }
         std::vector<Expected> y;
@@ -99,7 +116,7 @@ public:
             for (int col = 0; col < n; col++) {
                 double sum = 0, sum_abs = 0;
                 for (int i = 0; i < k; i++) {
-                    const double product = a(i, row) * weights[size_t(col) * size_t(k) + size_t(i)];
+                    const double product = (tf32 ? cut_to_tf32(a(i, row)) : a(i, row)) * weights[size_t(col) * size_t(k) + size_t(i)];
                     sum += product;
                     sum_abs += std::fabs(product);
                 }

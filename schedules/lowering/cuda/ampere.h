@@ -62,6 +62,7 @@ __device__ __forceinline__ void copy_chunk_if(place_in_shared<T> to, const T *fr
     }
 HALYARD_MMA(half, half, float, "m16n8k16.row.col.f32.f16.f16.f32", "+f")
 HALYARD_MMA(bfloat16, bfloat16, float, "m16n8k16.row.col.f32.bf16.bf16.f32", "+f")
+HALYARD_MMA(float, float, float, "m16n8k8.row.col.f32.tf32.tf32.f32", "+f")
 HALYARD_MMA(int8_t, int8_t, int32_t, "m16n8k32.row.col.s32.s8.s8.s32", "+r")
 HALYARD_MMA(int8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.s8.u8.s32", "+r")
 HALYARD_MMA(uint8_t, int8_t, int32_t, "m16n8k32.row.col.s32.u8.s8.s32", "+r")

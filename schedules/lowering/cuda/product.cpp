@@ -140,6 +140,18 @@ private:
         tile_.depth = depth_.extent;
     }
 
+    // x of an f32 x without the bits that TF32 has not, as cut_to_tf32() of generators/math/elements.h has it.
+    static std::optional<Expr> whole_of_tf32(const Expr &e) {
+        const auto *number = e.as<Reinterpret>();
+        const Call *cut = number && e.type() == Float(32) ? number->value.as<Call>() : nullptr;
+        const auto mask = cut && cut->is_intrinsic(Call::bitwise_and) ? as_const_uint(cut->args[1]) : std::nullopt;
+        const auto *bits = mask ? cut->args[0].as<Reinterpret>() : nullptr;
+        if (!bits || *mask != 0xffffe000 || bits->value.type() != Float(32)) {
+            return std::nullopt;
+        }
+        return bits->value;
+    }
+
     // x, or a select between x and 0.
     static const Select *or_zero(const Expr &e) {
         const auto *cast = e.as<Cast>();
@@ -160,7 +172,9 @@ private:
     }
 
     // Its coordinates are left with the loops in them, for find_dimensions().
-    Operand operand(const Expr &e) {
+    Operand operand(const Expr &factor) {
+        const auto whole = whole_of_tf32(factor);
+        const Expr e = whole.value_or(factor);
         const Load *load = widened(e);
         if (!load) {
             fail("multiplies something that is not stored; compute the operand first, or leave it as it is in memory");
@@ -168,6 +182,7 @@ private:
         Operand o;
         o.buffer = load->name;
         o.type = load->type;
+        o.tf32 = whole.has_value();
         const auto *select = or_zero(e);
         ProductLoops product = {names_, {}, depth_.name.substr(0, depth_.name.find('.', depth_.name.find('.') + 1) + 1)};
         for (const auto &r : rows_) {

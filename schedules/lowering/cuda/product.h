@@ -4,7 +4,7 @@
 /** \file
  * The loops of a product of tiles, as a schedule leaves them for the tensor cores:
  *
- *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes
+ *   for row: for col: for d: acc[row * columns + col] += f32(a[..]) * f32(b[..])          -- or int32, of bytes; or tf32(a[..])
  *
  * Rows may be several loops, as over a box of the pixels of images; the innermost is the first:
  *
@@ -27,6 +27,7 @@ extern const char *const kOperandDepth;
 struct Operand {
     std::string buffer;
     Halide::Type type;
+    bool tf32 = false;                 // of float32: multiplied without its last 13 bits
     std::vector<Halide::Expr> origin;  // coordinates of the tile's first element
     int depth_dimension = -1;          // the dimension that runs with d
     int other_dimension = -1;          // and with row, or col; of several loops over rows the first

@@ -47,22 +47,23 @@ bool is_byte(const Type &t) {
 
 void check_types(const TileOfProduct &t, const TensorCores &product) {
     const bool halves = t.a.type == t.b.type && is_half(t.a.type), bytes = is_byte(t.a.type) && is_byte(t.b.type);
-    if (!halves && !bytes) {
+    const bool tf32 = t.a.type == Float(32) && t.b.type == Float(32) && t.a.tf32 && t.b.tf32;
+    if (!halves && !bytes && !tf32) {
         std::ostringstream s;
-        s << "there are tensor cores for float16 by float16, bfloat16 by bfloat16, and 8-bit integers by 8-bit integers, "
-             "not for "
+        s << "there are tensor cores for float16 by float16, bfloat16 by bfloat16, float32 that is cut to TF32 (as by tf32=true of "
+             "gemm), and 8-bit integers by 8-bit integers, not for "
           << t.a.type << " by " << t.b.type;
         product.fail(s.str());
     }
-    const Type sum = halves ? Type(Float(32)) : Type(Int(32));
+    const Type sum = bytes ? Type(Int(32)) : Type(Float(32));
     if (t.sum != sum) {
         std::ostringstream s;
         s << "sums products of " << t.a.type << " as " << t.sum << "; the tensor cores sum them as " << sum;
         product.fail(s.str());
     }
-    if (bytes && t.b.depth_dimension != 0) {
-        product.fail("reads " + t.b.buffer +
-                     " by columns; the tensor cores take 8-bit operands whose neighbours run along k, as in weights = \"nk\"");
+    if (!halves && t.b.depth_dimension != 0) {
+        product.fail("reads " + t.b.buffer + " by columns; the tensor cores take operands of " + (bytes ? "8 bits" : "TF32") +
+                     " whose neighbours run along k, as in weights = \"nk\"");
     }
 }
 

@@ -8,7 +8,10 @@ namespace {
 
 // In PTX.
 std::string ptx_type(const Halide::Type &t) {
-    return t.is_bfloat() ? "bf16" : t.is_float() ? "f16" : t.is_uint() ? "u8" : "s8";
+    if (t.is_float()) {
+        return t.is_bfloat() ? "bf16" : t.bits() == 32 ? "tf32" : "f16";
+    }
+    return t.is_uint() ? "u8" : "s8";
 }
 
 }  // namespace
@@ -40,9 +43,9 @@ std::string WgmmaInstruction::text() const {
         inputs = "\"l\"(a)";
     }
     const std::string b_text = next(), accumulate = next();
-    // Whether a is negated, b is negated, and, of matrices in shared memory, transposed; integers have no such modes.
-    const std::string modes =
-        integers ? "" : std::string(", 1, 1") + (a_in_registers ? "" : ", 0") + (b_across ? ", 1" : ", 0");
+    // Whether a is negated, b is negated, and, of matrices of 16 bits in shared memory, transposed; integers have no such modes.
+    const std::string transposed = a.bits() == 16 ? std::string(a_in_registers ? "" : ", 0") + (b_across ? ", 1" : ", 0") : "";
+    const std::string modes = integers ? "" : ", 1, 1" + transposed;
     const std::string sum_type = integers ? ", int32_t" : "";
     return "__device__ __forceinline__ void " + name() + "(sums<" + std::to_string(sums) + sum_type + "> &d, " +
            (a_in_registers ? "const uint32_t *a" : "uint64_t a") + ", uint64_t b, bool accumulate) {\n" +

@@ -88,8 +88,8 @@ def error_of(results, expected, kind):
     return worst
 
 
-def is_right(case, kind, error):
-    return not isinstance(error, str) and error <= 8 * case.tolerance * (16 if kind == "float32" else 1)
+def is_right(case, kind, error, tolerance=1.0):
+    return not isinstance(error, str) and error <= 8 * case.tolerance * tolerance * (16 if kind == "float32" else 1)
 
 
 def check(case, dims, kind, library, rows_apart=0):
@@ -196,7 +196,7 @@ def timed(case, dims, kind, library):
         # Ours is held against float64 by check(); a peer with another result counts for nothing.
         try:
             error = error_of(tuple_of(contestants[name][0]()), results[0].values(), kind)
-            if is_right(case, kind, error):
+            if is_right(case, kind, error, case.peer_tolerance):
                 continue
             failure = f"another result than ours: {error if isinstance(error, str) else f'{error:.1f} epsilons'}"
         except Exception as raised:

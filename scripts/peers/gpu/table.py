@@ -26,6 +26,7 @@ class Case:
     settings: dict = dataclasses.field(default_factory=dict)
     schedule: str = ""
     tolerance: float = 1.0      # times that of the type
+    peer_tolerance: float = 1.0 # times that, for peers that round otherwise
     sizes: typing.Callable = None  # dims -> scalars that are sizes
 
     def library(self, kind):
@@ -159,6 +160,26 @@ case("gemm", "nk", {"weights": "nk", "add_bias": "true"},
      lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
      lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
      peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", also=[few_rows()], **TENSOR_CORES)
+
+
+def cut_to_tf32(x):
+    import torch
+    return (x.float().view(torch.int32) & ~0x1fff).view(torch.float32).to(x.dtype)
+
+
+def tf32_product(a, b_nk):
+    import torch
+    torch.backends.cuda.matmul.allow_tf32 = True
+    y = a @ b_nk.T
+    torch.backends.cuda.matmul.allow_tf32 = False
+    return y
+
+
+case("gemm", "TF32", {"weights": "nk", "tf32": "true"},
+     lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type")},
+     lambda a, b_nk: cut_to_tf32(a) @ cut_to_tf32(b_nk).T, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
+     peers={"cuBLAS": tf32_product}, schedule="tf32", types=("float32",), checked_types=(), flops=multiply_flops, tolerance=4,
+     peer_tolerance=30)
 
 
 def swiglu(x, w_gate_nk, w_up_nk):

@@ -35,6 +35,9 @@ inline float factor(half x) {
 inline float factor(bfloat16 x) {
     return same_bits<float>(uint32_t(x.bits) << 16);
 }
+inline float factor(float x) {  // as TF32: the last 13 bits are not read
+    return same_bits<float>(same_bits<uint32_t>(x) & 0xffffe000);
+}
 inline int32_t factor(int8_t x) {
     return x;
 }
