@@ -91,10 +91,10 @@ end
 -- Holds rows of inputs in shared memory, where all of a row is under way together; those of blocks that stay are fetched while
 -- the last row is computed.
 --
--- H200, 8192x32768 bf16, 512 threads, three blocks on a multiprocessor: softmax 268 us (343 with the row in registers, 1024
--- threads), RMSNorm 282 (280), LayerNorm 326 (336). 132 blocks that stay: 313, 286, 370, since one block's threads all wait at
--- its barriers. Two blocks of 512 threads with the row in registers: 438, 467, 537. Two blocks, so that the L1 has room for the
--- weights: RMSNorm 283, LayerNorm 330.
+-- H200, 8192x32768 bf16, threads / unroll / resident, beside a copy of 264 us: RMSNorm 512/4/2 268 us, 256/8/3 275; softmax 512/4/2
+-- 267, 256/8/3 272; LayerNorm, of more instructions, 256/4/3 278, 256/8/3 278, 128/8/3 288, 512/4/2 296, 256/4 and two blocks 291.
+-- Shared memory set aside for two blocks, so that the L1 has all the rest for weights: the same, and where more blocks would
+-- fit, less. 132 blocks that stay: RMSNorm 286, since one block's threads all wait at its barriers.
 --
 --   stages of a row, each of which reads x
 --     ->
@@ -109,7 +109,7 @@ function gpu.hold_rows(input, o)
 end
 
 -- Keeps rows of a Func in shared memory: what several inputs are added up to, which none of the stages then reads again.
--- RMSNorm of x + residual, 8192x32768, H200: 535 us; both inputs held, one block on a multiprocessor: 648; in registers 688.
+-- RMSNorm of x + residual, 8192x32768, H200: 539 us; both inputs held, one block on a multiprocessor: 648; in registers 570.
 function gpu.rows_in_shared(func, col, row, o)
   func:compute_at(o.at[1], o.at[2]):store_in "gpu_shared":bound_extent(row, 1):align_storage(col, o.vector)
   over_threads(func, col, o)

@@ -231,6 +231,13 @@ template<class T>
 struct lanes_of {
     using element = T;
     static constexpr int count = 1;
+    static constexpr bool is_float = false;
+};
+template<>
+struct lanes_of<float> {
+    using element = float;
+    static constexpr int count = 1;
+    static constexpr bool is_float = true;
 };
 template<class T, int N>
 struct lanes_of<vec<T, N>> {
@@ -344,20 +351,44 @@ __device__ __forceinline__ vec<To, N> to(const vec<From, N> &a) {
     return v;
 }
 
+/** A pair in one register, each taken out of it by one instruction; as 16 bits by themselves the second would take two. */
+template<class To, int N>
+__device__ __forceinline__ vec<To, N> to(const vec<bfloat16, N> &a) {
+    vec<To, N> v;
+    if constexpr (N % 2 == 0 && lanes_of<To>::is_float) {
+        union {
+            vec<bfloat16, N> from;
+            uint32_t pair[N / 2];
+        } u{a};
+#pragma unroll
+        for (int i = 0; i < N; i += 2) {
+            v[i] = bits_as<float>(u.pair[i / 2] << 16);
+            v[i + 1] = bits_as<float>(u.pair[i / 2] & 0xffff0000u);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            v[i] = to<To>(a[i]);
+        }
+    }
+    return v;
+}
+
 /** Pairs are converted by one instruction. */
 #define HALYARD_TO_PAIRS(TYPE)                                                          \
     template<int N>                                                                     \
     __device__ __forceinline__ vec<TYPE, N> to_##TYPE(const vec<float, N> &a) {         \
-        vec<TYPE, N> v;                                                                 \
+        union {                                                                         \
+            vec<TYPE, N> v;                                                             \
+            uint32_t pair[N / 2 + 1];                                                   \
+        } u;                                                                            \
         _Pragma("unroll") for (int i = 0; i + 1 < N; i += 2) {                          \
-            const uint32_t pair = floats_to_##TYPE##_bits(a[i], a[i + 1]);              \
-            v[i].bits = uint16_t(pair);                                                 \
-            v[i + 1].bits = uint16_t(pair >> 16);                                       \
+            u.pair[i / 2] = floats_to_##TYPE##_bits(a[i], a[i + 1]);                    \
         }                                                                               \
         if (N % 2) {                                                                    \
-            v[N - 1] = TYPE(a[N - 1]);                                                  \
+            u.v[N - 1] = TYPE(a[N - 1]);                                                \
         }                                                                               \
-        return v;                                                                       \
+        return u.v;                                                                     \
     }
 HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
@@ -624,14 +655,19 @@ __device__ __forceinline__ void copy_async_wait_all() {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/** 0 where the condition does not hold. */
-template<int N, class P>
-__device__ __forceinline__ auto load_if(bool condition, P p) {
-    decltype(load<N>(p)) v = {};
-    if (condition) {
-        v = load<N>(p);
+/** 0 where the condition does not hold. Chosen by words: elements of 16 bits take three instructions for each pair. */
+template<int N, class T>
+__device__ __forceinline__ auto load_if(bool condition, const T *p) {
+    pieces<T, N> r;
+    const auto *w = reinterpret_cast<const typename pieces<T, N>::word *>(p);
+#pragma unroll
+    for (int i = 0; i < pieces<T, N>::count; i++) {
+        r.w[i] = {};
+        if (condition) {
+            r.w[i] = w[i];
+        }
     }
-    return v;
+    return r.v;
 }
 
 template<int N, class P>

@@ -32,6 +32,7 @@ struct Kernel {
     std::array<Halide::Expr, 3> blocks, threads;  // extents, in terms of the host's variables
     Halide::Expr shared_bytes;                    // the same
     std::string blocks_per_multiprocessor;        // the second argument of __launch_bounds__, with its comma, or nothing
+    int resident = 0;                             // so many blocks of a multiprocessor are to have registers, if not 0
     int cluster = 1;                              // blocks with neighbouring numbers that run together (sm_90a)
     Halide::Internal::Stmt body;                  // the block coordinates are defined in it
 

@@ -138,6 +138,7 @@ private:
         kernel.name = name_for(func);
         if (const auto it = options_.resident.find(func); it != options_.resident.end()) {
             kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
+            kernel.resident = it->second;
         }
         Kernel elements = kernel;
         const Expr from_zero = assume_zero_mins(kernel);
@@ -170,8 +171,13 @@ private:
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
             ask_once_of_loops(kernel);
-            // A second version where a schedule limits registers spills: RMSNorm 8192x32768, resident=3, 348 us for 281.
-            if (usual && kernel.blocks_per_multiprocessor.empty()) {
+            // A second version spills where a schedule leaves few registers: RMSNorm 8192x32768, 8 vectors, resident=3, had 348 us for 281.
+            constexpr int kRegisters = 65536, kEnough = 40;
+            int threads = kernel.resident;
+            for (int d = 0; d < 3; d++) {
+                threads *= std::max(kernel.constant_threads(d), 1);
+            }
+            if (usual && threads * kEnough <= kRegisters) {
                 ask_once_of_blocks(kernel);
             }
         }

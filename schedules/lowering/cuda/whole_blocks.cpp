@@ -150,12 +150,20 @@ public:
 }  // namespace
 
 void ask_once_of_blocks(Kernel &kernel) {
-    // The coordinates of the block stand before everything.
+    // The coordinates of the block stand before everything, and then arrays in shared memory, which both versions have.
     std::vector<std::pair<std::string, Expr>> outer;
+    std::vector<Stmt> around;
     Stmt inner = kernel.body;
-    for (const auto *let = inner.as<LetStmt>(); let && !has_load(let->value); let = inner.as<LetStmt>()) {
-        outer.emplace_back(let->name, let->value);
-        inner = let->body;
+    for (;;) {
+        const auto *let = inner.as<LetStmt>();
+        const auto *allocate = inner.as<Allocate>();
+        if (let && !has_load(let->value)) {
+            outer.emplace_back(let->name, let->value);
+        } else if (!allocate || allocate->memory_type == MemoryType::Register) {
+            break;
+        }
+        around.push_back(inner);
+        inner = let ? let->body : allocate->body;
     }
     FindShared shared;
     inner.accept(&shared);
@@ -177,8 +185,12 @@ void ask_once_of_blocks(Kernel &kernel) {
     }
     Stmt body = simplify(WithoutConditions(kernel, outer).mutate(inner));
     body = is_const_one(all) ? body : IfThenElse::make(all, body, inner);
-    for (auto it = outer.rbegin(); it != outer.rend(); ++it) {
-        body = LetStmt::make(it->first, it->second, body);
+    for (auto it = around.rbegin(); it != around.rend(); ++it) {
+        const auto *let = it->as<LetStmt>();
+        const auto *a = it->as<Allocate>();
+        body = let ? LetStmt::make(let->name, let->value, body)
+                   : Allocate::make(a->name, a->type, a->memory_type, a->extents, a->condition, body, a->new_expr, a->free_function,
+                                    a->padding);
     }
     kernel.body = body;
 }

@@ -9,8 +9,9 @@
  *   if (((n - 1) * 512 + 511) * 8 + 8 <= extent) for chunk < n: y[..] = x[..]
  *   else for chunk < n: if ((chunk * 512 + thread_x) * 8 + 8 <= extent) y[..] = x[..]
  *
- * Loads behind conditions of their own wait for each other, in particular those that stand between stores. By hand, H200,
- * RMSNorm 8192x32768 with rows in shared memory: 266 us without them, 281 us as printed with them.
+ * Loads behind conditions of their own wait for each other, in particular those that stand between stores, and the conditions are
+ * instructions: LayerNorm 8192x32768 with rows in shared memory had 29 for each element, and took 335 us; 17, with pairs
+ * converted in their registers (device.h), take 294 (H200).
  */
 
 #include "kernel.h"
