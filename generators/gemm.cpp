@@ -19,7 +19,7 @@ class Gemm : public Generator<Gemm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<Scale> scaling{
         "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
     GeneratorParam<bool> add_bias{"add_bias", false};
