@@ -30,7 +30,7 @@ public:
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
     GeneratorParam<Layout> weights{"weights", Layout::kPacked,
                                    {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
-    GeneratorParam<int> panel{"panel", 64, 1, 1024};
+    GeneratorParam<int> panel{"panel", 32, 1, 1024};
     GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};

@@ -20,7 +20,7 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<bool> tf32{"tf32", false};      // float32 is multiplied as TF32, and summed as float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<Scale> scaling{
         "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
     GeneratorParam<bool> add_bias{"add_bias", false};

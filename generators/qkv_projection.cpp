@@ -15,7 +15,7 @@ class QkvProjection : public Generator<QkvProjection> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<bool> add_bias{"add_bias", false};
 
     Input<Buffer<void, 2>> x{"x"};  // [depth, m]

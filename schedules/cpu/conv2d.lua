@@ -15,17 +15,17 @@ return schedule "conv2d" {
 
   generator = {
     weights = "packed",
-    panel = tune { 32, 48, 64, default = 64 },
+    panel = tune { 32, 48, 64, default = 32 },
   },
 
   params = {
-    pixels = tune { 4, 6, 7, 8, 14, default = 7 },     -- of the register tile, with 32 registers
+    pixels = tune { 0, 4, 6, 7, 8, 14, default = 0 },  -- of the register tile, with 32 registers; 0: what suits the panel
     band   = tune { 2, 4, 8, 16, default = 8 },        -- rows of the image a job
     channels = tune { 0, 1, 3, 4, default = 0 },       -- of x: few are unrolled with the columns of the window
   },
 
   where = function(p, target)
-    return target.vector_registers < 32 or p.pixels * p.panel // target:lanes "f32" < 30
+    return gemm.tile_fits({ rows = p.pixels, panel = p.panel }, target)
   end,
 
   apply = function(k, p, target)
@@ -40,7 +40,7 @@ return schedule "conv2d" {
       lanes = lanes,
       panel = p.panel,
       columns = columns,
-      pixels = wide and p.pixels or 6,
+      pixels = conv.pixels(target, p.panel, p.pixels),
       band = p.band,
       group = gemm.group(type),
       dot = dot,

@@ -11,7 +11,7 @@ return schedule "conv2d" {
   generator = { weights = "oihw" },
 
   params = {
-    pixels = tune { 4, 6, 7, default = 7 }, -- of the register tile, with 32 registers
+    pixels = tune { 4, 6, default = 6 }, -- of the register tile, with 32 registers
     band   = tune { 4, 8, 16, default = 8 }, -- rows of the image a job
   },
 

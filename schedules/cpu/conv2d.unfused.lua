@@ -9,7 +9,7 @@ local rows = require "lib.rows"
 return schedule "conv2d" {
   target = "cpu",
 
-  generator = { weights = "packed", panel = 64 },
+  generator = { weights = "packed", panel = 32 },
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
@@ -21,7 +21,7 @@ return schedule "conv2d" {
       lanes = lanes,
       panel = p.panel,
       columns = wide and p.panel or 2 * lanes,
-      pixels = wide and 7 or 6,
+      pixels = conv.pixels(target, p.panel),
       band = 8,
       group = gemm.group(k.x:type()),
     })

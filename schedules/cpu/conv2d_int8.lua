@@ -24,8 +24,7 @@ return schedule "conv2d_int8" {
   },
 
   where = function(p, target)
-    local lanes = target:lanes "i32"
-    return target.vector_registers < 32 or p.pixels * p.panel // lanes < 30
+    return gemm.tile_fits({ rows = p.pixels, panel = p.panel }, target)
   end,
 
   apply = function(k, p, target)

@@ -11,8 +11,8 @@ return schedule "gemm" {
   generator = { weights = "kn" },
 
   params = {
-    panel = tune { 32, 48, 64, default = 48 },
-    rows  = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    panel = tune { 32, 48, 64, default = 64 },
+    rows  = tune { 0, 4, 6, 8, 12, default = 0 }, -- of the register tile, with 32 registers; 0: what suits the panel
     -- Register tiles a task, for each of which the panel is copied: 4096 cubed takes 1.56 s with 32, 1.30 with 128,
     -- 1.28 with 256 (Zen 4), as with packed weights. Fewer give more threads something to do.
     task  = tune { 32, 64, 128, 256, default = 256 },
@@ -21,8 +21,8 @@ return schedule "gemm" {
   where = gemm.tile_fits,
 
   apply = function(k, p, target)
-    local wide = target.vector_registers >= 32
-    local type, columns = k.a:type(), wide and p.panel or p.panel // 2
+    local type = k.a:type()
+    local columns, rows = gemm.tile(target, p.panel, p.rows)
     local dot = gemm.has_dot(target, type, columns)
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, {
@@ -30,7 +30,7 @@ return schedule "gemm" {
       lanes = target:lanes "f32",
       panel = p.panel,
       columns = columns,
-      rows = wide and p.rows or 4,
+      rows = rows,
       task = p.task,
       group = gemm.group(type),
       dot = dot,

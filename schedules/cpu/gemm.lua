@@ -13,11 +13,11 @@ return schedule "gemm" {
 
   generator = {
     weights = "packed",
-    panel = tune { 32, 48, 64, default = 48 },
+    panel = tune { 32, 48, 64, default = 64 },
   },
 
   params = {
-    rows = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    rows = tune { 0, 4, 6, 8, 12, default = 0 }, -- of the register tile, with 32 registers; 0: what suits the panel
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 
@@ -26,15 +26,16 @@ return schedule "gemm" {
   apply = function(k, p, target)
     local wide = target.vector_registers >= 32
     local type = k.a:type()
-    local dot = gemm.has_dot(target, type, wide and p.panel or p.panel // 2)
+    local columns, rows = gemm.tile(target, p.panel, p.rows)
+    local dot = gemm.has_dot(target, type, columns)
     local convert = type ~= "f32" and not dot
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, {
       m = k.y:dim(1):extent(),
       lanes = target:lanes "f32",
       panel = p.panel,
-      columns = wide and p.panel or p.panel // 2,
-      rows = wide and p.rows or 4,
+      columns = columns,
+      rows = rows,
       task = p.task,
       group = gemm.group(type),
       dot = dot,

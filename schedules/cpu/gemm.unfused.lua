@@ -8,19 +8,19 @@ local rows = require "lib.rows"
 return schedule "gemm" {
   target = "cpu",
 
-  generator = { weights = "packed", panel = 48 },
+  generator = { weights = "packed", panel = tune { 48, 64, default = 64 } },
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"
-    local wide = target.vector_registers >= 32
+    local columns, rows_of_tile = gemm.tile(target, p.panel)
     k.y:dim(0):set_min(0)
     local product = k.acc:in_():compute_root()
     gemm.register_tiles(product, k.acc, {
       m = k.y:dim(1):extent(),
       lanes = lanes,
       panel = p.panel,
-      columns = wide and p.panel or p.panel // 2,
-      rows = wide and 8 or 4,
+      columns = columns,
+      rows = rows_of_tile,
       task = 16,
     })
     rows.materialise({ k.linear, k.activated }, { row = "row", inner = "col", lanes = lanes, task = 8 })

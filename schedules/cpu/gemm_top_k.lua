@@ -16,7 +16,7 @@ return schedule "gemm_top_k" {
   },
 
   params = {
-    rows  = tune { 4, 6, 8, 12, default = 8 },  -- of the register tile, with 32 registers; otherwise 2
+    rows  = tune { 0, 4, 6, 8, 12, default = 0 }, -- of the register tile, with 32 registers; 0: what suits the panel
     strip = tune { 16, 32, 64, default = 32 },  -- rows of a task
   },
 

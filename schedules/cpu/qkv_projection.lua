@@ -11,11 +11,11 @@ return schedule "qkv_projection" {
 
   generator = {
     weights = "packed",
-    panel = tune { 32, 48, 64, default = 48 },
+    panel = tune { 32, 48, 64, default = 64 },
   },
 
   params = {
-    rows = tune { 4, 6, 8, 12, default = 8 },   -- of the register tile, with 32 registers
+    rows = tune { 0, 4, 6, 8, 12, default = 0 }, -- of the register tile, with 32 registers; 0: what suits the panel
     task = tune { 4, 8, 16, 32, default = 16 }, -- register tiles a task
   },
 

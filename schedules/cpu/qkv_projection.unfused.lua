@@ -5,7 +5,7 @@ local gemm = require "lib.gemm"
 return schedule "qkv_projection" {
   target = "cpu",
 
-  generator = { weights = "packed", panel = 48 },
+  generator = { weights = "packed", panel = 64 },
 
   apply = function(k, p, target)
     local lanes = target:lanes "f32"

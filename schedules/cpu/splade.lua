@@ -14,13 +14,12 @@ return schedule "splade" {
   },
 
   where = function(p, target)
-    local lanes = target:lanes "f32"
-    return target.vector_registers < 32 or p.block * p.panel // lanes < 30
+    return gemm.tile_fits({ rows = p.block, panel = p.panel }, target)
   end,
 
   apply = function(k, p, target)
-    local wide = target.vector_registers >= 32
-    local tiles = gemm.packed(target, k.x, k.x_f, { panel = p.panel })
+    local tiles = gemm.packed(target, k.x, k.x_f, { panel = p.panel, rows = p.block })
+    if target.vector_registers < 32 then tiles.columns, tiles.rows = p.panel // 2, 4 end -- rows that divide a block
     k.y:dim(0):set_min(0)
     local panel, col = k.y:split("col", p.panel, "guard", "panel", "col_in_panel")
     k.y:reorder(col, "n", panel):parallel(panel):parallel "n"
@@ -29,7 +28,7 @@ return schedule "splade" {
     k.top:compute_at(k.y, "n"):store_in "stack":bound_extent("col", p.panel):vectorize("col", tiles.lanes)
     local update = k.top:update(0)
     local part, column = update:split("col", tiles.columns, "guard", "part", "column")
-    local positions, position = update:split("r_x", math.min(p.block, tiles.rows), "auto", "positions", "position")
+    local positions, position = update:split("r_x", tiles.rows, "auto", "positions", "position")
     update:reorder(column, position, part, positions, "r_y")
       :vectorize(column, tiles.lanes):unroll(column):unroll(position)
 

@@ -9,6 +9,7 @@ return schedule "splade" {
 
   apply = function(k, p, target)
     local tiles = gemm.packed(target, k.x, k.x_f, { panel = p.panel })
+    if target.vector_registers < 32 then tiles.columns, tiles.rows = p.panel // 2, 4 end -- rows that divide a block
     k.y:dim(0):set_min(0)
 
     local logits = k.acc:in_():compute_root()

@@ -24,10 +24,10 @@ end
 --   for pair of r: for j, i: acc += a * b + a' * b'
 --
 -- update    the update that sums        inner    the loops of a tile, innermost first
--- over      the loop of the sum         around   a loop of it around that        dot    in pairs
+-- over      the loop of the sum         around   loops around that        dot    in pairs
 function attention.multiply(update, o)
   local i, j = table.unpack(o.inner)
-  local around = o.around and { o.around } or {}
+  local around = o.around or {}
   if not o.dot then return update:reorder(i, j, o.over, table.unpack(around)) end
   local pairs, member = update:split(o.over, 2, "guard", "pairs", "member")
   return update:reorder(member, i, j, pairs, table.unpack(around)):atomic():vectorize(member)

@@ -84,7 +84,7 @@ TEST_CASE("A named op has the parameters of its generator", "[list]") {
     }
     CHECK(gemm.at("type").at("default") == "float32");
     CHECK(gemm.at("type").at("choices") == nlohmann::json({"float32", "float16", "bfloat16"}));
-    CHECK(gemm.at("panel").at("default") == "48");
+    CHECK(gemm.at("panel").at("default") == "64");
     CHECK(gemm.at("panel").at("choices").empty());
     CHECK(gemm.at("add_bias").at("choices") == nlohmann::json({"false", "true"}));
     CHECK(gemm.at("weights").at("default") == "kn");

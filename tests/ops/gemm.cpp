@@ -46,8 +46,6 @@ public:
             build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
-        } else if (build["set.panel"] == "64") {
-            build["set.rows"] = "6";  // 8 rows of 4 vectors of AVX-512 leave no register
         }
         if (build["type"] != "float32") {
             build["tf32"] = "false";
