@@ -76,7 +76,8 @@ end
 -- The same on the tensor cores, with what is made of its sums.
 local function tensor_blocks(func, inner, k, p)
   panel_blocks(func, inner, p)
-  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group }, { col = "j", others = { "p" }, turns = p.turns })
+  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group },
+    { col = "j", others = { "p" }, turns = p.turns })
 end
 
 -- Each thread reduces what it has of the sums of a tile.
