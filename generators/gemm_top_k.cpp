@@ -1,7 +1,12 @@
 // The k largest elements of each row of x w + bias with their columns, the largest first, of equal ones
-// the lower column. Columns go by in chunks of panels: a row's best are kept for a chunk, then merged. Of
-// a chunk first the largest of each panel is found, then the k-th largest of these, the floor: k columns are
-// as large, so that what is below it need not be looked at. That leaves about k panels.
+// the lower column. First the largest of each panel is found; the k-th largest of these is the floor: k columns are
+// as large, so that what is below it need not be looked at. That leaves about k panels. Two ways, with the same result:
+//
+// chunks   Columns go by in chunks of panels, each with a floor of its own; a row's best are kept for a chunk, then merged.
+// panels   The k best panels of a row are ranked, of equal ones the lower: one that is ranked before another has a column that
+//          is before all of its. Only they are searched, each by itself, and their best are merged.
+
+#include <vector>
 
 #include <Halide.h>
 
@@ -14,6 +19,8 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
+enum class Search { kChunks, kPanels };
+
 class GemmTopK : public Generator<GemmTopK> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; values are float32
@@ -22,6 +29,7 @@ public:
     GeneratorParam<int> chunk{"chunk", 64};  // panels
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<int> top_k{"top_k", 8, 1, 64};
+    GeneratorParam<Search> search{"search", Search::kChunks, {{"chunks", Search::kChunks}, {"panels", Search::kPanels}}};
 
     Input<Buffer<void, 2>> x{"x"};  // [k, m]
     PanelLogits product;
@@ -35,47 +43,18 @@ public:
 
     void generate() {
         product.define(x);
-        const int best = top_k;
         const Var &j = product.j, &row = product.row, &p = product.p;
-        const Expr chunks = (product.panels + (chunk - 1)) / chunk;
+        const int best = top_k;
 
         kept(j, row, p) = select(product.exists(j, p), order_key(product.logits(j, row, p)), no_order());
         RDom rj(0, panel, "j");
         panel_best(row, p) = no_order();
         panel_best(row, p) = max(panel_best(row, p), kept(rj, row, p));
-
-        // The last chunk may have fewer panels.
-        const auto panel_at = [&](const Expr &n) { return min(c * chunk + n, product.panels - 1); };
-
-        best_panels(i, row, c) = no_order();
-        RDom b({{0, best}, {0, chunk}}, "b");
-        const Expr largest = panel_best(row, panel_at(b.y)), panel_place = best - 1 - b.x;
-        b.where(c * chunk + b.y < product.panels);
-        b.where(largest > best_panels(best - 1, row, c));
-        best_panels(panel_place, row, c) = ranked_in(panel_place, largest, best_panels(panel_place, row, c),
-                                                     best_panels(max(panel_place - 1, 0), row, c));
-        floor(row, c) = best_panels(best - 1, row, c);
-
-        chunk_top(i, row, c) = no_rank();
-        RDom r({{0, best}, {0, panel}, {0, chunk}}, "r");
-        const Expr at = panel_at(r.z), place = best - 1 - r.x;
-        const Expr key = rank_key(kept(r.y, row, at), product.column(r.y, at));
-        r.where(c * chunk + r.z < product.panels);
-        r.where(panel_best(row, at) >= floor(row, c));
-        r.where(kept(r.y, row, at) >= floor(row, c));
-        r.where(key > chunk_top(best - 1, row, c));
-        chunk_top(place, row, c) =
-            ranked_in(place, key, chunk_top(place, row, c), chunk_top(max(place - 1, 0), row, c));
-
-        listed(i, row, c) = chunk_top(i, row, c);
-
-        top(i, row) = no_rank();
-        RDom m({{0, best}, {0, best}, {0, chunks}}, "m");
-        const Expr merged_place = best - 1 - m.x;
-        const Expr candidate = listed(m.y, row, m.z);
-        m.where(candidate > top(best - 1, row));
-        top(merged_place, row) =
-            ranked_in(merged_place, candidate, top(merged_place, row), top(max(merged_place - 1, 0), row));
+        if (search == Search::kPanels) {
+            search_panels();
+        } else {
+            search_chunks();
+        }
 
         values(i, row) = rank_value(top(i, row));
         indices(i, row) = rank_index(top(i, row));
@@ -85,9 +64,78 @@ public:
     }
 
 private:
-    Var i{"i"}, c{"c"};
+    // list(i, of) keeps the largest of what r goes over, sorted; r.x goes over the places, from the last to the first.
+    void keep_largest(Func &list, RDom &r, const Expr &key, std::vector<Expr> of) {
+        const Expr place = top_k - 1 - r.x;
+        const auto at = [&](const Expr &n) {
+            std::vector<Expr> all = {n};
+            all.insert(all.end(), of.begin(), of.end());
+            return all;
+        };
+        r.where(key > list(at(top_k - 1)));
+        list(at(place)) = ranked_in(place, key, list(at(place)), list(at(max(place - 1, 0))));
+    }
+
+    void search_chunks() {
+        const Var &row = product.row;
+        const int best = top_k;
+
+        best_panels(i, row, c) = no_order();
+        RDom b({{0, best}, {0, chunk}}, "b");
+        b.where(c * chunk + b.y < product.panels);
+        keep_largest(best_panels, b, panel_best(row, panel_at(b.y)), {row, c});
+        floor(row, c) = best_panels(best - 1, row, c);
+
+        chunk_top(i, row, c) = no_rank();
+        RDom r({{0, best}, {0, panel}, {0, chunk}}, "r");
+        const Expr at = panel_at(r.z);
+        r.where(c * chunk + r.z < product.panels);
+        r.where(panel_best(row, at) >= floor(row, c));
+        r.where(kept(r.y, row, at) >= floor(row, c));
+        keep_largest(chunk_top, r, rank_key(kept(r.y, row, at), product.column(r.y, at)), {row, c});
+        listed(i, row, c) = chunk_top(i, row, c);
+        merge(top, listed, chunks());
+    }
+
+    void search_panels() {
+        const Var &row = product.row;
+        const int best = top_k;
+
+        best_panels(i, row, c) = no_rank();
+        RDom b({{0, best}, {0, chunk}}, "b");
+        const Expr p = panel_at(b.y);
+        b.where(c * chunk + b.y < product.panels);
+        keep_largest(best_panels, b, rank_key(panel_best(row, p), p), {row, c});
+        merge(panels, best_panels, chunks());
+
+        panel_top(i, row, n) = no_rank();
+        RDom r({{0, best}, {0, panel}}, "r");
+        const Expr at = clamp(rank_index(panels(n, row)), 0, product.panels - 1);
+        r.where(panels(n, row) != no_rank());
+        r.where(kept(r.y, row, at) >= rank_order(panels(best - 1, row)));
+        keep_largest(panel_top, r, rank_key(kept(r.y, row, at), product.column(r.y, at)), {row, n});
+        merge(top, panel_top, best);
+    }
+
+    // The largest of several lists.
+    void merge(Func &all, const Func &lists, const Expr &count) {
+        const Var &row = product.row;
+        all(i, row) = no_rank();
+        RDom m({{0, top_k}, {0, top_k}, {0, count}}, "m");
+        keep_largest(all, m, lists(m.y, row, m.z), {row});
+    }
+
+    Expr chunks() const {
+        return (product.panels + (chunk - 1)) / chunk;
+    }
+    // The last chunk may have fewer.
+    Expr panel_at(const Expr &in_chunk) const {
+        return min(c * chunk + in_chunk, product.panels - 1);
+    }
+
+    Var i{"i"}, c{"c"}, n{"n"};
     Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"},
-        listed{"listed"}, top{"top"};
+        listed{"listed"}, panels{"panels"}, panel_top{"panel_top"}, top{"top"};
 };
 
 }  // namespace

@@ -42,9 +42,13 @@ inline Halide::Expr rank_key(const Halide::Expr &order, const Halide::Expr &inde
     using namespace Halide;
     return select(order == no_order(), no_rank(), (cast<int64_t>(order) << 32) | cast<int64_t>(0x7fffffff - index));
 }
+/** The order_key of a rank. */
+inline Halide::Expr rank_order(const Halide::Expr &key) {
+    return Halide::cast<int32_t>(key >> 32);
+}
 inline Halide::Expr rank_value(const Halide::Expr &key) {
     using namespace Halide;
-    return select(key == no_rank(), Float(32).min(), from_order_key(cast<int32_t>(key >> 32)));
+    return select(key == no_rank(), Float(32).min(), from_order_key(rank_order(key)));
 }
 inline Halide::Expr rank_index(const Halide::Expr &key) {
     using namespace Halide;

@@ -9,7 +9,7 @@ return schedule "gemm_top_k" {
   target = "cpu",
 
   generator = {
-    weights = "packed",
+    weights = "packed", search = "chunks",
     panel = tune { 32, 48, 64, default = 48 },
     chunk = tune { 32, 64, 128, default = 64 }, -- panels
     top_k = tune { 1, 3, 8, 16, 64, default = 8 }, -- what is wanted

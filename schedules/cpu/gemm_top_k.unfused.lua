@@ -6,7 +6,7 @@ return schedule "gemm_top_k" {
   target = "cpu",
 
   generator = {
-    weights = "packed", panel = 48, chunk = 64,
+    weights = "packed", panel = 48, chunk = 64, search = "chunks",
     top_k = tune { 1, 3, 8, 16, 64, default = 8 }, -- what is wanted
   },
 

@@ -12,7 +12,6 @@ return schedule "gemm_reduce" {
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum" })
-    k.y:gpu_blocks "row"
-    logits.over_panels(k, { "row_max", "row_sum" }, { k.y, "row" })
+    logits.reduced_rows(k)
   end,
 }

@@ -2,7 +2,6 @@
 -- registers, and only its maximum, the sum of its exponentials and the logit of the label if it is there are stored
 -- for each row. A second kernel puts the panels together.
 
-local gpu = require "lib.gpu"
 local logits = require "lib.gpu_logits"
 
 return schedule "linear_cross_entropy" {
@@ -14,10 +13,6 @@ return schedule "linear_cross_entropy" {
 
   apply = function(k, p)
     logits.on_tensor_cores(k, p, { "panel_max", "panel_sum", "panel_label" })
-    k.row_lse:compute_root():gpu_blocks "row"
-    logits.over_panels(k, { "row_max", "row_sum" }, { k.row_lse, "row" })
-    k.loss:gpu_blocks "row"
-    logits.over_panels(k, { "label_logit" }, { k.loss, "row" })
-    gpu.elements(k.lse, { rows = { "row" }, threads = 128 })
+    logits.losses_of_rows(k)
   end,
 }

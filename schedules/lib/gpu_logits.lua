@@ -65,13 +65,26 @@ function logits.fused(k, p, names)
   end
 end
 
--- A block of the tensor cores for each panel and tile of rows, with what is made of its sums.
-local function tensor_blocks(func, inner, k, p)
+-- A block for each panel and tile of rows.
+local function panel_blocks(func, inner, p)
   func:compute_root():split("row", p.rows, "guard", "tile_row", "in_row")
   table.insert(inner, "p")
   table.insert(inner, "tile_row")
   func:reorder(table.unpack(inner)):gpu_blocks { "p", "tile_row" }:never_partition_all()
-  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group }, { col = "j", others = { "p" } })
+end
+
+-- The same on the tensor cores, with what is made of its sums.
+local function tensor_blocks(func, inner, k, p)
+  panel_blocks(func, inner, p)
+  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group },
+    { col = "j", others = { "p" }, turns = p.turns })
+end
+
+-- Each thread reduces what it has of the sums of a tile.
+local function reduce_in_registers(func, at, p)
+  gpu.each_thread(func, { at = at })
+  func:bound_extent("row", p.rows):bound_extent("p", 1):never_partition_all()
+  func:update(0):reorder("j", "row", "p"):never_partition_all()
 end
 
 -- The same on the tensor cores: a panel is the columns of a tile, and each thread reduces what it has of the sums.
@@ -88,18 +101,26 @@ function logits.on_tensor_cores(k, p, names)
   local part = k.part
   tensor_blocks(part, { "in_row" }, k, p)
   for _, name in ipairs(names) do
-    if k:has(name) then
-      local func = k[name]
-      gpu.each_thread(func, { at = { part, "p" } })
-      func:bound_extent("row", p.rows):bound_extent("p", 1):never_partition_all()
-      func:update(0):reorder("j", "row", "p"):never_partition_all()
-    end
+    if k:has(name) then reduce_in_registers(k[name], { part, "p" }, p) end
   end
 end
 
--- Stores all logits, or what is made of each, summed on the tensor cores.
-function logits.stored_by_tensor_cores(func, k, p)
-  tensor_blocks(func, { "j", "in_row" }, k, p)
+-- Stores what is made of each logit, summed on the tensor cores, and what a panel of it is reduced to, of the same sums.
+--
+--   for row: for p: for j: kept = f(logits)
+--   for row: for p: best = reduction of kept over j
+--     ->
+--   blocks p, tile_row
+--     acc in registers: panel x rows
+--     kept = f(acc)
+--     best = reduction of f(acc) over j, in registers; stored
+function logits.stored_by_tensor_cores(kept, best, k, p)
+  kept:clone_in(best) -- so that it is not read back
+  tensor_blocks(kept, { "j", "in_row" }, k, p)
+  local stored = best:in_():compute_root()
+  panel_blocks(stored, { "in_row" }, p)
+  stored:compute_with(kept, "p")
+  reduce_in_registers(best, { kept, "p" }, p)
 end
 
 -- What the schedules of logits on the tensor cores leave open, with the usual columns of a tile.
@@ -114,9 +135,10 @@ logits.tensor_params = {
   rows   = tune { 64, 128, 192, default = 128 },
   stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
   group  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+  turns  = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p)
-  return p.stages * 128 * (p.rows + p.panel) <= 226 * 1024
+  return p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.turns)
 end
 
 -- Stores all logits, or what is made of each, a block a tile.
@@ -135,11 +157,46 @@ function logits.unfused(k, p, names)
   end
 end
 
+-- Finds the largest of a row in what was stored of the logits and of their panels, for the generator with search = "panels".
+--
+--   for row: for c: best_panels; for row: panels; for row: for n: panel_top; for row: top
+--     ->
+--   threads row, c: best_panels          -- of a chunk of panels, a list in registers
+--   threads row: panels                  -- the lists of the chunks merged
+--   threads row, n: panel_top            -- of the panel ranked n
+--   threads row: top
+--   threads i, row: values, indices
+function logits.search_panels(k, p)
+  local function a_thread_each(list, rows)
+    gpu.elements(list:in_():compute_root(), { rows = rows, threads = 32 })
+    list:compute_at(list:in_(), "thread"):store_in "register":bound("i", 0, p.top_k)
+    for _, row in ipairs(rows) do list:bound_extent(row, 1) end
+  end
+  a_thread_each(k.best_panels, { "row", "c" })
+  a_thread_each(k.panels, { "row" })
+  a_thread_each(k.panel_top, { "row", "n" })
+  a_thread_each(k.top, { "row" })
+  for _, out in ipairs { k.values, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
+end
+
 -- Reduces what there is of each panel to one number a row, where each thread of a block needs it.
 function logits.over_panels(k, names, at)
   for _, name in ipairs(names) do
     if k:has(name) then gpu.reduce(k[name], "p", { at = at, threads = 128, vector = 4, unroll = 1 }) end
   end
+end
+
+-- What stands behind the panels of gemm_reduce, and of linear_cross_entropy: a block a row.
+function logits.reduced_rows(k)
+  k.y:gpu_blocks "row"
+  logits.over_panels(k, { "row_max", "row_sum" }, { k.y, "row" })
+end
+function logits.losses_of_rows(k)
+  k.row_lse:compute_root():gpu_blocks "row"
+  logits.over_panels(k, { "row_max", "row_sum" }, { k.row_lse, "row" })
+  k.loss:gpu_blocks "row"
+  logits.over_panels(k, { "label_logit" }, { k.loss, "row" })
+  gpu.elements(k.lse, { rows = { "row" }, threads = 128 })
 end
 
 return logits

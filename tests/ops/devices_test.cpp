@@ -42,6 +42,26 @@ TEST_CASE("kernels for every device in one library: gemm, a tile for each half o
     }
 }
 
+TEST_CASE("kernels for every device in one library: gemm_reduce, a tile for each half of a block") {
+    for (const char *reduction : {"max", "logsumexp"}) {
+        const auto kernel = build("gemm_reduce", {{"target", kCudaTarget},
+                                                  {"type", "bfloat16"},
+                                                  {"weights", "nk"},
+                                                  {"reduction", reduction},
+                                                  {"set.panel", "64"},
+                                                  {"set.rows", "64"},
+                                                  {"set.stages", "3"},
+                                                  {"set.turns", "true"}});
+        const std::map<std::string, Dims> sizes = {{"one tile", {{"m", 64}, {"n", 64}, {"k", 72}}},
+                                                   {"an odd number of tiles", {{"m", 320}, {"n", 64}, {"k", 72}}},
+                                                   {"odd", {{"m", 65}, {"n", 333}, {"k", 71}}}};
+        for (const auto &[what, dims] : sizes) {
+            const Case c = {what, dims};
+            CHECK(check_case(gemm_reduce_test(), halyard::find_op("gemm_reduce"), kernel, c, Placement(0), 1) == "");
+        }
+    }
+}
+
 // For sm_80, warps of 32 rows, warps of 16, and tiles that several blocks divide.
 TEST_CASE("kernels for every device in one library: attention") {
     const struct {

@@ -46,7 +46,12 @@ bool proved(const Expr &e) {
         return proved(both->a) && proved(both->b);
     }
     const auto *le = e.as<LE>();
-    return can_prove(le ? simplify(le->a - le->b) <= 0 : e);
+    if (const auto *least = le ? le->a.as<Min>() : nullptr) {
+        if (proved(least->a <= le->b) || proved(least->b <= le->b)) {
+            return true;
+        }
+    }
+    return can_prove(e) || can_prove(le ? simplify(le->a - le->b) <= 0 : e);
 }
 
 class SplitIntoParts {
@@ -114,6 +119,12 @@ private:
         } else if (const auto *allocate = s.as<Allocate>()) {
             parts.allocated[allocate->name] = allocate->type.element_of();
             walk(allocate->body);
+        } else if (const auto *branch = s.as<IfThenElse>(); branch && !branch->else_case.defined()) {
+            // Of two Funcs that share blocks, each has those that are its own.
+            const Expr outer = own_;
+            own_ = simplify(own_ && branch->condition);
+            walk(branch->then_case);
+            own_ = outer;
         } else if (s.as<Free>() || holds(s) || s.as<Evaluate>()) {
             return;
         } else if (const auto *product = s.as<For>() ? product_in(s) : nullptr) {
@@ -127,8 +138,36 @@ private:
             find_nest(part, s.as<For>()->body);
             parts.products.push_back(part);
         } else {
-            parts.nests.push_back(inlined(s));
+            parts.nests.push_back(inlined(of_own_blocks(s)));
         }
+    }
+
+    // In other blocks the loops of a nest have no turns. What stays in the block needs no such question.
+    Stmt of_own_blocks(const Stmt &nest) const {
+        const auto *loop = nest.as<For>();
+        if (!loop || is_const_one(own_) || !stores_outside(nest)) {
+            return nest;
+        }
+        return For::make(loop->name, loop->min, select(own_, loop->extent, 0), loop->for_type, loop->partition_policy,
+                         loop->device_api, loop->body);
+    }
+
+    bool stores_outside(const Stmt &nest) const {
+        class FindStores : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Store *op) override {
+                outside = outside || !allocated.count(op->name);
+            }
+            const std::map<std::string, Type> &allocated;
+
+        public:
+            explicit FindStores(const std::map<std::string, Type> &allocated)
+                : allocated(allocated) {
+            }
+            bool outside = false;
+        } find(parts.allocated);
+        nest.accept(&find);
+        return find.outside;
     }
 
     void find_nest(ProductPart &part, const Stmt &s) {
@@ -149,6 +188,7 @@ private:
 
     const std::vector<TensorCores> &products_;
     Lets lets_;
+    Expr own_ = const_true();  // whether what is walked is done in this block
     std::vector<std::pair<std::string, Expr>> local_;
 };
 

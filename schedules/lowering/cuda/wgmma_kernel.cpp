@@ -1,13 +1,12 @@
 #include "wgmma.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
+#include "early_loads.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
 #include "tile_kernel.h"
-#include "tile_text.h"
 #include "warpgroups.h"
 
 namespace halyard {
@@ -27,10 +26,10 @@ bool by_copy_engine(Form f) {
     return f != Form::kElements;
 }
 
-class WgmmaKernel : public TileText {
+class WgmmaKernel : public EarlyLoads {
 public:
     WgmmaKernel(const TileProgram &program, const PrintOptions &print)
-        : TileText(program, print),
+        : EarlyLoads(program, print),
           turns_(program.asked.turns),
           warpgroups_(turns_ ? 2 : tile().rows / kRowsOfWarpgroup),
           after_(program.after) {
@@ -107,68 +106,11 @@ private:
     // Whether a result may leave by the copy engine: a type that it has, a box of a tensor, one store for each sum. Stored by
     // the threads, a tile of 128 x 256 f32 takes 10 us, while nothing is multiplied (H200).
     bool leaves_by_copy_engine(const Pair &p) const {
-        const Type t = p.value.type();
-        const bool known = t.is_float() ? t.bits() <= 32 : t.bits() == 8 || t.bits() == 32;
-        return known && !t.is_bool() && tile().columns % elements_of_line(t) == 0 && tensor_of(p).has_value();
+        return moves_by_copy_engine(p.value.type().element_of(), tile().columns) && box_of(p).has_value();
     }
 
-    // A result as a tensor: where a tile begins, and the loop over rows that goes along each dimension, -1 for none.
-    struct Result {
-        std::vector<Expr> origin;
-        std::vector<int> loop, box;  // of the rows of a warpgroup
-    };
-
-    // Nothing where the index is no tile of a tensor, or the rows of a warpgroup are no box of it.
-    std::optional<Result> tensor_of(const Pair &p) const {
-        const auto *ramp = p.index.as<Ramp>();
-        if (!ramp || !is_const_one(ramp->stride)) {
-            return std::nullopt;
-        }
-        const auto all =
-            tensor_coordinates(expand(ramp->base, *program_.first().lets), p.stored, program_.strides);
-        if (!all || all->size() < 2 || all->size() > 5 || linear((*all)[0]).factor_of(kCol) != 1) {
-            return std::nullopt;
-        }
-        Result r;
-        const auto rows = rows_of_warpgroup();
-        size_t found = 0;
-        for (size_t d = 0; d < all->size(); d++) {
-            Expr at = (*all)[d];
-            int loop = -1, box = d == 0 ? elements_of_line(p.value.type()) : 1;
-            if (d == 0) {
-                at = substitute(kCol, 0, at);
-            } else if (found < p.rows.size() && linear(at).factor_of(p.rows[found].name) == 1) {
-                at = substitute(p.rows[found].name, 0, at);
-                loop = int(found);
-                box = rows.empty() ? 0 : rows[found];
-                found++;
-            }
-            r.origin.push_back(collapse(simplify(at), *program_.host));
-            r.loop.push_back(loop);
-            r.box.push_back(box);
-            const bool more = expr_uses_var(at, kCol) || std::any_of(p.rows.begin(), p.rows.end(), [&](const PairRows &l) {
-                                  return expr_uses_var(at, l.name);
-                              });
-            if (more) {
-                return std::nullopt;
-            }
-        }
-        return rows.empty() || found < p.rows.size() ? std::nullopt : std::make_optional(r);
-    }
-
-    // Of each loop over rows, what the 64 of a warpgroup have; nothing where they are no box.
-    std::vector<int> rows_of_warpgroup() const {
-        std::vector<int> box;
-        int left = kRowsOfWarpgroup;
-        for (const int extent : tile().row_loops) {
-            const int part = std::min(extent, left);
-            if (left % part != 0 || extent % part != 0) {
-                return {};
-            }
-            box.push_back(part);
-            left /= part;
-        }
-        return left == 1 ? box : std::vector<int>();
+    std::optional<TensorBox> box_of(const Pair &p) const {
+        return tensor_box(program_, p.stored, p.value.type().element_of(), p.index, p.rows);
     }
 
     // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned, and so are those stored
@@ -206,8 +148,11 @@ private:
         Expr e = pairs_aligned_.defined() ? pairs_aligned_ : const_true();
         for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
-                e = e && is_tensor(p.stored, p.value.type().element_of(), int(tensor_of(p)->origin.size()));
+                e = e && is_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
             }
+        }
+        for (const auto &t : tiles_) {
+            e = e && is_tensor(t.buffer, t.type(), int(t.box.origin.size()));
         }
         return e;
     }
@@ -227,16 +172,12 @@ private:
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
         add_scalars(k, used_by(form));
-        std::set<std::string> written;
-        for (const auto &p : after_) {
-            written.insert(p.stored);
-        }
         for (const auto &a : program_.base.arguments) {
             const bool operand =
                 a.name == tile().a.buffer ||
                 std::any_of(program_.tiles.begin(), program_.tiles.end(),
                             [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
-            const bool by_engine = form == Form::kWhole && by_engine_name(a.name);
+            const bool by_engine = form == Form::kWhole && (by_engine_name(a.name) || comes_as_tile(a.name, after_));
             if (a.is_buffer && !(by_copy_engine(form) && operand) && !by_engine) {
                 k.arguments.push_back(a);
             }
@@ -252,7 +193,13 @@ private:
         for (const auto &p : after_) {
             if (leaves(p, form)) {
                 k.arguments.push_back({p.stored + ".map", false, false, Handle(),
-                                       tensor_argument(p.stored, p.value.type().element_of(), tensor_of(p)->box), Expr()});
+                                       tensor_argument(p.stored, p.value.type().element_of(), box_of(p)->box), Expr()});
+            }
+        }
+        for (const auto &t : tiles_) {
+            if (form == Form::kWhole) {
+                k.arguments.push_back({t.buffer + ".map.early", false, false, Handle(),
+                                       tensor_argument(t.buffer, t.type(), t.box.box), Expr()});
             }
         }
         return k;
@@ -279,16 +226,21 @@ private:
         }
         for (const auto &p : after_) {
             if (leaves(p, form)) {
-                const auto at = tensor_of(p)->origin;
+                const auto at = box_of(p)->origin;
                 all.insert(all.end(), at.begin(), at.end());
             } else {
                 all.push_back(p.index);
             }
         }
+        for (const auto &t : tiles_) {
+            if (form == Form::kWhole) {
+                all.insert(all.end(), t.box.origin.begin(), t.box.origin.end());
+            }
+        }
         return all;
     }
 
-    // ---- Shared memory: stages of a, stages of b, a tile of each result, barriers ----
+    // ---- Shared memory: stages of a, stages of b, a tile of each result, tiles that the epilogue reads, barriers ----
 
     int bytes_a() const {
         return tile().rows * kSwizzledBytes;
@@ -341,11 +293,15 @@ private:
         }
         parts_ = 1;
     }
-    int offset_barriers(Form form) const {
+    int offset_early(Form form) const {
         return offset_results(form) + bytes_of_results(after_.size(), form);
     }
+    int offset_barriers(Form form) const {
+        return offset_early(form) + (form == Form::kWhole ? bytes_early_ : 0);
+    }
     int shared_bytes(Form form) const {
-        return offset_barriers(form) + (by_copy_engine(form) ? 2 * 8 * program_.asked.stages : 0);
+        const int early = form == Form::kWhole && !tiles_.empty() ? warpgroups_ : 0;
+        return offset_barriers(form) + (by_copy_engine(form) ? 8 * (2 * program_.asked.stages + early) : 0);
     }
 
     // On a multiprocessor: of small tiles two, so that one multiplies while results of the other leave.
@@ -375,11 +331,20 @@ private:
             declare_array("uint64_t", "full", offset_barriers(form), program_.asked.stages);
             declare_array("uint64_t", "empty", offset_barriers(form) + 8 * program_.asked.stages,
                           program_.asked.stages);
+            const bool early = form == Form::kWhole && !tiles_.empty();
+            if (early) {
+                declare_array("uint64_t", "early_full", offset_barriers(form) + 16 * program_.asked.stages, warpgroups_);
+            }
             out.open("if (threadIdx.x == 0) {");
             out.open("for (int i = 0; i < " + number(program_.asked.stages) + "; i++) {");
             out.line("barrier_init(&full[i], 1);");
             out.line("barrier_init(&empty[i], " + number(turns_ ? 1 : warpgroups_) + ");");
             out.close();
+            if (early) {
+                out.open("for (int i = 0; i < " + number(warpgroups_) + "; i++) {");
+                out.line("barrier_init(&early_full[i], 1);");
+                out.close();
+            }
             out.line("barriers_ready();");
             out.close();
             out.line("__syncthreads();");
@@ -480,6 +445,9 @@ private:
         }
         const bool in_turns = turns_ && by_copy_engine(form);
         declare_tiles_of_grid();
+        if (form == Form::kWhole) {
+            declare_tiles(rows_of_results());
+        }
         const std::string skip = "skip_steps<" + number(program_.asked.stages) + ">(stage, phase, " + e(program_.first().extent) + ");";
         if (in_turns) {
             out_->open("if (warpgroup == 1) {");
@@ -500,6 +468,9 @@ private:
         if (by_copy_engine(form)) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
+        if (form == Form::kWhole) {
+            prepare_tiles(program_.first().min, program_.first().extent);
+        }
         if (in_turns) {
             out_->line("turn_begins<2>(warpgroup);");
         }
@@ -517,6 +488,9 @@ private:
             out_->close();
             out_->line("before = stage;");
             next_stage();
+            if (form == Form::kWhole) {
+                fetch_tiles_at(out_->name(step_name()));
+            }
         } else {
             out_->line("wgmma_wait<0>();");
             out_->line("__syncthreads();");
@@ -527,9 +501,11 @@ private:
             out_->line(skip);
         }
         if (form == Form::kWhole) {
-            load_early();
+            fetch_tiles_without_steps(program_.first().extent);
+            load_columns();
+            wait_for_tiles();
         }
-        if (bytes_of_results(after_.size(), form) > 0) {
+        if (bytes_of_results(after_.size(), form) > 0 && (form != Form::kWhole || tiles_.empty())) {
             wait_for_result(*out_);
         }
         if (by_copy_engine(form)) {
@@ -552,7 +528,7 @@ private:
                 store_pairs(p, alignment_[i]);
             }
         }
-        reduce_rows({"warpgroup * " + number(kRowsOfWarpgroup) + " + warp * 16 + lane / 4"}, tile().columns);
+        reduce_rows({row_of_thread()}, tile().columns);
         if (cluster(form) > 1) {
             out_->close();
         }
@@ -711,13 +687,7 @@ private:
         const Type t = p.value.type().element_of();
         const std::string name = out_->name(p.stored + ".result"), map = out_->name(p.stored + ".map");
         const int columns = tile().columns / parts_;
-        const Result to = *tensor_of(p);
-        std::string others;
-        for (size_t d = 1; d < to.origin.size(); d++) {
-            const std::string row = "warpgroup * " + number(kRowsOfWarpgroup);
-            others += ", " + parenthesised(to.origin[d]) +
-                      (turns_ || to.loop[d] < 0 ? "" : " + " + row_in_loop(row, size_t(to.loop[d])));
-        }
+        const TensorBox to = *box_of(p);
         declare_result(*out_, type_text(t), name, offset, rows_of_results(), columns);
         for (int part = 0; part < parts_; part++) {
             if (part > 0) {
@@ -736,11 +706,7 @@ private:
                 values(inside, name, part);
                 out_->close();
             }
-            std::vector<std::string> across;
-            for (int i = 0; i < columns; i += elements_of_line(t)) {
-                across.push_back(e(simplify(to.origin[0] + part * columns + i)));
-            }
-            send_result(*out_, map, name, across, others, elements_of_line(t));
+            send_result(*out_, map, name, across_box(to, t, part * columns, columns), rest_of_box(to), elements_of_line(t));
         }
     }
 
@@ -757,8 +723,10 @@ private:
     // A thread has sums of columns 8 j + 2 (lane % 4) and the next, in rows lane / 4 and 8 below, of the 16 rows of its warp.
     void coordinates_of_element() override {
         const std::string i = out_->name(kElement);
-        declare_place((turns_ ? "" : "warpgroup * " + number(kRowsOfWarpgroup) + " + ") + "warp * 16 + lane / 4 + " + i + " / 2 % 2 * 8",
-                      i + " / 4 * 8 + lane % 4 * 2");
+        declare_place(row_of_thread() + " + " + i + " / 2 % 2 * 8", i + " / 4 * 8 + lane % 4 * 2");
+    }
+    std::string row_of_thread() const {
+        return (turns_ ? "" : "warpgroup * " + number(kRowsOfWarpgroup) + " + ") + "warp * 16 + lane / 4";
     }
 
     // The results of 16 columns at a time, by stmatrix.
@@ -774,8 +742,16 @@ private:
                                  const_true(2), ModulusRemainder());
         print(store);
         out_->close();
+        if (is_read_in_place(p)) {
+            out_->line("__syncwarp();  // each lane has read its elements, where others store");
+        }
         store_columns(*out_, out_->name(pairs), name);
         out_->close();
+    }
+
+    bool is_read_in_place(const Pair &p) const {
+        return std::any_of(tiles_.begin(), tiles_.end(),
+                           [&](const EarlyTile &t) { return t.in_place && t.pair->stored == p.stored; });
     }
 
     // Those of 8 or 32 bits two columns at a time: stmatrix has 16 bytes of a row where a thread has two elements of eight.
@@ -796,109 +772,58 @@ private:
         out_->close();
     }
 
-    // ---- What is loaded while the last products are under way: what is the same for all rows ----
-
-    struct Early {
-        Expr load;  // of two columns, 16 bits each
-        const Pair *pair;
-        std::string name;
-    };
-
-    // Loads that need no more registers than there are beside the sums.
+    // What the nests that leave by the copy engine load early: tiles where there is room for them in shared memory, columns as far
+    // as there are registers beside the sums.
     void find_early() {
-        class Find : public IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Load *op) override {
-                IRVisitor::visit(op);
-                const bool same = std::none_of(pair.rows.begin(), pair.rows.end(), [&](const PairRows &r) {
-                    return expr_uses_var(op->index, r.name);
-                });
-                if (same && expr_uses_var(op->index, kCol) && !expr_uses_var(op->index, kElement) && op->type.bits() == 16 &&
-                    op->type.lanes() == 2 && is_const_one(op->predicate) && !known.count(op->name) &&
-                    std::none_of(found.begin(), found.end(), [&](const Early &e) { return equal(e.load, op); })) {
-                    found.push_back({op, &pair, op->name + ".early." + number(int(found.size()))});
-                }
-            }
-
-        public:
-            Find(const Pair &pair, const std::set<std::string> &known, std::vector<Early> &found)
-                : pair(pair),
-                  known(known),
-                  found(found) {
-            }
-            const Pair &pair;
-            const std::set<std::string> &known;
-            std::vector<Early> &found;
-        };
         not_in_memory_ = program_.accumulators;
+        if (cluster(Form::kWhole) > 1) {
+            return;
+        }
         std::set<std::string> known = program_.accumulators;  // and what the kernel stores
+        std::vector<const Pair *> leaving;
         for (const auto &p : after_) {
             known.insert(p.stored);
-        }
-        for (const auto &p : after_) {
             if (leaves_by_copy_engine(p)) {
-                Find find(p, known, early_);
-                p.value.accept(&find);
+                leaving.push_back(&p);
             }
+        }
+        const int blocks_before = blocks();
+        for (auto &t : find_tiles(leaving, known)) {
+            place_tile(t, blocks_before);
         }
         constexpr int kBesides = 40;  // registers of a thread for all else
         const int registers = blocks() == 2 ? 85 : warpgroups_ == 3 ? 160 : 232;
         const size_t most = size_t(std::max(registers - kBesides - products() * sums(), 0) / (sums() / 4));
-        early_.resize(std::min(early_.size(), cluster(Form::kWhole) > 1 ? 0 : most));
-        for (const auto &l : early_) {
+        columns_ = find_columns(leaving, known);
+        columns_.resize(std::min(columns_.size(), most));
+        for (const auto &l : columns_) {
             not_in_memory_.insert(l.name);
         }
-    }
-
-    // Two columns are kept as a word, so that they stay in one register.
-    void load_early() {
-        for (const auto &l : early_) {
-            out_->declare_registers(l.name, "uint32_t", sums() / 4);
-            Pair inside = *l.pair;
-            inside.value = l.load;
-            out_->open("if (" + e(l.pair->is_whole(tile().columns)) + ") {");
-            load_early(l, l.load);
-            out_->otherwise();
-            load_early(l, loaded_inside(inside, program_.accumulators));
-            out_->close();
+        for (const auto &t : tiles_) {
+            not_in_memory_.insert(t.name);
         }
     }
 
-    void load_early(const Early &l, const Expr &value) {
-        const std::string i = out_->name(kElement);
-        out_->line("#pragma unroll");
-        out_->open("for (int " + i + " = 0; " + i + " < " + number(sums()) + "; " + i + " += 4) {");
-        coordinates_of_element();
-        print(Store::make(l.name, Reinterpret::make(UInt(32), value), Variable::make(Int(32), kElement) / 4, Parameter(),
-                          const_true(), ModulusRemainder()));
-        out_->close();
-    }
-
-    Expr with_early(const Expr &value) {
-        class Put : public IRMutator {
-            using IRMutator::visit;
-            Expr visit(const Load *op) override {
-                for (const auto &l : early) {
-                    if (equal(l.load, op)) {
-                        return Reinterpret::make(op->type, Load::make(UInt(32), l.name, Variable::make(Int(32), kElement) / 4,
-                                                                      Buffer<>(), Parameter(), const_true(), ModulusRemainder()));
-                    }
-                }
-                return IRMutator::visit(op);
-            }
-
-        public:
-            explicit Put(const std::vector<Early> &early)
-                : early(early) {
-            }
-            const std::vector<Early> &early;
-        };
-        return Put(early_).mutate(value);
+    // Where the result leaves from that it is read for: each thread reads an element before it puts the result there. Else behind
+    // the results.
+    void place_tile(EarlyTile &t, int blocks_before) {
+        const size_t pair = size_t(t.pair - after_.data());
+        const bool taken = std::any_of(tiles_.begin(), tiles_.end(), [&](const EarlyTile &o) { return o.pair == t.pair; });
+        t.in_place = parts_ == 1 && t.users == 1 && !taken && t.type().bytes() == t.pair->value.type().bytes();
+        const int bytes = t.in_place ? 0 : rows_of_results() * tile().columns * t.type().bytes();
+        t.offset = t.in_place ? offset_results(Form::kWhole) + bytes_of_results(pair, Form::kWhole)
+                              : offset_early(Form::kWhole) + bytes_early_;
+        tiles_.push_back(t);
+        bytes_early_ += bytes;
+        if (shared_bytes(Form::kWhole) > kSharedBytesOfHopper || blocks() < blocks_before) {
+            bytes_early_ -= bytes;
+            tiles_.pop_back();
+        }
     }
 
     const bool turns_;  // two warpgroups, with a tile each
     const int warpgroups_;
-    std::vector<Early> early_;
+    int bytes_early_ = 0;  // of tiles that have a place of their own
     std::set<std::string> not_in_memory_;  // the sums, and what was loaded early
     int parts_ = 1;  // in which results leave: as many as shared memory makes necessary
     std::vector<Pair> after_;  // with the alignment of what they load
