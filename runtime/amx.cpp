@@ -47,6 +47,14 @@ struct AmxTiles {
         asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(data), "r"(stride), "i"(Tile) : "memory");
     }
     template<int Tile>
+    static void zero() {
+        asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
+    }
+    template<bool kWrite>
+    static void prefetch(const void *data) {
+        __builtin_prefetch(data, kWrite ? 1 : 0, 3);
+    }
+    template<int Tile>
     static void store(void *data, ptrdiff_t stride) {
         asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(data), "r"(stride), "i"(Tile) : "memory");
     }
@@ -84,6 +92,9 @@ void plain(const Product &p) {
     constexpr int kGroup = 4 / sizeof(A);
     for (int r = 0; r < p.rows; r++) {
         C *c = static_cast<C *>(p.c.at(r, 0));
+        if (p.fresh) {
+            memset(c, 0, sizeof(C) * size_t(p.cols));
+        }
         for (int g = 0; g < p.groups; g++) {
             const A *a = static_cast<const A *>(p.a.at(r, g));
             const B *b = static_cast<const B *>(p.b.at(g, 0));
@@ -96,18 +107,27 @@ void plain(const Product &p) {
     }
 }
 
-// A buffer, where to start in it, and from row to row (of b: from group to group), in elements.
+// A buffer, where to start in it, and from row to row (of b: from group to group), in elements; of what is touched
+// afterwards in bytes, with the bytes of a row.
 #define MATRICES                                                                                             \
     void *c, int c_start, int c_stride, const void *a, int a_start, int a_stride, const void *b, int b_start, \
-        int b_stride, int rows, int cols, int groups
-#define MATRIX_VALUES c, c_start, c_stride, a, a_start, a_stride, b, b_start, b_stride, rows, cols, groups
+        int b_stride, int rows, int cols, int groups, int fresh, const void *w, int64_t w_start,              \
+        int64_t w_stride, int w_rows, int w_bytes, const void *r, int64_t r_start, int64_t r_stride,          \
+        int r_rows, int r_bytes
+#define MATRIX_VALUES c, c_start, c_stride, a, a_start, a_stride, b, b_start, b_stride, rows, cols, groups, \
+    fresh, w, w_start, w_stride, w_rows, w_bytes, r, r_start, r_stride, r_rows, r_bytes
+
+Rows touched(const void *data, int64_t start, int64_t stride, int rows, int bytes) {
+    return {static_cast<const char *>(data) + start, stride, data ? rows : 0, bytes};
+}
 
 template<typename Tiles, typename C, typename A, typename B>
 int run(MATRICES) {
     const Product p = {{static_cast<C *>(c) + c_start, c_stride * ptrdiff_t(sizeof(C))},
                        {static_cast<const A *>(a) + a_start, a_stride * ptrdiff_t(sizeof(A))},
                        {static_cast<const B *>(b) + b_start, b_stride * ptrdiff_t(sizeof(B))},
-                       rows, cols, groups};
+                       rows, cols, groups, fresh != 0, touched(w, w_start, w_stride, w_rows, w_bytes),
+                       touched(r, r_start, r_stride, r_rows, r_bytes)};
     if (have_tiles()) {
         multiply<Tiles>(p);
     } else {
@@ -121,6 +141,21 @@ int (*custom_can_use)(int, const uint64_t *) = nullptr;
 }  // namespace
 
 extern "C" {
+
+// Around what multiplies, on each thread.
+int halyard_mma_begin() {
+    if (have_tiles()) {
+        AmxTiles::configure(whole_tiles());
+    }
+    return 0;
+}
+
+int halyard_mma_end() {
+    if (have_tiles()) {
+        AmxTiles::release();
+    }
+    return 0;
+}
 
 int halyard_mma_bf16(MATRICES) {
     return run<Bf16, float, uint16_t, uint16_t>(MATRIX_VALUES);

@@ -6,6 +6,8 @@
  *
  *   c[row][col] += sum over group, member of a[row][group][member] * b[group][col][member]
  *
+ * or, where the sums are fresh, = for +=.
+ *
  * A group is the 32 bits that one step of a tile instruction multiplies and adds up: 2 of bf16, 4 of
  * 8 bits. b is so in packed weights (generators/math/weights.h), a is so by itself.
  *
@@ -51,15 +53,75 @@ private:
     };
 };
 
+/** Rows of something that the caller will touch next, which are prefetched while the product is computed. */
+struct Rows {
+    const char *data = nullptr;
+    ptrdiff_t stride = 0;       // bytes between rows
+    int rows = 0, bytes = 0;  // bytes of a row
+};
+
 struct Product {
     Matrix<void> c;
     Matrix<const void> a, b;
     int rows, cols, groups;
+    bool fresh = false;  // nothing is in c yet
+    Rows written, read;  // after it
 };
 
 inline int least(int a, int b) {
     return a < b ? a : b;
 }
+
+/** Whole tiles, all eight of them. What multiplies finds them so, and leaves them so. */
+inline TileConfig whole_tiles() {
+    TileConfig config;
+    for (int t = 0; t < 8; t++) {
+        config.rows[t] = kTileRows;
+        config.row_bytes[t] = 4 * kTileGroups;
+    }
+    return config;
+}
+
+/** Asks for the lines of rows, some of them each time. */
+template<typename Tiles, bool kWrite>
+class Prefetch {
+public:
+    Prefetch(const Rows &r, int times)
+        : r_(r) {
+        // A row may begin amid a line.
+        const int lines = r.rows > 0 && r.bytes > 0 ? (r.bytes + kLine - 1) / kLine : 0;
+        each_ = times > 0 ? (lines * r.rows + times - 1) / times : 0;
+    }
+
+    void some() {
+        for (int i = 0; i < each_ && row_ < r_.rows; i++) {
+            Tiles::template prefetch<kWrite>(r_.data + row_ * r_.stride + at_);
+            at_ += kLine;
+            if (at_ >= r_.bytes) {
+                at_ = 0;
+                row_++;
+            }
+        }
+    }
+
+private:
+    static constexpr int kLine = 64;
+
+    const Rows &r_;
+    int each_, row_ = 0, at_ = 0;
+};
+
+/** Both kinds. */
+template<typename Tiles>
+struct Prefetches {
+    Prefetch<Tiles, true> written;
+    Prefetch<Tiles, false> read;
+
+    void some() {
+        written.some();
+        read.some();
+    }
+};
 
 /** Tile registers: results in 0 to 3, rows of a in 4 and 5, columns of b in 6 and 7. With six results in 0 to 5 rows of a
  * take turns in 6, columns of b in 7. */
@@ -76,20 +138,32 @@ constexpr int kA = 4, kB = 6, kTurnsA = 6, kTurnsB = 7;
 template<typename Tiles, int Rows, int Cols>
 class Block {
 public:
-    Block(const Product &p, int row, int col, int rows, int cols)
-        : p_(p), row_(row), col_(col), rows_(rows), cols_(cols) {
+    Block(const Product &p, int row, int col, int rows, int cols, Prefetches<Tiles> &prefetches)
+        : p_(p), row_(row), col_(col), rows_(rows), cols_(cols), prefetches_(prefetches) {
     }
 
     void run() {
-        configure();
-        each_result<0>([&](auto t) { Tiles::template load<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
+        // Another configuration and the way back take 180 ns (Emerald Rapids), in which nothing else runs.
+        const bool partly = rows_ < Rows * kTileRows || cols_ < Cols * kTileGroups;
+        if (partly) {
+            configure();
+        }
+        each_result<0>([&](auto t) {
+            if (p_.fresh) {
+                Tiles::template zero<t.value>();
+            } else {
+                Tiles::template load<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride);
+            }
+        });
         const int whole = p_.groups / kTileGroups;
         steps({p_.a.at(row_, 0), p_.a.stride}, {p_.b.at(0, col_), p_.b.stride}, whole);
         if (whole * kTileGroups < p_.groups) {
             rest(whole * kTileGroups, p_.groups - whole * kTileGroups);
         }
         each_result<0>([&](auto t) { Tiles::template store<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
-        Tiles::release();
+        if (partly) {
+            Tiles::configure(whole_tiles());
+        }
     }
 
 private:
@@ -167,6 +241,7 @@ private:
     // Steps over whole tiles, 16 groups each.
     void steps(const Matrix<const void> &a, const Matrix<const void> &b, int count) {
         for (int s = 0; s < count; s++) {
+            prefetches_.some();
             const Matrix<const void> as = {a.at(0, s * kTileGroups), a.stride}, bs = {b.at(s * kTileGroups, 0), b.stride};
             if constexpr (kTurns) {
                 in_turns(as, bs);
@@ -248,11 +323,16 @@ private:
 
     const Product &p_;
     int row_, col_, rows_, cols_;
+    Prefetches<Tiles> &prefetches_;
 };
 
 /** The whole product in blocks. */
 template<typename Tiles>
 void multiply(const Product &p) {
+    const int steps = (p.groups + kTileGroups - 1) / kTileGroups;
+    const int across = p.cols / kTileGroups / (p.rows > kTileRows ? 2 : 4);  // blocks, at least
+    const int times = steps * ((p.rows + 2 * kTileRows - 1) / (2 * kTileRows)) * (across > 1 ? across : 1);
+    Prefetches<Tiles> prefetches = {{p.written, times}, {p.read, times}};
     for (int row = 0; row < p.rows; row += 2 * kTileRows) {
         const int rows = least(2 * kTileRows, p.rows - row);
         for (int col = 0, cols = 0; col < p.cols; col += cols) {
@@ -263,19 +343,19 @@ void multiply(const Product &p) {
             cols = least(wide * kTileGroups, left);
             const int tiles = (cols + kTileGroups - 1) / kTileGroups;
             if (three) {
-                Block<Tiles, 2, 3>(p, row, col, rows, cols).run();
+                Block<Tiles, 2, 3>(p, row, col, rows, cols, prefetches).run();
             } else if (rows > kTileRows && tiles == 2) {
-                Block<Tiles, 2, 2>(p, row, col, rows, cols).run();
+                Block<Tiles, 2, 2>(p, row, col, rows, cols, prefetches).run();
             } else if (rows > kTileRows) {
-                Block<Tiles, 2, 1>(p, row, col, rows, cols).run();
+                Block<Tiles, 2, 1>(p, row, col, rows, cols, prefetches).run();
             } else if (tiles == 4) {
-                Block<Tiles, 1, 4>(p, row, col, rows, cols).run();
+                Block<Tiles, 1, 4>(p, row, col, rows, cols, prefetches).run();
             } else if (tiles == 3) {
-                Block<Tiles, 1, 3>(p, row, col, rows, cols).run();
+                Block<Tiles, 1, 3>(p, row, col, rows, cols, prefetches).run();
             } else if (tiles == 2) {
-                Block<Tiles, 1, 2>(p, row, col, rows, cols).run();
+                Block<Tiles, 1, 2>(p, row, col, rows, cols, prefetches).run();
             } else {
-                Block<Tiles, 1, 1>(p, row, col, rows, cols).run();
+                Block<Tiles, 1, 1>(p, row, col, rows, cols, prefetches).run();
             }
         }
     }

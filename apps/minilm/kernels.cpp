@@ -7,6 +7,7 @@
 
 #include "minilm_attention.h"
 #include "minilm_attention_bf16.h"
+#include "minilm_attention_tiles_bf16.h"
 #include "minilm_attention_unfused.h"
 #include "minilm_gelu.h"
 #include "minilm_gelu_bf16.h"
@@ -25,10 +26,28 @@ namespace minilm {
 
 namespace {
 
+bool has_tiles() {
+    constexpr int kLevel = halide_target_feature_avx512_sapphirerapids, kWords = halide_target_feature_end / 64 + 1;
+    static const bool has = [] {
+        uint64_t features[kWords] = {};
+        features[kLevel / 64] |= uint64_t(1) << (kLevel % 64);
+        return halide_can_use_target_features(kWords, features) != 0;
+    }();
+    return has;
+}
+
+// Blocks of 32 queries and keys in AMX tiles pay from a length on. Times by vectors over theirs on an Emerald Rapids:
+// 0.43 for 16 tokens, 1.3 for 64, 2.5 for 256.
+int attention_bf16(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, float scale, halide_buffer_t *out) {
+    constexpr int kLong = 48;
+    const bool tiles = k->dim[1].extent >= kLong && has_tiles();
+    return (tiles ? minilm_attention_tiles_bf16 : minilm_attention_bf16)(q, k, v, scale, out);
+}
+
 constexpr Kernels tables[] = {
     {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm},
     {"fused", Precision::BF16, minilm_qkv_bf16, minilm_gelu_bf16, minilm_residual_bf16,
-     minilm_attention_bf16, minilm_layer_norm_bf16},
+     attention_bf16, minilm_layer_norm_bf16},
     {"unfused", Precision::F32, minilm_qkv_unfused, minilm_gelu_unfused, minilm_residual_unfused,
      minilm_attention_unfused, minilm_layer_norm_unfused},
 };

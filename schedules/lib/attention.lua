@@ -1,5 +1,7 @@
 -- What the schedules of attention share.
 
+local gemm = require "lib.gemm"
+
 local attention = {}
 
 -- Makes the head dimension a constant, so that loops over it have a known length.
@@ -53,6 +55,114 @@ function attention.turn(func, reader, col, size, others)
   turned:reorder(lane, line, cols, rows):vectorize(lane):unroll(line)
   func:compute_at(turned, "cols"):store_in "stack":bound_extent(col, 8):bound_extent("i", 8):reorder(col, "i"):vectorize(col, 8):unroll "i"
   return turned
+end
+
+-- Attention in two passes over the scores of a strip of queries; see attention.lua.
+--
+-- tiles     products by tile instructions (AMX): whole blocks of keys and of queries, all of the sum at once
+function attention.two_pass(k, p, target, tiles)
+  local lanes = target:lanes "f32"
+  local wide = target.vector_registers >= 32
+  local dot = tiles or gemm.has_dot(target, k.q:type(), p.query_block)
+  -- Sums that registers hold; blocks for tile instructions may be larger.
+  local keys = p.query_block * p.key_block <= 512 and p.key_block or 256 // p.query_block
+  local queries, keys_of_tile = p.query_block, keys -- of register tiles
+  local depth = p.depth > 0 and p.depth or 256 // p.query_block
+  if not wide then queries, keys_of_tile, depth = 2 * lanes, 4, 4 end
+
+  attention.fix_head_dim(k, p.head_dim)
+
+  local strip, row = k.out:split("query", p.query_block, "guard", "strip", "row")
+  local group, step = k.out:split(strip, p.strips, "guard", "group", "step")
+  local tile, col = k.out:split("d", depth, "guard", "tile", "col")
+  k.out:reorder(col, row, tile, step, group, "h", "n"):never_partition(step)
+  local task = k.out:fuse(group, "h", "task"):fuse("n", "task_of_all"):parallel()
+  k.out:vectorize(col, lanes, "guard")
+
+  -- Once a task: keys and values in f32 or in pairs, padded to whole blocks. Keys of f32 read where they lie: 17.3 ms for
+  -- 16.7 (8 heads of 64), 31.4 for 31.8 (of 128); values too: 23.8, 45.3 (Emerald Rapids).
+  if tiles then
+    k.k_pairs:compute_at(task):vectorize("d", lanes, "guard")
+    k.v_pairs:compute_at(task):reorder_storage("m", "j", "kb", "d", "hk", "n"):bound("m", 0, 2):reorder("m", "d"):unroll "m"
+  else
+    for _, copy in ipairs(dot and { k.k_pairs, k.v_pairs } or { k.k_f, k.v_f }) do
+      copy:compute_at(task):vectorize("d", lanes, "guard")
+    end
+    if dot then k.v_pairs:bound("m", 0, 2):reorder("d", "m"):unroll "m" end
+  end
+
+  -- Once a strip: queries turned into the lanes, scores, maxima, exponentials, sums.
+  if dot then
+    k.q_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "d"):vectorize "m":vectorize("i", lanes)
+  elseif p.head_dim > 0 and p.head_dim % 8 == 0 then
+    attention.turn(k.q_f, k.scores, "d", p.head_dim, { "ib", "h", "n" }):compute_at(step)
+  else
+    k.q_f:compute_at(step):reorder_storage("i", "d", "ib", "h", "n")
+      :reorder("i", "d"):vectorize("i", lanes)
+  end
+  k.logits:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
+  local tiles_of_keys, key = k.logits:split("j", keys_of_tile, "auto", "keys", "key")
+  local parts, in_part = k.logits:split("i", queries, "auto", "parts", "in_part")
+  k.logits:reorder(in_part, key, tiles_of_keys, parts, "kb"):vectorize(in_part, lanes):unroll(key)
+  -- What is added to scores lies by queries, in whole vectors of keys but for the last block.
+  local added = { mask_f = { "kb", "ib" }, bias_f = { "kb", "ib", "h", "n" } }
+  for name, others in pairs(added) do
+    if k:has(name) then attention.turn(k[name], k.logits, "j", p.key_block, others):compute_at(k.logits, "kb") end
+  end
+  if not k:has "mask_f" and not k:has "bias_f" then k.logits:never_partition "kb" end
+  k.scores:store_in("stack"):reorder_storage("i", "j", "kb", "ib", "h", "n"):reorder("i", "j"):vectorize("i", lanes)
+  if tiles then
+    k.scores:compute_at(k.logits, "kb"):bound_extent("j", p.key_block):bound_extent("i", p.query_block)
+    local product = k.scores:update(0)
+    local groups, member = product:split("depth", 2, "guard", "groups", "member")
+    product:reorder(member, "i", "j", groups):mma()
+  else
+    k.scores:compute_at(k.logits, "keys"):bound_extent("i", queries):bound_extent("j", keys_of_tile):unroll("i"):unroll("j")
+    attention.multiply(k.scores:update(0), { inner = { "i", "j" }, over = "depth", dot = dot })
+      :vectorize("i", lanes):unroll("i"):unroll("j")
+  end
+  for _, sum in ipairs { k.row_max, k.row_sum } do
+    sum:compute_at(step):vectorize("i", lanes)
+    local keys_of_row = sum:update(0)
+    if keys_of_row:has_condition() then
+      keys_of_row:reorder("i", "key_x", "key_y"):vectorize("i", lanes):unroll("key_x")
+    else -- one for each key of a block, or each waits for the last one: 1024 x 1024, 8 heads of 64, 19.9 ms to 18.6
+      local over, last, loops = "key_x", "key", { "i", "u", "key" }
+      if keys < p.key_block then
+        keys_of_row:split("key_x", keys, "guard", "key_group", "key_chain")
+        over, last, loops = "key_chain", "key_chain", { "i", "u", "key_group", "key" }
+      end
+      local partial = keys_of_row:rfactor(over, { "u" })
+      keys_of_row:reorder("i", last):vectorize("i", lanes):unroll(last)
+      partial:compute_at(step):store_in("stack"):reorder_storage("i", "u", "ib", "h", "n")
+        :bound_extent("i", p.query_block):bound_extent("u", keys):vectorize("i", lanes):unroll("i"):unroll("u")
+      partial:update(0):reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i"):unroll("u")
+    end
+  end
+  if dot then
+    k.weight_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "j", "kb"):vectorize "m":vectorize("i", lanes)
+  else
+    k.p:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
+      :reorder("i", "j", "kb"):vectorize("i", lanes)
+  end
+  k.inv_sum:compute_at(step):vectorize("i", lanes)
+
+  if tiles then
+    k.acc:compute_at(step):store_in("stack"):reorder_storage("i", "d", "ib", "h", "n")
+      :bound_extent("i", p.query_block):bound_extent("d", p.head_dim):reorder("i", "d"):vectorize("i", lanes)
+    local product = k.acc:update(0)
+    local groups, member = product:split("key_x", 2, "guard", "groups", "member")
+    product:reorder(member, "i", "d", groups, "key_y"):mma()
+    return
+  end
+
+  -- p v in registers, a tile of columns at a time.
+  k.acc:compute_at(tile):store_in("stack"):reorder_storage("i", "d", "ib", "h", "n")
+    :bound_extent("i", p.query_block):bound_extent("d", depth)
+    :reorder("i", "d"):vectorize("i", lanes):unroll("i"):unroll("d")
+  local parts_of_acc, query = k.acc:update(0):split("i", queries, "auto", "parts", "query")
+  attention.multiply(k.acc:update(0), { inner = { query, "d" }, over = "key_x", around = { "key_y", parts_of_acc }, dot = dot })
+    :vectorize(query, lanes):unroll(query):unroll("d"):unroll(parts_of_acc)
 end
 
 return attention

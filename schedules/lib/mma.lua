@@ -37,11 +37,11 @@ end
 --
 --   for row: for col: out = f(sum over k of a * b)
 --     ->
---   parallel job (a panel of columns, some blocks of rows; all panels before the next blocks)
---     for block of rows
---       acc on the stack = 0
---       acc += a * b                -- one call, over all of k
---       out block = f(acc)
+--   parallel job (some panels of columns, some blocks of rows; all panels before the next blocks)
+--     for panel of columns
+--       for block of rows
+--         acc on the stack = a * b    -- one call, over all of k
+--         out block = f(acc)
 --
 -- The rows of a that a task has stay in L2 for all panels, which come from L3 in order: with all rows of a panel first,
 -- a comes from L3 for each, and 1024 cubed takes 2.96 ms for 2.74 (bf16, Emerald Rapids).
@@ -50,15 +50,16 @@ end
 -- acc      the Func that sums over "k" in groups and over "k_rest"
 -- lanes    SIMD lanes of f32      panel    columns of a panel of the weights
 -- rows     of a block: 32 is two tiles
--- task     blocks that a task takes in turn
+-- task     blocks that a task takes in turn      panels   and panels: a task costs 300 ns, mostly the configuration of tiles
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
 function mma.blocks(out, acc, o)
   local panel, column = out:split("col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
   local task, step = out:split(block, o.task, "guard", "task", "step")
-  out:reorder(column, row, step, panel, task)
-  out:fuse(panel, task, "job"):parallel()
+  local panels, panel_step = out:split(panel, o.panels or 1, "guard", "panels", "panel_step")
+  out:reorder(column, row, step, panel_step, panels, task)
+  out:fuse(panels, task, "job"):parallel()
   out:vectorize(column, o.lanes, "guard"):unroll(column)
 
   mma.in_tiles(acc, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group })

@@ -1,6 +1,11 @@
 #include "mma.h"
 
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
+
+#include "depends_on_data.h"
 
 namespace halyard {
 
@@ -39,6 +44,96 @@ const Load *widened_load(const Expr &e) {
     return e.as<Load>();
 }
 
+// What is touched after a product, row by row.
+struct Touched {
+    std::string buffer;
+    Expr start, stride;  // in elements; undefined if there is nothing
+    Expr rows;
+    int bytes = 0;  // of an element
+};
+
+// What the first loop of a statement writes and reads, of buffers that are the caller's and move with it.
+class FindTouched : public IRVisitor {
+public:
+    explicit FindTouched(std::set<std::string> own)
+        : own_(std::move(own)) {
+    }
+
+    Touched written, read;
+
+private:
+    using IRVisitor::visit;
+
+    void visit(const LetStmt *op) override {
+        op->value.accept(this);
+        names_.emplace_back(op->name, op->value);
+        op->body.accept(this);
+        names_.pop_back();
+    }
+
+    void visit(const Allocate *op) override {
+        own_.insert(op->name);
+        IRVisitor::visit(op);
+    }
+
+    void visit(const For *op) override {
+        if (row_.empty() && !done_) {
+            row_ = op->name;
+            first_row_ = op->min;
+            rows_ = resolved(op->extent);
+            op->body.accept(this);
+            row_.clear();
+            done_ = true;
+        } else if (!row_.empty()) {
+            names_.emplace_back(op->name, op->min);
+            op->body.accept(this);
+            names_.pop_back();
+        }
+    }
+
+    void visit(const Store *op) override {
+        touch(written, op->name, op->index, op->value.type());
+        IRVisitor::visit(op);
+    }
+
+    void visit(const Load *op) override {
+        touch(read, op->name, op->index, op->type);
+        IRVisitor::visit(op);
+    }
+
+    void touch(Touched &t, const std::string &buffer, const Expr &index, const Type &type) {
+        if (row_.empty() || t.start.defined() || own_.count(buffer) || buffer == written.buffer) {
+            return;
+        }
+        Expr at = substitute_in_all_lets(index);
+        while (at.as<Ramp>() || at.as<Broadcast>()) {
+            at = at.as<Ramp>() ? at.as<Ramp>()->base : at.as<Broadcast>()->value;
+        }
+        if (!at.type().is_scalar() || !at.type().is_int()) {
+            return;
+        }
+        at = resolved(at);
+        const Expr stride = simplify(substitute(row_, Variable::make(Int(32), row_) + 1, at) - at);
+        if (depends_on_data(at) || expr_uses_var(stride, row_) || is_const_zero(stride)) {
+            return;
+        }
+        t = {buffer, simplify(substitute(row_, resolved(first_row_), at)), stride, rows_, type.bytes()};
+    }
+
+    Expr resolved(Expr e) const {
+        for (auto n = names_.rbegin(); n != names_.rend(); ++n) {
+            e = substitute(n->first, n->second, e);
+        }
+        return e;
+    }
+
+    std::set<std::string> own_;
+    std::vector<std::pair<std::string, Expr>> names_;
+    std::string row_;
+    Expr first_row_, rows_;
+    bool done_ = false;
+};
+
 class Nest {
 public:
     Nest(const Stmt &s, const std::function<void(const std::string &)> &fail)
@@ -48,13 +143,31 @@ public:
         classify();
     }
 
-    Stmt call() const {
+    // Whether one call makes all of a sum.
+    bool sums_at_once() const {
+        for (size_t i = 0; i < around_; i++) {
+            if (!moves(c_index_, loops_[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    Stmt call(bool fresh, const Touched &written, const Touched &read) const {
         const char *name = function_name(store_->value.type(), a_.load->type, b_.load->type);
-        const std::vector<Expr> args = {
+        std::vector<Expr> args = {
             pointer(store_->name), at_start(c_index_), stride(c_index_, row_),
             pointer(a_.load->name), at_start(a_.index), stride(a_.index, row_),
             pointer(b_.load->name), at_start(b_.index), stride(b_.index, groups_),
-            extent(row_), extent(col_), extent(groups_)};
+            extent(row_), extent(col_), group_extent_, Expr(fresh ? 1 : 0)};
+        for (const Touched *t : {&written, &read}) {
+            const bool any = t->start.defined();
+            args.push_back(any ? pointer(t->buffer) : reinterpret(Handle(), make_zero(UInt(64))));
+            args.push_back(any ? cast<int64_t>(t->start) * t->bytes : make_zero(Int(64)));
+            args.push_back(any ? cast<int64_t>(t->stride) * t->bytes : make_zero(Int(64)));
+            args.push_back(any ? t->rows : Expr(0));
+            args.push_back(any ? extent(col_) * t->bytes : Expr(0));
+        }
         Stmt s = Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
         for (size_t i = around_; i-- > 0;) {
             const auto *loop = loops_[i].whole.as<For>();
@@ -178,6 +291,23 @@ private:
             fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
                  std::to_string(group) + ", and take packed weights");
         }
+        join_groups();
+    }
+
+    // A loop of the sum around the groups that goes on where they end, as over blocks of keys, is one with them.
+    void join_groups() {
+        group_extent_ = groups_ ? loops_[*groups_].extent : Expr(1);
+        while (around_ > 0 && groups_ && is_const(group_extent_)) {
+            const Loop &l = loops_[around_ - 1];
+            const Expr a = step(a_.index, l), b = step(b_.index, l);
+            const Expr of_a = step(a_.index, loops_[*groups_]), of_b = step(b_.index, loops_[*groups_]);
+            if (moves(c_index_, l) || !a.defined() || !b.defined() || !is_const_zero(simplify(a - group_extent_ * of_a)) ||
+                !is_const_zero(simplify(b - group_extent_ * of_b))) {
+                return;
+            }
+            group_extent_ = simplify(group_extent_ * l.extent);
+            around_--;
+        }
     }
 
     // What the loops inside of those around are. If one is nothing, or what a loop around it is already, there are more
@@ -235,7 +365,23 @@ private:
     size_t none_ = 0;          // the last that was found to be no loop of the product inside of those
     Expr c_index_, value_;
     Access a_, b_;
+    Expr group_extent_;
     std::optional<size_t> row_, col_, groups_, member_;  // numbers of loops
+};
+
+class HasParallel : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const For *op) override {
+        found = found || op->is_parallel();
+        IRVisitor::visit(op);
+    }
+    void visit(const Fork *) override {
+        found = true;
+    }
+
+public:
+    bool found = false;
 };
 
 class MultiplyInTiles : public IRMutator {
@@ -244,22 +390,147 @@ public:
         : products_(std::move(products)) {
     }
 
-    using IRMutator::mutate;
+private:
+    using IRMutator::visit;
 
-    Stmt mutate(const Stmt &s) override {
-        if (const auto *loop = s.as<For>()) {
-            for (const auto &p : products_) {
-                const std::string stage = p.func.name() + ".s" + std::to_string(p.stage) + ".";
-                if (loop->name.compare(0, stage.size(), stage) == 0) {
-                    return Nest(s, p.fail).call();
-                }
+    // A Func between its storage and the end of it.
+    struct Stored {
+        bool fresh = false;
+        Touched written, read;
+    };
+
+    class Consumed : public IRVisitor {
+        using IRVisitor::visit;
+
+        void visit(const ProducerConsumer *op) override {
+            if (!op->is_producer && op->name == touched_.first) {
+                op->body.accept(&touched_.second);
+            } else {
+                IRVisitor::visit(op);
             }
         }
-        return IRMutator::mutate(s);
+
+        std::pair<std::string, FindTouched> touched_;
+
+    public:
+        Consumed(const std::string &func, const std::set<std::string> &own)
+            : touched_(func, FindTouched(own)) {
+        }
+        const FindTouched &touched() const {
+            return touched_.second;
+        }
+    };
+
+    const TileProduct *product_of(const For *loop, int stage) const {
+        for (const auto &p : products_) {
+            const std::string prefix = p.func.name() + ".s" + std::to_string(stage < 0 ? p.stage : stage) + ".";
+            if (loop->name.compare(0, prefix.size(), prefix) == 0) {
+                return &p;
+            }
+        }
+        return nullptr;
     }
 
-private:
+    Stmt visit(const Allocate *op) override {
+        own_.insert(op->name);
+        for (const auto &p : products_) {
+            if (p.func.name() == op->name) {
+                Consumed consumed(op->name, own_);
+                op->body.accept(&consumed);
+                stored_[op->name] = {false, consumed.touched().written, consumed.touched().read};
+            }
+        }
+        const Stmt s = IRMutator::visit(op);
+        stored_.erase(op->name);
+        return s;
+    }
+
+    Stmt visit(const ProducerConsumer *op) override {
+        const auto stored = stored_.find(op->name);
+        if (op->is_producer && stored != stored_.end()) {
+            stored->second.fresh = can_be_fresh(op);
+        }
+        return IRMutator::visit(op);
+    }
+
+    // Whether what makes the sums 0 may leave: the product makes all of each at once.
+    bool can_be_fresh(const ProducerConsumer *op) const {
+        class Update : public IRVisitor {
+            using IRVisitor::visit;
+
+            void visit(const For *loop) override {
+                const bool before = in_zeros_;
+                if (self->product_of(loop, 1) == product && product->stage == 1) {
+                    found++;
+                    at_once = Nest(loop, product->fail).sums_at_once();
+                    return;
+                }
+                in_zeros_ = before || self->product_of(loop, 0) == product;
+                IRVisitor::visit(loop);
+                in_zeros_ = before;
+            }
+
+            void visit(const Store *store) override {
+                alone = alone && (!in_zeros_ || store->name == product->func.name());
+                IRVisitor::visit(store);
+            }
+
+            bool in_zeros_ = false;
+
+        public:
+            const MultiplyInTiles *self = nullptr;
+            const TileProduct *product = nullptr;
+            int found = 0;
+            bool at_once = false, alone = true;  // the loops that make them 0 do nothing else
+        } update;
+        update.self = this;
+        for (const auto &p : products_) {
+            if (p.func.name() == op->name && p.func.definition().values().size() == 1 &&
+                is_const_zero(p.func.definition().values()[0])) {
+                update.product = &p;
+            }
+        }
+        if (update.product) {
+            op->body.accept(&update);
+        }
+        return update.found == 1 && update.at_once && update.alone;
+    }
+
+    Stmt visit(const For *op) override {
+        const TileProduct *init = product_of(op, 0), *product = product_of(op, -1);
+        if (init && stored_.count(init->func.name()) && stored_[init->func.name()].fresh) {
+            return Evaluate::make(0);
+        }
+        if (product) {
+            const Stored &stored = stored_[product->func.name()];
+            called_ = true;
+            const Stmt call = Nest(op, product->fail).call(stored.fresh, stored.written, stored.read);
+            return in_task_ ? call : configured(call);
+        }
+        HasParallel inner;
+        op->body.accept(&inner);
+        // While it waits for a loop within, a thread may do something else.
+        if (!op->is_parallel() || inner.found || in_task_) {
+            return IRMutator::visit(op);
+        }
+        called_ = false;
+        in_task_ = true;
+        const Stmt body = mutate(op->body);
+        in_task_ = false;
+        return called_ ? For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
+                                   configured(body))
+                       : Stmt(op);
+    }
+
+    static Stmt configured(const Stmt &s) {
+        const auto call = [](const char *name) { return Evaluate::make(Call::make(Int(32), name, {}, Call::Extern)); };
+        return Block::make({call("halyard_mma_begin"), s, call("halyard_mma_end")});
+    }
+
     std::vector<TileProduct> products_;
+    std::map<std::string, Stored> stored_;
+    std::set<std::string> own_;  // what is allocated, not the caller's
+    bool in_task_ = false, called_ = false;
 };
 
 }  // namespace

@@ -7,10 +7,16 @@
  *   for groups: for row: for col: for member:
  *     acc[row, col] += f32(a[row, groups, member]) * f32(b[groups, col, member])
  *     ->
- *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups)
+ *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups, fresh, ...)
  *
  * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group. Loops
  * around these four, as over the window of a convolution, stay around the call.
+ *
+ * Where sums begin at 0 and there is one call for them, they are `fresh`, and the loops that would make them 0 leave. What
+ * the loop over the rows of a block goes on to write and to read is prefetched by the call: up to one buffer each, in bytes. Tiles are
+ * configured once for the body of the parallel loop around:
+ *
+ *   parallel task: { halyard_mma_begin(); ...; halyard_mma_end() }
  */
 
 #include <functional>

@@ -7,6 +7,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "mma.h"
 
@@ -20,6 +21,7 @@ struct Tile {
 inline Tile tiles[8];
 inline bool configured = false;
 inline int configurations = 0, multiplications = 0;
+inline std::vector<const void *> prefetched;
 
 inline void demand(bool holds, const char *what) {
     if (!holds) {
@@ -52,6 +54,17 @@ struct Tiles {
         for (int r = 0; r < tiles[T].rows; r++) {
             memcpy(tiles[T].data[r], static_cast<const char *>(data) + r * stride, size_t(tiles[T].row_bytes));
         }
+    }
+
+    template<int T>
+    static void zero() {
+        demand(configured && tiles[T].rows > 0, "zeros for a tile without a shape");
+        memset(tiles[T].data, 0, sizeof(tiles[T].data));
+    }
+
+    template<bool kWrite>
+    static void prefetch(const void *data) {
+        prefetched.push_back(data);
     }
 
     template<int T>

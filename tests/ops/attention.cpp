@@ -30,7 +30,7 @@ struct Tolerance {
 class AttentionTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "online"}},
+        return {{"schedule", {"", "unfused", "online", "mma"}},
                 {"set.head_dim", {"0", "32"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"causal", {"false", "true"}},
@@ -82,6 +82,10 @@ public:
 
     // CUDA schedules are for one size of a head. Small tiles take the emulator less time.
     void settle(Assignments &build) const override {
+        if (build["schedule"] == "mma") {
+            build["type"] = "bfloat16";
+            build["set.tiles"] = "always";
+        }
         if (build.count("query_block")) {
             build["key_block"] = "64";
             if (build.at("schedule") == "attention") {
