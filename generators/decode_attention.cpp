@@ -11,6 +11,7 @@
 // lengths[n] - queries + i. Values that only some of the queries see have to be finite. A query that
 // may see no key gives zeros.
 
+#include <cmath>
 #include <limits>
 
 #include <Halide.h>
@@ -18,11 +19,14 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/weights.h"
 
 namespace {
 
 using namespace Halide;
 using namespace halyard;
+
+enum class SoftmaxForm { kTwoPass, kRescaled };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
@@ -30,6 +34,10 @@ public:
     GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block
     GeneratorParam<int> key_block{"key_block", 16};
     GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
+    /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
+     * only once; scale is above 0 there. */
+    GeneratorParam<SoftmaxForm> softmax{"softmax", SoftmaxForm::kTwoPass,
+                                        {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
     /** Of several queries, each sees the keys up to the one it stands at. */
@@ -53,6 +61,7 @@ public:
     }
 
     void generate() {
+        const bool rescaled = softmax == SoftmaxForm::kRescaled;
         const int block = key_block, rows = row_block, of_split = split_keys, blocks = of_split / block;
         const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
@@ -66,37 +75,74 @@ public:
         // Row: the queries of a head, then those of the next head of the group.
         const Expr row = min(rb * rows + r, group * queries - 1);
         const Expr of_row = row % max(queries, 1);
-        q_f(d, r, rb, hk, n) =
-            load_f32(q(d, of_row + out.dim(1).min(), hk * group + row / max(queries, 1), n)) * scale;
-
+        const auto query_of_row = [&](const Expr &row) {
+            return q(d, row % max(queries, 1) + out.dim(1).min(), hk * group + row / max(queries, 1), n);
+        };
         // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
         const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
         k_block(d, j, kb, sp, hk, n) = k(d, real_key, hk, n);
         v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(type, 0));
-        k_f(d, j, kb, sp, hk, n) = load_f32(k_block(d, j, kb, sp, hk, n));
-        v_f(d, j, kb, sp, hk, n) = load_f32(v_block(d, j, kb, sp, hk, n));
+        if (rescaled) {
+            q_f(d, r, rb, hk, n) = load_f32(query_of_row(row));
+            const Expr there = min(key, keys - 1), value = v(d, there, hk, n);
+            k_f(d, j, kb, sp, hk, n) = load_f32(k(d, there, hk, n));
+            v_f(d, j, kb, sp, hk, n) = load_f32(padded ? select(key < length, value, cast(type, 0.0f)) : value);
+        } else {
+            q_f(d, r, rb, hk, n) = load_f32(query_of_row(row)) * scale;
+            k_f(d, j, kb, sp, hk, n) = load_f32(k_block(d, j, kb, sp, hk, n));
+            v_f(d, j, kb, sp, hk, n) = load_f32(v_block(d, j, kb, sp, hk, n));
+        }
 
         RDom rd(0, q.dim(0).extent(), "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
         const Expr limit = causal ? length - (queries - 1 - of_row) : length;
-        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), unseen);
+        logits(j, r, kb, sp, rb, hk, n) =
+            select(key < limit, scores(j, r, kb, sp, rb, hk, n), rescaled ? Float(32).min() : unseen);
 
         // One split: the blocks that begin before the length, one at least.
-        RDom rk({{0, block}, {0, blocks}}, "key");
-        rk.where(rk.y <= max((length - 1) / block - sp * blocks, 0));
-        row_max(r, sp, rb, hk, n) = lowest;
-        row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
-        p(j, r, kb, sp, rb, hk, n) =
-            exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
-        row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
-        acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
-        split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
+        const Expr last_block = max((length - 1) / block - sp * blocks, 0);
+        if (rescaled) {
+            // A factor that is not above 0 would make a maximum a minimum. In units of log2(e).
+            Parameter given = Expr(scale).as<Internal::Variable>()->param;
+            given.set_min_value(std::numeric_limits<float>::min());
+            const Expr factor = scale * Expr(std::log2(std::exp(1.0f)));
+            RDom rj(0, block, "key");
+            raw_max(r, kb, sp, rb, hk, n) = Float(32).min();
+            raw_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n), logits(rj, r, kb, sp, rb, hk, n));
+            block_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n) * factor, unseen);
+            p(j, r, kb, sp, rb, hk, n) =
+                exp2_f32(logits(j, r, kb, sp, rb, hk, n) * factor - block_max(r, kb, sp, rb, hk, n), get_target());
+            block_sum(r, kb, sp, rb, hk, n) += p(rj, r, kb, sp, rb, hk, n);
+            weights(j, r, kb, sp, rb, hk, n) = store_as(type, p(j, r, kb, sp, rb, hk, n));
+            pv(d, r, kb, sp, rb, hk, n) += load_f32(weights(rj, r, kb, sp, rb, hk, n)) * v_f(d, rj, kb, sp, hk, n);
+            RDom rk(0, blocks, "block");
+            rk.where(rk <= last_block);
+            acc(d, r, sp, rb, hk, n) = Tuple(0.0f, unseen, 0.0f);
+            const Expr before = acc(d, r, sp, rb, hk, n)[1], here = block_max(r, rk, sp, rb, hk, n), higher = max(before, here);
+            const Expr of_before = exp2_f32(before - higher, get_target()), of_here = exp2_f32(here - higher, get_target());
+            acc(d, r, sp, rb, hk, n) =
+                Tuple(acc(d, r, sp, rb, hk, n)[0] * of_before + pv(d, r, rk, sp, rb, hk, n) * of_here, higher,
+                      acc(d, r, sp, rb, hk, n)[2] * of_before + block_sum(r, rk, sp, rb, hk, n) * of_here);
+            const Tuple all = acc(d, r, sp, rb, hk, n);
+            split(d, r, sp, rb, hk, n) = {all[0], all[1], all[2]};
+        } else {
+            RDom rk({{0, block}, {0, blocks}}, "key");
+            rk.where(rk.y <= last_block);
+            row_max(r, sp, rb, hk, n) = lowest;
+            row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
+            p(j, r, kb, sp, rb, hk, n) =
+                exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
+            row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
+            acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
+            split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
+        }
 
         // All splits.
         RDom rs(0, splits, "split");
         top(r, rb, hk, n) = lowest;
         top(r, rb, hk, n) = max(top(r, rb, hk, n), split(0, r, rs, rb, hk, n)[1]);
-        weight(r, sp, rb, hk, n) = exp_f32(split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n), get_target());
+        const Expr below = split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n);
+        weight(r, sp, rb, hk, n) = rescaled ? exp2_f32(below, get_target()) : exp_f32(below, get_target());
         total(r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(0, r, rs, rb, hk, n)[2];
         sum(d, r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(d, r, rs, rb, hk, n)[0];
         const Expr divisor = total(r, rb, hk, n);
@@ -116,6 +162,7 @@ private:
     Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
     Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"},
         row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+    Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
     Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
 };
 

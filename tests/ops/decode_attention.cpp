@@ -25,7 +25,8 @@ public:
 
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
-        const std::vector<int> depths = fixed != build.end() && fixed->second != "0"
+        const bool one_query = build.at("schedule") == "decode_attention.mma";
+        const std::vector<int> depths = one_query ? std::vector<int>{128} : fixed != build.end() && fixed->second != "0"
                                             ? std::vector<int>{std::stoi(fixed->second)}
                                             : std::vector<int>{1, 7, 64, 80, 16, 17};
         // Over one split and several, whatever their size.
@@ -35,10 +36,10 @@ public:
         std::vector<Case> cases;
         for (size_t c = 0; c < 6; c++) {
             const auto &h = heads[c % heads.size()];
-            cases.push_back({"random", {{"d", cycle(depths, c)}, {"queries", h[2]}, {"keys", cycle(keys, c)},
+            cases.push_back({"random", {{"d", cycle(depths, c)}, {"queries", one_query ? 1 : h[2]}, {"keys", cycle(keys, c)},
                                         {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[3]}}});
         }
-        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 3}, {"keys", 150},
+        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", one_query ? 1 : 3}, {"keys", 150},
                            {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special values", some, special_values});
@@ -101,13 +102,15 @@ private:
                 mean_abs += std::fabs(product);
             }
             const double weight = worst + 8 + (seen > 0 ? 2 * std::min(top - bottom, 90.0) : 0);
-            out.push_back({value, (2 * weight + 2 * std::max(seen, 0) + 8) * kRoundoff * mean_abs + 1e-37});
+            // On tensor cores the weights of keys have the storage type.
+            const double rounding = !p.is("softmax", "rescaled") ? 0 : p.is("type", "bfloat16") ? 0x1p-8 : 0x1p-11;
+            out.push_back({value, ((2 * weight + 2 * std::max(seen, 0) + 8) * kRoundoff + rounding) * mean_abs + 1e-37});
         }
     }
 
     // A value that every query sees stays in its column; a query or a key with a NaN has it all over.
-    static void special_values(KernelArguments &arguments, const Dims &) {
-        arguments.buffer("q").set({1, 2, 1, 1}, kNaN);
+    static void special_values(KernelArguments &arguments, const Dims &dims) {
+        arguments.buffer("q").set({1, dims.at("queries") - 1, 1, 1}, kNaN);
         arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
         arguments.buffer("v").set({5, 1, 0, 1}, kInfinity);
     }

@@ -174,7 +174,7 @@ std::vector<Expr> ChainLaunch::used(bool by_copy_engine) const {
             all.push_back(o->counts);
         }
         for (int d = 0; d < o->rank() && !by_copy_engine; d++) {
-            if (d < 2) {
+            if (d < 2 || d == o->line_dimension()) {
                 all.push_back(field(o->buffer, "extent", d));
             }
             if (d > 0) {

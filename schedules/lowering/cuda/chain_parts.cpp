@@ -449,6 +449,10 @@ ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &prod
     return std::move(reader.parts);
 }
 
+bool has_few_rows(const ChainParts &parts) {
+    return parts.rows == 16;
+}
+
 bool varies_in_row(const Expr &e) {
     return expr_uses_var(e, kChainColumn) || expr_uses_var(e, kChainElement);
 }

@@ -54,6 +54,9 @@ bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
 ChainParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides);
 
+/** Whether all rows of a tile are a warp's, which then goes over its steps alone. */
+bool has_few_rows(const ChainParts &parts);
+
 /** Whether an expression has values of single columns in it. */
 bool varies_in_row(const Halide::Expr &e);
 

@@ -51,7 +51,10 @@ void ChainText::check() const {
         fail("reads the second operand by columns; its rows have to be neighbours across");
     }
     for (const auto *o : {&first().a, &first().b, &second().b}) {
-        if (o->rank() < 2 || o->rank() > 4 || o->depth_dimension + o->other_dimension != 1 || o->step[1] != 1) {
+        const int line = o->line_dimension();
+        const bool neighbours = line == 1 || (o == &first().a && has_few_rows(parts_));
+        if (o->rank() < 2 || o->rank() > 4 || std::min(o->depth_dimension, o->other_dimension) != 0 || !neighbours ||
+            o->step[size_t(line)] != 1) {
             fail("reads " + o->buffer + ", of which a tile is not in its first two dimensions, of 2 to 4");
         }
     }
@@ -235,20 +238,24 @@ void ChainText::fetch_elements(const Operand &o, const std::string &array, int c
     const int across = panels(columns) * kAcross;
     out_->open("for (int i = threadIdx.x; i < " + number(across * rows) + "; i += " + number(threads) + ") {");
     out_->line("const int x = i % " + number(across) + ", line = i / " + number(across) + ";");
-    out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " + in_parentheses(e(o.origin[1])) +
+    const int along = o.line_dimension();
+    out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " + in_parentheses(e(o.origin[size_t(along)])) +
                more_lines + " + line;");
     out_->line("const int to = x / 64 * " + number(rows * kAcross) +
                " + line * 64 + ((x / 8 % 8) ^ (line % 8)) * 8 + x % 8;");
     const std::string counts = o.counts.defined() ? " && " + counts_at(o, "line") : "";
     out_->line(array + "[to] = c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)) + " && c1 >= 0 && c1 < " +
-               e(field(o.buffer, "extent", 1)) + counts + " ? " + out_->name(o.buffer) + "[c0 + c1 * " +
-               e(field(o.buffer, "stride", 1)) + place_of_others(o) + "] : " + type_text(o.type) + "(0.0f);");
+               e(field(o.buffer, "extent", along)) + counts + " ? " + out_->name(o.buffer) + "[c0 + c1 * " +
+               e(field(o.buffer, "stride", along)) + place_of_others(o) + "] : " + type_text(o.type) + "(0.0f);");
     out_->close();
 }
 
 std::string ChainText::place_of_others(const Operand &o) {
     std::string at;
-    for (int d = 2; d < o.rank(); d++) {
+    for (int d = 1; d < o.rank(); d++) {
+        if (d == o.line_dimension()) {
+            continue;
+        }
         at += " + " + in_parentheses(e(o.origin[size_t(d)])) + " * " + e(field(o.buffer, "stride", d));
     }
     return at;

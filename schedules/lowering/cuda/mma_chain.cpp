@@ -55,8 +55,18 @@ private:
     int elements_a() const {
         return layout_.rows * panels(first().depth) * kAcross;
     }
+    // A warp with all rows waits for nobody, and other blocks compute while it waits for a tile.
+    int stages() const {
+        return has_few_rows(parts_) ? std::max(parts_.first_asked->stages, 2) : 1;
+    }
+    int elements_b() const {
+        return stages() * launch_.elements_b();
+    }
+    int elements_c() const {
+        return stages() * launch_.elements_c();
+    }
     int shared_bytes() const {
-        return 2 * (elements_a() + launch_.elements_b() + launch_.elements_c());
+        return 2 * (elements_a() + elements_b() + elements_c());
     }
     int tiles_of_rows() const {
         return parts_.rows / layout_.rows;
@@ -66,20 +76,22 @@ private:
     // On an H200, heads of 128 and 128 queries: 64 keys, 2 blocks of 4 warps with 32 rows each 367 TFLOP/s; 128 keys, with
     // 16 rows, blocks of 4 warps 327 and of 8 warps 314. Heads of 64, 128 keys: 329; 64 keys, of which 3 blocks fit, 302.
     // Several stages of both operands: 308 for 337, before the second product's operand was made piece by piece.
+    // Where 16 rows are all there are, blocks are warps.
     void lay_out() {
         const int sums = (first().columns + second().columns) / 2;
         int least = 0;
         for (const int room : {kSharedOfBlock, kSharedOfMultiprocessor}) {
-            for (const auto &[fragments, warps] : {std::pair(2, 4), std::pair(2, 6), std::pair(1, 4)}) {
+            for (const auto &[fragments, warps] : {std::pair(2, 4), std::pair(2, 6), std::pair(1, 4), std::pair(1, 1)}) {
                 layout_.rows = fragments * warps * kRowsOfFragment;
                 layout_.fragments = fragments;
                 layout_.warps = warps;
-                if (fragments * sums > kSumsOfThread || parts_.rows % layout_.rows != 0) {
+                if (fragments * sums > kSumsOfThread || parts_.rows % layout_.rows != 0 || (warps == 1) != has_few_rows(parts_)) {
                     continue;
                 }
                 // Beside sums, fragments of both operands, statistics of rows, and addresses.
                 const int registers = std::min(fragments * sums + 56, 255);
-                layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, 2);
+                const int most = warps == 1 ? std::max(kSharedOfMultiprocessor / shared_bytes(), 1) : 2;
+                layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, most);
                 if (shared_bytes() <= room) {
                     return;
                 }
@@ -245,8 +257,8 @@ private:
                      number(n) + ");");
         };
         array("a_tile", 0, elements_a());
-        array("b_tile", 2 * elements_a(), launch_.elements_b());
-        array("c_tile", 2 * (elements_a() + launch_.elements_b()), launch_.elements_c());
+        array(stages() > 1 ? "b_tiles" : "b_tile", 2 * elements_a(), elements_b());
+        array(stages() > 1 ? "c_tiles" : "c_tile", 2 * (elements_a() + elements_b()), elements_c());
         const std::string parts = number(tiles_of_rows());
         out.line("const int lane = threadIdx.x % 32, row_of_warp = threadIdx.x / 32 * " +
                  number(layout_.fragments * kRowsOfFragment) + ";");
@@ -297,8 +309,9 @@ private:
     }
 
     void define_fetch(const std::string &name, const Operand &o, const std::string &array, int columns, int rows) {
-        out_->open("const auto " + name + " = [&](int " + out_->name(parts_.step) + ") {");
-        fetch(o, array, columns, rows, "");
+        const bool staged = stages() > 1;
+        out_->open("const auto " + name + " = [&](int " + out_->name(parts_.step) + (staged ? ", int stage" : "") + ") {");
+        fetch(o, staged ? array + "s + " + tile_of(o, "stage") : array, columns, rows, "");
         out_->close("};");
     }
 
@@ -307,8 +320,9 @@ private:
             fetch_elements(o, "(" + to + ")", columns, rows, threads(), more_lines);
             return;
         }
-        const std::string extent = e(field(o.buffer, "extent", 1)), lines = number(rows);
-        out_->line("const int first_line = " + e(o.origin[1]) + more_lines + ";");
+        const int along = o.line_dimension();
+        const std::string extent = e(field(o.buffer, "extent", along)), lines = number(rows);
+        out_->line("const int first_line = " + e(o.origin[size_t(along)]) + more_lines + ";");
         std::string whole = "first_line >= 0 && first_line + " + lines + " <= " + extent,
                     inside = "uint32_t(first_line + line) < uint32_t(" + extent + ")";
         if (o.counts.defined()) {
@@ -319,7 +333,7 @@ private:
         }
         out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads()) + ">(" + to + ", " +
                    out_->name(o.buffer) + " + (" + places_.at(&o) + "), " +
-                   e(field(o.buffer, "stride", 1)) + ", first_line, " + whole + ",");
+                   e(field(o.buffer, "stride", along)) + ", first_line, " + whole + ",");
         out_->line("            [&](int line) { return " + inside + "; });");
     }
 
@@ -338,11 +352,66 @@ private:
         out_->close();
     }
 
+    std::string tile_of(const Operand &o, const std::string &stage) const {
+        return stage + " * " + number(&o == &first().b ? launch_.elements_b() : launch_.elements_c());
+    }
+
+    // All of a step's operands are fetched together, `stages` steps ahead.
+    void fetch_step(const std::string &step, const std::string &stage) {
+        out_->open("if (" + step + " < end) {");
+        out_->line("fetch_b(" + step + ", " + stage + ");");
+        out_->line("fetch_c(" + step + ", " + stage + ");");
+        out_->close();
+        if (!by_elements_) {
+            out_->line("copy_async_commit();");
+        }
+    }
+
+    void staged_steps() {
+        const std::string step = out_->name(parts_.step), ahead = number(stages() - 1);
+        out_->line("int stage = 0;");
+        out_->line("#pragma unroll");
+        out_->open("for (int i = 0; i < " + ahead + "; i++) {");
+        fetch_step("first_step + i", "i");
+        out_->close();
+        open_steps("first_step");
+        expect_promises();
+        if (!by_elements_) {
+            out_->line("copy_async_wait<" + number(stages() - 2) + ">();");
+        }
+        out_->line("__syncthreads();");
+        fetch_step(step + " + " + ahead, "(stage == 0 ? " + ahead + " : stage - 1)");
+        for (const auto *o : {&first().b, &second().b}) {
+            const std::string name = o == &first().b ? "b_tile" : "c_tile", type = type_text(o->type);
+            out_->line("const shared<" + type + "> " + name + " = " + name + "s + " + tile_of(*o, "stage") + ";");
+        }
+        multiply_first();
+        weigh();
+        multiply_second();
+        threads_->nests(behind_);
+        out_->line("stage = stage + 1 == " + number(stages()) + " ? 0 : stage + 1;");
+        out_->close();
+    }
+
+    void weigh() {
+        if (pieces_.empty()) {
+            out_->line("between(" + out_->name(parts_.step) + ");");
+            threads_->nests(waiting_);
+        } else {
+            apply_mask();
+            threads_->nests(early_);
+        }
+    }
+
     void steps() {
         const std::string step = out_->name(parts_.step);
         out_->open("{");
         fetch(first().a, "a_tile", first().depth, layout_.rows, " + row_of_block");
         out_->close();
+        if (stages() > 1) {
+            staged_steps();
+            return;
+        }
         fetch_if_in_time("fetch_b", "first_step");
         open_steps("first_step");
         expect_promises();
@@ -351,13 +420,7 @@ private:
         multiply_first();
         arrive();
         fetch_if_in_time("fetch_b", step + " + 1");
-        if (pieces_.empty()) {
-            out_->line("between(" + step + ");");
-            threads_->nests(waiting_);
-        } else {
-            apply_mask();
-            threads_->nests(early_);
-        }
+        weigh();
         multiply_second();
         threads_->nests(behind_);
         out_->close();

@@ -241,6 +241,9 @@ private:
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
                 }
             }
+            if (has_few_rows(read_chain(kernel, products, lets_, strides_))) {
+                return launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), "");
+            }
             if (hopper) {
                 call = launch_tiles(make_wgmma_chain(kernel, products, lets_, strides_, print), of_hopper);
             }

@@ -11,6 +11,7 @@
  *   for image: for y: for x: for col: for d: acc[((image * ys + y) * xs + x) * columns + col] += ..
  */
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,6 +37,10 @@ struct Operand {
 
     int rank() const {
         return int(origin.size());
+    }
+    /** The dimension of its lines, where those run along the first one. */
+    int line_dimension() const {
+        return std::max(depth_dimension, other_dimension);
     }
 };
 

@@ -482,7 +482,10 @@ ODD_CACHES = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(
 case("decode_attention", "", {"padded": "false"}, heads, attend, attended, CACHES, ODD_CACHES, peers={"torch": attend}, sizes=head_scale,
      also=[("heads of 128", dict(settings={"head_dim": 128}, checked_types=(),
                                  checked=[dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
-                                          dict(batch=1, heads=6, key_heads=2, queries=3, keys=700, d=128)]))])
+                                          dict(batch=1, heads=6, key_heads=2, queries=3, keys=700, d=128)])),
+           ("tensor cores", dict(settings={"head_dim": 128}, schedule="mma", checked_types=("float16", "bfloat16"),
+                                 checked=[dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
+                                          dict(batch=1, heads=10, key_heads=2, queries=1, keys=5000, d=128)]))])
 case("decode_attention", "lengths", {}, lambda d: {**heads(d), "lengths": ((d["batch"],), "lengths")}, attend, attended, [], ODD_CACHES,
      sizes=head_scale)
 
