@@ -16,9 +16,15 @@ def half(d, queries, keys, heads, batch):
     return 4 * d * pairs * heads * batch
 
 
+def forms(causal):
+    """AMX multiplies where nothing is masked."""
+    both = ("", "online")
+    return both if causal else lambda type, amx: (*both, "mma") if amx and type == "bf16" else both
+
+
 for label, causal in (("", False), ("causal", True)):
     op("attention", label=label, family=FAMILY, shapes=[*SIZES, *GROUPED, *ENCODER],
-       schedules=("", "online"), params={"causal": str(causal).lower()}, settings=lambda d: {"head_dim": d},
+       schedules=forms(causal), params={"causal": str(causal).lower()}, settings=lambda d: {"head_dim": d},
        flops=half if causal else None,
        torch=lambda q, k, v, scale, heads, key_heads, now=causal: F.scaled_dot_product_attention(
            q, k, v, is_causal=now, scale=scale, enable_gqa=heads != key_heads),
