@@ -71,8 +71,8 @@ struct Measurer::Implementation {
         for (size_t n = 0; n < 2 * trusted.size(); n++) {
             const Trusted &t = trusted[n % trusted.size()];
             Candidate c;
-            // For numbers that suit none of them, those that it has itself.
-            c.params = n < trusted.size() ? params : without_own_numbers(task, params);
+            // For choices that suit none of them, those that it has itself.
+            c.params = n < trusted.size() ? params : without_own_choices(task, params);
             const Built b = build(t.script, c, 5 * task.limits.build_seconds);
             Measured m = b.measured;
             const std::string outputs = fmt::format("{}/reference-{}", work.path(), references.size());

@@ -65,7 +65,7 @@ Assignments whole_params(const Task &task, Assignments params) {
     return params;
 }
 
-Assignments without_own_numbers(const Task &task, const Assignments &params) {
+Assignments without_own_choices(const Task &task, const Assignments &params) {
     const auto extents = [&](const Assignments &with) {
         std::map<std::string, std::vector<int64_t>> all;
         for (const auto &b : describe_pipeline(task, with).buffers) {
@@ -75,8 +75,12 @@ Assignments without_own_numbers(const Task &task, const Assignments &params) {
     };
     Assignments rest = params;
     for (const FreeParam &p : free_params(task)) {
+        if (!p.number) {
+            rest.erase(p.name);
+            continue;
+        }
         Assignments other = params;
-        if (p.number && params.count(p.name)) {
+        if (params.count(p.name)) {
             other[p.name] = std::to_string(2 * std::stoll(params.at(p.name)));
             if (extents(other) == extents(params)) {
                 rest.erase(p.name);

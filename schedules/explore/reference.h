@@ -25,9 +25,9 @@ std::vector<Trusted> trusted_schedules(const Task &task, const std::string &fold
  * is not of this task. */
 Assignments whole_params(const Task &task, Assignments params);
 
-/** Without the numbers of the algorithm's own, such as the width of a block, on which no argument of the kernel depends: with
- * others the result is the same. */
-Assignments without_own_numbers(const Task &task, const Assignments &params);
+/** Without what is the algorithm's own, on which no argument of the kernel depends: numbers such as the width of a block, and forms
+ * such as the way in which it searches. With others the result is the same. */
+Assignments without_own_choices(const Task &task, const Assignments &params);
 
 }  // namespace halyard::explore
 

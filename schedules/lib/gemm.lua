@@ -23,7 +23,7 @@ function gemm.tile(target, panel, rows, whole)
   local wide = target.vector_registers >= 32
   if wide and rows and rows > 0 then return panel, rows end
   if wide then return panel, math.min(24 * lanes // panel, 12) end
-  if whole then return panel, math.max(12 * lanes // panel, 1) end
+  if whole then return panel, math.max(12 * lanes // panel, 2) end
   return 2 * lanes, 6
 end
 
