@@ -83,7 +83,8 @@ struct Measurer::Implementation {
             if (m.ok()) {
                 return references[key] = {t.name, outputs};
             }
-            why += n < trusted.size() ? fmt::format("\n  {}: {}: {}", t.name, status_name(m.status), m.message) : "";
+            const std::string reason = fmt::format("\n  {}: {}: {}", t.name, status_name(m.status), m.message);
+            why += why.find(reason) == std::string::npos ? reason : "";
         }
         throw Failure(fmt::format("{}: error: no schedule that is known to be right runs with {} to check candidates "
                                   "against{}",

@@ -47,7 +47,7 @@ public:
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
         }
-        if (build.count("tf32") && build.count("type") && build["type"] != "float32") {
+        if (build.count("tf32") && (!build.count("type") || build["type"] != "float32")) {
             build["tf32"] = "false";
         }
     }
