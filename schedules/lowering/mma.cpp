@@ -61,6 +61,11 @@ public:
 
     Touched written, read;
 
+    // A buffer that is not the caller's.
+    void own(const std::string &buffer) {
+        own_.insert(buffer);
+    }
+
 private:
     using IRVisitor::visit;
 
@@ -401,6 +406,11 @@ private:
 
     class Consumed : public IRVisitor {
         using IRVisitor::visit;
+
+        void visit(const Allocate *op) override {
+            touched_.second.own(op->name);
+            IRVisitor::visit(op);
+        }
 
         void visit(const ProducerConsumer *op) override {
             if (!op->is_producer && op->name == touched_.first) {
