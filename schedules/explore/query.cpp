@@ -129,7 +129,8 @@ std::vector<FreeParam> find_free_params(const Task &task) {
             continue;
         }
         if (!p.choices.empty()) {
-            if (chosen.count(p.name) && p.name != "type") {
+            // These two say what is computed.
+            if (chosen.count(p.name) && p.name != "type" && p.name != "tf32") {
                 add_forms(task, p, result);
             }
             continue;
