@@ -223,6 +223,14 @@ void Script::settle(Tunable t) {
         }
         t.value = set->second;
     }
+    const auto given = options_.params.find(t.name);
+    if (t.is_generator_param && !t.choices.empty() && set == options_.set.end() && given != options_.params.end()) {
+        if (std::find(t.choices.begin(), t.choices.end(), given->second) == t.choices.end()) {
+            raise_at_definition("--param " + t.name + "=" + given->second + ": the schedule takes " + quoted_list(t.choices),
+                                "take another schedule, or another value");
+        }
+        t.value = given->second;
+    }
     if (t.is_generator_param) {
         header_.generator[t.name] = t.value;
     }

@@ -28,6 +28,7 @@ struct Tunable {
 
 struct ScriptOptions {
     std::map<std::string, std::string> set;    // --set name=value
+    std::map<std::string, std::string> params; // --param name=value: chosen where the script leaves it open
     std::map<std::string, std::string> facts;  // --fact l2=2M
     std::vector<std::string> lib_dirs;         // where `require` looks besides the script's folder
     std::string target;                        // Halide target string; "" where none is known yet

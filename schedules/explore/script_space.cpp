@@ -52,6 +52,7 @@ struct ScriptSpace::Implementation {
     ScriptHeader head(const Assignments &set) const {
         ScriptOptions options;
         options.set = set;
+        options.params = task.params;
         options.target = resolve_targets(task.target).front();
         options.lib_dirs = lib_dirs();
         try {
@@ -92,12 +93,10 @@ ScriptSpace::ScriptSpace(const Task &task, Candidate script)
     Implementation &i = *implementation_;
     // What the task says of the generator, the script does not choose.
     for (const Tunable &t : i.head(i.script.set).params) {
-        const auto given = task.params.find(t.name);
-        if (t.is_generator_param && !t.choices.empty() && given != task.params.end()) {
-            i.script.set.insert(*given);
+        if (t.is_generator_param && !t.choices.empty() && task.params.count(t.name)) {
+            i.script.set.insert({t.name, t.value});
         }
     }
-    i.head(i.script.set);
 }
 
 ScriptSpace::~ScriptSpace() = default;

@@ -65,22 +65,13 @@ void check_head(const Plan &plan, const ScriptHeader &head) {
     }
 }
 
-// What the schedule leaves open among the parameters of the generator is chosen there. Whether something was.
-bool choose_params(Plan &plan, const ScriptHeader &head) {
-    bool chosen = false;
+// What the schedule leaves open among the parameters of the generator is chosen there.
+void choose_params(Plan &plan, const ScriptHeader &head) {
     for (const auto &t : head.params) {
-        const auto given = plan.params.find(t.name);
-        if (!t.is_generator_param || t.choices.empty() || given == plan.params.end() || plan.set.count(t.name)) {
-            continue;
+        if (t.is_generator_param && !t.choices.empty() && plan.params.count(t.name)) {
+            plan.set.insert({t.name, t.value});
         }
-        if (std::find(t.choices.begin(), t.choices.end(), given->second) == t.choices.end()) {
-            throw Failure(fmt::format("{}: error: --param {}={}: the schedule takes {}\n  take another schedule, or another value",
-                                      plan.script, given->first, given->second, quoted_list(t.choices)));
-        }
-        plan.set.insert(*given);
-        chosen = true;
     }
-    return chosen;
 }
 
 void merge_params(Plan &plan, const ScriptHeader &head) {
@@ -305,15 +296,13 @@ Plan make_plan(const GenerateRequest &request) {
     }
     ScriptOptions options;
     options.set = plan.set;
+    options.params = plan.params;
     options.facts = plan.facts;
     options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
-    ScriptHeader head = read_header(plan.script, options);
+    const ScriptHeader head = read_header(plan.script, options);
     check_head(plan, head);
-    if (choose_params(plan, head)) {
-        options.set = plan.set;
-        head = read_header(plan.script, options);
-    }
+    choose_params(plan, head);
     merge_params(plan, head);
     plan.inputs.push_back(require_piece(paths().plugin, "the Halide plugin"));
     plan.inputs.insert(plan.inputs.end(), head.files.begin(), head.files.end());

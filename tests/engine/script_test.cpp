@@ -109,6 +109,20 @@ TEST_CASE("--set chooses among the choices", "[script]") {
     CHECK_THAT(error(kScript, setting("rows=4.0")), Contains("is not among its choices"));
 }
 
+TEST_CASE("What the caller gives the generator holds before where is asked", "[script]") {
+    const std::string text = fields("generator = { form = tune { 'a', 'b' }, weights = 'kn' }, "
+                                    "where = function(p) return p.form == 'b' end");
+    CHECK_THAT(error(text), Contains("`where` rejects form=a"));
+    ScriptOptions options;
+    options.params = {{"form", "b"}, {"type", "float16"}};
+    CHECK(value(header(text, options), "form") == "b");
+    options.params = {{"form", "c"}};
+    CHECK(error(text, options) == "script.lua:2: error: --param form=c: the schedule takes \"a\", \"b\"\n"
+                                  "  take another schedule, or another value");
+    options.set = {{"form", "b"}};
+    CHECK(value(header(text, options), "form") == "b");
+}
+
 TEST_CASE("where and requires reject", "[script]") {
     CHECK_THAT(error(kScript, setting("rows=16")),
                Contains("script.lua:8: error: `where` rejects guard=false, ratio=0.5, rows=16"));
