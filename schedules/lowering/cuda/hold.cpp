@@ -165,8 +165,30 @@ struct Held {
     Expr index, when;
     const Load *load = nullptr;
     int uses = 0;
+    bool movable = true;  // nothing that the kernel itself stores says where, or whether
     bool hold = false;
 };
+
+// Whether an expression loads what the kernel may have stored before.
+bool reads_stored(const Expr &e, const std::set<std::string> &read_only) {
+    class Find : public IRGraphVisitor {
+        using IRGraphVisitor::visit;
+        void visit(const Load *op) override {
+            found = found || !read_only.count(op->name);
+            IRGraphVisitor::visit(op);
+        }
+
+        const std::set<std::string> &read_only;
+
+    public:
+        explicit Find(const std::set<std::string> &read_only)
+            : read_only(read_only) {
+        }
+        bool found = false;
+    } find(read_only);
+    e.accept(&find);
+    return find.found;
+}
 
 // The loads outside of loops of arrays that nobody writes, each with the conditions that it stands under.
 class FindLoads : public IRVisitor {
@@ -212,14 +234,16 @@ class FindLoads : public IRVisitor {
         }
         when = simplify(path && when);
         const Expr index = simplify(expand(ramp->base, lets));
+        const bool movable = !reads_stored(index, read_only) && !reads_stored(when, read_only);
         for (auto &h : found) {
             if (h.array == op->name && h.load->type == op->type && equal(h.index, index)) {
                 h.when = either(h.when, when);
                 h.uses++;
+                h.movable = h.movable && movable;
                 return;
             }
         }
-        found.push_back({unique_name(op->name + ".held"), op->name, index, when, op, 1, false});
+        found.push_back({unique_name(op->name + ".held"), op->name, index, when, op, 1, movable, false});
     }
 
     static Expr either(const Expr &a, const Expr &b) {
@@ -283,7 +307,7 @@ Stmt hold(const Stmt &s, const std::set<std::string> &read_only) {
     int bytes = 0;
     bool any = false;
     for (auto &h : find.found) {
-        h.hold = h.uses > 1 && bytes + h.load->type.bytes() <= kHeldBytes;
+        h.hold = h.movable && h.uses > 1 && bytes + h.load->type.bytes() <= kHeldBytes;
         bytes += h.hold ? h.load->type.bytes() : 0;
         any = any || h.hold;
     }
