@@ -32,7 +32,9 @@ public:
     }
 
     std::vector<Choice> cuda_choices() const override {
-        return held_rows();
+        auto choices = held_rows();
+        choices.push_back({"set.unroll", {"2", "1"}});  // 1: the size of what is held follows from the block
+        return choices;
     }
 
     void settle(Assignments &build) const override {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 
+#include "../depends_on_data.h"
 #include "alignment.h"
 #include "barriers.h"
 #include "chain_kernel.h"
@@ -196,13 +197,10 @@ private:
         std::vector<KernelArgument> kept;
         std::set<std::string> mins;
         for (const auto &a : kernel.arguments) {
-            if (a.is_buffer || a.type != Int(32)) {
+            const Expr value = a.type == Int(32) && !a.is_buffer ? expand(Variable::make(Int(32), a.name), lets_) : Expr();
+            if (!value.defined() || depends_on_data(value)) {  // as the largest size of an array over all blocks does
                 kept.push_back(a);
-            }
-        }
-        for (const auto &a : kernel.arguments) {
-            if (!a.is_buffer && a.type == Int(32)) {
-                const Expr value = expand(Variable::make(Int(32), a.name), lets_);
+            } else {
                 FieldsOf fields;
                 value.accept(&fields);
                 Expr without = value;
@@ -217,7 +215,9 @@ private:
         FieldsOf fields;
         kernel.body.accept(&fields);
         for (const auto &f : fields.scalars) {
-            kept.push_back({f, false, false, Int(32), Expr(), Expr()});
+            if (std::none_of(kept.begin(), kept.end(), [&](const KernelArgument &a) { return a.name == f; })) {
+                kept.push_back({f, false, false, Int(32), Expr(), Expr()});
+            }
         }
         kernel.arguments = kept;
         for (const auto &m : mins) {
