@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "code_text.h"
+#include "loaded_buffers.h"
 #include "tensor_argument.h"
 #include "tile_parts.h"
 #include "tile_program.h"
@@ -12,22 +13,6 @@ namespace halyard {
 
 using namespace Halide;
 using namespace Halide::Internal;
-
-namespace {
-
-class LoadedBuffers : public IRGraphVisitor {
-    using IRGraphVisitor::visit;
-
-    void visit(const Load *op) override {
-        names.insert(op->name);
-        IRGraphVisitor::visit(op);
-    }
-
-public:
-    std::set<std::string> names;
-};
-
-}  // namespace
 
 std::vector<const Operand *> ChainLaunch::operands() const {
     return {&parts_.first.a, &parts_.first.b, &parts_.second.b};
@@ -98,11 +83,10 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
     k.shared_bytes = shared_bytes(by_copy_engine);
     k.blocks_per_multiprocessor = ", 1";
 
+    const std::vector<Expr> all = used(by_copy_engine);
     FreeVariables free;
-    LoadedBuffers loaded;
-    for (const Expr &e : used(by_copy_engine)) {
+    for (const Expr &e : all) {
         e.accept(&free);
-        e.accept(&loaded);
     }
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, parts_.step};
     local.insert(parts_.block_names.begin(), parts_.block_names.end());
@@ -111,7 +95,7 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
             k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
         }
     }
-    std::set<std::string> needed = loaded.names;
+    std::set<std::string> needed = loaded_buffers(all);
     if (!by_copy_engine) {
         for (const auto *o : operands()) {
             needed.insert(o->buffer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "loaded_buffers.h"
 #include "print_expr.h"
 #include "warpgroups.h"
 
@@ -120,23 +121,15 @@ Expr EarlyLoads::with_early(const Expr &value) const {
     return Put(*this).mutate(value);
 }
 
-bool EarlyLoads::comes_as_tile(const std::string &buffer, const std::vector<Pair> &after) const {
-    if (std::none_of(tiles_.begin(), tiles_.end(), [&](const EarlyTile &t) { return t.buffer == buffer; })) {
-        return false;
+std::set<std::string> EarlyLoads::loaded(bool early) const {
+    std::vector<Expr> all = used();
+    if (early) {
+        std::transform(all.begin(), all.end(), all.begin(), [&](const Expr &value) { return with_early(value); });
     }
-    bool otherwise = false;
-    const auto look = [&](const Load *op) { otherwise = otherwise || op->name == buffer; };
-    for (const auto &list : {program_.before, after}) {
-        for (const auto &p : list) {
-            visit_loads(with_early(p.value), look);
-        }
+    for (const auto &c : columns_) {
+        all.push_back(c.load);
     }
-    for (const auto &n : program_.rows) {
-        for (const auto &a : n.assignments) {
-            visit_loads(a.value, look);
-        }
-    }
-    return !otherwise;
+    return loaded_buffers(all);
 }
 
 std::string EarlyLoads::rest_of_box(const TensorBox &box) {

@@ -51,8 +51,8 @@ protected:
 
     /** A value as the kernel computes it, from what was loaded early. */
     Halide::Expr with_early(const Halide::Expr &value) const;
-    /** Whether a buffer is read in no other way. */
-    bool comes_as_tile(const std::string &buffer, const std::vector<Pair> &after) const;
+    /** The buffers that threads load from; with `early`, what comes as a tile does not count. */
+    std::set<std::string> loaded(bool early) const;
 
     // ---- Text ----
 

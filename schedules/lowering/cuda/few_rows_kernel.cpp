@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "linear.h"
+#include "loaded_buffers.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
 #include "tile_kernel.h"
@@ -189,10 +190,11 @@ private:
         }
         add_scalars(k, all);
         const auto operands = program_.operands();
+        const std::set<std::string> by_threads = loaded_buffers(used());
         for (const auto &a : program_.base.arguments) {
             const bool operand =
                 std::any_of(operands.begin(), operands.end(), [&](const Operand &o) { return o.buffer == a.name; });
-            if (a.is_buffer && !(operand && form == Form::kEngine)) {
+            if (a.is_buffer && (by_threads.count(a.name) || !(operand && form == Form::kEngine))) {
                 k.arguments.push_back(a);
             }
         }

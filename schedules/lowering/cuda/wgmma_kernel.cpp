@@ -172,13 +172,9 @@ private:
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
         add_scalars(k, used_by(form));
+        const std::set<std::string> by_threads = loaded(form == Form::kWhole);
         for (const auto &a : program_.base.arguments) {
-            const bool operand =
-                a.name == tile().a.buffer ||
-                std::any_of(program_.tiles.begin(), program_.tiles.end(),
-                            [&](const TileOfProduct &t) { return a.name == t.b.buffer; });
-            const bool by_engine = form == Form::kWhole && (by_engine_name(a.name) || comes_as_tile(a.name, after_));
-            if (a.is_buffer && !(by_copy_engine(form) && operand) && !by_engine) {
+            if (a.is_buffer && (by_threads.count(a.name) || !moved_by_copy_engine(a.name, form))) {
                 k.arguments.push_back(a);
             }
         }
@@ -205,9 +201,13 @@ private:
         return k;
     }
 
-    bool by_engine_name(const std::string &buffer) const {
-        return std::any_of(after_.begin(), after_.end(),
-                           [&](const Pair &p) { return p.stored == buffer && leaves_by_copy_engine(p); });
+    bool moved_by_copy_engine(const std::string &buffer, Form form) const {
+        const auto of_result = [&](const Pair &p) { return p.stored == buffer && leaves(p, form); };
+        const auto of_tile = [&](const EarlyTile &t) { return t.buffer == buffer; };
+        const auto of_b = [&](const TileOfProduct &t) { return t.b.buffer == buffer; };
+        const bool operand = tile().a.buffer == buffer || std::any_of(program_.tiles.begin(), program_.tiles.end(), of_b);
+        return (by_copy_engine(form) && operand) || std::any_of(after_.begin(), after_.end(), of_result) ||
+               (form == Form::kWhole && std::any_of(tiles_.begin(), tiles_.end(), of_tile));
     }
 
     bool leaves(const Pair &p, Form form) const {
