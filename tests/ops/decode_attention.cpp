@@ -110,7 +110,7 @@ private:
 
     // A value that every query sees stays in its column; a query or a key with a NaN has it all over.
     static void special_values(KernelArguments &arguments, const Dims &dims) {
-        arguments.buffer("q").set({1, dims.at("queries") - 1, 1, 1}, kNaN);
+        arguments.buffer("q").set({1, int(dims.at("queries")) - 1, 1, 1}, kNaN);
         arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
         arguments.buffer("v").set({5, 1, 0, 1}, kInfinity);
     }
