@@ -3,6 +3,7 @@
 -- largest over the blocks of positions, bias and logarithm.
 
 local gpu = require "lib.gpu"
+local logits = require "lib.gpu_logits"
 
 return schedule "splade" {
   target = "cuda",
@@ -14,7 +15,7 @@ return schedule "splade" {
   },
 
   params = {
-    rows    = tune { 64, 128, 192, default = 128 }, -- words of a tile
+    rows    = tune { 64, 128, 192, default = 192 }, -- words of a tile; with blocks of 256 positions 128 at most
     stages  = tune { 2, 3, 4, 5, 6, default = 4 },  -- fetched ahead; a stage takes 128 (rows + block) bytes
     group   = tune { 4, 8, 16, default = 16 },      -- rows of tiles taken together
     turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
@@ -22,7 +23,7 @@ return schedule "splade" {
   },
 
   where = function(p)
-    return p.stages * 128 * (p.rows + p.block) <= 226 * 1024 and (p.rows == 64 or not p.turns)
+    return logits.tiles_fit { rows = p.rows, panel = p.block, stages = p.stages, turns = p.turns }
   end,
 
   apply = function(k, p)

@@ -21,6 +21,8 @@ public:
     void settle(Assignments &build) const override {
         if (build.count("set.turns") && build.at("set.turns") == "true") {
             build["set.rows"] = "64";
+        } else if (build.count("set.turns") && build.count("block") && build.at("block") == "256") {
+            build["set.rows"] = "128";
         }
     }
 
