@@ -22,8 +22,7 @@ return schedule "decode_attention" {
   params = {
     head_dim = tune { 64, 128, 256, default = 128 },
     ahead = tune { 1, 2, 3, default = 1 }, -- blocks of keys, and of values, that are fetched ahead
-    lanes = 8,
-    threads = 64,
+    warps = tune { 1, 2, 4, 8, default = 1 },  -- that share a split
   },
 
   apply = function(k, p)
@@ -41,9 +40,9 @@ return schedule "decode_attention" {
     end
     for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", p.key_block) end
     k.pv:bound_extent("d", p.head_dim)
-    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1)
+    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):warps(p.warps)
     for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end
     k.pv:update(0):reorder("key", "d", "r"):never_partition_all():mma()
-    decode.all_splits(k, p)
+    decode.splits_of_queries(k)
   end,
 }

@@ -20,6 +20,9 @@ ChainText::ChainText(const Kernel &kernel, const std::vector<TensorCores> &produ
       print_(print),
       parts_(read_chain(kernel, products, host, strides)),
       launch_(kernel, parts_, strides) {
+    if (parts_.first_asked->warps > 1 && !has_few_rows(parts_)) {
+        fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take warps(1)");
+    }
     rewrite_chain(parts_);
     check();
     drop_zeros();
@@ -136,9 +139,9 @@ void ChainText::declare_place() {
     out_->line("int " + names + "first_step = 0, end = 0;");
 }
 
-void ChainText::open_steps(const std::string &from) {
+void ChainText::open_steps(const std::string &from, int by) {
     const std::string s = out_->name(parts_.step);
-    out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + "++) {");
+    out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + (by == 1 ? "++" : " += " + number(by)) + ") {");
 }
 
 void ChainText::expect_promises() {
@@ -235,9 +238,9 @@ void ChainText::define_between() {
 }
 
 void ChainText::fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads,
-                               const std::string &more_lines) {
+                               const std::string &more_lines, const std::string &thread) {
     const int across = panels(columns) * kAcross;
-    out_->open("for (int i = threadIdx.x; i < " + number(across * rows) + "; i += " + number(threads) + ") {");
+    out_->open("for (int i = " + thread + "; i < " + number(across * rows) + "; i += " + number(threads) + ") {");
     out_->line("const int x = i % " + number(across) + ", line = i / " + number(across) + ";");
     const int along = o.line_dimension();
     out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " + in_parentheses(e(o.origin[size_t(along)])) +

@@ -251,6 +251,11 @@ private:
                 mma = launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), of_others);
             }
         } else {
+            for (const auto &p : products) {
+                if (p.warps > 1) {
+                    p.fail("stands in no loop with a second product; how many warps share its steps is not the schedule's to say");
+                }
+            }
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
             const bool few_rows = has_few_rows(program), beside = few_rows && together.beside_last;
             if (hopper) {
