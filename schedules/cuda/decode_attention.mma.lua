@@ -14,7 +14,7 @@ return schedule "decode_attention" {
   generator = {
     type = tune { "float16", "bfloat16", default = "bfloat16" },
     softmax = "rescaled",
-    split_keys = tune { 256, 512, 1024, 2048, default = 2048 },
+    split_keys = tune { 256, 512, 1024, 2048, 4096, 8192, default = 2048 },
     key_block = tune { 16, 32, 64, default = 32 },
     row_block = tune { 4, 8, 16, default = 4 }, -- rows of a group; the tile has 16
   },

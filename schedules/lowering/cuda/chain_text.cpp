@@ -1,6 +1,7 @@
 #include "chain_text.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -24,6 +25,7 @@ ChainText::ChainText(const Kernel &kernel, const std::vector<TensorCores> &produ
         fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take warps(1)");
     }
     rewrite_chain(parts_);
+    store_once();
     check();
     drop_zeros();
     sort_nests();
@@ -82,6 +84,41 @@ void ChainText::drop_zeros() {
         fail("does not begin with sums of 0 in each step");
     }
     nests.erase(zero);
+}
+
+// What is one a row, and stored for each column of it, where only the first of them is read.
+void ChainText::store_once() {
+    std::vector<ChainNest> nests;
+    for (const auto &n : parts_.after) {
+        const auto read_first_alone = [&](const Assignment &a) {
+            const auto argument = std::find_if(base_.arguments.begin(), base_.arguments.end(),
+                                               [&](const KernelArgument &k) { return k.name == a.stored; });
+            if (!a.index.defined() || varies_in_row(a.value) || argument == base_.arguments.end() || argument->read_apart < n.columns ||
+                linear(a.index).factor_of(kChainColumn) != 1) {
+                return false;
+            }
+            const ModulusRemainder first = modulus_remainder(expand(substitute(kChainColumn, 0, a.index), parts_.lets));
+            return std::gcd(first.modulus, first.remainder) % argument->read_apart == 0;
+        };
+        ChainNest rows = n, others = n;
+        rows.kind = ChainNest::kRows;
+        rows.columns = 0;
+        rows.assignments.clear();
+        others.assignments.clear();
+        for (auto a : n.assignments) {
+            const bool once = n.kind == ChainNest::kTile && read_first_alone(a);
+            if (once) {
+                a.index = simplify(substitute(kChainColumn, 0, a.index));
+            }
+            (once ? rows : others).assignments.push_back(a);
+        }
+        for (const auto *part : {&others, &rows}) {
+            if (!part->assignments.empty()) {
+                nests.push_back(*part);
+            }
+        }
+    }
+    parts_.after = nests;
 }
 
 // What the second product works on is left alone until that of the step before has ended.

@@ -75,6 +75,7 @@ protected:
 private:
     void check() const;
     void drop_zeros();
+    void store_once();
     void sort_nests();
 };
 

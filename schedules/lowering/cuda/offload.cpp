@@ -17,6 +17,7 @@
 #include "kernel.h"
 #include "predicate.h"
 #include "print.h"
+#include "read_apart.h"
 #include "registers.h"
 #include "together.h"
 #include "whole_blocks.h"
@@ -103,6 +104,7 @@ public:
         }
         inside_ = true;
         together_ = find_together(s);
+        read_apart_ = find_read_apart(s);
         source_.clear();
         used_.clear();
         tensor_cores_ = false;
@@ -124,6 +126,10 @@ private:
         }
         const std::string func = func_of(op->name);
         Kernel kernel = extract_kernel(op);
+        for (auto &a : kernel.arguments) {
+            const auto it = read_apart_.find(a.name);
+            a.read_apart = a.is_buffer && it != read_apart_.end() ? it->second : 1;
+        }
         std::vector<TensorCores> products;
         for (const auto &p : options_.products) {
             if (has_product(kernel, p)) {
@@ -393,6 +399,7 @@ private:
     Strides strides_;
     bool tensor_cores_ = false;  // there are kernels for them
     std::map<const For *, Together> together_;
+    std::map<std::string, int> read_apart_;
 };
 
 }  // namespace
