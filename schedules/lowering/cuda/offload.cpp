@@ -259,7 +259,7 @@ private:
         } else {
             for (const auto &p : products) {
                 if (p.warps > 1) {
-                    p.fail("stands in no loop with a second product; how many warps share its steps is not the schedule's to say");
+                    p.fail("stands in no loop with a second product; take warps(1)");
                 }
             }
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
