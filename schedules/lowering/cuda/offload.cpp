@@ -7,6 +7,7 @@
 
 #include "../depends_on_data.h"
 #include "alignment.h"
+#include "allocations.h"
 #include "barriers.h"
 #include "chain_kernel.h"
 #include "chain_parts.h"
@@ -111,7 +112,7 @@ public:
         instructions_.clear();
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
-        return source_.empty() ? host : with_image(host);
+        return source_.empty() ? host : with_image(allocate_together(host));
     }
 
 private:
