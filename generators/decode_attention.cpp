@@ -137,19 +137,27 @@ public:
             split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
         }
 
-        // All splits.
-        RDom rs(0, splits, "split");
-        top(r, rb, hk, n) = lowest;
-        top(r, rb, hk, n) = max(top(r, rb, hk, n), split(0, r, rs, rb, hk, n)[1]);
-        const Expr below = split(0, r, sp, rb, hk, n)[1] - top(r, rb, hk, n);
-        weight(r, sp, rb, hk, n) = rescaled ? exp2_f32(below, get_target()) : exp_f32(below, get_target());
-        total(r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(0, r, rs, rb, hk, n)[2];
-        sum(d, r, rb, hk, n) += weight(r, rs, rb, hk, n) * split(d, r, rs, rb, hk, n)[0];
-        const Expr divisor = total(r, rb, hk, n);
-        mean(d, r, rb, hk, n) = sum(d, r, rb, hk, n) * select(is_zero_f32(divisor), 0.0f, 1.0f / divisor);
-
+        // All splits, of a row: where its query stands, so that what weighs them writes them out, or by groups.
         const Expr number = (h % group) * queries + (query - out.dim(1).min());
-        out(d, query, h, n) = store_as(type, mean(d, number % rows, number / rows, h / group, n));
+        const auto part = [&](const Expr &d, const Expr &sp) -> Tuple {
+            return rescaled ? split(d, number % rows, sp, number / rows, h / group, n) : split(d, r, sp, rb, hk, n);
+        };
+        const std::vector<Var> row_of = rescaled ? std::vector<Var>{query, h, n} : std::vector<Var>{r, rb, hk, n};
+        const std::vector<Expr> here(row_of.begin(), row_of.end());
+        const auto with = [](auto list, size_t at, auto more) {
+            list.insert(list.begin() + long(at), more);
+            return list;
+        };
+        RDom rs(0, splits, "split");
+        top(row_of) = lowest;
+        top(row_of) = max(top(here), part(0, rs)[1]);
+        const Expr below = part(0, sp)[1] - top(here);
+        weight(with(row_of, 1, sp)) = rescaled ? exp2_f32(below, get_target()) : exp_f32(below, get_target());
+        total(row_of) += weight(with(here, 1, Expr(rs))) * part(0, rs)[2];
+        sum(with(row_of, 0, d)) += weight(with(here, 1, Expr(rs))) * part(d, rs)[0];
+        const Expr divisor = total(here);
+        mean(with(row_of, 0, d)) = sum(with(here, 0, Expr(d))) * select(is_zero_f32(divisor), 0.0f, 1.0f / divisor);
+        out(d, query, h, n) = store_as(type, rescaled ? mean(d, query, h, n) : mean(d, number % rows, number / rows, h / group, n));
 
         q.dim(1).set_extent(out.dim(1).extent());
         k.dim(0).set_extent(q.dim(0).extent());

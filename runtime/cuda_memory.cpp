@@ -3,6 +3,7 @@
 // waits for the whole device; its free list, which avoids that, cannot be captured.
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include <atomic>
 
@@ -87,6 +88,38 @@ int report_allocation(void *user_context, Result r, size_t bytes) {
     return report(user_context, halide_error_code_device_malloc_failed, r, "device memory cannot be allocated");
 }
 
+// Memory that several buffers of a call share, until the last of them gives it back. Each has its address in `padding`, and says
+// so in its flags.
+struct Shared {
+    DevicePointer pointer;
+    int buffers;
+};
+constexpr uint64_t kIsShared = uint64_t(1) << 32;
+
+int check_strides(void *user_context, const halide_buffer_t *buffer) {
+    for (int i = 0; i < buffer->dimensions; i++) {
+        if (buffer->dim[i].stride < 0) {
+            return report(user_context, halide_error_code_device_malloc_failed,
+                          "a buffer with the stride %d in dimension %d cannot be put into device memory", buffer->dim[i].stride, i);
+        }
+    }
+    return 0;
+}
+
+int allocate(void *user_context, DevicePointer *pointer, size_t bytes) {
+    const Scope scope(user_context);
+    if (scope.error) {
+        return scope.error;
+    }
+    const Pool pool = current_pool(user_context);
+    Result r = allocate(pointer, bytes, pool, scope.stream);
+    if (r == kOutOfMemory && pool) {
+        driver().pool_trim(pool, 0);
+        r = allocate(pointer, bytes, pool, scope.stream);
+    }
+    return r ? report_allocation(user_context, r, bytes) : 0;
+}
+
 }  // namespace
 
 void release_pools() {
@@ -104,34 +137,43 @@ using namespace halyard_cuda;
 
 extern "C" {
 
-int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
-    if (buffer->device) {
+/** Memory for buffers of a call, in one allocation; nothing where they have it. */
+int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count) {
+    constexpr size_t kAligned = 256;  // as allocations are
+    if (buffers[0]->device) {
         return 0;
     }
-    for (int i = 0; i < buffer->dimensions; i++) {
-        if (buffer->dim[i].stride < 0) {
-            return report(user_context, halide_error_code_device_malloc_failed,
-                          "a buffer with the stride %d in dimension %d cannot be put into device memory", buffer->dim[i].stride, i);
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) {
+        if (const int error = check_strides(user_context, buffers[i])) {
+            return error;
         }
+        bytes = (bytes + kAligned - 1) / kAligned * kAligned + bytes_of(buffers[i]);
     }
-    const Scope scope(user_context);
-    if (scope.error) {
-        return scope.error;
+    Shared *shared = nullptr;
+    if (count > 1 && !(shared = static_cast<Shared *>(malloc(sizeof(Shared))))) {
+        return report(user_context, halide_error_code_out_of_memory, "out of memory");
     }
-    const size_t bytes = bytes_of(buffer);
-    const Pool pool = current_pool(user_context);
     DevicePointer pointer = 0;
-    Result r = allocate(&pointer, bytes, pool, scope.stream);
-    if (r == kOutOfMemory && pool) {
-        driver().pool_trim(pool, 0);
-        r = allocate(&pointer, bytes, pool, scope.stream);
+    if (const int error = allocate(user_context, &pointer, bytes)) {
+        free(shared);
+        return error;
     }
-    if (r) {
-        return report_allocation(user_context, r, bytes);
+    for (int i = 0; i < count; i++) {
+        buffers[i]->device = pointer;
+        buffers[i]->device_interface = halide_cuda_device_interface();
+        if (shared) {
+            *shared = {i == 0 ? pointer : shared->pointer, count};
+            buffers[i]->flags |= kIsShared;
+            buffers[i]->padding = shared;
+        }
+        pointer += (bytes_of(buffers[i]) + kAligned - 1) / kAligned * kAligned;
     }
-    buffer->device = pointer;
-    buffer->device_interface = halide_cuda_device_interface();
     return 0;
+}
+
+int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
+    return halyard_cuda_malloc_together(user_context, &buffer, 1);
 }
 
 int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer) {
@@ -143,9 +185,19 @@ int halide_cuda_device_free(void *user_context, halide_buffer_t *buffer) {
         return scope.error;
     }
     // A pointer that cannot be freed now cannot be freed later either.
-    const DevicePointer pointer = buffer->device;
+    DevicePointer pointer = buffer->device;
     buffer->device = 0;
     buffer->device_interface = nullptr;
+    if (buffer->flags & kIsShared) {
+        auto *shared = static_cast<Shared *>(buffer->padding);
+        buffer->flags &= ~kIsShared;
+        buffer->padding = nullptr;
+        if (--shared->buffers > 0) {
+            return 0;
+        }
+        pointer = shared->pointer;
+        free(shared);
+    }
     const Result r = current_pool(user_context) ? driver().memory_free_async(pointer, scope.stream) : driver().memory_free(pointer);
     return r ? report(user_context, halide_error_code_device_free_failed, r, "device memory cannot be freed") : 0;
 }

@@ -1,9 +1,11 @@
--- Attention of one query a head over a cache of keys, on the tensor cores: the heads that share keys are rows of a tile of 16, and a
--- warp, which is a block, goes over a split of the keys in one pass. A second kernel weighs the splits.
+-- Attention of one query a head over a cache of keys, on the tensor cores: the heads that share keys are rows of a tile of 16, and
+-- warps, of which some share a split of the keys, go over it in one pass. A second kernel weighs the splits.
 --
--- For many sequences: one alone has too few splits. H200, 64 x 8192 keys of 128 in bf16, where decode_attention.lua takes 517 to
--- 522 us, key_block / ahead / split_keys: 32/1/2048 502 to 508 us, 32/1/1024 518, 32/2/1024 528,
--- 16/3/1024 523, 16/2/1024 532; keys and values fetched in turns, one at a time: 32/2048 516, 64/2048 528, 32/1024 532.
+-- H200, us of 64 x 8192 and 1 x 65536 keys of 128 in bf16, warps / key_block / ahead / split_keys, where torch takes 476 and 69,
+-- and reading alone 469 and 65: 4/16/1/2048 488 and 74, 4/16/1/4096 488 and 77, 4/16/2/2048 496 and 74, 4/16/2/4096 492 and 72
+-- (100 KiB of shared memory, which not all devices have), 4/16/2/8192 488 and 84, 4/16/3/4096 498 and 72, 8/16/1/8192 491 and 78,
+-- 2/32/1/2048 495 and 74, 2/32/1/4096 489 and 83, 2/16/2/4096 489 and 83, 2/16/1/4096 517 and 110, 1/32/1/2048 498 and 83. The
+-- schedule without tensor cores takes 517 and 84. Keys and values fetched in turns, one at a time, by one warp: 3 % slower.
 
 local decode = require "lib.gpu_decode"
 local gpu = require "lib.gpu"
@@ -14,17 +16,21 @@ return schedule "decode_attention" {
   generator = {
     type = tune { "float16", "bfloat16", default = "bfloat16" },
     softmax = "rescaled",
-    split_keys = tune { 256, 512, 1024, 2048, default = 2048 },
-    key_block = tune { 16, 32, 64, default = 32 },
+    split_keys = tune { 256, 512, 1024, 2048, 4096, 8192, default = 2048 },
+    key_block = tune { 16, 32, 64, default = 16 },
     row_block = tune { 4, 8, 16, default = 4 }, -- rows of a group; the tile has 16
   },
 
   params = {
     head_dim = tune { 64, 128, 256, default = 128 },
     ahead = tune { 1, 2, 3, default = 1 }, -- blocks of keys, and of values, that are fetched ahead
-    lanes = 8,
-    threads = 64,
+    warps = tune { 1, 2, 4, 8, default = 4 }, -- that share a split
   },
+
+  -- A block has so much shared memory on sm_80.
+  where = function(p)
+    return 4 * p.head_dim * (8 + p.warps * (p.ahead + 1) * p.key_block) <= 163 * 1024
+  end,
 
   apply = function(k, p)
     decode.fix_head_dim(k, p.head_dim)
@@ -41,9 +47,9 @@ return schedule "decode_attention" {
     end
     for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", p.key_block) end
     k.pv:bound_extent("d", p.head_dim)
-    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1)
+    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):warps(p.warps)
     for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end
     k.pv:update(0):reorder("key", "d", "r"):never_partition_all():mma()
-    decode.all_splits(k, p)
+    decode.splits_of_queries(k)
   end,
 }

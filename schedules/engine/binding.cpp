@@ -400,11 +400,21 @@ bool Binding::cluster(const Halide::Internal::Function &f, int stage, int blocks
     return false;
 }
 
+bool Binding::warps(const Halide::Internal::Function &f, int stage, int warps) {
+    for (auto &p : tile_products_) {
+        if (p.func.same_as(f) && p.stage == stage) {
+            p.warps = warps;
+            return true;
+        }
+    }
+    return false;
+}
+
 void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) {
     Diagnostic d;
     host_.where(d.file, d.line);
     d.word = "mma";
-    tile_products_.push_back({f, stage, 4, 8, 1, false, [this, d](const std::string &message) {
+    tile_products_.push_back({f, stage, 4, 8, 1, 1, false, [this, d](const std::string &message) {
                                   Diagnostic here = d;
                                   here.message = message;
                                   if (on_late_error) {

@@ -138,6 +138,9 @@ public:
     /** How many blocks of a GPU share the steps of a tile; false where mma was not said of it. */
     bool cluster(const Halide::Internal::Function &f, int stage, int blocks);
 
+    /** How many warps of a GPU's block share the steps of a tile; false where mma was not said of it. */
+    bool warps(const Halide::Internal::Function &f, int stage, int warps);
+
     const std::vector<TileProduct> &tile_products() const {
         return tile_products_;
     }

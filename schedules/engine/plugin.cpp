@@ -278,7 +278,7 @@ private:
             o.fetched[f.func.name()] = f.ahead;
         }
         for (const auto &p : binding_->tile_products()) {
-            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.cluster, p.turns, p.fail});
+            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.cluster, p.warps, p.turns, p.fail});
         }
         o.note = [this](const std::string &func) { return note(func); };
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };

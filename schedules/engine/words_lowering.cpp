@@ -112,6 +112,16 @@ void cluster(Call &c) {
     }
 }
 
+void warps(Call &c) {
+    const int64_t warps = c.args[0].integer;
+    if (warps < 1 || warps > 16) {
+        c.fail("has 1 to 16 warps, not " + std::to_string(warps));
+    }
+    if (!c.binding.warps(c.func().function(), c.self.stage_index, int(warps))) {
+        c.fail("is for a product on the tensor cores", "write mma() before it");
+    }
+}
+
 void fetch(Call &c) {
     const int64_t ahead = c.args[0].present ? c.args[0].integer : 0;
     if (ahead < 0 || ahead > 15) {
@@ -205,6 +215,12 @@ const std::vector<Word> kLoweringWords = {
      "leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.",
      "blocks tile: for step: acc += a * b",
      "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", cluster},
+    {"warps", Handle::kStage, "warps:int", "self",
+     "On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention "
+     "of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the "
+     "end they put together what they have, in the order of the warps. More of them are under way for as many splits.",
+     "blocks tile: for step: fetch; acc = f(acc, step)",
+     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", warps},
     {"fetch", Handle::kFunc, "ahead:int?", "self",
      "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
      "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "

@@ -177,24 +177,26 @@ function decode.split_blocks(k, p)
   return split
 end
 
--- Weighs the splits, and writes them out by queries. A warp has a row, a thread a vector of the head. Several splits are under
--- way together: one after the other, the 64 of 65536 keys would wait for the L2 some 50 times in a row.
+-- Weighs the splits of a row: a warp has it, a thread a vector of the head. Several splits are under way together: one after the
+-- other, the 64 of 65536 keys would wait for the L2 some 50 times in a row.
 --
---   for n, hk, rb, r: for d: mean
+--   for row: for d: writer
 --     ->
---   blocks r, rb, hk, n
+--   blocks of rows
 --     threads thread: part = top of every 32nd split; top, total = those of all threads
 --     for tile: threads thread
 --       for chunk: unrolled near: sum += weight * split        -- a vector of the head
---       mean = sum / total
-function decode.all_splits(k, p)
-  local mean, vector = k.mean:compute_root():bound("r", 0, p.row_block), gpu.vector_of(k.mean)
-  mean:split("d", 32 * vector, "guard", "tile", "in_tile")
-  mean:split("in_tile", vector, "guard", "thread", "lane")
-  mean:reorder("lane", "thread", "tile", "r", "rb", "hk", "n"):fuse("r", "rb", "row")
-  mean:gpu_blocks { "row", "hk", "n" }:gpu_threads { "thread" }:vectorize("lane"):never_partition_all()
+--       writer = sum / total
+--
+-- writer    the Func of the kernel      rows    its loops over blocks, innermost first      dims    of what is one a row
+local function weigh_splits(k, writer, rows, dims)
+  local vector = gpu.vector_of(k.sum)
+  writer:split("d", 32 * vector, "guard", "tile", "in_tile")
+  writer:split("in_tile", vector, "guard", "thread", "lane")
+  writer:reorder("lane", "thread", "tile", table.unpack(rows))
+  writer:gpu_blocks(rows):gpu_threads { "thread" }:vectorize("lane"):never_partition_all()
   local function of_row(func)
-    for _, dim in ipairs { "r", "rb", "hk", "n" } do func:bound_extent(dim, 1) end
+    for _, dim in ipairs(dims) do func:bound_extent(dim, 1) end
     return func
   end
   for _, of_splits in ipairs { k.top, k.total } do
@@ -202,16 +204,27 @@ function decode.all_splits(k, p)
     update:split("split", 32, "guard", "chunk", "thread")
     local part = update:rfactor("thread", { "of_thread" }):bound_extent("of_thread", 32)
     for _, reduction in ipairs { of_splits, part } do
-      gpu.each_thread(of_row(reduction), { at = { mean, "row" } })
+      gpu.each_thread(of_row(reduction), { at = { writer, rows[1] } })
     end
     for _, stage in ipairs { part, part:update(0) } do stage:gpu_threads("of_thread"):never_partition_all() end
     update:never_partition_all()
   end
-  gpu.each_thread(of_row(k.sum), { at = { mean, "thread" } })
+  gpu.each_thread(of_row(k.sum), { at = { writer, "thread" } })
   k.sum:bound_extent("d", vector):vectorize("d"):never_partition_all()
   k.sum:update(0):split("split", 8, "guard", "chunk", "near")
   k.sum:update(0):reorder("d", "near", "chunk"):vectorize("d"):unroll("near"):never_partition_all()
+end
+
+-- By groups of rows, and then in the order of the queries.
+function decode.all_splits(k, p)
+  k.mean:compute_root():bound("r", 0, p.row_block):reorder("d", "r", "rb", "hk", "n"):fuse("r", "rb", "row")
+  weigh_splits(k, k.mean, { "row", "hk", "n" }, { "r", "rb", "hk", "n" })
   gpu.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, lanes = p.lanes, threads = p.threads, unroll = 1 })
+end
+
+-- Where the queries stand.
+function decode.splits_of_queries(k)
+  weigh_splits(k, k.out, { "query", "h", "n" }, { "query", "h", "n" })
 end
 
 return decode

@@ -417,6 +417,18 @@ function Stage:pipeline(stages, group, turns) end
 ---@return self
 function Stage:cluster(blocks) end
 
+--- On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the end they put together what they have, in the order of the warps. More of them are under way for as many splits.
+---
+---```text
+---blocks tile: for step: fetch; acc = f(acc, step)
+---  ->
+---blocks tile, warps w: for step of w: fetch; acc = f(acc, step)
+---blocks tile: acc = f(acc of warp 0, acc of the others)
+---```
+---@param warps integer an integer
+---@return self
+function Stage:warps(warps) end
+
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---
 ---```text

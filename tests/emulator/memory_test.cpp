@@ -167,6 +167,43 @@ TEST_CASE("a captured call: launches and temporary memory become nodes of the gr
     CHECK(y.to_host() == 0);
 }
 
+TEST_CASE("buffers of one allocation: it goes with the last of them") {
+    constexpr int n = 200;
+    const int before = count("allocations");
+    TestStream stream;
+    {
+        Array<float> x(n, 1.0f), y(n);
+        REQUIRE(x.to_device());
+        REQUIRE(y.to_device());
+        const int both = count("allocations");
+        Halide::Runtime::Buffer<float> first(nullptr, n), second(nullptr, 0), third(nullptr, n);
+        halide_buffer_t *const buffers[] = {first.raw_buffer(), second.raw_buffer(), third.raw_buffer()};
+        CHECK(halyard_cuda_malloc_together(nullptr, buffers, 3) == 0);
+        CHECK(halyard_cuda_malloc_together(nullptr, buffers, 3) == 0);  // they have it
+        CHECK(count("allocations") == both + 1);
+        CHECK(first.device_free() == 0);
+        CHECK(second.device_free() == 0);
+        CHECK(scale(third.raw_buffer(), x.raw(), n) == 0);
+        CHECK(scale(y.raw(), third.raw_buffer(), n) == 0);
+        CHECK(count("allocations") == both + 1);
+        CHECK(third.device_free() == 0);
+        CHECK(count("allocations") == both);
+        CHECK(y.to_host() == 0);
+        CHECK(y[n - 1] == 4.0f);
+        halyard_cuda_set_stream(stream);
+        stream.begin_capture();
+        const int captured = count("captured");
+        CHECK(halyard_cuda_malloc_together(nullptr, buffers, 3) == 0);
+        for (auto *b : {&first, &second, &third}) {
+            CHECK(b->device_free() == 0);
+        }
+        CHECK(count("captured") == captured + 2);
+        CHECK(stream.end_capture() == 0);
+        halyard_cuda_set_stream(nullptr);
+    }
+    CHECK(count("allocations") == before);
+}
+
 TEST_CASE("a parallel loop on the host: its workers use the caller's stream") {
     TestStream stream;
     halyard_cuda_set_stream(stream);

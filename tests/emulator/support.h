@@ -24,6 +24,8 @@ extern "C" int halyard_cuda_launch_beside(void *user_context, const halide_buffe
                                           int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
                                           const void *arguments);
 
+extern "C" int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count);
+
 /** The image of NAME_kernels.cpp, or bytes. */
 class Image {
     std::vector<uint8_t> bytes_;

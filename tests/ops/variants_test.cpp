@@ -116,6 +116,9 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (has_param(head, "cluster")) {
             open.push_back({"set.cluster", {"1", "4"}});
         }
+        if (has_param(head, "warps")) {
+            open.push_back({"set.warps", {"4", "1", "2"}});
+        }
         if (schedule.name == "few_rows") {
             open.push_back({"set.rows", {"16", "32"}});
         }

@@ -3,17 +3,16 @@
 
 namespace halyard {
 
-/** `Lines` lines of a tensor into a tile, `Chunks` chunks of each, by all threads: from line `first` on, of the lines that
+/** `Lines` lines of a tensor into a tile, `Chunks` chunks of each, by so many threads, of which this is one: from line `first` on, of the lines that
  * begin at `from` and are `stride` apart. `whole`: all of them count; else those that inside(line of the tile) says, and the
  * others come as 0. */
 template<int Lines, int Chunks, int Threads, class T, class Inside>
 __device__ __forceinline__ void fetch_lines(shared<T> to, global<const T> from, int stride, int first, bool whole,
-                                            Inside inside) {
+                                            int thread, Inside inside) {
     constexpr int count = Lines * Chunks, turns = (count + Threads - 1) / Threads;
     constexpr bool even = Threads % Chunks == 0;           // each turn begins with a line, `of_turn` further on
     constexpr int of_turn = even ? Threads / Chunks : 1;
     constexpr bool same_banks = even && of_turn % 8 == 0;  // then its places are those of the first, further on
-    const int thread = threadIdx.x;
     const auto line_of = [&](int i) { return even ? thread / Chunks + i * of_turn : (i * Threads + thread) / Chunks; };
     const auto place_of = [&](int line, int chunk) {
         return (chunk / 8 * Lines + line) * 64 + ((chunk ^ line) % 8) * 8;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "chain_terms.h"
+#include "chain_warps.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -16,17 +19,12 @@ Expr held_row(const std::string &name, const Type &type) {
 }
 
 std::vector<std::vector<ChainNest> *> lists(ChainParts &p) {
-    return {&p.before, &p.between, &p.behind, &p.after};
+    return {&p.before, &p.between, &p.behind, &p.together, &p.after};
 }
 
 [[noreturn]] void fail(const ChainParts &parts, const std::string &message) {
     parts.second_asked->fail(message);
     throw CompileError(message);
-}
-
-const Call *exponential(const Expr &e) {
-    const auto *call = e.as<Call>();
-    return call && call->name == "exp2_f32" ? call : nullptr;
 }
 
 // ---- 1. Values that are one a row ----
@@ -129,74 +127,6 @@ void hold_by_row(ChainParts &parts) {
 }
 
 // ---- 2. The second product adds to the accumulator ----
-
-void terms_of(const Expr &e, std::vector<Expr> &terms) {
-    if (const auto *add = e.as<Add>()) {
-        terms_of(add->a, terms);
-        terms_of(add->b, terms);
-    } else {
-        terms.push_back(e);
-    }
-}
-
-void factors_of(const Expr &e, std::vector<Expr> &factors) {
-    if (const auto *mul = e.as<Mul>()) {
-        factors_of(mul->a, factors);
-        factors_of(mul->b, factors);
-    } else {
-        factors.push_back(e);
-    }
-}
-
-Expr sum_of(const std::vector<Expr> &terms) {
-    Expr sum;
-    for (const auto &t : terms) {
-        sum = sum.defined() ? sum + t : t;
-    }
-    return sum;
-}
-
-Expr product_of(const std::vector<Expr> &factors) {
-    Expr product = 1.0f;
-    for (const auto &f : factors) {
-        product = is_const_one(product) ? f : product * f;
-    }
-    return product;
-}
-
-// rest + f * name: rest and f. f is undefined where the value is not of that form, with f and rest free of it.
-struct LinearIn {
-    Expr rest, factor;
-};
-
-LinearIn linear_in(const Expr &value, const std::string &name) {
-    std::vector<Expr> terms, others;
-    terms_of(value, terms);
-    LinearIn result;
-    for (const auto &t : terms) {
-        if (!held_in(t).count(name)) {
-            others.push_back(t);
-            continue;
-        }
-        std::vector<Expr> factors, rest;
-        factors_of(t, factors);
-        const auto is_it = [&](const Expr &f) {
-            const auto *load = f.as<Load>();
-            return load && load->name == name;
-        };
-        if (result.factor.defined() || std::count_if(factors.begin(), factors.end(), is_it) != 1) {
-            return {};
-        }
-        std::copy_if(factors.begin(), factors.end(), std::back_inserter(rest),
-                     [&](const Expr &f) { return !is_it(f); });
-        result.factor = product_of(rest);
-        if (varies_in_row(result.factor) || held_in(result.factor).count(name)) {
-            return {};
-        }
-    }
-    result.rest = sum_of(others);
-    return result;
-}
 
 int uses(const ChainParts &parts, const std::string &name) {
     int n = 0;
@@ -542,6 +472,9 @@ void sum_lanes_later(ChainParts &parts) {
 
 void rewrite_chain(ChainParts &parts) {
     hold_by_row(parts);
+    if (parts.first_asked->warps > 1) {
+        parts.together = put_together(parts);
+    }
     add_to_accumulator(parts);
     for (auto *list : lists(parts)) {
         for (auto &n : *list) {

@@ -24,7 +24,8 @@ TileKernel make_wgmma_chain(const Kernel &kernel, const std::vector<TensorCores>
 
 /** For sm_80 and all later ones: the threads fetch by cp.async, each operand while the other is multiplied, and warps have 16
  * or 32 rows of their own from the first product to the result (FlashAttention-2, Dao 2023). Of few rows (has_few_rows()) on all
- * devices: a block is a warp, and fetches the tiles of both operands `stages` steps ahead. */
+ * devices: each warp has all of them, fetches the tiles of both operands `stages` steps ahead, and where several share the steps,
+ * takes every n-th (chain_warps.h). */
 TileKernel make_mma_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                           const Strides &strides, const PrintOptions &print);
 

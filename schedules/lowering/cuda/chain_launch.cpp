@@ -167,7 +167,7 @@ std::vector<Expr> ChainLaunch::used(bool by_copy_engine) const {
         }
     }
     all.insert(all.end(), parts_.promises.begin(), parts_.promises.end());
-    for (const auto *list : {&parts_.before, &parts_.between, &parts_.after}) {
+    for (const auto *list : {&parts_.before, &parts_.between, &parts_.together, &parts_.after}) {
         for (const auto &n : *list) {
             if (n.row_extent.defined()) {
                 all.push_back(n.row_extent);

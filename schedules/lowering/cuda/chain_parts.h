@@ -43,6 +43,7 @@ struct ChainParts {
     TileOfProduct first, second;            // the sums of the second may be renamed
     const TensorCores *first_asked = nullptr, *second_asked = nullptr;
     std::vector<ChainNest> before, between, behind, after;  // `behind` the second product, in the step
+    std::vector<ChainNest> together;                        // that put together what warps have which share the steps
     std::vector<std::string> sums_of_lanes;                 // one a row; after the last step, a lane has its own part
     Lets lets;                                              // of the host
 };

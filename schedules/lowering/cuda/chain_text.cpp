@@ -1,6 +1,7 @@
 #include "chain_text.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -20,7 +21,11 @@ ChainText::ChainText(const Kernel &kernel, const std::vector<TensorCores> &produ
       print_(print),
       parts_(read_chain(kernel, products, host, strides)),
       launch_(kernel, parts_, strides) {
+    if (parts_.first_asked->warps > 1 && !has_few_rows(parts_)) {
+        fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take warps(1)");
+    }
     rewrite_chain(parts_);
+    store_once();
     check();
     drop_zeros();
     sort_nests();
@@ -81,6 +86,41 @@ void ChainText::drop_zeros() {
     nests.erase(zero);
 }
 
+// What is one a row, and stored for each column of it, where only the first of them is read.
+void ChainText::store_once() {
+    std::vector<ChainNest> nests;
+    for (const auto &n : parts_.after) {
+        const auto read_first_alone = [&](const Assignment &a) {
+            const auto argument = std::find_if(base_.arguments.begin(), base_.arguments.end(),
+                                               [&](const KernelArgument &k) { return k.name == a.stored; });
+            if (!a.index.defined() || varies_in_row(a.value) || argument == base_.arguments.end() || argument->read_apart < n.columns ||
+                linear(a.index).factor_of(kChainColumn) != 1) {
+                return false;
+            }
+            const ModulusRemainder first = modulus_remainder(expand(substitute(kChainColumn, 0, a.index), parts_.lets));
+            return std::gcd(first.modulus, first.remainder) % argument->read_apart == 0;
+        };
+        ChainNest rows = n, others = n;
+        rows.kind = ChainNest::kRows;
+        rows.columns = 0;
+        rows.assignments.clear();
+        others.assignments.clear();
+        for (auto a : n.assignments) {
+            const bool once = n.kind == ChainNest::kTile && read_first_alone(a);
+            if (once) {
+                a.index = simplify(substitute(kChainColumn, 0, a.index));
+            }
+            (once ? rows : others).assignments.push_back(a);
+        }
+        for (const auto *part : {&others, &rows}) {
+            if (!part->assignments.empty()) {
+                nests.push_back(*part);
+            }
+        }
+    }
+    parts_.after = nests;
+}
+
 // What the second product works on is left alone until that of the step before has ended.
 void ChainText::sort_nests() {
     for (const auto &n : parts_.between) {
@@ -136,9 +176,9 @@ void ChainText::declare_place() {
     out_->line("int " + names + "first_step = 0, end = 0;");
 }
 
-void ChainText::open_steps(const std::string &from) {
+void ChainText::open_steps(const std::string &from, int by) {
     const std::string s = out_->name(parts_.step);
-    out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + "++) {");
+    out_->open("for (int " + s + " = " + from + "; " + s + " < end; " + s + (by == 1 ? "++" : " += " + number(by)) + ") {");
 }
 
 void ChainText::expect_promises() {
@@ -235,9 +275,9 @@ void ChainText::define_between() {
 }
 
 void ChainText::fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads,
-                               const std::string &more_lines) {
+                               const std::string &more_lines, const std::string &thread) {
     const int across = panels(columns) * kAcross;
-    out_->open("for (int i = threadIdx.x; i < " + number(across * rows) + "; i += " + number(threads) + ") {");
+    out_->open("for (int i = " + thread + "; i < " + number(across * rows) + "; i += " + number(threads) + ") {");
     out_->line("const int x = i % " + number(across) + ", line = i / " + number(across) + ";");
     const int along = o.line_dimension();
     out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " + in_parentheses(e(o.origin[size_t(along)])) +

@@ -39,7 +39,7 @@ protected:
      * where declare_place() stands before. */
     void place_of_tile(const std::string &tile, bool declared = false);
     void declare_place();
-    void open_steps(const std::string &from);
+    void open_steps(const std::string &from, int by = 1);
     void expect_promises();
     /** Declares what is held in registers, with or without the first product's sums. */
     void declare_held(int fragments, bool first_sums = true);
@@ -48,10 +48,10 @@ protected:
     void apply_mask();
     /** Defines between(step): what is computed of a step before its second product, but for `waiting_`. */
     void define_between();
-    /** Each of so many threads fetches elements, and puts them where a copy of whole lines would have; what lies outside
+    /** Each of so many threads, of which `thread` is one, fetches elements, and puts them where a copy of whole lines would have; what lies outside
      * is 0. `more_lines`: text, behind where the operand's first line is. */
     void fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads,
-                        const std::string &more_lines = "");
+                        const std::string &more_lines = "", const std::string &thread = "threadIdx.x");
     std::string counts_at(const Operand &o, const std::string &depth);
     /** Where lines are of the other dimensions than the first two, as text behind an index; "" for two. */
     std::string place_of_others(const Operand &o);
@@ -75,6 +75,7 @@ protected:
 private:
     void check() const;
     void drop_zeros();
+    void store_once();
     void sort_nests();
 };
 

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "chain_kernel.h"
 #include "chain_text.h"
+#include "chain_warps.h"
 #include "code_text.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
@@ -52,6 +54,10 @@ private:
     int threads() const {
         return layout_.warps * kWarp;
     }
+    // That share the steps, each with stages of its own.
+    int sharing() const {
+        return parts_.first_asked->warps;
+    }
     int elements_a() const {
         return layout_.rows * panels(first().depth) * kAcross;
     }
@@ -66,7 +72,7 @@ private:
         return stages() * launch_.elements_c();
     }
     int shared_bytes() const {
-        return 2 * (elements_a() + elements_b() + elements_c());
+        return 2 * (elements_a() + sharing() * (elements_b() + elements_c()));
     }
     int tiles_of_rows() const {
         return parts_.rows / layout_.rows;
@@ -76,21 +82,24 @@ private:
     // On an H200, heads of 128 and 128 queries: 64 keys, 2 blocks of 4 warps with 32 rows each 367 TFLOP/s; 128 keys, with
     // 16 rows, blocks of 4 warps 327 and of 8 warps 314. Heads of 64, 128 keys: 329; 64 keys, of which 3 blocks fit, 302.
     // Several stages of both operands: 308 for 337, before the second product's operand was made piece by piece.
-    // Where 16 rows are all there are, blocks are warps.
+    // Where 16 rows are all there are, each warp has them all.
     void lay_out() {
+        const bool few = has_few_rows(parts_);
+        const std::vector<std::pair<int, int>> forms =
+            few ? std::vector<std::pair<int, int>>{{1, sharing()}} : std::vector<std::pair<int, int>>{{2, 4}, {2, 6}, {1, 4}};
         const int sums = (first().columns + second().columns) / 2;
         int least = 0;
         for (const int room : {kSharedOfBlock, kSharedOfMultiprocessor}) {
-            for (const auto &[fragments, warps] : {std::pair(2, 4), std::pair(2, 6), std::pair(1, 4), std::pair(1, 1)}) {
-                layout_.rows = fragments * warps * kRowsOfFragment;
+            for (const auto &[fragments, warps] : forms) {
+                layout_.rows = few ? kRowsOfFragment : fragments * warps * kRowsOfFragment;
                 layout_.fragments = fragments;
                 layout_.warps = warps;
-                if (fragments * sums > kSumsOfThread || parts_.rows % layout_.rows != 0 || (warps == 1) != has_few_rows(parts_)) {
+                if (fragments * sums > kSumsOfThread || parts_.rows % layout_.rows != 0) {
                     continue;
                 }
                 // Beside sums, fragments of both operands, statistics of rows, and addresses.
                 const int registers = std::min(fragments * sums + 56, 255);
-                const int most = warps == 1 ? std::max(kSharedOfMultiprocessor / shared_bytes(), 1) : 2;
+                const int most = few ? std::max(kSharedOfMultiprocessor / shared_bytes(), 1) : 2;
                 layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, most);
                 if (shared_bytes() <= room) {
                     return;
@@ -257,11 +266,15 @@ private:
                      number(n) + ");");
         };
         array("a_tile", 0, elements_a());
-        array(stages() > 1 ? "b_tiles" : "b_tile", 2 * elements_a(), elements_b());
-        array(stages() > 1 ? "c_tiles" : "c_tile", 2 * (elements_a() + elements_b()), elements_c());
+        array(stages() > 1 ? "b_tiles" : "b_tile", 2 * elements_a(), sharing() * elements_b());
+        array(stages() > 1 ? "c_tiles" : "c_tile", 2 * (elements_a() + sharing() * elements_b()), sharing() * elements_c());
         const std::string parts = number(tiles_of_rows());
-        out.line("const int lane = threadIdx.x % 32, row_of_warp = threadIdx.x / 32 * " +
-                 number(layout_.fragments * kRowsOfFragment) + ";");
+        out.line("const int lane = threadIdx.x % 32, row_of_warp = " +
+                 (has_few_rows(parts_) ? "0" : "threadIdx.x / 32 * " + number(layout_.fragments * kRowsOfFragment)) + ";");
+        if (sharing() > 1) {
+            // By a shuffle, which tells the compiler that it is the same in all lanes.
+            out.line("const int warp = __shfl_sync(0xffffffff, int(threadIdx.x / 32), 0);");
+        }
         out.line("const int row_of_block = " +
                  (tiles_of_rows() == 1 ? "0" : "int(blockIdx.x) % " + parts + " * " + number(layout_.rows)) +
                  ", row_of_thread = row_of_block + row_of_warp + lane / 4;");
@@ -278,6 +291,9 @@ private:
         define_fetch("fetch_c", second().b, "c_tile", second().columns, second().depth);
         steps();
         sum_lanes();
+        if (sharing() > 1) {
+            put_together(out);
+        }
         for (const auto &n : parts_.after) {
             store_nest(n);
         }
@@ -311,13 +327,16 @@ private:
     void define_fetch(const std::string &name, const Operand &o, const std::string &array, int columns, int rows) {
         const bool staged = stages() > 1;
         out_->open("const auto " + name + " = [&](int " + out_->name(parts_.step) + (staged ? ", int stage" : "") + ") {");
-        fetch(o, staged ? array + "s + " + tile_of(o, "stage") : array, columns, rows, "");
+        const bool by_warp = sharing() > 1;
+        fetch(o, staged ? array + "s + " + tile_of(o, "stage") : array, columns, rows, "", by_warp ? kWarp : threads(),
+              by_warp ? "lane" : "threadIdx.x");
         out_->close("};");
     }
 
-    void fetch(const Operand &o, const std::string &to, int columns, int rows, const std::string &more_lines) {
+    void fetch(const Operand &o, const std::string &to, int columns, int rows, const std::string &more_lines, int threads,
+               const std::string &thread) {
         if (by_elements_) {
-            fetch_elements(o, "(" + to + ")", columns, rows, threads(), more_lines);
+            fetch_elements(o, "(" + to + ")", columns, rows, threads, more_lines, thread);
             return;
         }
         const int along = o.line_dimension();
@@ -331,9 +350,9 @@ private:
             whole += " && (" + e(simplify(and_condition_over_domain(o.counts, tile))) + ")";
             inside += " && " + counts_at(o, "line");
         }
-        out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads()) + ">(" + to + ", " +
+        out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads) + ">(" + to + ", " +
                    out_->name(o.buffer) + " + (" + places_.at(&o) + "), " +
-                   e(field(o.buffer, "stride", along)) + ", first_line, " + whole + ",");
+                   e(field(o.buffer, "stride", along)) + ", first_line, " + whole + ", " + thread + ",");
         out_->line("            [&](int line) { return " + inside + "; });");
     }
 
@@ -353,7 +372,8 @@ private:
     }
 
     std::string tile_of(const Operand &o, const std::string &stage) const {
-        return stage + " * " + number(&o == &first().b ? launch_.elements_b() : launch_.elements_c());
+        const std::string of_warp = sharing() > 1 ? "(warp * " + number(stages()) + " + " + stage + ")" : stage;
+        return of_warp + " * " + number(&o == &first().b ? launch_.elements_b() : launch_.elements_c());
     }
 
     // All of a step's operands are fetched together, `stages` steps ahead.
@@ -368,19 +388,27 @@ private:
     }
 
     void staged_steps() {
-        const std::string step = out_->name(parts_.step), ahead = number(stages() - 1);
+        const bool share = sharing() > 1;
+        const std::string step = out_->name(parts_.step), ahead = number(stages() - 1),
+                          begin = share ? "first_step + warp" : "first_step", times = share ? " * " + number(sharing()) : "";
         out_->line("int stage = 0;");
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + ahead + "; i++) {");
-        fetch_step("first_step + i", "i");
+        fetch_step(begin + " + i" + times, "i");
         out_->close();
-        open_steps("first_step");
-        expect_promises();
-        if (!by_elements_) {
-            out_->line("copy_async_wait<" + number(stages() - 2) + ">();");
+        const auto arrived = [&](const std::string &barrier) {
+            if (!by_elements_) {
+                out_->line("copy_async_wait<" + number(stages() - 2) + ">();");
+            }
+            out_->line(barrier);
+        };
+        if (share) {
+            arrived("__syncthreads();  // for the rows, which all have fetched");
         }
-        out_->line("__syncthreads();");
-        fetch_step(step + " + " + ahead, "(stage == 0 ? " + ahead + " : stage - 1)");
+        open_steps(begin, sharing());
+        expect_promises();
+        arrived(share ? "__syncwarp();" : "__syncthreads();");
+        fetch_step(step + " + " + number((stages() - 1) * sharing()), "(stage == 0 ? " + ahead + " : stage - 1)");
         for (const auto *o : {&first().b, &second().b}) {
             const std::string name = o == &first().b ? "b_tile" : "c_tile", type = type_text(o->type);
             out_->line("const shared<" + type + "> " + name + " = " + name + "s + " + tile_of(*o, "stage") + ";");
@@ -406,7 +434,7 @@ private:
     void steps() {
         const std::string step = out_->name(parts_.step);
         out_->open("{");
-        fetch(first().a, "a_tile", first().depth, layout_.rows, " + row_of_block");
+        fetch(first().a, "a_tile", first().depth, layout_.rows, " + row_of_block", threads(), "threadIdx.x");
         out_->close();
         if (stages() > 1) {
             staged_steps();
@@ -466,6 +494,44 @@ private:
         for (const auto &n : pieces_) {
             threads_->end(n);
         }
+    }
+
+    // ---- Warps that share the steps ----
+
+    // The first warp takes in what the others have, one after the other, and goes on alone. In place of the tiles: a lane's values
+    // lie as many apart as there are lanes.
+    void put_together(KernelPrinter &out) {
+        const auto names = carried(parts_);
+        int values = 0;
+        std::vector<std::string> places;
+        for (const auto &name : names) {
+            const int columns = parts_.held.at(name).columns;
+            places.push_back("[(from * values + " + number(values) + " + i) * 32 + lane]");
+            values += columns == 0 ? 2 : columns / 2;
+        }
+        const auto each = [&](const std::string &open, const std::function<std::string(size_t)> &line) {
+            out.open(open);
+            for (size_t n = 0; n < names.size(); n++) {
+                const int columns = parts_.held.at(names[n]).columns;
+                out.line("#pragma unroll");
+                out.open("for (int i = 0; i < " + number(columns == 0 ? 2 : columns / 2) + "; i++) {");
+                out.line(line(n));
+                out.close();
+            }
+        };
+        out.line("constexpr int values = " + number(values) + ";  // of a lane");
+        out.line("const shared<float> left = shared_array<float>(0, " + number((sharing() - 1) * values * kWarp) + ");");
+        out.line("__syncthreads();");
+        each("if (const int from = warp - 1; from >= 0) {", [&](size_t n) { return "left" + places[n] + " = " + out.name(names[n]) + "[i];"; });
+        out.close();
+        out.line("__syncthreads();");
+        out.open("if (warp > 0) {");
+        out.line("return;");
+        out.close();
+        each("for (int from = 0; from < " + number(sharing() - 1) + "; from++) {",
+             [&](size_t n) { return out.name(of_other_warp(names[n])) + "[i] = left" + places[n] + ";"; });
+        threads_->nests(parts_.together);
+        out.close();
     }
 
     // ---- Results ----

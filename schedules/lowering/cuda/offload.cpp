@@ -7,6 +7,7 @@
 
 #include "../depends_on_data.h"
 #include "alignment.h"
+#include "allocations.h"
 #include "barriers.h"
 #include "chain_kernel.h"
 #include "chain_parts.h"
@@ -17,6 +18,7 @@
 #include "kernel.h"
 #include "predicate.h"
 #include "print.h"
+#include "read_apart.h"
 #include "registers.h"
 #include "together.h"
 #include "whole_blocks.h"
@@ -103,13 +105,14 @@ public:
         }
         inside_ = true;
         together_ = find_together(s);
+        read_apart_ = find_read_apart(s);
         source_.clear();
         used_.clear();
         tensor_cores_ = false;
         instructions_.clear();
         Stmt host = IRMutator::mutate(s);
         inside_ = false;
-        return source_.empty() ? host : with_image(host);
+        return source_.empty() ? host : with_image(allocate_together(host));
     }
 
 private:
@@ -124,6 +127,10 @@ private:
         }
         const std::string func = func_of(op->name);
         Kernel kernel = extract_kernel(op);
+        for (auto &a : kernel.arguments) {
+            const auto it = read_apart_.find(a.name);
+            a.read_apart = a.is_buffer && it != read_apart_.end() ? it->second : 1;
+        }
         std::vector<TensorCores> products;
         for (const auto &p : options_.products) {
             if (has_product(kernel, p)) {
@@ -251,6 +258,11 @@ private:
                 mma = launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), of_others);
             }
         } else {
+            for (const auto &p : products) {
+                if (p.warps > 1) {
+                    p.fail("stands in no loop with a second product; take warps(1)");
+                }
+            }
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
             const bool few_rows = has_few_rows(program), beside = few_rows && together.beside_last;
             if (hopper) {
@@ -388,6 +400,7 @@ private:
     Strides strides_;
     bool tensor_cores_ = false;  // there are kernels for them
     std::map<const For *, Together> together_;
+    std::map<std::string, int> read_apart_;
 };
 
 }  // namespace

@@ -480,15 +480,20 @@ def head_scale(d):
 CACHES = [dict(batch=64, heads=32, key_heads=8, queries=1, keys=8192, d=128), dict(batch=1, heads=32, key_heads=8, queries=1, keys=65536, d=128)]
 ODD_CACHES = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=6, key_heads=2, queries=3, keys=1100, d=80),
               dict(batch=3, heads=4, key_heads=4, queries=1, keys=777, d=64), dict(batch=1, heads=8, key_heads=1, queries=1, keys=513, d=33)]
+ODD_CACHES_OF_128 = [dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
+                     dict(batch=1, heads=10, key_heads=2, queries=1, keys=5000, d=128),
+                     dict(batch=3, heads=4, key_heads=4, queries=1, keys=17, d=128), dict(batch=1, heads=6, key_heads=6, queries=1, keys=4097, d=128)]
 case("decode_attention", "", {"padded": "false"}, heads, attend, attended, CACHES, ODD_CACHES, peers={"torch": attend}, sizes=head_scale,
      also=[("heads of 128", dict(settings={"head_dim": 128}, checked_types=(),
                                  checked=[dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
                                           dict(batch=1, heads=6, key_heads=2, queries=3, keys=700, d=128)])),
            ("tensor cores", dict(settings={"head_dim": 128}, schedule="mma", checked_types=("float16", "bfloat16"),
-                                 checked=[dict(batch=2, heads=8, key_heads=2, queries=1, keys=1100, d=128),
-                                          dict(batch=1, heads=10, key_heads=2, queries=1, keys=5000, d=128)]))])
+                                 checked=ODD_CACHES_OF_128)),
+           ("tensor cores, splits of 4096", dict(settings={"head_dim": 128, "ahead": 2, "split_keys": 4096}, schedule="mma", checked_types=(),
+                                                 checked=ODD_CACHES_OF_128))])
 case("decode_attention", "lengths", {}, lambda d: {**heads(d), "lengths": ((d["batch"],), "lengths")}, attend, attended, [], ODD_CACHES,
-     sizes=head_scale)
+     sizes=head_scale, also=[("tensor cores", dict(settings={"head_dim": 128, "split_keys": 512}, schedule="mma",
+                                                            checked_types=("float16", "bfloat16"), checked=ODD_CACHES_OF_128))])
 
 PROMPTS = [dict(batch=4, heads=32, key_heads=32, queries=1024, keys=1024, d=128)]
 ODD_PROMPTS = [dict(batch=1, heads=1, key_heads=1, queries=1, keys=1, d=8), dict(batch=2, heads=4, key_heads=2, queries=70, keys=150, d=64),
