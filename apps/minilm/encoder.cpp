@@ -1,159 +1,98 @@
 #include "encoder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <stdexcept>
-
-#include "buffer_view.h"
-#include "pooling.h"
+#include <atomic>
+#include <exception>
 
 namespace minilm {
 
 namespace {
 
-void check(int code, const char *kernel) {
-    if (code != 0) {
-        throw std::runtime_error(fmt::format("kernel {} failed with code {}", kernel, code));
-    }
-}
+// Parts side by side wait for nobody, where threads that share a kernel wait for each other after each. Fewer rows than
+// these a thread, and weights would be read for too little.
+constexpr int least_tokens_a_thread = 128;
 
 }  // namespace
 
-Encoder::Encoder(const Model &model, const Kernels &kernels, int block_rows)
-    : model_(model), kernels_(kernels), precision_(model.precision()),
-      block_rows_(std::max(block_rows, 1)) {
-    if (kernels.precision != model.precision()) {
-        throw std::logic_error("minilm: the kernels are of another type than the weights");
-    }
-}
+/** Of parts that threads take, one after the other. */
+struct Encoder::Run {
+    Encoder *encoder;
+    const TokenBatch &batch;
+    float *result;
+    std::atomic<int> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;  // of the first that failed
 
-void Encoder::reserve(int tokens) {
-    const size_t rows = size_t(tokens);
-    const size_t hidden = size_t(model_.config().hidden);
-    const size_t block = size_t(std::min(tokens, block_rows_));
-    // Halide strides are 32-bit.
-    if (rows * 3 * hidden > size_t(INT32_MAX)) {
-        throw std::runtime_error(fmt::format(
-            "a batch of {} tokens is too large: use a smaller --batch", tokens));
-    }
-    const size_t bytes = bytes_of(precision_);
-    x_.reserve(rows * hidden * bytes);
-    qkv_.reserve(rows * 3 * hidden * bytes);
-    context_.reserve(rows * hidden * bytes);
-    sum_.reserve(rows * hidden * sizeof(float));
-    inner_.reserve(block * size_t(model_.config().intermediate) * bytes);
-}
-
-void Encoder::embed(const TokenBatch &batch) {
-    const int hidden = model_.config().hidden;
-    float *row = sums();
-    int begin = 0;
-    for (const int end : batch.ends) {
-        for (int t = begin; t < end; t++, row += hidden) {
-            const float *__restrict word = model_.word_embedding(batch.ids[size_t(t)]);
-            const float *__restrict position = model_.position_embedding(t - begin);
-            for (int i = 0; i < hidden; i++) {
-                row[i] = word[i] + position[i];
+    static int lane(void *, int lane, uint8_t *run_bytes) {
+        Run &run = *reinterpret_cast<Run *>(run_bytes);
+        try {
+            const int parts = int(run.encoder->ends_.size());
+            for (int part = run.next++; part < parts && !run.failed; part = run.next++) {
+                run.encoder->run_part(run.batch, part, run.encoder->lanes_[size_t(lane)].get(), run.result);
+            }
+        } catch (...) {
+            if (!run.failed.exchange(true)) {
+                run.error = std::current_exception();
             }
         }
-        begin = end;
+        return 0;
     }
-    layer_norm(sums(), model_.embedding_norm(), batch.tokens(), x_.data());
+};
+
+Encoder::Encoder(const Model &model, const Kernels &kernels, int part_tokens)
+    : model_(model), kernels_(kernels), part_tokens_(std::max(part_tokens, 1)) {
+    lanes_.push_back(std::make_unique<Lane>(Lane{PartEncoder(model, kernels), {}}));
 }
 
-void Encoder::attend(const TokenBatch &batch) {
-    const Config &config = model_.config();
-    const int hidden = config.hidden, size = config.head_size();
-    const float scale = 1.0f / std::sqrt(float(size));
-
-    // Neighbours of one length are one call: the kernel then has more to share
-    // out among threads.
-    int next = 0;
-    for (int s = 0; s < batch.sentences(); s = next) {
-        const int length = batch.length(s);
-        next = s + 1;
-        while (next < batch.sentences() && batch.length(next) == length) {
-            next++;
+/** For each turn of all threads in as many parts as have lanes, of about as many tokens; false if a part has much more. */
+bool Encoder::split(const TokenBatch &batch, int threads, int lanes) {
+    const int64_t tokens = batch.tokens(), turn = int64_t(threads) * part_tokens_, parts = lanes * ((tokens + turn - 1) / turn);
+    ends_.clear();
+    int most = 0;
+    for (int64_t part = 1, end = 0, first = 0; part <= parts; part++, first = end) {
+        // Whose middle is before the part's end.
+        while (end < batch.sentences() && (batch.begin(int(end)) + batch.ends[size_t(end)]) * parts <= 2 * tokens * part) {
+            end++;
         }
-        const auto view_of = [&](const void *rows, int column, int row_stride) {
-            const size_t first = size_t(batch.begin(s)) * size_t(row_stride) + size_t(column);
-            return BufferView<4>(precision_, element(precision_, rows, first), dense(size, 1),
-                                 dense(length, row_stride), dense(config.heads, size),
-                                 dense(next - s, length * row_stride));
-        };
-        auto q = view_of(qkv_.data(), 0, 3 * hidden);
-        auto k = view_of(qkv_.data(), hidden, 3 * hidden);
-        auto v = view_of(qkv_.data(), 2 * hidden, 3 * hidden);
-        auto out = view_of(context_.data(), 0, hidden);
-        check(kernels_.attention(q, k, v, scale, out), "minilm_attention");
+        if (end > first) {
+            ends_.push_back(int(end));
+            most = std::max(most, batch.ends[size_t(end) - 1] - batch.begin(int(first)));
+        }
     }
+    return most * int64_t(lanes) * 4 <= tokens * 5;
 }
 
-void Encoder::finish_layer(const Layer &layer, int first, int rows) {
-    const size_t at = size_t(first) * size_t(model_.config().hidden);
-    void *x = element(precision_, x_.data(), at);
-    float *sum = sums() + at;
-    linear_residual(element(precision_, context_.data(), at), layer.attention_output, x, rows, sum);
-    layer_norm(sum, layer.attention_norm, rows, x);
-    linear(kernels_.gelu, "minilm_gelu", x, layer.up, rows, inner_.data());
-    linear_residual(inner_.data(), layer.down, x, rows, sum);
-    layer_norm(sum, layer.output_norm, rows, x);
+void Encoder::run_part(const TokenBatch &batch, int part, Lane *lane, float *result) {
+    const int first = part == 0 ? 0 : ends_[size_t(part) - 1];
+    const int tokens = batch.ends[size_t(ends_[size_t(part)]) - 1] - batch.begin(first);
+    lane->part.clear();
+    lane->part.ends.reserve(size_t(tokens));  // at most
+    lane->part.ids.assign(batch.ids.begin() + batch.begin(first), batch.ids.begin() + batch.begin(first) + tokens);
+    for (int s = first; s < ends_[size_t(part)]; s++) {
+        lane->part.ends.push_back(batch.ends[size_t(s)] - batch.begin(first));
+    }
+    lane->encoder.encode(lane->part, result + size_t(first) * size_t(model_.config().hidden));
 }
 
 void Encoder::encode(const TokenBatch &batch, float *result) {
-    const Config &config = model_.config();
-    const int tokens = batch.tokens();
-    if (tokens == 0) {
+    if (batch.tokens() == 0) {
         return;
     }
-    check_batch(batch, config);
-
-    reserve(tokens);
-    embed(batch);
-    for (const Layer &layer : model_.layers()) {
-        linear(kernels_.qkv, "minilm_qkv", x_.data(), layer.qkv, tokens, qkv_.data());
-        attend(batch);
-        for (int first = 0; first < tokens; first += block_rows_) {
-            finish_layer(layer, first, std::min(block_rows_, tokens - first));
+    check_batch(batch, model_.config());
+    const int threads = kernels_.threads ? kernels_.threads() : 1;
+    Run run = {this, batch, result};
+    if (threads > 1 && batch.tokens() >= least_tokens_a_thread * threads && split(batch, threads, threads)) {
+        while (int(lanes_.size()) < threads) {
+            lanes_.push_back(std::make_unique<Lane>(Lane{PartEncoder(model_, kernels_), {}}));
         }
+        kernels_.parallel(nullptr, Run::lane, 0, threads, reinterpret_cast<uint8_t *>(&run));
+    } else {
+        split(batch, threads, 1);
+        Run::lane(nullptr, 0, reinterpret_cast<uint8_t *>(&run));
     }
-    // The sums have done their work: what is pooled can lie there as f32.
-    load(precision_, x_.data(), size_t(tokens) * size_t(config.hidden), sums());
-    mean_pool_and_normalize(batch, sums(), config.hidden, result);
-}
-
-void Encoder::linear(Kernels::Linear kernel, const char *what, const void *a,
-                     const Linear &weights, int rows, void *y) {
-    MatrixView a_view(precision_, a, weights.k, rows);
-    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
-                     panel_count(weights.n, weights.panel));
-    VectorView bias_view(precision_, weights.bias, weights.n);
-    MatrixView y_view(precision_, y, weights.n, rows);
-    check(kernel(a_view, b_view, bias_view, y_view), what);
-}
-
-void Encoder::linear_residual(const void *a, const Linear &weights, const void *residual,
-                              int rows, float *y) {
-    MatrixView a_view(precision_, a, weights.k, rows);
-    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
-                     panel_count(weights.n, weights.panel));
-    VectorView bias_view(precision_, weights.bias, weights.n);
-    MatrixView residual_view(precision_, residual, weights.n, rows);
-    MatrixView y_view(Precision::F32, y, weights.n, rows);
-    check(kernels_.residual(a_view, b_view, bias_view, residual_view, y_view), "minilm_residual");
-}
-
-void Encoder::layer_norm(const float *x, const Norm &norm, int rows, void *y) {
-    const int hidden = model_.config().hidden;
-    MatrixView x_view(Precision::F32, x, hidden, rows);
-    VectorView weight_view(Precision::F32, norm.weight, hidden);
-    VectorView bias_view(Precision::F32, norm.bias, hidden);
-    MatrixView y_view(precision_, y, hidden, rows);
-    check(kernels_.layer_norm(x_view, weight_view, bias_view, model_.config().layer_norm_eps,
-                              y_view),
-          "minilm_layer_norm");
+    if (run.error) {
+        std::rethrow_exception(run.error);
+    }
 }
 
 }  // namespace minilm

@@ -5,51 +5,46 @@
  * Token ids to sentence embeddings on the host.
  */
 
-#include "aligned.h"
+#include <memory>
+#include <vector>
+
 #include "batch.h"
 #include "kernels.h"
 #include "model.h"
+#include "part_encoder.h"
 #include "sentence_encoder.h"
 
 namespace minilm {
 
 class Encoder : public SentenceEncoder {
 public:
-    /** What lies behind the attention is computed block_rows tokens at a time, so
-     * that the feed-forward rows (1536 numbers a token) are still in cache when
-     * they are read, and the scratch memory for them is bounded. */
-    static constexpr int default_block_rows = 1024;
+    /** A batch goes through all layers in parts of about so many tokens: what a part has between its layers stays in cache,
+     * and the scratch memory is bounded. */
+    static constexpr int default_part_tokens = 512;
 
     /** The model and the kernels are of one precision and have to outlive the encoder. */
-    Encoder(const Model &model, const Kernels &kernels, int block_rows = default_block_rows);
+    Encoder(const Model &model, const Kernels &kernels, int part_tokens = default_part_tokens);
 
     /** Allocates nothing once a batch of as many tokens has been seen. */
     void encode(const TokenBatch &batch, float *result) override;
 
 private:
-    void reserve(int tokens);
-    void embed(const TokenBatch &batch);
-    void attend(const TokenBatch &batch);
-    void finish_layer(const Layer &layer, int first, int rows);
+    struct Run;
 
-    void linear(Kernels::Linear kernel, const char *what, const void *a, const Linear &weights,
-                int rows, void *y);
-    void linear_residual(const void *a, const Linear &weights, const void *residual, int rows,
-                         float *y);
-    void layer_norm(const float *x, const Norm &norm, int rows, void *y);
-    float *sums() {
-        return reinterpret_cast<float *>(sum_.data());
-    }
+    /** What a thread computes in, and the part that it has. */
+    struct Lane {
+        PartEncoder encoder;
+        TokenBatch part;
+    };
+
+    bool split(const TokenBatch &batch, int threads, int lanes);
+    void run_part(const TokenBatch &batch, int part, Lane *lane, float *result);
 
     const Model &model_;
     const Kernels &kernels_;
-    Precision precision_;
-    int block_rows_;
-
-    // Rows of tokens: the residual stream, query | key | value, attention's
-    // result, sums that wait for their LayerNorm, the feed-forward's inside.
-    // The sums are f32.
-    AlignedBlock x_, qkv_, context_, sum_, inner_;
+    int part_tokens_;
+    std::vector<int> ends_;  // the sentence after each part
+    std::vector<std::unique_ptr<Lane>> lanes_;
 };
 
 }  // namespace minilm

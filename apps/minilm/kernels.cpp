@@ -45,11 +45,12 @@ int attention_bf16(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, f
 }
 
 constexpr Kernels tables[] = {
-    {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm},
+    {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm,
+     halide_get_num_threads, halide_do_par_for},
     {"fused", Precision::BF16, minilm_qkv_bf16, minilm_gelu_bf16, minilm_residual_bf16,
-     attention_bf16, minilm_layer_norm_bf16},
+     attention_bf16, minilm_layer_norm_bf16, halide_get_num_threads, halide_do_par_for},
     {"unfused", Precision::F32, minilm_qkv_unfused, minilm_gelu_unfused, minilm_residual_unfused,
-     minilm_attention_unfused, minilm_layer_norm_unfused},
+     minilm_attention_unfused, minilm_layer_norm_unfused, halide_get_num_threads, halide_do_par_for},
 };
 
 }  // namespace

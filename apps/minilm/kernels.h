@@ -34,6 +34,9 @@ struct Kernels {
     LinearResidual residual;
     Attention attention;
     LayerNorm layer_norm;
+    /** How many threads share a kernel, and a loop whose iterations they share instead. One thread, without. */
+    int (*threads)() = nullptr;
+    int (*parallel)(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) = nullptr;
 };
 
 /** "fused" or "unfused", which there is in f32 only; throws std::invalid_argument. */

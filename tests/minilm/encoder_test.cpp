@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "reference_ops.h"
 #include "support.h"
@@ -108,20 +109,57 @@ TEST_CASE("a sentence has the same embedding in a batch and alone") {
     }
 }
 
-TEST_CASE("neither the panel nor the block of rows changes an embedding") {
+TEST_CASE("neither the panel nor the size of a part changes an embedding") {
     const TinyModel tiny;
     const TokenBatch batch = tiny_batch({7, 3, 3, 11});
     const Model wide(tiny.directory(), tiny.config, panel);
     Encoder whole(wide, reference_kernels());
     const std::vector<float> expected = encode(&whole, batch, tiny.config.hidden);
-    for (int block_rows : {1, 5, 24}) {
+    for (int part_tokens : {1, 5, 24}) {
         for (int width : {8, 48}) {
             const Model model(tiny.directory(), tiny.config, width);
-            Encoder encoder(model, reference_kernels(), block_rows);
-            CAPTURE(block_rows, width);
+            Encoder encoder(model, reference_kernels(), part_tokens);
+            CAPTURE(part_tokens, width);
             REQUIRE(encode(&encoder, batch, tiny.config.hidden) == expected);
         }
     }
+}
+
+TEST_CASE("parts that threads take side by side have the same embeddings, and errors") {
+    const TinyModel tiny;
+    const Model model(tiny.directory(), tiny.config, panel);
+    std::vector<int> lengths;
+    for (int i = 0; i < 60; i++) {
+        lengths.push_back(4 + i * 5 % 13);
+    }
+    const TokenBatch batch = tiny_batch(lengths);
+    Encoder alone(model, reference_kernels());
+    const std::vector<float> expected = encode(&alone, batch, tiny.config.hidden);
+    static int lanes;
+    Kernels kernels = reference_kernels();
+    kernels.threads = [] { return 3; };
+    kernels.parallel = [](void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
+        lanes = size;
+        for (int i = min + size; i-- > min;) {  // threads come in any order
+            std::thread([&] { task(user_context, i, closure); }).join();
+        }
+        return 0;
+    };
+    for (const int part_tokens : {1000, 50}) {
+        lanes = 0;
+        Encoder encoder(model, kernels, part_tokens);
+        REQUIRE(encode(&encoder, batch, tiny.config.hidden) == expected);
+        REQUIRE(lanes == 3);
+    }
+    // Too little for each.
+    lanes = 0;
+    Encoder encoder(model, kernels);
+    encode(&encoder, tiny_batch({16, 16, 16}), tiny.config.hidden);
+    REQUIRE(lanes == 0);
+    kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *) { return -3; };
+    Encoder failing(model, kernels);
+    std::vector<float> result(expected.size());
+    REQUIRE(message_of([&] { failing.encode(batch, result.data()); }) == "kernel minilm_gelu failed with code -3");
 }
 
 TEST_CASE("neighbours of one length share a call of the attention") {
