@@ -43,12 +43,12 @@ public:
         switch (reduction) {
         case Reduction::kMax:
             // As integers in the order of the numbers: a NaN is the largest, in SIMD lanes too.
-            panel_max(p, row) = no_order();
-            panel_max(p, row) = max(panel_max(p, row), select(exists, order_key(logit), no_order()));
+            panel_max(p, row) = lowest_order();
+            panel_max(p, row) = max(panel_max(p, row), select(exists, order_key(logit), lowest_order()));
             part(p, row) = panel_max(p, row);
-            row_max(row) = no_order();
+            row_max(row) = lowest_order();
             row_max(row) = max(row_max(row), part(rp, row));
-            y(row) = select(row_max(row) == no_order(), Float(32).min(), from_order_key(row_max(row)));
+            y(row) = from_order_key(row_max(row));
             break;
         case Reduction::kSum:
             panel_sum(p, row) += select(exists, logit, 0.0f);

@@ -55,10 +55,10 @@ public:
         const Expr position = r.y * block + r.x;
         r.where(r.y * block < length);
         // As integers in the order of the numbers, so that a NaN is not lost in the maximum.
-        top(col, n) = no_order();
-        top(col, n) = max(top(col, n), select(position < length, order_key(acc(col, r.x, r.y, n)), no_order()));
+        top(col, n) = lowest_order();
+        top(col, n) = max(top(col, n), select(position < length, order_key(acc(col, r.x, r.y, n)), lowest_order()));
 
-        Expr logit = select(top(col, n) == no_order(), Float(32).min(), from_order_key(top(col, n)));
+        Expr logit = from_order_key(top(col, n));
         if (add_bias) {
             logit = logit + load_f32((*bias)(col));
         }

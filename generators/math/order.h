@@ -27,6 +27,11 @@ inline Halide::Expr from_order_key(const Halide::Expr &key) {
     return reinterpret<float>(select(key < 0, INT32_MIN - key, key));  // -magnitude | sign
 }
 
+/** The order_key of -infinity: what a maximum of keys begins with where nothing and -infinity are the same. */
+inline Halide::Expr lowest_order() {
+    return Halide::Expr(-0x7f800000);
+}
+
 /** The order_key of nothing: less than that of any number. */
 inline Halide::Expr no_order() {
     return Halide::Expr(INT32_MIN);

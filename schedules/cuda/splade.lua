@@ -1,47 +1,45 @@
--- The SPLADE head without tensor cores: a block takes a tile of the vocabulary and a sequence. Positions go by 128
--- at a time, whose logits are summed in registers, and of them only each thread's largest for a word is kept; at
--- the end those of the threads are put together in shared memory.
+-- The SPLADE head on the tensor cores: the vocabulary are the rows of the product, and a block of positions its columns, so
+-- that a block sums a tile of words in registers, and only the largest of each is stored. A second kernel has the
+-- largest over the blocks of positions, bias and logarithm.
 
-local tiles = require "lib.gpu_tiles"
+local gpu = require "lib.gpu"
+local logits = require "lib.gpu_logits"
 
 return schedule "splade" {
   target = "cuda",
 
-  generator = { weights = "nk", block = tune { 64, 128, default = 128 } },
-
-  params = {
-    columns = tune { 64, 128, default = 128 },
-    depth   = tune { 16, 32, default = 16 }, -- k of a step
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "nk",
+    block = tune { 64, 128, 256, default = 128 }, -- columns of a tile
   },
 
+  params = {
+    rows    = tune { 64, 128, 192, default = 192 }, -- words of a tile; with blocks of 256 positions 128 at most
+    stages  = tune { 2, 3, 4, 5, 6, default = 4 },  -- fetched ahead; a stage takes 128 (rows + block) bytes
+    group   = tune { 4, 8, 16, default = 16 },      -- rows of tiles taken together
+    turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
+    threads = tune { 128, 256, default = 128 },
+  },
+
+  where = function(p)
+    return logits.tiles_fit { rows = p.rows, panel = p.block, stages = p.stages, turns = p.turns }
+  end,
+
   apply = function(k, p)
-    k.y:split("col", p.columns, "guard", "tile_col", "in_col")
-    local c = tiles.pieces(k.y, "in_col")
-    k.y:reorder(c.near, c.part, c.thread, "tile_col", "n"):gpu_blocks { "tile_col", "n" }:gpu_threads(c.thread)
-    k.y:vectorize(c.near):never_partition_all()
+    local largest = k.top:update(0):rfactor("r_y", { "s" })
+    local stored = largest:in_():compute_root()
+    stored:split("col", p.rows, "guard", "tile_col", "in_col")
+    stored:reorder("in_col", "s", "n", "tile_col")
+    stored:gpu_blocks { gpu.fuse(stored, { "s", "n" }), "tile_col" }:never_partition_all()
 
-    local update = k.top:update(0)
-    local position = tiles.pieces(update, "r_x")
-    local part = update:rfactor(position.thread, { "of_position" }):bound_extent("of_position", 16)
-    local parts = part:in_():compute_at(k.y, "tile_col"):store_in "gpu_shared"
-    part:compute_at(k.y, "tile_col"):store_in "register"
-    for _, stage in ipairs { parts, part, part:update(0) } do
-      local words = tiles.pieces(stage, "col")
-      stage:reorder(words.near, words.part, words.thread, "of_position")
-      if stage ~= parts and stage ~= part then
-        stage:reorder(words.near, words.part, position.near, position.part, words.thread, "of_position", "r")
-      end
-      stage:gpu_threads { words.thread, "of_position" }:vectorize(words.near):never_partition_all()
-    end
-    part:bound_extent("col", p.columns)
-    parts:bound_extent("col", p.columns)
-    tiles.sums(k.acc, { part, "r" }, {
-      a = { func = k.x_f, loop = "i", k = "k", together = "k" },
-      b = { func = k.w_f, loop = "col", k = "k", together = "k" },
-      rows = p.block, columns = p.columns, depth = p.depth, row = "i", others = { "s", "n" },
-    })
+    gpu.tensor_sums(k.acc, { stored, "s_n" }, { rows = p.rows, columns = p.block, stages = p.stages, group = p.group },
+      { row = "col", col = "i", others = { "s", "n" }, turns = p.turns })
+    gpu.each_thread(largest, { at = { stored, "s_n" } })
+    largest:bound_extent("col", p.rows):bound_extent("s", 1):bound_extent("n", 1):never_partition_all()
+    largest:update(0):reorder("r", "col", "s", "n"):never_partition_all()
 
-    k.top:compute_at(k.y, c.part):store_in "register":bound_extent("col", 4):vectorize "col"
-    update:reorder("col", position.thread):vectorize "col"
+    gpu.elements(k.y, { rows = { "col", "n" }, threads = p.threads })
+    gpu.each_thread(k.top:bound_extent("col", 1):bound_extent("n", 1), { at = { k.y, "thread" } })
   end,
 }

@@ -498,16 +498,17 @@ end
 --
 -- sum     a Func over [col, row, others]        at      the Func and the loop
 -- o       rows, columns, stages and group, as above
--- more    col, turns, operand_bytes: as above    others: dimensions of which a block has one
+-- more    col, turns, operand_bytes: as above    row: the loop over rows ("row")    others: dimensions of which a block has one
 function gpu.tensor_sums(sum, at, o, more)
-  local col, others = more.col or "col", more.others or {}
+  local col, row, others = more.col or "col", more.row or "row", more.others or {}
   sum:compute_at(at[1], at[2]):store_in "register"
-  sum:bound_extent(col, o.columns):bound_extent("row", o.rows):never_partition_all()
+  sum:bound_extent(col, o.columns):bound_extent(row, o.rows):never_partition_all()
   for _, dim in ipairs(others) do sum:bound_extent(dim, 1) end
+  sum:reorder_storage(col, row, table.unpack(others)):reorder(col, row, table.unpack(others))
   local step = sum:update(0)
   local depth = 128 // (more.operand_bytes or (sum:type() == "i32" and 1 or 2))
   step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
-  local order = { "depth", col, "row", table.unpack(others) }
+  local order = { "depth", col, row, table.unpack(others) }
   table.insert(order, "step")
   step:reorder(table.unpack(order)):never_partition_all()
   step:mma():pipeline(o.stages, o.group, more.turns)

@@ -138,7 +138,7 @@ logits.tensor_params = {
   turns  = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p)
-  return p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.turns)
+  return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.turns)
 end
 
 -- Stores all logits, or what is made of each, a block a tile.

@@ -14,6 +14,18 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    std::vector<Choice> cuda_choices() const override {
+        return {{"set.turns", {"false", "true"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build.count("set.turns") && build.at("set.turns") == "true") {
+            build["set.rows"] = "64";
+        } else if (build.count("set.turns") && build.count("block") && build.at("block") == "256") {
+            build["set.rows"] = "128";
+        }
+    }
+
     std::vector<Case> cases(const Assignments & /*build*/) const override {
         std::vector<Case> cases;
         size_t n = 0;
@@ -33,6 +45,14 @@ public:
             }
         };
         cases.push_back({"special", {{"positions", 17}, {"vocab", 49}, {"k", 5}, {"batch", 4}}, special});
+        // Blocks of positions that count, in part or not at all; what does not count may be anything.
+        const auto blocks = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            x.set({0, 140, 0}, kNaN);
+            x.set({3, 75, 1}, find_buffer(arguments, "lengths") ? kNaN : 1);
+            x.set({3, 149, 1}, find_buffer(arguments, "lengths") ? kInfinity : 1);
+        };
+        cases.push_back({"blocks", {{"positions", 150}, {"vocab", 70}, {"k", 9}, {"batch", 4}}, blocks});
         return cases;
     }
 

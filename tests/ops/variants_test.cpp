@@ -61,7 +61,8 @@ bool has_param(const halyard::ScriptHeader &head, const char *name) {
 
 // Kernels with tiles of a product have a form for each kind of device.
 bool uses_tensor_cores(const halyard::ScriptHeader &head) {
-    return has_param(head, "stages") && (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel"));
+    return has_param(head, "stages") && (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") ||
+                                         has_param(head, "block"));
 }
 
 // Few assignments that hold every value of each choice.

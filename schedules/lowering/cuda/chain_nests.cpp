@@ -5,6 +5,7 @@
 
 #include "code_text.h"
 #include "print_expr.h"
+#include "tile_order.h"
 
 namespace halyard {
 
@@ -91,7 +92,7 @@ void ChainNests::nest(const ChainNest &n) {
     }
     if (n.kind == ChainNest::kReduction) {
         reads.push_back(line);
-        out_->open("{");
+        out_->open(n.counts.defined() ? "if (" + out_->expr(n.counts) + ") {" : "{");
     }
     begin(n);
     open_elements(n.columns, reads);
@@ -115,7 +116,12 @@ void ChainNests::pack(const Assignment &a) {
 namespace {
 
 Expr combined(const ChainNest &n, const Expr &x, const Expr &y) {
-    return n.reduction == ChainNest::kSum ? x + y : n.reduction == ChainNest::kMax ? max(x, y) : min(x, y);
+    switch (n.reduction) {
+    case ChainNest::kSum: return x + y;
+    case ChainNest::kMin: return min(x, y);
+    case ChainNest::kMax: return max(x, y);
+    default: return Call::make(x.type(), kMaxOrNan, {x, y}, Call::PureExtern);
+    }
 }
 
 // Of even and of odd columns apart: more chains of dependent instructions.

@@ -238,6 +238,7 @@ private:
                  ";  // its part of the tile");
         declare_tiles_of_grid();
         coordinates_of_tile("int(blockIdx.x)");
+        declare_steps();
         declare_matrices();
         for (const auto &t : program_.tiles) {
             out.declare_registers(t.accumulator, type_text(t.sum), sums());
@@ -349,7 +350,7 @@ private:
     void sum_up(bool by_elements) {
         const std::string ahead = number(stages_ - 1);
         const bool by_chunks = !by_elements && has_chunks();
-        out_->line("const int slices = " + parenthesised(program_.first().extent) + " * " + number(slices_of_step()) +
+        out_->line("const int slices = " + parenthesised(steps()) + " * " + number(slices_of_step()) +
                    ";  // of the depth, a stage each");
         out_->open("for (int slice = 0; slice < " + ahead + "; slice++) {");
         fetch("slice", "slice", by_elements);

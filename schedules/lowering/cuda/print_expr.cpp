@@ -8,6 +8,7 @@
 #include "fetch.h"
 #include "kernel.h"
 #include "registers.h"
+#include "tile_order.h"
 
 namespace halyard {
 
@@ -506,6 +507,8 @@ private:
             set("copy_async_commit()", kPrimary);
         } else if (op->name == kCopyWait) {
             set("copy_async_wait<" + argument(op->args[0]) + ">()", kPrimary);
+        } else if (op->name == kMaxOrNan) {
+            elementwise(kMaxOrNan, op->args);
         } else if (op->is_intrinsic(Call::bitwise_and)) {
             binary(op->args[0], "&", op->args[1], kBitAnd);
         } else if (op->is_intrinsic(Call::bitwise_or)) {

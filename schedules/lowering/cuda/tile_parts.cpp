@@ -1,6 +1,7 @@
 #include "tile_parts.h"
 
 #include <algorithm>
+#include <set>
 
 namespace halyard {
 
@@ -80,14 +81,18 @@ private:
         return s;
     }
 
+    Expr inlined(const Expr &e) const {
+        const Stmt s = inlined(Stmt(Evaluate::make(e)));
+        return simplify(s.as<Evaluate>()->value);
+    }
+
     // A check that holds always, as that a tile has the extent that it is bound to.
     bool holds(const Stmt &s) const {
         const auto *check = s.as<AssertStmt>();
         if (!check) {
             return false;
         }
-        const Stmt condition = inlined(Evaluate::make(check->condition));
-        return proved(substitute_in_all_lets(condition.as<Evaluate>()->value));
+        return proved(substitute_in_all_lets(inlined(check->condition)));
     }
 
     const TensorCores *product_in(const Stmt &s) const {
@@ -135,6 +140,7 @@ private:
             part.step = steps->name;
             part.min = steps->min;
             part.extent = steps->extent;
+            part.counts = inlined(own_);
             find_nest(part, s.as<For>()->body);
             parts.products.push_back(part);
         } else {
@@ -142,11 +148,15 @@ private:
         }
     }
 
-    // In other blocks the loops of a nest have no turns. What stays in the block needs no such question.
+    // In other blocks the loops of a nest that stores outside have no turns. What stays in the block is asked for only if it changes
+    // what was there, as a reduction does.
     Stmt of_own_blocks(const Stmt &nest) const {
         const auto *loop = nest.as<For>();
-        if (!loop || is_const_one(own_) || !stores_outside(nest)) {
+        if (!loop || is_const_one(own_)) {
             return nest;
+        }
+        if (!stores_outside(nest)) {
+            return changes(nest) ? IfThenElse::make(own_, nest) : nest;
         }
         return For::make(loop->name, loop->min, select(own_, loop->extent, 0), loop->for_type, loop->partition_policy,
                          loop->device_api, loop->body);
@@ -168,6 +178,25 @@ private:
         } find(parts.allocated);
         nest.accept(&find);
         return find.outside;
+    }
+
+    static bool changes(const Stmt &nest) {
+        class FindLoads : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                loaded.insert(op->name);
+                IRVisitor::visit(op);
+            }
+            void visit(const Store *op) override {
+                stored.insert(op->name);
+                IRVisitor::visit(op);
+            }
+
+        public:
+            std::set<std::string> loaded, stored;
+        } find;
+        nest.accept(&find);
+        return std::any_of(find.stored.begin(), find.stored.end(), [&](const std::string &s) { return find.loaded.count(s) > 0; });
     }
 
     void find_nest(ProductPart &part, const Stmt &s) {

@@ -37,6 +37,7 @@ struct ProductPart {
     const TensorCores *asked = nullptr;
     std::string step;
     Halide::Expr min, extent;
+    Halide::Expr counts = Halide::Internal::const_true();  // of a block: elsewhere nobody reads the sums
     Halide::Internal::Stmt nest;
     std::shared_ptr<Lets> lets = std::make_shared<Lets>();  // around the nest
 };

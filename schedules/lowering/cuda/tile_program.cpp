@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "coordinates.h"
+#include "tile_order.h"
 
 namespace halyard {
 
@@ -187,6 +188,7 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
         const Pair pair = read_pair(s, p.tiles, p.asked.fail);
         (p.accumulators.count(pair.stored) ? p.before : p.after).push_back(pair);
     }
+    take_maxima_of_floats(p.rows, p.numbers);
     return p;
 }
 

@@ -43,6 +43,9 @@ public:
         for (;;) {
             if (const auto *let = s.as<LetStmt>()) {
                 s = substitute(let->name, let->value, let->body);
+            } else if (const auto *branch = s.as<IfThenElse>(); branch && loops.empty() && !branch->else_case.defined()) {
+                nest_.counts = substitute_in_all_lets(branch->condition);
+                s = branch->then_case;
             } else if (const auto *loop = s.as<For>(); loop && is_const_zero(loop->min)) {
                 loops.push_back(loop);
                 kept_.emplace_back(loop);
@@ -55,6 +58,9 @@ public:
             fail("stands in one kernel with a reduction whose loops are not rows, or rows around columns, from 0 on");
         }
         nest_.kind = loops.size() == 1 ? ChainNest::kRows : ChainNest::kReduction;
+        if (nest_.counts.defined() && nest_.kind != ChainNest::kReduction) {
+            fail("stands in one kernel with numbers of rows that change only in some blocks, and are no reduction");
+        }
         nest_.row_extent = loops[0]->extent;
         places_[loops[0]->name] = variable(kChainRow);
         if (loops.size() == 2) {
@@ -219,11 +225,22 @@ private:
     ChainNest nest_, ends_;         // and what gives the two as numbers of each row
 };
 
-// Of a condition on the column alone, without anything that is read.
+// Of a condition on the column, and on what a whole block has in common, which may be read.
 bool is_of_columns(const Expr &condition) {
-    NamesInMemory memory;
-    condition.accept(&memory);
-    return memory.names.empty() && expr_uses_var(condition, kChainColumn) && !expr_uses_var(condition, kChainRow);
+    class FindLoads : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Load *op) override {
+            for (const char *place : {kChainColumn, kChainElement, kChainHeldRow}) {
+                moves = moves || expr_uses_var(op->index, place);
+            }
+            IRVisitor::visit(op);
+        }
+
+    public:
+        bool moves = false;
+    } loads;
+    condition.accept(&loads);
+    return !loads.moves && expr_uses_var(condition, kChainColumn) && !expr_uses_var(condition, kChainRow);
 }
 
 }  // namespace

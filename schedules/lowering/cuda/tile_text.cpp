@@ -12,6 +12,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+const char *const kSteps = "steps_of_tile";
+
 class PutPlaces : public IRMutator {
     using IRMutator::visit;
 
@@ -74,7 +76,7 @@ template Stmt TileText::with_places(const Stmt &x);
 std::vector<Expr> TileText::used() const {
     const ProductPart &first = program_.first();
     std::vector<Expr> all = {program_.base.blocks[0], program_.base.blocks[1], program_.base.blocks[2], first.min,
-                             first.extent};
+                             first.extent, counts()};
     for (const auto &o : program_.operands()) {
         all.insert(all.end(), o.origin.begin(), o.origin.end());
     }
@@ -86,6 +88,9 @@ std::vector<Expr> TileText::used() const {
     for (const auto &n : program_.rows) {
         for (const auto &a : n.assignments) {
             all.insert(all.end(), {a.value, n.row_extent});
+            if (n.counts.defined()) {
+                all.push_back(n.counts);
+            }
             if (a.index.defined()) {
                 all.push_back(a.index);
             }
@@ -169,6 +174,27 @@ void TileText::declare_places() {
     }
 }
 
+Expr TileText::counts() const {
+    if (program_.asked.turns) {
+        return const_true();  // a warpgroup skips the steps of the other's tile, and has to know how many
+    }
+    Expr any = const_false();
+    for (const auto &p : program_.parts.products) {
+        any = any || p.counts;
+    }
+    return simplify(any);
+}
+
+Expr TileText::steps() const {
+    return is_const_one(counts()) ? program_.first().extent : Variable::make(Int(32), kSteps);
+}
+
+void TileText::declare_steps() {
+    if (!is_const_one(counts())) {
+        out_->line("const int " + out_->name(kSteps) + " = " + e(select(counts(), program_.first().extent, 0)) + ";");
+    }
+}
+
 void TileText::open_elements(const std::string &first, const std::string &end) {
     const std::string i = out_->name(kElement);
     out_->line("#pragma unroll");
@@ -228,6 +254,13 @@ void TileText::reduce_rows(const RowsOfThread &rows, int columns, const std::str
     const auto nests = [&](const std::vector<ChainNest> &list) {
         for (ChainNest n : list) {
             n.columns = n.kind == ChainNest::kReduction ? columns : 0;
+            for (Expr *x : {&n.row_extent, &n.counts}) {
+                *x = x->defined() ? with_places(*x) : *x;
+            }
+            for (auto &a : n.assignments) {
+                a.value = with_places(a.value);
+                a.index = a.index.defined() ? with_places(a.index) : a.index;
+            }
             if (n.assignments.front().index.defined()) {
                 threads.store_rows(n, condition);
             } else {

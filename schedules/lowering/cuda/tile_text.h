@@ -81,6 +81,9 @@ protected:
     void coordinates_of_tile(const std::string &tile);
     /** What follows from the coordinates, once they are declared. */
     void declare_places();
+    /** Steps of the tile: none where nobody reads its sums. */
+    Halide::Expr steps() const;
+    void declare_steps();
     /** Opens a loop over the pairs of a thread. */
     void open_elements(const std::string &first, const std::string &end);
     void open_elements() {
@@ -105,6 +108,7 @@ protected:
     KernelPrinter *out_ = nullptr;
 
 private:
+    Halide::Expr counts() const;  // whether somebody reads the sums of a tile
     template<typename T>
     T with_places(const T &x);
 

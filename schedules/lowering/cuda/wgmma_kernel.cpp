@@ -367,6 +367,7 @@ private:
         out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < across * down; tile += " + next + "gridDim.x" +
                    blocks + ") {");
         coordinates_of_tile("tile");
+        declare_steps();
     }
 
     int elements_b() const {
@@ -377,7 +378,7 @@ private:
     std::string steps_loop(Form form) {
         const ProductPart &first = program_.first();
         const std::string s = out_->name(first.step);
-        const Expr end = simplify(first.min + first.extent);
+        const Expr end = simplify(first.min + steps());
         const bool shares = cluster(form) > 1;
         return "for (int " + s + " = " + e(first.min) + (shares ? " + rank; " : "; ") + s + " < " + e(end) + "; " + s +
                (shares ? " += " + number(cluster(form)) : "++") + ") {";
@@ -469,7 +470,7 @@ private:
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
         if (form == Form::kWhole) {
-            prepare_tiles(program_.first().min, program_.first().extent);
+            prepare_tiles(program_.first().min, steps());
         }
         if (in_turns) {
             out_->line("turn_begins<2>(warpgroup);");
@@ -501,7 +502,7 @@ private:
             out_->line(skip);
         }
         if (form == Form::kWhole) {
-            fetch_tiles_without_steps(program_.first().extent);
+            fetch_tiles_without_steps(steps());
             load_columns();
             wait_for_tiles();
         }

@@ -646,19 +646,29 @@ for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",)), ("unfused",
     case("linear_cross_entropy", schedule, {}, labelled, linear_cross_entropy, lambda d: {"loss": (d["m"],), "lse": (d["m"],)},
          VOCABULARY if schedule else VOCABULARY + LARGE_VOCABULARY, ODD_VOCABULARY, scalars={"ignore_index": -100},
          peers={"torch": linear_cross_entropy} if schedule != "unfused" else {}, **of_schedule)
+
+
 def splade(x, w_nk, bias, lengths):
     import torch
     counts = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
     return (x @ w_nk.T + bias).relu().log1p().masked_fill(~counts[..., None], 0).amax(1)
 
 
-case("splade", "", {"weights": "nk"},
-     lambda d: {"x": ((d["batch"], d["keys"], d["k"]), "type"), **weight(d, "w_nk"), "bias": ((d["n"],), "type"),
-                "lengths": ((d["batch"],), "lengths")},
-     splade, lambda d: {"y": (d["batch"], d["n"])}, [dict(batch=32, keys=128, k=768, n=30522)],
-     [dict(batch=3, keys=37, k=72, n=300), dict(batch=1, keys=1, k=1, n=1), dict(batch=2, keys=200, k=129, n=515)],
-     sizes=lambda d: {"positions": d["keys"]}, peers={"torch": splade},
-     flops=lambda d: 2.0 * d["batch"] * d["keys"] * d["k"] * d["n"])
+def splade_of_maxima(x, w_nk, bias, lengths):
+    import torch
+    counts = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return ((x @ w_nk.T).masked_fill(~counts[..., None], -torch.inf).amax(1) + bias).relu().log1p()
+
+
+for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
+    case("splade", schedule, {"weights": "nk"},
+         lambda d: {"x": ((d["batch"], d["keys"], d["k"]), "type"), **weight(d, "w_nk"), "bias": ((d["n"],), "type"),
+                    "lengths": ((d["batch"],), "lengths")},
+         splade, lambda d: {"y": (d["batch"], d["n"])}, [dict(batch=32, keys=128, k=768, n=30522)],
+         [dict(batch=3, keys=37, k=72, n=300), dict(batch=1, keys=1, k=1, n=1), dict(batch=2, keys=200, k=129, n=515)],
+         sizes=lambda d: {"positions": d["keys"]}, peers={"torch": splade, "maxima first": splade_of_maxima}, types=types,
+         checked_types=("float16", "bfloat16") if not schedule else ("float32", "float16", "bfloat16"),
+         flops=lambda d: 2.0 * d["batch"] * d["keys"] * d["k"] * d["n"], schedule=schedule)
 case("gemm_reduce", "max", {"reduction": "max"}, projected, lambda x, w_nk: (x @ w_nk.T).max(-1).values, lambda d: {"y": (d["m"],)},
      VOCABULARY, ODD_VOCABULARY, peers={"torch": lambda x, w_nk: (x @ w_nk.T).max(-1).values}, checked_types=("float16", "bfloat16"),
      flops=multiply_flops, sizes=all_columns)
