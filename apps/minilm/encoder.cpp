@@ -46,7 +46,8 @@ Encoder::Encoder(const Model &model, const Kernels &kernels, int part_tokens)
 
 /** For each turn of all threads in as many parts as have lanes, of about as many tokens; false if a part has much more. */
 bool Encoder::split(const TokenBatch &batch, int threads, int lanes) {
-    const int64_t tokens = batch.tokens(), turn = int64_t(threads) * part_tokens_, parts = lanes * ((tokens + turn - 1) / turn);
+    const int64_t tokens = batch.tokens(), turn = int64_t(threads) * part_tokens_;
+    const int64_t parts = lanes * std::max<int64_t>(1, (tokens + turn / 2) / turn);
     ends_.clear();
     int most = 0;
     for (int64_t part = 1, end = 0, first = 0; part <= parts; part++, first = end) {

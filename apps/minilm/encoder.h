@@ -20,7 +20,7 @@ class Encoder : public SentenceEncoder {
 public:
     /** A batch goes through all layers in parts of about so many tokens: what a part has between its layers stays in cache,
      * and the scratch memory is bounded. */
-    static constexpr int default_part_tokens = 512;
+    static constexpr int default_part_tokens = 256;
 
     /** The model and the kernels are of one precision and have to outlive the encoder. */
     Encoder(const Model &model, const Kernels &kernels, int part_tokens = default_part_tokens);
