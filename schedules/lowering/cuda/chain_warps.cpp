@@ -41,7 +41,7 @@ public:
     std::vector<ChainNest> put_together() {
         for (const auto &n : parts_.behind) {
             for (const auto &a : n.assignments) {
-                if (!carried_.count(a.stored) || n.kind == ChainNest::kReduction) {
+                if (!carried_.count(a.stored) || n.kind == ChainNest::kReduction || a.value.type() != Float(32)) {
                     fail();
                 }
                 pair(a);

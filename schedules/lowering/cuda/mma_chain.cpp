@@ -502,34 +502,36 @@ private:
     // lie as many apart as there are lanes.
     void put_together(KernelPrinter &out) {
         const auto names = carried(parts_);
-        int values = 0;
-        std::vector<std::string> places;
-        for (const auto &name : names) {
+        const auto values_of = [&](const std::string &name) {
             const int columns = parts_.held.at(name).columns;
-            places.push_back("[(from * values + " + number(values) + " + i) * 32 + lane]");
-            values += columns == 0 ? 2 : columns / 2;
+            return columns == 0 ? 2 : columns / 2;
+        };
+        int values = 0;  // of a lane
+        for (const auto &name : names) {
+            values += values_of(name);
         }
-        const auto each = [&](const std::string &open, const std::function<std::string(size_t)> &line) {
+        const auto each = [&](const std::string &open, const std::function<std::string(const std::string &, const std::string &)> &line) {
             out.open(open);
-            for (size_t n = 0; n < names.size(); n++) {
-                const int columns = parts_.held.at(names[n]).columns;
+            int first = 0;
+            for (const auto &name : names) {
                 out.line("#pragma unroll");
-                out.open("for (int i = 0; i < " + number(columns == 0 ? 2 : columns / 2) + "; i++) {");
-                out.line(line(n));
+                out.open("for (int i = 0; i < " + number(values_of(name)) + "; i++) {");
+                out.line(line(name, "of_warps[(other * " + number(values) + " + " + number(first) + " + i) * 32 + lane]"));
                 out.close();
+                first += values_of(name);
             }
         };
-        out.line("constexpr int values = " + number(values) + ";  // of a lane");
-        out.line("const shared<float> left = shared_array<float>(0, " + number((sharing() - 1) * values * kWarp) + ");");
+        out.line("const shared<float> of_warps = shared_array<float>(0, " + number((sharing() - 1) * values * kWarp) + ");");
         out.line("__syncthreads();");
-        each("if (const int from = warp - 1; from >= 0) {", [&](size_t n) { return "left" + places[n] + " = " + out.name(names[n]) + "[i];"; });
+        each("if (const int other = warp - 1; other >= 0) {",
+             [&](const std::string &name, const std::string &place) { return place + " = " + out.name(name) + "[i];"; });
         out.close();
         out.line("__syncthreads();");
         out.open("if (warp > 0) {");
         out.line("return;");
         out.close();
-        each("for (int from = 0; from < " + number(sharing() - 1) + "; from++) {",
-             [&](size_t n) { return out.name(of_other_warp(names[n])) + "[i] = left" + places[n] + ";"; });
+        each("for (int other = 0; other < " + number(sharing() - 1) + "; other++) {",
+             [&](const std::string &name, const std::string &place) { return out.name(of_other_warp(name)) + "[i] = " + place + ";"; });
         threads_->nests(parts_.together);
         out.close();
     }
