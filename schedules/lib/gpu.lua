@@ -4,6 +4,8 @@ local attention = require "lib.attention"
 
 local gpu = {}
 
+local bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
+
 -- Cuts a loop for the threads of a block: a thread has neighbouring vectors, `unroll` of them in flight.
 --
 --   for col
@@ -35,15 +37,28 @@ local function in_registers(stage)
   stage:never_partition("chunk", "step", "lane")
 end
 
--- What the schedules of rows tune.
+-- What the schedules of rows tune. With threads = 0 they follow from the columns of a call, and unroll, held and resident with them.
 gpu.row_params = {
-  threads = tune { 32, 64, 128, 256, 512, 1024, default = 256 },
+  threads = tune { 0, 32, 64, 128, 256, 512, 1024, default = 0 },
   vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
   unroll  = tune { 1, 2, 4, 8, default = 2 }, -- of which so many are in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   stay    = tune { 0, 2, 132, 264, default = 0 }, -- blocks, if not 0, that take row after row, fetching the next ahead
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
 }
+
+-- The versions of a schedule of rows of x: short ones are held in registers, longer ones in shared memory, and those that do not fit
+-- there are read again.
+function gpu.row_versions(x, p)
+  if p.threads > 0 then return { {} } end
+  local cols = x:dim(0):extent()
+  local fit = 96 * 1024 // bytes_of[x:type()] -- of a block of any device from sm_80 on
+  return {
+    { when = cols:at_most(4096), threads = 256, unroll = 2, held = "registers", resident = 0 },
+    { when = cols:at_most(fit), threads = 512, unroll = 4, held = "shared", resident = 2 },
+    { threads = 1024, unroll = 2, held = "registers", resident = 0 },
+  }
+end
 
 -- The options of the helpers below, for rows of y. Rows held in shared memory have to fit there, and with `stay` two of them.
 function gpu.row_options(y, p)
@@ -265,8 +280,6 @@ function gpu.vectors(y, o)
   tiles(y, lanes)
 end
 
-local bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
-
 -- How many elements of a Func or buffer have 16 bytes, the widest access of a thread; at most 8, since they are f32
 -- in registers.
 function gpu.vector_of(func)
@@ -342,14 +355,16 @@ end
 -- 110 us for 75; tap_x alone unrolled 86).
 function gpu.window_tiles(k, y, o)
   local function tile(stage, vector, pixels, rows, lanes)
+    local strips = o.strips
     local function tail(size) return size > 1 and "shift_inwards" or "auto" end
     stage:split("c", vector, tail(vector), "vector", "lane")
     stage:split("w", pixels, tail(pixels), "tile", "pixel")
     stage:split("h", rows, tail(rows), "strip", "line")
     stage:split("vector", lanes, "guard", "part", "thread")
-    stage:split("tile", o.threads // lanes, "guard", "tiles", "thread_tile")
-    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "part", "tiles", "strip", "n")
-    stage:gpu_blocks { "part", "tiles", gpu.fuse(stage, { "strip", "n" }) }:gpu_threads { "thread", "thread_tile" }
+    stage:split("tile", o.threads // (lanes * strips), "guard", "tiles", "thread_tile")
+    stage:split("strip", strips, "guard", "strips", "thread_strip")
+    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "thread_strip", "part", "tiles", "strips", "n")
+    stage:gpu_blocks { "part", "tiles", gpu.fuse(stage, { "strips", "n" }) }:gpu_threads { "thread", "thread_tile", "thread_strip" }
     stage:vectorize("lane"):unroll("pixel"):unroll("line"):never_partition_all()
   end
   local function size(d) return k.y:dim(d):extent() end
