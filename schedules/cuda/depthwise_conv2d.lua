@@ -11,15 +11,16 @@ return schedule "depthwise_conv2d" {
   params = {
     threads = tune { 64, 128, 224, 256, 448, 512, default = 128 },
     lanes   = tune { 4, 8, 16, 32, default = 32 }, -- threads side by side along the channels
+    held = tune { true, false, default = true },
     strips  = tune { 1, 2, 4, 7, 8, default = 1 }, -- threads along the rows of tiles
-    pixels  = tune { 1, 2, 4, default = 4 }, -- of a tile, along a row
+    pixels  = tune { 1, 2, 4, 7, 8, default = 4 }, -- of a tile, along a row
     rows    = tune { 1, 2, 4, default = 1 }, -- of a tile
   },
 
   apply = function(k, p)
     gpu.window_tiles(k, k.y, {
       vector = gpu.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
-      strips = p.strips,
+      strips = p.strips, rows_held = p.held,
     })
     k.y:stream()
   end,

@@ -39,9 +39,9 @@ end
 
 -- What the schedules of rows tune. With threads = 0 they follow from the columns of a call, and unroll, held and resident with them.
 gpu.row_params = {
-  threads = tune { 0, 32, 64, 128, 256, 512, 1024, default = 0 },
+  threads = tune { 0, 32, 64, 128, 256, 384, 512, 1024, default = 0 },
   vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
-  unroll  = tune { 1, 2, 4, 8, default = 2 }, -- of which so many are in flight
+  unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- of which so many are in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   stay    = tune { 0, 2, 132, 264, default = 0 }, -- blocks, if not 0, that take row after row, fetching the next ahead
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
@@ -355,7 +355,7 @@ end
 -- 110 us for 75; tap_x alone unrolled 86).
 function gpu.window_tiles(k, y, o)
   local function tile(stage, vector, pixels, rows, lanes)
-    local strips = o.strips
+    local strips = o.strips or 1
     local function tail(size) return size > 1 and "shift_inwards" or "auto" end
     stage:split("c", vector, tail(vector), "vector", "lane")
     stage:split("w", pixels, tail(pixels), "tile", "pixel")
@@ -377,6 +377,10 @@ function gpu.window_tiles(k, y, o)
 
   k.acc:compute_at(y, "thread"):store_in "register"
   k.acc:update(0):reorder("c", "w", "h", "tap_x", "tap_y")
+  if o.rows_held then
+    k.x_f:compute_at(k.acc, "tap_y"):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
+    k.acc:update(0):unroll("tap_x")
+  end
   for _, stage in ipairs { k.acc, k.acc:update(0) } do
     stage:vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
   end

@@ -2,19 +2,25 @@
 #define HALYARD_LOWERING_CUDA_HOST_VALUES_H
 
 /** \file
- * Divisions by sizes of a call, which all threads would do alike, are done by the host:
+ * Divisions by sizes of a call. Of sizes alone, they are done by the host, once for all threads; of coordinates, which are not
+ * negative, a thread multiplies by what the host makes of the divisor (Granlund and Montgomery, Division by Invariant Integers
+ * using Multiplication, 1994):
  *
- *   kernel(channels, groups): .. blockIdx / (channels / groups) ..
+ *   kernel(channels, groups): .. block / (channels / groups) ..
  *     ->
- *   kernel(of_group = channels / groups): .. blockIdx / of_group ..
+ *   kernel(multiplier, shift): .. divide_by(block, multiplier, shift) ..           -- 4 instructions for some 30
  */
 
 #include "kernel.h"
 
 namespace halyard {
 
-/** Makes arguments of what has such divisions in it, and of conditions over them. */
-void divide_on_host(Kernel &kernel);
+/** A call of divide_by in device.h. */
+constexpr const char *kDivideBy = "halyard_divide_by";
+
+/** Makes arguments of divisions of sizes, and of conditions over them. With `positive`, also multiplies where divisors have to be
+ * above 0, for which it is the condition, in the host's variables. */
+void divide_by_sizes(Kernel &kernel, Halide::Expr *positive);
 
 }  // namespace halyard
 

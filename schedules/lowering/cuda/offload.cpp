@@ -174,24 +174,25 @@ private:
         const Expr from_zero = assume_zero_mins(kernel);
         Kernel dense = kernel;
         const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
-        divide_on_host(elements);
+        divide_by_sizes(elements, nullptr);
         if (!aligned.defined()) {
             source_ += printed(elements);
             return launch(elements);
         }
-        divide_on_host(kernel);
+        Expr positive;
+        divide_by_sizes(kernel, &positive);
         source_ += printed(kernel);
         elements.name += "_elements";
         source_ += printed(elements);
-        const Stmt call = IfThenElse::make(from_zero && aligned, launch(kernel), launch(elements));
+        const Stmt call = IfThenElse::make(from_zero && aligned && positive, launch(kernel), launch(elements));
         if (!is_dense.defined()) {
             return call;
         }
         dense.name += "_dense";
         const Expr whole = with_whole_vectors(dense, true), usable = from_zero && is_dense;
-        divide_on_host(dense);
+        divide_by_sizes(dense, &positive);
         source_ += printed(dense);
-        return IfThenElse::make(whole.defined() ? usable && whole : usable, launch(dense), call);
+        return IfThenElse::make((whole.defined() ? usable && whole : usable) && positive, launch(dense), call);
     }
 
     // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
