@@ -47,16 +47,25 @@ gpu.row_params = {
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
 }
 
--- The versions of a schedule of rows of x: short ones are held in registers, longer ones in shared memory, and those that do not fit
--- there are read again.
-function gpu.row_versions(x, p)
+-- The versions of a schedule of rows of x. Short rows are held in registers; longer ones in shared memory, of which a block of any
+-- device from sm_80 on has 96 KiB; what does not fit there is read again.
+--
+-- H200, bf16, parts of a copy's speed for RMSNorm, LayerNorm, softmax, RMSNorm of x + residual (sums), in brackets the version before
+-- or behind: 1024 columns 1.01 .87 .95 1.00 (.87 .67 .73 .97), 2048 1.03 .99 1.03 1.00 (1.01 .87 .96 1.00), 4096 1.00 .98 1.01 .99,
+-- 6144 .97 .98 .99 .98 (shared: .97 .88 .96; sums in registers .86), 8192 .96 .97 .97 .94, 12288 .94 .95 .95 .92 (.98 .82 .92 .96),
+-- 16384 .97 .97 .98 .97 (.94 .93 .96 .94), 24576 .95 .94 .96 .95, 32768 .97 .93 .97 .95 (.95 .69 .96 .90), 49152 .95 .89 .96 .94,
+-- 65536 .86 .83 .83 .82, 131072 .79 .71 .72 .56.
+--
+-- sums      whether rows of x + residual are what is held
+function gpu.row_versions(x, p, sums)
   if p.threads > 0 then return { {} } end
-  local cols = x:dim(0):extent()
-  local fit = 96 * 1024 // bytes_of[x:type()] -- of a block of any device from sm_80 on
+  local cols, kib = x:dim(0):extent(), 1024 // bytes_of[x:type()]
   return {
-    { when = cols:at_most(4096), threads = 256, unroll = 2, held = "registers", resident = 0 },
-    { when = cols:at_most(fit), threads = 512, unroll = 4, held = "shared", resident = 2 },
-    { threads = 1024, unroll = 2, held = "registers", resident = 0 },
+    { when = cols:at_most(1024), threads = 128, unroll = 1, held = "registers", resident = 0 },
+    { when = cols:at_most(sums and 4096 or 6144), threads = 128, unroll = 2, held = "registers", resident = 0 },
+    { when = cols:at_most(28 * kib), threads = 256, unroll = 2, held = "shared", resident = 0 },
+    { when = cols:at_most(96 * kib), threads = 512, unroll = 2, held = "shared", resident = 3 },
+    { threads = 1024, unroll = 4, held = "registers", resident = 0 },
   }
 end
 
@@ -350,21 +359,21 @@ end
 -- pixels, rows    of a thread's tile       threads    of a block
 -- narrow   lanes where y has no more vectors of channels
 --
--- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one. The windows are loops:
--- unrolled, each element of x would be loaded once, but a thread then has 222 registers in place of 80 (H200, 64x28x28x512:
--- 110 us for 75; tap_x alone unrolled 86).
+-- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one. For each row of a window a
+-- thread keeps the pixels that its windows share, in f32. H200, 64x28x28x512, one run: 54.8 us; with every tap loaded and converted
+-- for itself 92.1, of 57 million instructions for 36; 2 pixels 75.6, 7 pixels 60.8, taps of a row not unrolled 59.3, threads that
+-- are neighbours along the rows, too, 68.9, 256 threads 55.0. (With all taps unrolled a thread has 222 registers: 110 in a run
+-- with 71 for the loops.)
 function gpu.window_tiles(k, y, o)
   local function tile(stage, vector, pixels, rows, lanes)
-    local strips = o.strips or 1
     local function tail(size) return size > 1 and "shift_inwards" or "auto" end
     stage:split("c", vector, tail(vector), "vector", "lane")
     stage:split("w", pixels, tail(pixels), "tile", "pixel")
     stage:split("h", rows, tail(rows), "strip", "line")
     stage:split("vector", lanes, "guard", "part", "thread")
-    stage:split("tile", o.threads // (lanes * strips), "guard", "tiles", "thread_tile")
-    stage:split("strip", strips, "guard", "strips", "thread_strip")
-    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "thread_strip", "part", "tiles", "strips", "n")
-    stage:gpu_blocks { "part", "tiles", gpu.fuse(stage, { "strips", "n" }) }:gpu_threads { "thread", "thread_tile", "thread_strip" }
+    stage:split("tile", o.threads // lanes, "guard", "tiles", "thread_tile")
+    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "part", "tiles", "strip", "n")
+    stage:gpu_blocks { "part", "tiles", gpu.fuse(stage, { "strip", "n" }) }:gpu_threads { "thread", "thread_tile" }
     stage:vectorize("lane"):unroll("pixel"):unroll("line"):never_partition_all()
   end
   local function size(d) return k.y:dim(d):extent() end
@@ -377,8 +386,8 @@ function gpu.window_tiles(k, y, o)
 
   k.acc:compute_at(y, "thread"):store_in "register"
   k.acc:update(0):reorder("c", "w", "h", "tap_x", "tap_y")
-  if o.rows_held then
-    k.x_f:compute_at(k.acc, "tap_y"):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
+  if k:has "x_near" then
+    k.x_near:compute_at(k.acc, "tap_y"):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
     k.acc:update(0):unroll("tap_x")
   end
   for _, stage in ipairs { k.acc, k.acc:update(0) } do
