@@ -11,6 +11,8 @@ return schedule "layer_norm" {
 
   params = gpu.row_params,
 
+  versions = function(k, p) return gpu.row_versions(k.x, p, k:has "residual_out") end,
+
   apply = function(k, p)
     local o = gpu.row_options(k.y, p)
     -- 40 registers, for 6 blocks of 256 threads; with 44 there are 5 (16384x4096, H200: 72.9 us for 71.2).

@@ -8,6 +8,8 @@ return schedule "rms_norm" {
 
   params = gpu.row_params,
 
+  versions = function(k, p) return gpu.row_versions(k.x, p, k:has "residual_out") end,
+
   apply = function(k, p)
     local o = gpu.row_options(k.y, p)
     gpu.row_blocks(k.y, o)

@@ -8,6 +8,8 @@ return schedule "softmax" {
 
   params = gpu.row_params,
 
+  versions = function(k, p) return gpu.row_versions(k.x, p) end,
+
   apply = function(k, p)
     local o = gpu.row_options(k.y, p)
     gpu.row_blocks(k.y, o)

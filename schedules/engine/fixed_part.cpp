@@ -4,6 +4,7 @@
 #include <set>
 
 #include "binding.h"
+#include "versions.h"
 
 namespace halyard {
 
@@ -167,10 +168,11 @@ json describe_script(PipelineView &view, const Target &target, const std::string
         }
     }
     Script script(path, options);
+    const Script::Version set = version_at(read_versions(script, view), sizes).set;
     Binding binding(script.host(), view);
     binding.target = target;
     binding.may_be_open = true;
-    script.apply([&](lua_State *L) { binding.push_funcs(L); });
+    script.apply([&](lua_State *L) { binding.push_funcs(L); }, set);
     json j = FixedPart(view, binding, sizes).describe(of_the_algorithm);
     j["files"] = script.header().files;
     return j;

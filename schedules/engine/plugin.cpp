@@ -35,6 +35,7 @@
 #include "offload.h"
 #include "script.h"
 #include "traffic_report.h"
+#include "versions.h"
 
 namespace halyard {
 
@@ -108,9 +109,14 @@ public:
             check_names(params);
             const ScriptOptions options = script_options(params, target);
             script_ = std::make_unique<Script>(get(params, "script"), options);
-            binding_ = std::make_unique<Binding>(script_->host(), view_);
-            binding_->target = target;
-            binding_->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
+            std::vector<ScheduleVersion> versions = read_versions(*script_, view_);
+            if (!get(params, "sizes").empty()) {
+                versions = {version_at(versions, parse_sizes(get(params, "sizes")))};
+            }
+            for (size_t i = 0; i + 1 < versions.size(); i++) {
+                add_version(pipeline, target, versions[i]);
+            }
+            binding_ = new_binding(view_, target);
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
             }
@@ -118,7 +124,7 @@ public:
                 traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, get(params, "sizes"),
                                                                   get(params, "caches"));
             }
-            script_->apply([this](lua_State *L) { binding_->push_funcs(L); });
+            script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             applied_ = true;
             add_passes(pipeline, target, target_facts(options.target, options.facts));
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
@@ -245,15 +251,24 @@ private:
         }
     }
 
+    std::unique_ptr<Binding> new_binding(PipelineView &view, const Halide::Target &target) {
+        auto binding = std::make_unique<Binding>(script_->host(), view);
+        binding->target = target;
+        binding->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
+        return binding;
+    }
+
+    // Before the schedule is applied to the pipeline itself.
+    void add_version(const Halide::Pipeline &pipeline, const Halide::Target &target, const ScheduleVersion &version) {
+        auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline)).second;
+        v->binding = new_binding(v->view(), target);
+        script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
+    }
+
     void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {
         if (!target.has_feature(Halide::Target::CUDA)) {
             return;
         }
-        std::vector<Halide::Internal::Function> funcs;
-        for (const auto &f : view_.funcs()) {
-            funcs.push_back(f.second.function);
-        }
-        keep_waiting_loops_whole(funcs);
         CudaOptions o;
         o.name = script_->header().op;
         std::istringstream devices(get(params, "devices"));
@@ -268,21 +283,37 @@ private:
             o.architectures = default_architectures();
         }
         o.source_file = get(params, "cuda");
-        for (const auto &s : binding_->streamed()) {
+        o.schedule = cuda_schedule(view_, *binding_);
+        for (auto &v : versions_) {
+            const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
+            o.versions.push_back({v.first, lowered, cuda_schedule(v.second->view(), *v.second->binding)});
+        }
+        o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
+        copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+    }
+
+    // What a script says of kernels.
+    static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding) {
+        std::vector<Halide::Internal::Function> funcs;
+        for (const auto &f : view.funcs()) {
+            funcs.push_back(f.second.function);
+        }
+        keep_waiting_loops_whole(funcs);
+        CudaSchedule o;
+        for (const auto &s : binding.streamed()) {
             for (size_t i = 0; i < s.func.output_types().size(); i++) {
                 o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
             }
         }
-        o.resident = binding_->resident();
-        for (const auto &f : binding_->fetched()) {
+        o.resident = binding.resident();
+        for (const auto &f : binding.fetched()) {
             o.fetched[f.func.name()] = f.ahead;
         }
-        for (const auto &p : binding_->tile_products()) {
+        for (const auto &p : binding.tile_products()) {
             o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.cluster, p.warps, p.turns, p.fail});
         }
-        o.note = [this](const std::string &func) { return note(func); };
-        o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
-        copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+        o.note = [&binding](const std::string &func) { return note(func, binding); };
+        return o;
     }
 
     // Which stages are products on matrix units.
@@ -294,9 +325,9 @@ private:
     }
 
     // The line of the script that last said where a Func is computed.
-    std::string note(const std::string &func) const {
+    static std::string note(const std::string &func, const Binding &binding) {
         std::string text;
-        for (const auto &t : binding_->touches()) {
+        for (const auto &t : binding.touches()) {
             if (t.func == func && !t.file.empty()) {
                 text = func + ": " + t.file.substr(t.file.rfind('/') + 1) + ":" + std::to_string(t.line);
             }
@@ -387,6 +418,7 @@ private:
     bool applied_ = false;
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
+    std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself
     json steps_ = json::array();
     std::unique_ptr<TrafficReport> traffic_report_;
     json traffic_;

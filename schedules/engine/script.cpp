@@ -10,7 +10,7 @@ namespace halyard {
 
 namespace {
 
-const std::vector<std::string> kFields = {"apply", "generator", "params", "requires", "target", "where"};
+const std::vector<std::string> kFields = {"apply", "generator", "params", "requires", "target", "versions", "where"};
 
 void push_value(lua_State *L, const std::string &text) {
     if (text == "true" || text == "false") {
@@ -85,7 +85,7 @@ Script::Script(const std::string &path, const ScriptOptions &options)
         read_fields(L);
         check_set_names();
         check_requirements();
-        check_where(L);
+        check_where(L, {});
     });
     header_.files = host_.files();
 }
@@ -139,6 +139,10 @@ void Script::read_fields(lua_State *L) {
     }
     if (lua_getfield(L, fields, "where") != LUA_TNIL && !lua_isfunction(L, -1)) {
         raise_at_definition("where is a function of the parameters: `where = function(p, target) return ... end`", "");
+    }
+    if (lua_getfield(L, fields, "versions") != LUA_TNIL && (!lua_isfunction(L, -1) || header_.target != "cuda")) {
+        raise_at_definition("versions is a function of a schedule for CUDA: `versions = function(k, p, target) return {{ when = ..., rows = 4 "
+                            "}, { rows = 8 }} end`", "");
     }
     if (lua_getfield(L, fields, "requires") != LUA_TNIL) {
         if (!lua_istable(L, -1)) {
@@ -262,10 +266,11 @@ void Script::check_requirements() {
     }
 }
 
-void Script::push_params(lua_State *L) {
+void Script::push_params(lua_State *L, const Version &version) {
     lua_newtable(L);
     for (const auto &t : header_.params) {
-        push_value(L, t.value);
+        const auto own = version.find(t.name);
+        push_value(L, own == version.end() ? t.value : own->second);
         lua_setfield(L, -2, t.name.c_str());
     }
     lua_newtable(L);
@@ -286,29 +291,89 @@ void Script::push_field(lua_State *L, const char *name) {
     lua_pop(L, 1);
 }
 
-void Script::check_where(lua_State *L) {
+void Script::check_where(lua_State *L, const Version &version) {
     push_field(L, "where");
     if (lua_isnil(L, -1)) {
         return;
     }
-    push_params(L);
+    push_params(L, version);
     push_target(host_, facts_);
     lua_call(L, 2, 1);
     if (!lua_toboolean(L, -1)) {
         std::string values;
         for (const auto &t : header_.params) {
-            values += (values.empty() ? "" : ", ") + t.name + "=" + t.value;
+            const auto own = version.find(t.name);
+            values += (values.empty() ? "" : ", ") + t.name + "=" + (own == version.end() ? t.value : own->second);
         }
         raise_at_definition("`where` rejects " + values, "choose other values with --set");
     }
 }
 
-void Script::apply(const std::function<void(lua_State *)> &push_funcs) {
+// The version on top of the stack.
+Script::Version Script::read_version(lua_State *L, bool last, const std::function<bool(lua_State *)> &condition) {
+    if (!lua_istable(L, -1)) {
+        raise_at_definition("a version is a table, as { when = k.x:dim(0):extent():at_most(4096), rows = 4 }", "");
+    }
+    lua_getfield(L, -1, "when");
+    if (lua_isnil(L, -1) != last || (!last && !condition(L))) {
+        raise_at_definition("all versions but the last have a condition: `when = k.x:dim(0):extent():at_most(4096)`", "");
+    }
+    lua_pop(L, 1);
+    Version version;
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+        const std::string name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "?", value = value_text(L, -1);
+        if (name == "when") {
+            continue;
+        }
+        const auto t = std::find_if(header_.params.begin(), header_.params.end(), [&](const Tunable &p) { return p.name == name; });
+        if (t == header_.params.end() || t->is_generator_param) {
+            raise_at_definition("a version sets \"" + name + "\", which is not one of the params", "");
+        }
+        if (std::find(t->choices.begin(), t->choices.end(), value) == t->choices.end()) {
+            raise_at_definition("a version sets " + name + "=" + value + ", which is not among its choices " + quoted_list(t->choices), "");
+        }
+        version[name] = value;
+    }
+    check_where(L, version);
+    return version;
+}
+
+std::vector<Script::Version> Script::versions(const std::function<void(lua_State *)> &push_funcs,
+                                              const std::function<bool(lua_State *)> &condition) {
+    std::vector<Version> result;
+    host_.restart_clock();
+    host_.protect([&](lua_State *L) {
+        push_field(L, "versions");
+        if (lua_isnil(L, -1)) {
+            lua_settop(L, 0);
+            result.emplace_back();
+            return;
+        }
+        push_funcs(L);
+        push_params(L, {});
+        push_target(host_, facts_);
+        lua_call(L, 3, 1);
+        const lua_Integer n = lua_istable(L, -1) ? lua_Integer(lua_rawlen(L, -1)) : 0;
+        if (n == 0) {
+            raise_at_definition("versions returns a list of versions, one at least", "");
+        }
+        const int list = lua_gettop(L);
+        for (lua_Integer i = 1; i <= n; i++) {
+            lua_settop(L, list);
+            lua_rawgeti(L, list, i);
+            result.push_back(read_version(L, i == n, condition));
+        }
+        lua_settop(L, 0);
+    });
+    return result;
+}
+
+void Script::apply(const std::function<void(lua_State *)> &push_funcs, const Version &version) {
     host_.restart_clock();
     host_.protect([&](lua_State *L) {
         push_field(L, "apply");
         push_funcs(L);
-        push_params(L);
+        push_params(L, version);
         push_target(host_, facts_);
         lua_call(L, 3, 0);
     });

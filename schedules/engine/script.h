@@ -2,7 +2,7 @@
 #define HALYARD_SCRIPT_H
 
 /** \file
- * A schedule script: `return schedule "op" { target, requires, params, generator, where, apply }`.
+ * A schedule script: `return schedule "op" { target, requires, params, generator, where, versions, apply }`.
  *
  * Its head (everything but `apply`) can be read without Halide; that is how a build learns which
  * generator parameters a schedule wants before it starts the generator.
@@ -59,8 +59,16 @@ public:
         return host_;
     }
 
+    /** What is set for a version of the schedule: parameters by name. */
+    using Version = std::map<std::string, std::string>;
+
+    /** Calls `versions(k, p, target)`, which says what is set for calls of which sizes: of the first whose condition holds. All
+     * but the last have one; `condition` is called with it on top of the stack, and says whether it is one. A schedule that has
+     * no `versions` has one, of which nothing is set. Throws ScriptError. */
+    std::vector<Version> versions(const std::function<void(lua_State *)> &push_funcs, const std::function<bool(lua_State *)> &condition);
+
     /** Calls `apply(k, p, target)`; `push_funcs` pushes k. Throws ScriptError. */
-    void apply(const std::function<void(lua_State *)> &push_funcs);
+    void apply(const std::function<void(lua_State *)> &push_funcs, const Version &version = {});
 
 private:
     void read_fields(lua_State *L);
@@ -68,8 +76,9 @@ private:
     void settle(Tunable tunable);
     void check_set_names();
     void check_requirements();
-    void check_where(lua_State *L);
-    void push_params(lua_State *L);
+    void check_where(lua_State *L, const Version &version);
+    Version read_version(lua_State *L, bool last, const std::function<bool(lua_State *)> &condition);
+    void push_params(lua_State *L, const Version &version);
     void push_field(lua_State *L, const char *name);
     [[noreturn]] void fail(const std::string &message, const std::string &hint = "");
     [[noreturn]] void raise_at_definition(const std::string &message, const std::string &hint);

@@ -4,6 +4,8 @@ local attention = require "lib.attention"
 
 local gpu = {}
 
+local bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
+
 -- Cuts a loop for the threads of a block: a thread has neighbouring vectors, `unroll` of them in flight.
 --
 --   for col
@@ -35,15 +37,37 @@ local function in_registers(stage)
   stage:never_partition("chunk", "step", "lane")
 end
 
--- What the schedules of rows tune.
+-- What the schedules of rows tune. With threads = 0 they follow from the columns of a call, and unroll, held and resident with them.
 gpu.row_params = {
-  threads = tune { 32, 64, 128, 256, 512, 1024, default = 256 },
+  threads = tune { 0, 32, 64, 128, 256, 384, 512, 1024, default = 0 },
   vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
-  unroll  = tune { 1, 2, 4, 8, default = 2 }, -- of which so many are in flight
+  unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- of which so many are in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   stay    = tune { 0, 2, 132, 264, default = 0 }, -- blocks, if not 0, that take row after row, fetching the next ahead
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
 }
+
+-- The versions of a schedule of rows of x. Short rows are held in registers; longer ones in shared memory, of which a block of any
+-- device from sm_80 on has 96 KiB; what does not fit there is read again.
+--
+-- H200, bf16, parts of a copy's speed for RMSNorm, LayerNorm, softmax, RMSNorm of x + residual (sums), in brackets the version before
+-- or behind: 1024 columns 1.01 .87 .95 1.00 (.87 .67 .73 .97), 2048 1.03 .99 1.03 1.00 (1.01 .87 .96 1.00), 4096 1.00 .98 1.01 .99,
+-- 6144 .97 .98 .99 .98 (shared: .97 .88 .96; sums in registers .86), 8192 .96 .97 .97 .94, 12288 .94 .95 .95 .92 (.98 .82 .92 .96),
+-- 16384 .97 .97 .98 .97 (.94 .93 .96 .94), 24576 .95 .94 .96 .95, 32768 .97 .93 .97 .95 (.95 .69 .96 .90), 49152 .95 .89 .96 .94,
+-- 65536 .86 .83 .83 .82, 131072 .79 .71 .72 .56.
+--
+-- sums      whether rows of x + residual are what is held
+function gpu.row_versions(x, p, sums)
+  if p.threads > 0 then return { {} } end
+  local cols, kib = x:dim(0):extent(), 1024 // bytes_of[x:type()]
+  return {
+    { when = cols:at_most(1024), threads = 128, unroll = 1, held = "registers", resident = 0 },
+    { when = cols:at_most(sums and 4096 or 6144), threads = 128, unroll = 2, held = "registers", resident = 0 },
+    { when = cols:at_most(28 * kib), threads = 256, unroll = 2, held = "shared", resident = 0 },
+    { when = cols:at_most(96 * kib), threads = 512, unroll = 2, held = "shared", resident = 3 },
+    { threads = 1024, unroll = 4, held = "registers", resident = 0 },
+  }
+end
 
 -- The options of the helpers below, for rows of y. Rows held in shared memory have to fit there, and with `stay` two of them.
 function gpu.row_options(y, p)
@@ -265,8 +289,6 @@ function gpu.vectors(y, o)
   tiles(y, lanes)
 end
 
-local bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
-
 -- How many elements of a Func or buffer have 16 bytes, the widest access of a thread; at most 8, since they are f32
 -- in registers.
 function gpu.vector_of(func)
@@ -337,9 +359,11 @@ end
 -- pixels, rows    of a thread's tile       threads    of a block
 -- narrow   lanes where y has no more vectors of channels
 --
--- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one. The windows are loops:
--- unrolled, each element of x would be loaded once, but a thread then has 222 registers in place of 80 (H200, 64x28x28x512:
--- 110 us for 75; tap_x alone unrolled 86).
+-- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one. For each row of a window a
+-- thread keeps the pixels that its windows share, in f32. H200, 64x28x28x512, one run: 54.8 us; with every tap loaded and converted
+-- for itself 92.1, of 57 million instructions for 36; 2 pixels 75.6, 7 pixels 60.8, taps of a row not unrolled 59.3, threads that
+-- are neighbours along the rows, too, 68.9, 256 threads 55.0. (With all taps unrolled a thread has 222 registers: 110 in a run
+-- with 71 for the loops.)
 function gpu.window_tiles(k, y, o)
   local function tile(stage, vector, pixels, rows, lanes)
     local function tail(size) return size > 1 and "shift_inwards" or "auto" end
@@ -362,6 +386,10 @@ function gpu.window_tiles(k, y, o)
 
   k.acc:compute_at(y, "thread"):store_in "register"
   k.acc:update(0):reorder("c", "w", "h", "tap_x", "tap_y")
+  if k:has "x_near" then
+    k.x_near:compute_at(k.acc, "tap_y"):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
+    k.acc:update(0):unroll("tap_x")
+  end
   for _, stage in ipairs { k.acc, k.acc:update(0) } do
     stage:vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
   end

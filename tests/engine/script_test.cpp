@@ -142,7 +142,7 @@ TEST_CASE("fields that are wrong", "[script]") {
     CHECK(
         error(fields("parms = {}")) ==
         "script.lua:2: error: a schedule has no field \"parms\"; its fields are \"apply\", \"generator\", \"params\", "
-        "\"requires\", \"target\", \"where\"\n  did you mean \"params\"?");
+        "\"requires\", \"target\", \"versions\", \"where\"\n  did you mean \"params\"?");
     CHECK_THAT(error(fields("1")), Contains("a schedule has no field \"?\""));
     CHECK_THAT(error(fields("target = 'gpu'")), Contains("target is \"cpu\" or \"cuda\", not \"gpu\""));
     CHECK_THAT(error("return schedule \"op\" { }"), Contains("script.lua:1: error: apply is missing\n  add `apply ="));
@@ -197,6 +197,72 @@ return schedule "op" {
         });
     });
     CHECK(said == "ran");
+}
+
+TEST_CASE("versions of a schedule", "[script]") {
+    const auto script_with = [](const std::string &versions) {
+        return R"(return schedule "op" {
+  target = "cuda",
+  generator = { parts = tune { 1, 2, default = 1 } },
+  params = { rows = tune { 1, 4, 16, default = 4 }, fixed = 3 },
+  where = function(p) return p.rows ~= 1 end,
+  versions = function(k, p, target) return )" + versions + R"( end,
+  apply = function(k, p) k(p.rows) end,
+})";
+    };
+    static std::vector<std::string> conditions, applied;
+    const auto nothing = [](lua_State *L) {
+        lua_pushcfunction(L, [](lua_State *L) -> int {
+            applied.emplace_back(lua_tostring(L, 1));
+            return 0;
+        });
+    };
+    const auto condition = [](lua_State *L) {
+        conditions.emplace_back(lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "?");
+        return conditions.back() != "?";
+    };
+    const auto versions = [&](const std::string &text) {
+        const TempDir dir;
+        conditions.clear();
+        halyard::Script script(dir.write("script.lua", script_with(text)), {});
+        return script.versions(nothing, condition);
+    };
+    using Version = halyard::Script::Version;
+    CHECK(versions(R"({ { when = "short", rows = 4 }, { when = "long" }, { rows = 16 } })") ==
+          std::vector<Version>{{{"rows", "4"}}, {}, {{"rows", "16"}}});
+    CHECK(conditions == std::vector<std::string>{"short", "long"});
+    CHECK(versions("{ {} }") == std::vector<Version>(1));
+    {
+        const TempDir dir;
+        halyard::Script plain(dir.write("script.lua", "return schedule \"op\" { apply = function(k) end }"), {});
+        CHECK(plain.versions(nothing, condition) == std::vector<Version>(1));
+        halyard::Script script(dir.write("versions.lua", script_with("{ {} }")), {});
+        applied.clear();
+        script.apply(nothing, {{"rows", "16"}});
+        script.apply(nothing);
+        CHECK(applied == std::vector<std::string>{"16", "4"});
+    }
+
+    const auto wrong = [&](const std::string &text) -> std::string {
+        try {
+            versions(text);
+        } catch (const ScriptError &e) {
+            return e.what();
+        }
+        return "no error";
+    };
+    CHECK_THAT(wrong("{}"), Contains("versions returns a list of versions, one at least"));
+    CHECK_THAT(wrong("7"), Contains("versions returns a list of versions, one at least"));
+    CHECK_THAT(wrong("{ 7 }"), Contains("a version is a table"));
+    CHECK_THAT(wrong("{ { rows = 4 }, {} }"), Contains("all versions but the last have a condition"));
+    CHECK_THAT(wrong("{ { when = true }, {} }"), Contains("all versions but the last have a condition"));
+    CHECK_THAT(wrong("{ { when = 'short' } }"), Contains("all versions but the last have a condition"));
+    CHECK_THAT(wrong("{ { lines = 4 } }"), Contains("a version sets \"lines\", which is not one of the params"));
+    CHECK_THAT(wrong("{ { parts = 2 } }"), Contains("a version sets \"parts\", which is not one of the params"));
+    CHECK_THAT(wrong("{ { rows = 5 } }"), Contains("a version sets rows=5, which is not among its choices"));
+    CHECK_THAT(wrong("{ { rows = 1 } }"), Contains("`where` rejects"));
+    CHECK_THAT(error("return schedule \"op\" { apply = function() end, versions = function() end }"),
+               Contains("versions is a function of a schedule for CUDA"));
 }
 
 TEST_CASE("facts of targets", "[script]") {

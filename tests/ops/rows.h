@@ -22,6 +22,11 @@ inline bool is_f16(const Assignments &build) {
     return type != build.end() && type->second == "float16";
 }
 
+inline bool is_bf16(const Assignments &build) {
+    const auto type = build.find("type");
+    return type != build.end() && type->second == "bfloat16";
+}
+
 inline void set_row(HostBuffer &x, int row, double value) {
     for (int c = 0; c < x.extents()[0]; c++) {
         x.set({c, row}, value);
@@ -54,12 +59,20 @@ inline std::vector<Case> row_cases(const Assignments &build) {
         };
         cases.push_back({"special rows", {{"cols", cols}, {"rows", 15}}, special});
     }
+    // Where threads follow from the columns, rows on both sides of each limit.
+    if (const auto threads = build.find("set.threads"); threads != build.end() && threads->second == "0") {
+        const int kib = is_f16(build) || is_bf16(build) ? 512 : 256;
+        for (int limit : {1024, 4096, 6144, 28 * kib, 96 * kib}) {
+            cases.push_back({"the longest of a version", {{"cols", limit}, {"rows", 2}}});
+            cases.push_back({"the shortest of the next", {{"cols", limit + 1}, {"rows", 1}}});
+        }
+    }
     return cases;
 }
 
 /** Where the CUDA schedules of rows keep them, and blocks that take several. */
 inline std::vector<Choice> held_rows() {
-    return {{"set.held", {"registers", "shared"}}, {"set.stay", {"0", "2"}}, {"set.resident", {"0", "2"}}};
+    return {{"set.threads", {"0", "64"}}, {"set.held", {"registers", "shared"}}, {"set.stay", {"0", "2"}}, {"set.resident", {"0", "2"}}};
 }
 
 /** As the storage type of the problem holds it. */

@@ -14,6 +14,7 @@
 #include "clamped.h"
 #include "compile.h"
 #include "hold.h"
+#include "host_values.h"
 #include "joined.h"
 #include "kernel.h"
 #include "predicate.h"
@@ -91,6 +92,27 @@ public:
     std::set<std::string> scalars, mins;
 };
 
+// A condition on sizes, before they have names.
+Expr of_arguments(const Expr &condition) {
+    class Fields : public IRMutator {
+        using IRMutator::visit;
+
+        Expr visit(const Variable *op) override {
+            for (const char *field : {"extent", "min", "stride"}) {
+                const std::string infix = std::string(".") + field + ".";
+                const size_t at = op->name.rfind(infix);
+                if (op->param.defined() && op->param.is_buffer() && at != std::string::npos) {
+                    const int d = std::stoi(op->name.substr(at + infix.size()));
+                    return Call::make(Int(32), std::string("_halide_buffer_get_") + field, {handle(op->name.substr(0, at) + ".buffer"), d},
+                                      Call::Extern);
+                }
+            }
+            return op;
+        }
+    };
+    return Fields().mutate(condition);
+}
+
 class OffloadToCuda : public IRMutator {
 public:
     explicit OffloadToCuda(CudaOptions options)
@@ -104,19 +126,30 @@ public:
             return IRMutator::mutate(s);
         }
         inside_ = true;
-        together_ = find_together(s);
-        read_apart_ = find_read_apart(s);
         source_.clear();
         used_.clear();
         tensor_cores_ = false;
         instructions_.clear();
+        begin(s, options_.schedule);
         Stmt host = IRMutator::mutate(s);
+        for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
+            const Stmt version = v->lowered();
+            begin(version, v->schedule);
+            host = IfThenElse::make(of_arguments(v->condition), IRMutator::mutate(version), host);
+        }
         inside_ = false;
         return source_.empty() ? host : with_image(allocate_together(host));
     }
 
 private:
     using IRMutator::visit;
+
+    // Of a version of the pipeline.
+    void begin(const Stmt &s, const CudaSchedule &schedule) {
+        schedule_ = schedule;
+        together_ = find_together(s);
+        read_apart_ = find_read_apart(s);
+    }
 
     Stmt visit(const For *op) override {
         if (op->for_type != ForType::GPUBlock) {
@@ -132,7 +165,7 @@ private:
             a.read_apart = a.is_buffer && it != read_apart_.end() ? it->second : 1;
         }
         std::vector<TensorCores> products;
-        for (const auto &p : options_.products) {
+        for (const auto &p : schedule_.products) {
             if (has_product(kernel, p)) {
                 products.push_back(p);
             }
@@ -144,7 +177,7 @@ private:
         kernel.body = simplify(kernel.body);
         keep_in_registers(kernel, options_.fail);
         kernel.name = name_for(func);
-        if (const auto it = options_.resident.find(func); it != options_.resident.end()) {
+        if (const auto it = schedule_.resident.find(func); it != schedule_.resident.end()) {
             kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
             kernel.resident = it->second;
         }
@@ -152,21 +185,25 @@ private:
         const Expr from_zero = assume_zero_mins(kernel);
         Kernel dense = kernel;
         const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
+        divide_by_sizes(elements, nullptr);
         if (!aligned.defined()) {
             source_ += printed(elements);
             return launch(elements);
         }
+        Expr positive;
+        divide_by_sizes(kernel, &positive);
         source_ += printed(kernel);
         elements.name += "_elements";
         source_ += printed(elements);
-        const Stmt call = IfThenElse::make(from_zero && aligned, launch(kernel), launch(elements));
+        const Stmt call = IfThenElse::make(from_zero && aligned && positive, launch(kernel), launch(elements));
         if (!is_dense.defined()) {
             return call;
         }
         dense.name += "_dense";
         const Expr whole = with_whole_vectors(dense, true), usable = from_zero && is_dense;
+        divide_by_sizes(dense, &positive);
         source_ += printed(dense);
-        return IfThenElse::make(whole.defined() ? usable && whole : usable, launch(dense), call);
+        return IfThenElse::make((whole.defined() ? usable && whole : usable) && positive, launch(dense), call);
     }
 
     // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
@@ -175,7 +212,7 @@ private:
         kernel.body = load_clamped_vectors_whole(kernel.body);
         const Expr aligned = mark_aligned_vectors(kernel);
         if (aligned.defined()) {
-            fetch_ahead(kernel, options_.fetched, options_.fail);
+            fetch_ahead(kernel, schedule_.fetched, options_.fail);
             kernel.body = predicate_loads(kernel.body);
             hold_loads(kernel);
             ask_once_of_loops(kernel);
@@ -194,7 +231,7 @@ private:
 
     std::string printed(const Kernel &kernel) const {
         check_barriers(kernel, options_.fail);
-        return "\n" + print_kernel(kernel, PrintOptions{options_.streamed, options_.note});
+        return "\n" + print_kernel(kernel, PrintOptions{schedule_.streamed, schedule_.note});
     }
 
     // In the usual call, coordinates begin at 0. Indices are then the same in all stages, and shorter. Returns the condition.
@@ -235,7 +272,7 @@ private:
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const Together &together) {
         kernel.name = name_for(func);
-        const PrintOptions print{options_.streamed, options_.note};
+        const PrintOptions print{schedule_.streamed, schedule_.note};
         const auto &all = options_.architectures;
         const bool hopper = std::any_of(all.begin(), all.end(), is_hopper),
                    others = !std::all_of(all.begin(), all.end(), is_hopper);
@@ -393,6 +430,7 @@ private:
     }
 
     CudaOptions options_;
+    CudaSchedule schedule_;  // of the version at hand
     bool inside_ = false;
     std::string source_;
     std::set<std::string> used_, instructions_;

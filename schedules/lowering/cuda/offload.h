@@ -19,16 +19,29 @@
 
 namespace halyard {
 
+/** What is said of kernels beside what Halide's IR has. */
+struct CudaSchedule {
+    std::set<std::string> streamed;       // buffers stored past the caches
+    std::map<std::string, int> resident;  // of Funcs with blocks: how many are to fit a multiprocessor
+    Fetched fetched;                      // Funcs copied into shared memory so many turns ahead
+    std::vector<TensorCores> products;    // updates done by tensor cores
+    std::function<std::string(const std::string &func)> note;
+};
+
+/** A version of the pipeline, lowered up to this pass, for calls whose sizes fulfil a condition. */
+struct CudaVersion {
+    Halide::Expr condition;
+    std::function<Halide::Internal::Stmt()> lowered;
+    CudaSchedule schedule;
+};
+
 struct CudaOptions {
     std::string name;                        // kernels are called NAME_FUNC
     std::vector<std::string> architectures;  // "sm_80", "sm_90a" ...
     bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
-    std::set<std::string> streamed;          // buffers stored past the caches
-    std::map<std::string, int> resident;     // of Funcs with blocks: how many are to fit a multiprocessor
-    Fetched fetched;                         // Funcs copied into shared memory so many turns ahead
-    std::vector<TensorCores> products;       // updates done by tensor cores
-    std::function<std::string(const std::string &func)> note;
+    CudaSchedule schedule;
+    std::vector<CudaVersion> versions;       // a call takes the first whose condition holds, else what the pass is given
     std::function<void(const std::string &func, const std::string &message)> fail;
 };
 

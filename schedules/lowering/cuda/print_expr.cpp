@@ -6,6 +6,7 @@
 
 #include "alignment.h"
 #include "fetch.h"
+#include "host_values.h"
 #include "kernel.h"
 #include "registers.h"
 #include "tile_order.h"
@@ -503,6 +504,8 @@ private:
             const std::string all = is_const_one(op->args[2]) ? "" : ", " + argument(op->args[2]);
             const int bytes = from->type.bytes() * from->type.lanes();
             set("copy_async<" + std::to_string(bytes) + ">(" + place + ", " + source + all + ")", kPrimary);
+        } else if (op->name == kDivideBy) {
+            set("divide_by(" + argument(op->args[0]) + ", " + argument(op->args[1]) + ", " + argument(op->args[2]) + ")", kPrimary);
         } else if (op->name == kCopyCommit) {
             set("copy_async_commit()", kPrimary);
         } else if (op->name == kCopyWait) {

@@ -54,10 +54,9 @@ def same(name="y"):
     return lambda d: {name: (d["rows"], d["cols"])}
 
 
-ROWS = [dict(rows=16384, cols=4096)]
-LONG_ROWS = dict(timed=[dict(rows=8192, cols=32768)], checked=[dict(rows=3, cols=32768), dict(rows=2, cols=40001)],
-                 settings={"threads": 512, "unroll": 4, "held": "shared", "resident": 2}, checked_types=())
-ODD_ROWS = [dict(rows=5, cols=1), dict(rows=3, cols=1000), dict(rows=17, cols=4097), dict(rows=2, cols=4096), dict(rows=1, cols=20000)]
+ROWS = [dict(rows=16384, cols=4096), dict(rows=21845, cols=12288), dict(rows=8192, cols=32768)]
+ODD_ROWS = [dict(rows=5, cols=1), dict(rows=3, cols=1000), dict(rows=17, cols=4097), dict(rows=2, cols=4096), dict(rows=1, cols=20000),
+            dict(rows=3, cols=32768), dict(rows=2, cols=40001), dict(rows=2, cols=49153), dict(rows=2, cols=131072)]
 
 
 def functional():
@@ -82,18 +81,17 @@ def both_norms(x, residual, weight, eps):
 
 case("rms_norm", "", {}, rows_and_columns(weight="cols"), lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
      same(), ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     also=[("long", LONG_ROWS)], peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
-                                        "Triton": lambda x, weight, eps: triton_rows().rms_norm(x, weight, eps)})
+     peers={"torch": lambda x, weight, eps: functional().rms_norm(x, weight.shape, weight, eps),
+            "Triton": lambda x, weight, eps: triton_rows().rms_norm(x, weight, eps)})
 case("rms_norm", "residual", {"add_residual": "true"}, rows_and_columns(residual="both", weight="cols"), both_norms,
      lambda d: {"y": (d["rows"], d["cols"]), "residual_out": (d["rows"], d["cols"])}, ROWS, ODD_ROWS, scalars={"eps": 1e-6},
-     also=[("long", LONG_ROWS)],
      peers={"torch": both_norms, "Triton": lambda x, residual, weight, eps: triton_rows().rms_norm(x, weight, eps, residual)})
 case("layer_norm", "", {}, rows_and_columns(weight="cols", bias="cols"),
      lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps), same(), ROWS, ODD_ROWS,
-     scalars={"eps": 1e-5}, also=[("long", {**LONG_ROWS, "settings": {**LONG_ROWS["settings"], "threads": 256, "resident": 3}})],
+     scalars={"eps": 1e-5},
      peers={"torch": lambda x, weight, bias, eps: functional().layer_norm(x, weight.shape, weight, bias, eps),
             "Triton": lambda x, weight, bias, eps: triton_rows().layer_norm(x, weight, bias, eps)})
-case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS, also=[("long", LONG_ROWS)],
+case("softmax", "", {}, rows_and_columns(), lambda x: x.softmax(-1), same(), ROWS, ODD_ROWS,
      peers={"torch": lambda x: x.softmax(-1), "Triton": lambda x: triton_rows().softmax(x)})
 case("softmax", "log", {"log": "true"}, rows_and_columns(), lambda x: x.log_softmax(-1), same(), [], ODD_ROWS)
 
