@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <stdexcept>
 
 #include "binding.h"
 #include "lua_text.h"
+#include "schedule_words.h"
 
 namespace halyard {
 
@@ -15,39 +15,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr size_t kColumns = 110;
-
-[[noreturn]] void no_words(const std::string &what) {
-    throw std::runtime_error("there are no words for " + what);
-}
-
-int64_t number(const Expr &e, const std::string &what) {
-    const auto value = e.defined() ? as_const_int(simplify(e)) : std::nullopt;
-    if (!value) {
-        no_words(what + " that is no number");
-    }
-    return *value;
-}
-
-std::string name_of_value(const char *kind, int value) {
-    for (const auto &v : named_values(kind)) {
-        if (v.value == value) {
-            return in_quotes(v.name);
-        }
-    }
-    no_words(std::string("a ") + kind + " of this kind");
-}
-
-// A word with arguments; one that is a string stands without parentheses.
-std::string word(const std::string &name, const std::vector<std::string> &args) {
-    if (args.size() == 1 && args[0][0] == '"') {
-        return ":" + name + " " + args[0];
-    }
-    std::string all;
-    for (const auto &a : args) {
-        all += (all.empty() ? "" : ", ") + a;
-    }
-    return ":" + name + "(" + all + ")";
-}
 
 bool is_copy_of(const Function &wrapper, const Function &f) {
     if (wrapper.has_update_definition() || wrapper.values().size() != size_t(f.outputs())) {
@@ -282,7 +249,7 @@ private:
                     no_words("the rfactor of " + view_.name_of(f.name()));
                 }
                 words.push_back("split(" + in_quotes(l.name) + ", " +
-                                std::to_string(number(inner[i].extent, "a split")) + ", \"guard\", " +
+                                std::to_string(constant_value(inner[i].extent, "a split")) + ", \"guard\", " +
                                 all_in_quotes({l.name, l.name + "_in"}) + ")");
                 summed.loops.push_back({l.name + "_in", inner[i].var, true});
                 reduced.loops.push_back({l.name, outer[o].var, true});
@@ -533,9 +500,9 @@ private:
             words.push_back(hoist.root() ? ":hoist_storage_root()" : ":hoist_storage(" + level_text(hoist) + ")");
         }
         if (now.memory_type() != was.memory_type()) {
-            words.push_back(word("store_in", {name_of_value("memory", int(now.memory_type()))}));
+            words.push_back(lua_word("store_in", {value_name("memory", int(now.memory_type()))}));
         }
-        add_storage(f, known != before_.end() ? was.storage_dims() : std::vector<StorageDim>(), words);
+        add_storage_words(f, known != before_.end() ? was.storage_dims() : std::vector<StorageDim>(), words);
         for (size_t i = was.bounds().size(); i < now.bounds().size(); i++) {
             words.push_back(bound_word(now.bounds()[i]));
         }
@@ -543,63 +510,12 @@ private:
             words.emplace_back(":async()");
         }
         if (now.ring_buffer().defined() && !was.ring_buffer().defined()) {
-            words.push_back(word("ring_buffer", {std::to_string(number(now.ring_buffer(), "a ring buffer"))}));
+            words.push_back(lua_word("ring_buffer", {std::to_string(constant_value(now.ring_buffer(), "a ring buffer"))}));
         }
         if (now.memoized() != was.memoized()) {
             no_words("what is memoized");
         }
         return words;
-    }
-
-    static void add_storage(const Function &f, const std::vector<StorageDim> &was, std::vector<std::string> &words) {
-        const auto &now = f.schedule().storage_dims();
-        std::vector<std::string> names, own;
-        for (const auto &d : now) {
-            names.push_back(plain_name(d.var));
-        }
-        for (const auto &a : f.args()) {
-            own.push_back(plain_name(a));
-        }
-        if (!was.empty()) {
-            own.clear();
-            for (const auto &d : was) {
-                own.push_back(plain_name(d.var));
-            }
-        }
-        if (names != own) {
-            words.push_back(":reorder_storage(" + all_in_quotes(names) + ")");
-        }
-        for (const auto &d : now) {
-            StorageDim old;
-            for (const auto &o : was) {
-                old = o.var == d.var ? o : old;
-            }
-            const std::string dim = in_quotes(plain_name(d.var));
-            const auto add = [&](const char *name, const Expr &value, const Expr &before) {
-                if (value.defined() && !(before.defined() && equal(value, before))) {
-                    words.push_back(word(name, {dim, std::to_string(number(value, "a size of memory"))}));
-                }
-            };
-            add("align_storage", d.alignment, old.alignment);
-            add("bound_storage", d.bound, old.bound);
-            add("fold_storage", d.fold_factor, old.fold_factor);
-            if (d.fold_factor.defined() && !d.fold_forward) {
-                no_words("storage that is folded backwards");
-            }
-        }
-    }
-
-    static std::string bound_word(const Bound &b) {
-        const std::string dim = in_quotes(plain_name(b.var));
-        if (b.modulus.defined()) {
-            const std::string modulus = std::to_string(number(b.modulus, "a bound"));
-            return b.remainder.defined()
-                       ? word("align_bounds", {dim, modulus, std::to_string(number(b.remainder, "a bound"))})
-                       : word("align_extent", {dim, modulus});
-        }
-        const std::string extent = std::to_string(number(b.extent, "a bound"));
-        return b.min.defined() ? word("bound", {dim, std::to_string(number(b.min, "a bound")), extent})
-                               : word("bound_extent", {dim, extent});
     }
 
     // A split of which only the inner part is in SIMD lanes or written out, directly inside of the outer one: one word.
@@ -645,25 +561,25 @@ private:
             const Split &split = step.split;
             if (in_one_word(stage, r, step)) {
                 const Dim *inner = l.dim(step.inner, stage);
-                ends[step.outer] = word(inner->for_type == ForType::Vectorized ? "vectorize" : "unroll",
-                                        {name(step.outer), std::to_string(number(split.factor, "a split")),
-                                         name_of_value("tail", int(split.tail))});
+                ends[step.outer] = lua_word(inner->for_type == ForType::Vectorized ? "vectorize" : "unroll",
+                                        {name(step.outer), std::to_string(constant_value(split.factor, "a split")),
+                                         value_name("tail", int(split.tail))});
                 hidden.insert(step.inner);
             } else if (split.split_type == Split::SplitVar) {
-                line(self + word("split", {name(step.old), std::to_string(number(split.factor, "a split")),
-                                           name_of_value("tail", int(split.tail)), name(step.outer),
+                line(self + lua_word("split", {name(step.old), std::to_string(constant_value(split.factor, "a split")),
+                                           value_name("tail", int(split.tail)), name(step.outer),
                                            name(step.inner)}));
             } else if (split.split_type == Split::FuseVars) {
-                line(self + word("fuse", {name(step.inner), name(step.outer), name(step.old)}));
+                line(self + lua_word("fuse", {name(step.inner), name(step.outer), name(step.old)}));
             } else {
                 if (l.loops[size_t(step.old)].name != l.loops[size_t(step.outer)].name) {
-                    line(self + word("rename", {name(step.old), name(step.outer)}));
+                    line(self + lua_word("rename", {name(step.old), name(step.outer)}));
                 }
             }
         }
         std::vector<std::string> words;
-        add_order(l, hidden, words);
-        add_kinds(stage, now, was, l, hidden, ends, words);
+        add_order_word(l, hidden, words);
+        add_kind_words(stage, now, was, l, hidden, ends, words);
         if (l.single_thread) {
             words.emplace_back(":gpu_single_thread()");
         }
@@ -672,83 +588,6 @@ private:
             words.emplace_back(":unscheduled()");
         }
         say(self, words);
-    }
-
-    static void add_order(const StageLoops &l, const std::set<int> &hidden, std::vector<std::string> &words) {
-        std::vector<int> then, now;
-        const auto shown = [&](int loop) { return hidden.count(loop) == 0; };
-        std::copy_if(l.unordered.begin(), l.unordered.end(), std::back_inserter(then), shown);
-        std::copy_if(l.order.begin(), l.order.end(), std::back_inserter(now), shown);
-        if (then != now && now.size() > 1) {
-            std::vector<std::string> names;
-            for (const int loop : now) {
-                names.push_back(l.loops[size_t(loop)].name);
-            }
-            words.push_back(":reorder(" + all_in_quotes(names) + ")");
-        }
-    }
-
-    // How the loops run, from the outermost inwards.
-    static void add_kinds(const Stage &stage, const Definition &now, const Definition *was, const StageLoops &l,
-                          const std::set<int> &hidden, const std::map<int, std::string> &ends,
-                          std::vector<std::string> &words) {
-        if (now.schedule().atomic() && !(was && was->schedule().atomic())) {
-            words.emplace_back(now.schedule().override_atomic_associativity_test() ? ":atomic(true)" : ":atomic()");
-        }
-        if (now.schedule().allow_race_conditions() && !(was && was->schedule().allow_race_conditions())) {
-            words.emplace_back(":allow_race_conditions()");
-        }
-        std::vector<int> outwards = l.order;
-        std::reverse(outwards.begin(), outwards.end());
-        std::vector<std::string> blocks, threads;
-        for (const int loop : outwards) {
-            const Dim *d = l.dim(loop, stage);
-            const std::string &name = l.loops[size_t(loop)].name;
-            if (d->for_type == ForType::GPUBlock) {
-                blocks.insert(blocks.begin(), name);
-            } else if (d->for_type == ForType::GPUThread) {
-                threads.insert(threads.begin(), name);
-            }
-        }
-        if (!l.single_thread) {
-            add_gpu("gpu_blocks", blocks, words);
-            add_gpu("gpu_threads", threads, words);
-        }
-        for (const int loop : outwards) {
-            const Dim *d = l.dim(loop, stage);
-            const std::string name = in_quotes(l.loops[size_t(loop)].name);
-            const char *kind = d->for_type == ForType::Parallel     ? "parallel"
-                               : d->for_type == ForType::Vectorized ? "vectorize"
-                               : d->for_type == ForType::Unrolled   ? "unroll"
-                               : d->for_type == ForType::GPULane    ? "gpu_lanes"
-                                                                    : "";
-            if (*kind && hidden.count(loop) == 0 && !kind_before(was, *d)) {
-                words.push_back(word(kind, {name}));
-            }
-            if (const auto end = ends.find(loop); end != ends.end()) {
-                words.push_back(end->second);
-            }
-            if (d->partition_policy != Partition::Auto) {
-                words.push_back(word("partition", {name, name_of_value("partition", int(d->partition_policy))}));
-            }
-        }
-    }
-
-    static bool kind_before(const Definition *was, const Dim &d) {
-        if (!was) {
-            return false;
-        }
-        const auto &dims = was->schedule().dims();
-        return std::any_of(dims.begin(), dims.end(),
-                           [&](const Dim &o) { return o.var == d.var && o.for_type == d.for_type; });
-    }
-
-    static void add_gpu(const char *kind, const std::vector<std::string> &loops, std::vector<std::string> &words) {
-        if (loops.size() == 1) {
-            words.push_back(word(kind, {in_quotes(loops[0])}));
-        } else if (!loops.empty()) {
-            words.push_back(std::string(":") + kind + " { " + all_in_quotes(loops) + " }");
-        }
     }
 
     const PipelineView &view_;

@@ -79,6 +79,11 @@ std::string sizes_text(const Task &task, const Assignments &params) {
     return join(items, ",");
 }
 
+// Schedules that name these serve one value of them; a search leaves them as the caller has them.
+bool says_what_is_computed(const std::string &param) {
+    return param == "type" || param == "tf32";
+}
+
 // What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
 std::set<std::string> chosen_by_schedules(const std::string &op) {
     std::set<std::string> chosen;
@@ -129,8 +134,7 @@ std::vector<FreeParam> find_free_params(const Task &task) {
             continue;
         }
         if (!p.choices.empty()) {
-            // These two say what is computed.
-            if (chosen.count(p.name) && p.name != "type" && p.name != "tf32") {
+            if (chosen.count(p.name) && !says_what_is_computed(p.name)) {
                 add_forms(task, p, result);
             }
             continue;
@@ -194,7 +198,7 @@ Assignments declared_params(const Task &task) {
                 }
             }
         }
-        if (chosen.count(p.name) && !task.params.count(p.name) && p.name != "type") {
+        if (chosen.count(p.name) && !task.params.count(p.name) && !says_what_is_computed(p.name)) {
             result.emplace(p.name, p.value);
         }
     }

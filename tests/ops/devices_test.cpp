@@ -8,6 +8,13 @@
 
 using namespace ops_test;
 
+static void check_sizes(const OpTest &test, const std::string &op, const halyard::CompiledKernel &kernel, const std::map<std::string, Dims> &sizes) {
+    for (const auto &[what, dims] : sizes) {
+        const Case c = {what, dims};
+        CHECK(check_case(test, halyard::find_op(op), kernel, c, Placement(0), 1) == "");
+    }
+}
+
 TEST_CASE("kernels for every device in one library: gemm") {
     const auto kernel = build("gemm", {{"target", kCudaTarget},
                                        {"schedule", "nk"},
@@ -36,10 +43,7 @@ TEST_CASE("kernels for every device in one library: gemm, a tile for each half o
                                                {"an even number", {{"m", 130}, {"n", 328}, {"k", 264}}},
                                                {"no depth", {{"m", 200}, {"n", 200}, {"k", 0}}},
                                                {"odd", {{"m", 65}, {"n", 133}, {"k", 71}}}};
-    for (const auto &[what, dims] : sizes) {
-        const Case c = {what, dims};
-        CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, c, Placement(0), 1) == "");
-    }
+    check_sizes(gemm_test(), "gemm", kernel, sizes);
 }
 
 TEST_CASE("kernels for every device in one library: gemm_reduce, a tile for each half of a block") {
@@ -55,10 +59,7 @@ TEST_CASE("kernels for every device in one library: gemm_reduce, a tile for each
         const std::map<std::string, Dims> sizes = {{"one tile", {{"m", 64}, {"n", 64}, {"k", 72}}},
                                                    {"an odd number of tiles", {{"m", 320}, {"n", 64}, {"k", 72}}},
                                                    {"odd", {{"m", 65}, {"n", 333}, {"k", 71}}}};
-        for (const auto &[what, dims] : sizes) {
-            const Case c = {what, dims};
-            CHECK(check_case(gemm_reduce_test(), halyard::find_op("gemm_reduce"), kernel, c, Placement(0), 1) == "");
-        }
+        check_sizes(gemm_reduce_test(), "gemm_reduce", kernel, sizes);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "chain_algebra.h"
 #include "code_text.h"
 #include "print_expr.h"
 #include "tile_program.h"

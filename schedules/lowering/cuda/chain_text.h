@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "chain_algebra.h"
+#include "chain_mask.h"
 #include "chain_launch.h"
 #include "chain_nests.h"
 #include "print.h"
