@@ -36,25 +36,16 @@ function router.a_thread_each(func, o)
   gpu.elements(func:compute_root(), { rows = { "row" }, threads = o.threads })
 end
 
--- Searches the experts of a token and weighs them, a thread a token.
---
---   for token: top; for token: weight; for token: sum; for token: chosen
---     ->
---   threads token: top; weight; sum; chosen          -- in registers
-function router.choose(k, o)
-  router.a_thread_each(k.chosen, o)
-  for _, list in ipairs { k.top, k.weight, k.sum } do
-    list:compute_at(k.chosen, "thread"):store_in "register"
-  end
-  router.store(k)
+function router.store(k)
+  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
--- The same where a warp has a token, for the generator with search = "maxima".
+-- Searches the experts of a token and weighs them, a warp a token, for the generator with search = "maxima".
 --
 --   for token: largest_0 = max over experts; largest_1 = max of those below it; ..; for token: sum; for token: chosen
 --     ->
 --   blocks token: largest_0; largest_1; .. = maxima of all threads; threads i: sum; chosen
-function router.choose_by_maxima(k, o)
+local function choose_by_maxima(k, o)
   local at = { k.chosen:compute_root(), "row" }
   k.chosen:reorder("i", "row"):gpu_blocks "row":gpu_threads "i":never_partition_all()
   local each = { at = at, threads = 32, vector = 4, unroll = 2 }
@@ -68,8 +59,21 @@ function router.choose_by_maxima(k, o)
   router.store(k)
 end
 
-function router.store(k)
-  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
+-- The same, a thread a token, where nothing else is said.
+--
+--   for token: top; for token: weight; for token: sum; for token: chosen
+--     ->
+--   threads token: top; weight; sum; chosen          -- in registers
+function router.choose(k, o, search)
+  if search == "maxima" then
+    choose_by_maxima(k, o)
+    return
+  end
+  router.a_thread_each(k.chosen, o)
+  for _, list in ipairs { k.top, k.weight, k.sum } do
+    list:compute_at(k.chosen, "thread"):store_in "register"
+  end
+  router.store(k)
 end
 
 return router
