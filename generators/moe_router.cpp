@@ -2,6 +2,8 @@
 // first (of equal ones the lower expert), and their weights. Logits are given, or x w.
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -18,6 +20,10 @@ using namespace halyard;
 /** given: logits [experts, tokens]. Otherwise they are x w, with w as WeightLayout has it. */
 enum class Logits { kGiven, kNK, kPacked };
 
+/** list: an expert after the other is put into a sorted list, for threads that have a token each. maxima: the largest of all
+ * experts, then the largest below it and so on, for threads that share a token. */
+enum class Search { kList, kMaxima };
+
 class MoeRouter : public Generator<MoeRouter> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of logits, x and w: float32, float16 or bfloat16
@@ -25,6 +31,7 @@ public:
         "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
     GeneratorParam<int> panel{"panel", 32};
     GeneratorParam<int> top_k{"top_k", 2, 1, 64};
+    GeneratorParam<Search> search{"search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}}};
     /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
     GeneratorParam<bool> softmax_first{"softmax_first", true};
     /** The weights of the chosen are scaled to a sum of 1. After a softmax over all experts that is the
@@ -60,11 +67,11 @@ public:
         }
 
         const int best = top_k;
-        top(i, row) = no_rank();
-        RDom r({{0, best}, {0, count}}, "r");
-        const Expr place = best - 1 - r.x, key = rank_key(order(r.y, row), r.y);
-        r.where(key > top(best - 1, row));  // otherwise it has no place
-        top(place, row) = ranked_in(place, key, top(place, row), top(max(place - 1, 0), row));
+        if (search == Search::kMaxima) {
+            search_maxima();
+        } else {
+            search_list();
+        }
 
         // Relative to the largest, which is finite unless all is lost.
         const Expr largest = clamp(rank_value(top(0, row)), std::numeric_limits<float>::lowest(),
@@ -72,7 +79,11 @@ public:
         weight(i, row) = exp_f32(rank_value(top(i, row)) - largest, get_target());
         if (softmax_first && !renormalise) {
             RDom all(0, count, "e");
-            sum(row) += exp_f32(from_order_key(order(all, row)) - largest, get_target());
+            Func &terms = search == Search::kMaxima ? sum_of_all : sum;
+            terms(row) += exp_f32(from_order_key(order(all, row)) - largest, get_target());
+            if (search == Search::kMaxima) {
+                sum(row) = sum_of_all(row);
+            }
         } else {
             RDom ri(0, best, "i");
             sum(row) += weight(ri, row);
@@ -86,12 +97,38 @@ public:
     }
 
 private:
+    void search_list() {
+        const int best = top_k;
+        top(i, row) = no_rank();
+        RDom r({{0, best}, {0, Expr(experts)}}, "r");
+        const Expr place = best - 1 - r.x, key = rank_key(order(r.y, row), r.y);
+        r.where(key > top(best - 1, row));  // otherwise it has no place
+        top(place, row) = ranked_in(place, key, top(place, row), top(max(place - 1, 0), row));
+    }
+
+    void search_maxima() {
+        RDom r(0, Expr(experts), "e");
+        const Expr key = rank_key(order(r, row), r);
+        std::vector<Expr> ranked;
+        for (int n = 0; n < top_k; n++) {
+            Func largest("largest_" + std::to_string(n));
+            largest(row) = no_rank();
+            largest(row) = max(largest(row), n == 0 ? key : select(key < ranked.back(), key, no_rank()));
+            ranked.push_back(largest(row));
+        }
+        Expr of_place = ranked.back();
+        for (int n = int(top_k) - 1; n-- > 0;) {
+            of_place = select(i == n, ranked[size_t(n)], of_place);
+        }
+        top(i, row) = of_place;
+    }
+
     Expr is_none(const Expr &place) {
         return top(place, row) == no_rank();
     }
 
     Var e{"e"}, i{"i"}, row{"row"}, k{"k"};
-    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, weight{"weight"}, sum{"sum"}, chosen{"chosen"};
+    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, weight{"weight"}, sum{"sum"}, sum_of_all{"sum_of_all"}, chosen{"chosen"};
 };
 
 }  // namespace

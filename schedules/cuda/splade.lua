@@ -16,8 +16,8 @@ return schedule "splade" {
 
   params = {
     rows    = tune { 64, 128, 192, default = 192 }, -- words of a tile; with blocks of 256 positions 128 at most
-    stages  = tune { 2, 3, 4, 5, 6, default = 4 },  -- fetched ahead; a stage takes 128 (rows + block) bytes
-    group   = tune { 4, 8, 16, default = 16 },      -- rows of tiles taken together
+    stages  = tune { 2, 3, 4, 5, 6, default = 5 },  -- fetched ahead; a stage takes 128 (rows + block) bytes
+    group   = tune { 4, 8, 16, default = 4 },       -- rows of tiles taken together
     turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
     threads = tune { 128, 256, default = 128 },
   },

@@ -475,15 +475,20 @@ end
 --         col: the loop over columns ("col")
 function gpu.tensor_tiles(y, acc, o, more)
   more = more or {}
-  y:split(more.col or "col", o.columns, "guard", "tile_col", "col_in_tile")
-  y:split("row", o.rows, "guard", "tile_row", "row_in_tile")
-  y:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
-  y:gpu_blocks { "tile_col", "tile_row" }
-  y:never_partition_all()
+  gpu.blocks_of_tiles(y, o, more)
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
     gpu.tensor_sums(sum, { y, "tile_col" }, o, more)
     if more.cluster then sum:update(0):cluster(more.cluster) end
   end
+end
+
+-- A block for each tile of a stage.
+function gpu.blocks_of_tiles(stage, o, more)
+  stage:split(more.col or "col", o.columns, "guard", "tile_col", "col_in_tile")
+  stage:split("row", o.rows, "guard", "tile_row", "row_in_tile")
+  stage:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
+  stage:gpu_blocks { "tile_col", "tile_row" }
+  stage:never_partition_all()
 end
 
 -- What tensor_windows() leaves open; 0 is for all sizes of a call.
@@ -535,7 +540,7 @@ function gpu.tensor_sums(sum, at, o, more)
   sum:reorder_storage(col, row, table.unpack(others)):reorder(col, row, table.unpack(others))
   local step = sum:update(0)
   local depth = 128 // (more.operand_bytes or (sum:type() == "i32" and 1 or 2))
-  step:split("k", o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
+  step:split("k", type(o.rows) == "number" and o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
   local order = { "depth", col, row, table.unpack(others) }
   table.insert(order, "step")
   step:reorder(table.unpack(order)):never_partition_all()

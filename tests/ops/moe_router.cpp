@@ -19,10 +19,16 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
-    std::vector<Case> cases(const Assignments & /*build*/) const override {
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         for (const Dims &dims : product_sizes("m", "n", "k")) {
             cases.push_back({"random", dims});
+        }
+        // Where the tiles are not given, on CUDA, there are others for many tokens, by the number of experts.
+        if (build.at("target") == "cuda" && build.at("schedule") == "moe_router" && !build.count("set.rows")) {
+            for (int experts : {3, 66, 130}) {
+                cases.push_back({"many tokens", {{"m", 8200}, {"n", experts}, {"k", 2}}});
+            }
         }
         return cases;
     }

@@ -14,15 +14,13 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
-    std::vector<Choice> cuda_choices() const override {
-        return {{"set.turns", {"false", "true"}}};
-    }
-
     void settle(Assignments &build) const override {
-        if (build.count("set.turns") && build.at("set.turns") == "true") {
+        if (build["schedule"] == "splade" && build["masked"] == "false") {
+            build["set.turns"] = "true";
             build["set.rows"] = "64";
-        } else if (build.count("set.turns") && build.count("block") && build.at("block") == "256") {
+        } else if (build["schedule"] == "splade" && build["block"] == "256") {
             build["set.rows"] = "128";
+            build["set.stages"] = "4";
         }
     }
 

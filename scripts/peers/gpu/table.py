@@ -677,10 +677,13 @@ case("gemm_reduce", "max", {"reduction": "max"}, projected, lambda x, w_nk: (x @
      flops=multiply_flops, sizes=all_columns)
 
 CHOSEN = [dict(m=130, n=264, k=72), dict(m=65, n=1000, k=33), dict(m=1, n=8, k=1)]
+ROUTED = [dict(m=16384, n=256, k=4096)]
+for schedule, types, sizes in (("", ("bfloat16",), ROUTED), ("simt", ("float32",), ROUTED), ("few_rows", ("bfloat16",), [dict(m=16, n=256, k=7168)])):
+    case("moe_router", schedule, {"top_k": "8"}, projected, routed, lambda d: {"scores": (d["m"], 8), "indices": (d["m"], 8)},
+         sizes, CHOSEN, peers={"torch": routed}, types=types, flops=multiply_flops, sizes=lambda d: {"experts": d["n"]}, schedule=schedule,
+         checked_types=("float32", "float16", "bfloat16") if schedule == "simt" else ("float16", "bfloat16"))
 for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
     of_schedule = dict(schedule=schedule, types=types, flops=multiply_flops,
                        checked_types=("float16", "bfloat16") if not schedule else ("float32", "float16", "bfloat16"))
     case("gemm_top_k", schedule, {"top_k": "8"}, projected, largest, lambda d: {"values": (d["m"], 8), "indices": (d["m"], 8)},
          VOCABULARY, CHOSEN, peers={"torch": largest}, sizes=all_columns, **of_schedule)
-    case("moe_router", schedule, {"top_k": "8"}, projected, routed, lambda d: {"scores": (d["m"], 8), "indices": (d["m"], 8)},
-         [dict(m=16384, n=256, k=4096)], CHOSEN, peers={"torch": routed}, sizes=lambda d: {"experts": d["n"]}, **of_schedule)
