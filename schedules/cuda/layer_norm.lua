@@ -10,6 +10,7 @@ return schedule "layer_norm" {
   },
 
   params = gpu.row_params,
+  where = gpu.row_params_fit,
 
   versions = function(k, p) return gpu.row_versions(k.x, p, k:has "residual_out") end,
 

@@ -7,6 +7,7 @@ return schedule "softmax" {
   target = "cuda",
 
   params = gpu.row_params,
+  where = gpu.row_params_fit,
 
   versions = function(k, p) return gpu.row_versions(k.x, p) end,
 

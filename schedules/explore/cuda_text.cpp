@@ -138,7 +138,7 @@ private:
         };
         const std::string o = options_name();
         if (plain) {
-            line(fmt::format("local {} = {{ {}, stay = 0, held = \"{}\", resident = {} }}", o, items,
+            line(fmt::format("local {} = {{ {}, held = \"{}\", resident = {} }}", o, items,
                              k_.held.empty() ? "registers" : "shared", k_.number("resident")));
             line(fmt::format("gpu.row_blocks({}, {})", stored(), o));
             for (const auto &input : k_.held) {

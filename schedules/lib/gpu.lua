@@ -43,7 +43,6 @@ gpu.row_params = {
   vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
   unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- of which so many are in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
-  stay    = tune { 0, 2, 132, 264, default = 0 }, -- blocks, if not 0, that take row after row, fetching the next ahead
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
 }
 
@@ -69,11 +68,15 @@ function gpu.row_versions(x, p, sums)
   }
 end
 
--- The options of the helpers below, for rows of y. Rows held in shared memory have to fit there, and with `stay` two of them.
+-- What versions set, the caller does not.
+function gpu.row_params_fit(p)
+  return p.threads > 0 or (p.unroll == 2 and p.held == "registers" and p.resident == 0)
+end
+
+-- The options of the helpers below, for rows of y. Rows held in shared memory have to fit there.
 function gpu.row_options(y, p)
   return {
-    at = { y, p.stay > 0 and "turn" or "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll, stay = p.stay,
-    held = p.held, resident = p.resident,
+    at = { y, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll, held = p.held, resident = p.resident,
   }
 end
 
@@ -87,7 +90,6 @@ end
 --         y[row][((chunk * unroll + step) * threads + thread) * vector ...]        -- a vector at once
 --
 -- y       a Func over [col, row]       threads, vector    how many, and of how many columns
--- stay    so many blocks take row after row, if not 0
 --
 -- Accesses of `vector` elements are 16 bytes where possible: 8 of a half type, 4 of f32.
 function gpu.row_blocks(y, o)
@@ -97,28 +99,22 @@ function gpu.row_blocks(y, o)
   in_registers(y)
 end
 
--- The loop over rows alone, around the `inner` ones: blocks, of which `stay` take row after row if that is not 0.
+-- The loop over rows alone, around the `inner` ones: blocks.
 function gpu.blocks_of_rows(y, inner, o)
   local loops = { table.unpack(inner) }
-  if (o.stay or 0) > 0 then
-    y:split("row", o.stay, "guard", "turn", "block")
-    table.insert(loops, "turn")
-    table.insert(loops, "block")
-  else
-    table.insert(loops, "row")
-  end
+  table.insert(loops, "row")
   if (o.resident or 0) > 0 then y:resident(o.resident) end
   if #loops > 1 then y:reorder(table.unpack(loops)) end
-  y:gpu_blocks(loops[#loops])
+  y:gpu_blocks "row"
 end
 
--- Holds rows of inputs in shared memory, where all of a row is under way together; those of blocks that stay are fetched while
--- the last row is computed.
+-- Holds rows of inputs in shared memory, where all of a row is under way together.
 --
 -- H200, 8192x32768 bf16, threads / unroll / resident, beside a copy of 264 us: RMSNorm 512/4/2 268 us, 256/8/3 275; softmax 512/4/2
 -- 267, 256/8/3 272; LayerNorm, of more instructions, 256/4/3 278, 256/8/3 278, 128/8/3 288, 512/4/2 296, 256/4 and two blocks 291.
 -- Shared memory set aside for two blocks, so that the L1 has all the rest for weights: the same, and where more blocks would
--- fit, less. 132 blocks that stay: RMSNorm 286, since one block's threads all wait at its barriers.
+-- fit, less. 132 blocks that take row after row, fetching the next ahead (ring_buffer, fetch(1)): RMSNorm
+-- 286, since one block's threads all wait at its barriers.
 --
 --   stages of a row, each of which reads x
 --     ->
@@ -128,8 +124,7 @@ end
 function gpu.hold_rows(input, o)
   if o.held ~= "shared" then return end
   gpu.rows_in_shared(input, "_0", "_1", o)
-  if o.stay > 0 then input:hoist_storage(o.at[1], "block"):ring_buffer(2) end
-  input:fetch(o.stay > 0 and 1 or 0)
+  input:fetch(0)
 end
 
 -- Keeps rows of a Func in shared memory: what several inputs are added up to, which none of the stages then reads again.

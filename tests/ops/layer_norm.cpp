@@ -42,6 +42,7 @@ public:
     }
 
     void settle(Assignments &build) const override {
+        settle_held_rows(build);
         // It tunes nothing; there the generator has the choice.
         if (build["schedule"] == "unfused" && build.count("set.statistics")) {
             build["statistics"] = build["set.statistics"];

@@ -32,12 +32,11 @@ public:
     }
 
     std::vector<Choice> cuda_choices() const override {
-        auto choices = held_rows();
-        choices.push_back({"set.unroll", {"2", "1"}});  // 1: the size of what is held follows from the block
-        return choices;
+        return held_rows();
     }
 
     void settle(Assignments &build) const override {
+        settle_held_rows(build);
         if (build["output"] != "int8") {
             build.erase("scaling");
         }

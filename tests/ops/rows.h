@@ -70,9 +70,21 @@ inline std::vector<Case> row_cases(const Assignments &build) {
     return cases;
 }
 
-/** Where the CUDA schedules of rows keep them, and blocks that take several. */
+/** Where the CUDA schedules of rows keep them. */
 inline std::vector<Choice> held_rows() {
-    return {{"set.threads", {"0", "64"}}, {"set.held", {"registers", "shared"}}, {"set.stay", {"0", "2"}}, {"set.resident", {"0", "2"}}};
+    return {{"set.threads", {"0", "64"}}, {"set.held", {"registers", "shared"}}, {"set.resident", {"0", "2"}}, {"set.unroll", {"2", "1"}}};
+}
+
+/** With no threads these follow from the columns of a call. */
+inline void settle_held_rows(Assignments &build) {
+    if (build["set.threads"] == "0") {
+        for (const char *name : {"set.held", "set.resident", "set.unroll"}) {
+            build.erase(name);
+        }
+    }
+    if (build["set.threads"].empty()) {
+        build.erase("set.threads");
+    }
 }
 
 /** As the storage type of the problem holds it. */

@@ -40,6 +40,10 @@ public:
         return held_rows();
     }
 
+    void settle(Assignments &build) const override {
+        settle_held_rows(build);
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases = row_cases(build);
         for (int cols : {1, 16, 33, 130}) {

@@ -107,7 +107,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
                 open.push_back(choice);
             }
         }
-        for (const auto &choice : schedule.name.empty() ? test.cuda_choices() : std::vector<Choice>()) {
+        for (const auto &choice : schedule.name == op ? test.cuda_choices() : std::vector<Choice>()) {
             open.push_back(choice);
         }
         if (uses_tensor_cores(head)) {
@@ -119,7 +119,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (has_param(head, "warps")) {
             open.push_back({"set.warps", {"4", "1", "2"}});
         }
-        if (schedule.name == "few_rows") {
+        if (schedule.name == op + ".few_rows") {
             open.push_back({"set.rows", {"16", "32"}});
         }
         // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
