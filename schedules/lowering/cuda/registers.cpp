@@ -6,6 +6,7 @@
 #include <set>
 
 #include "linear.h"
+#include "needed_barriers.h"
 #include "turns.h"
 
 namespace halyard {
@@ -201,66 +202,16 @@ class ShareOut : public IRMutator {
     }
 
     Stmt visit(const For *op) override {
-        Stmt s = reduction(op);
+        const Stmt s = reduction(op);
         if (s.defined()) {
             return s;
         }
         ScopedValue<int> deeper(loops, loops + 1);
-        s = IRMutator::visit(op);
-        if (op->for_type == ForType::Serial && ends_with_barrier(op->body) && exchanges(op->body)) {
-            const auto *loop = s.as<For>();
-            return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                             loop->device_api, Block::make(loop->body, barrier()));
-        }
-        return s;
-    }
-
-    // Of all memory, as Halide has it after each turn of a loop with barriers in it.
-    static bool ends_with_barrier(const Stmt &s) {
-        if (const auto *let = s.as<LetStmt>()) {
-            return ends_with_barrier(let->body);
-        }
-        if (const auto *block = s.as<Block>()) {
-            return ends_with_barrier(block->rest);
-        }
-        const auto *evaluate = s.as<Evaluate>();
-        const auto *call = evaluate ? evaluate->value.as<Call>() : nullptr;
-        return call && call->is_intrinsic(Call::gpu_thread_barrier) && is_const_zero(call->args[0]);
-    }
-
-    // Whether a turn stores what it also reads, so that the next must not store before all have read.
-    bool exchanges(const Stmt &body) const {
-        class FindExchange : public IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Load *op) override {
-                read.insert(op->name);
-                IRVisitor::visit(op);
-            }
-            void visit(const Store *op) override {
-                stored.insert(op->name);
-                IRVisitor::visit(op);
-            }
-
-        public:
-            std::set<std::string> read, stored;
-        };
-        FindExchange find;
-        body.accept(&find);
-        return std::any_of(find.stored.begin(), find.stored.end(),
-                           [&](const std::string &name) { return find.read.count(name) && !arrays.count(name); });
+        return IRMutator::visit(op);
     }
 
     Stmt visit(const Store *op) override {
         return guarded(op->name, op);
-    }
-
-    Stmt visit(const Evaluate *op) override {
-        const auto *call = op->value.as<Call>();
-        if (call && call->is_intrinsic(Call::gpu_thread_barrier)) {
-            const auto mask = as_const_int(call->args[0]);
-            return mask && *mask == 0 ? Evaluate::make(0) : Stmt(op);
-        }
-        return IRMutator::visit(op);
     }
 
     // Without the guards that pick one thread of those that have a copy each.
@@ -526,6 +477,7 @@ public:
 
 void keep_in_registers(Kernel &kernel, const Fail &fail) {
     FindRegisterArrays find(fail);
+    kernel.body = keep_needed_barriers(kernel.body);
     kernel.body.accept(&find);
     ShareOut share_out(kernel, find.arrays, fail);
     kernel.body = share_out.mutate(kernel.body);

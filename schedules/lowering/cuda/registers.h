@@ -15,7 +15,7 @@
  *   sum += reduce_threads<add>(sum_part)
  *   scale = f(sum)
  *
- * Barriers that ordered only such arrays go.
+ * Barriers that ordered only such arrays go (needed_barriers.h).
  */
 
 #include <functional>
