@@ -65,9 +65,9 @@ struct Search::Implementation {
         return enough || elapsed() >= options.seconds || count() >= options.most ||
                is_last(0);
     }
-    // Of those that are to be measured elsewhere, with so many on the way.
+    // With so many on the way.
     bool is_last(size_t more) const {
-        return options.pending > 0 && pending + more >= options.pending;
+        return (more > 0 && count() + more >= options.most) || (options.pending > 0 && pending + more >= options.pending);
     }
     size_t count() const {
         return tried.size() - options.seeds.size() + failed + pending;
