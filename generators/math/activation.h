@@ -74,9 +74,9 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::
         return max(x, -10.0f) * sigmoid(u2, target);
     }
     case Activation::kGeluErf:
-        // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x.
+        // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x; above 5 it is x.
         return select(is_below_f32(x, -5.5f), 0.0f,
-                      target.has_gpu_feature() ? 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)) : x * phi_f32(x));
+                      target.has_gpu_feature() ? 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)) : select(x > 5.0f, x, x * phi_f32(x)));
     case Activation::kSilu:
         return max(x, -87.0f) * sigmoid(x, target);  // as gelu_tanh
     case Activation::kLogRelu:
