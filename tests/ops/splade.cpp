@@ -15,10 +15,12 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "splade" && build["masked"] == "false") {
+        const auto is = [&](const char *name, const char *value) { return build.count(name) && build.at(name) == value; };
+        const bool on_tensor_cores = is("target", "cuda") && is("schedule", "splade");
+        if (on_tensor_cores && is("masked", "false")) {
             build["set.turns"] = "true";
             build["set.rows"] = "64";
-        } else if (build["schedule"] == "splade" && build["block"] == "256") {
+        } else if (on_tensor_cores && is("block", "256")) {
             build["set.rows"] = "128";
             build["set.stages"] = "4";
         }
