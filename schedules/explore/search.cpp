@@ -62,12 +62,11 @@ struct Search::Implementation {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
     bool over() const {
-        return enough || elapsed() >= options.seconds || count() >= options.most ||
-               is_last(0);
+        return enough || elapsed() >= options.seconds || is_last(0);
     }
     // With so many on the way.
     bool is_last(size_t more) const {
-        return (more > 0 && count() + more >= options.most) || (options.pending > 0 && pending + more >= options.pending);
+        return count() + more >= options.most || (options.pending > 0 && pending + more >= options.pending);
     }
     size_t count() const {
         return tried.size() - options.seeds.size() + failed + pending;

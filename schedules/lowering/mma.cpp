@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "definitions.h"
 #include "depends_on_data.h"
 
 namespace halyard {
@@ -53,7 +54,7 @@ struct Touched {
 };
 
 // What the first loop of a statement writes and reads, of buffers that are the caller's and move with it.
-class FindTouched : public IRVisitor {
+class FindTouched : public VisitDefinitions {
 public:
     explicit FindTouched(std::set<std::string> own)
         : own_(std::move(own)) {
@@ -67,18 +68,11 @@ public:
     }
 
 private:
-    using IRVisitor::visit;
-
-    void visit(const LetStmt *op) override {
-        op->value.accept(this);
-        names_.emplace_back(op->name, op->value);
-        op->body.accept(this);
-        names_.pop_back();
-    }
+    using VisitDefinitions::visit;
 
     void visit(const Allocate *op) override {
         own_.insert(op->name);
-        IRVisitor::visit(op);
+        VisitDefinitions::visit(op);
     }
 
     void visit(const For *op) override {
@@ -90,20 +84,18 @@ private:
             row_.clear();
             done_ = true;
         } else if (!row_.empty()) {
-            names_.emplace_back(op->name, op->min);
-            op->body.accept(this);
-            names_.pop_back();
+            within(op->name, op->min, op->body);
         }
     }
 
     void visit(const Store *op) override {
         touch(written, op->name, op->index, op->value.type());
-        IRVisitor::visit(op);
+        VisitDefinitions::visit(op);
     }
 
     void visit(const Load *op) override {
         touch(read, op->name, op->index, op->type);
-        IRVisitor::visit(op);
+        VisitDefinitions::visit(op);
     }
 
     void touch(Touched &t, const std::string &buffer, const Expr &index, const Type &type) {
@@ -125,15 +117,7 @@ private:
         t = {buffer, simplify(substitute(row_, resolved(first_row_), at)), stride, rows_, type.bytes()};
     }
 
-    Expr resolved(Expr e) const {
-        for (auto n = names_.rbegin(); n != names_.rend(); ++n) {
-            e = substitute(n->first, n->second, e);
-        }
-        return e;
-    }
-
     std::set<std::string> own_;
-    std::vector<std::pair<std::string, Expr>> names_;
     std::string row_;
     Expr first_row_, rows_;
     bool done_ = false;

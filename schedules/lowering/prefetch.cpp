@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "definitions.h"
 #include "depends_on_data.h"
 #include "finish_ir.h"
 
@@ -27,16 +28,9 @@ Expr first_lane(const Expr &index) {
 }
 
 // Visits accesses with what is known of the names in their indices.
-class VisitIndices : public IRVisitor {
+class VisitIndices : public VisitDefinitions {
 protected:
-    using IRVisitor::visit;
-
-    void visit(const LetStmt *op) override {
-        op->value.accept(this);
-        names_.emplace_back(op->name, op->value);
-        op->body.accept(this);
-        names_.pop_back();
-    }
+    using VisitDefinitions::visit;
 
     void visit(const Load *op) override {
         accessed(op->name, op->index);
@@ -49,15 +43,6 @@ protected:
     }
 
     virtual void accessed(const std::string &buffer, const Expr &index) = 0;
-
-    Expr resolved(Expr e) const {
-        for (auto it = names_.rbegin(); it != names_.rend(); ++it) {
-            e = substitute(it->first, it->second, e);
-        }
-        return e;
-    }
-
-    std::vector<std::pair<std::string, Expr>> names_;
 };
 
 // The first access of a buffer, in the first iterations of the loops in the statement.
@@ -65,9 +50,7 @@ class FindFirst : public VisitIndices {
     using VisitIndices::visit;
 
     void visit(const For *op) override {
-        names_.emplace_back(op->name, op->min);
-        op->body.accept(this);
-        names_.pop_back();
+        within(op->name, op->min, op->body);
     }
 
     void accessed(const std::string &name, const Expr &index) override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "definitions.h"
 #include "depends_on_data.h"
 #include "finish_ir.h"
 
@@ -30,24 +31,8 @@ std::pair<Expr, int> span(const Expr &index) {
 }
 
 // What the loads of a buffer in a statement reach: a first place, and ranges of elements from there.
-class FindReads : public IRVisitor {
-    using IRVisitor::visit;
-
-    template<typename LetOrLetStmt>
-    void visit_let(const LetOrLetStmt *op) {
-        op->value.accept(this);
-        names_.emplace_back(op->name, op->value);
-        op->body.accept(this);
-        names_.pop_back();
-    }
-
-    void visit(const Let *op) override {
-        visit_let(op);
-    }
-
-    void visit(const LetStmt *op) override {
-        visit_let(op);
-    }
+class FindReads : public VisitDefinitions {
+    using VisitDefinitions::visit;
 
     void visit(const For *) override {
         // What an inner loop reads is too much for one iteration of this one.
@@ -60,13 +45,11 @@ class FindReads : public IRVisitor {
                 add(begin, count);
             }
         }
-        IRVisitor::visit(op);
+        VisitDefinitions::visit(op);
     }
 
-    void add(Expr begin, int count) {
-        for (auto it = names_.rbegin(); it != names_.rend(); ++it) {
-            begin = substitute(it->first, it->second, begin);
-        }
+    void add(const Expr &index, int count) {
+        const Expr begin = resolved(index);
         if (depends_on_data(begin)) {
             return;
         }
@@ -77,8 +60,6 @@ class FindReads : public IRVisitor {
             ranges.emplace_back(int(*distance), int(*distance) + count);
         }
     }
-
-    std::vector<std::pair<std::string, Expr>> names_;
 
 public:
     std::string buffer;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "accesses.h"
 #include "code_text.h"
-#include "loaded_buffers.h"
 #include "tensor_argument.h"
 #include "tile_parts.h"
 #include "tile_program.h"
@@ -95,7 +95,7 @@ Kernel ChainLaunch::with_arguments(bool by_copy_engine) const {
             k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
         }
     }
-    std::set<std::string> needed = loaded_buffers(all);
+    std::set<std::string> needed = loaded_by(all);
     if (!by_copy_engine) {
         for (const auto *o : operands()) {
             needed.insert(o->buffer);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "loaded_buffers.h"
+#include "accesses.h"
 #include "print_expr.h"
 #include "warpgroups.h"
 
@@ -129,7 +129,7 @@ std::set<std::string> EarlyLoads::loaded(bool early) const {
     for (const auto &c : columns_) {
         all.push_back(c.load);
     }
-    return loaded_buffers(all);
+    return loaded_by(all);
 }
 
 std::string EarlyLoads::rest_of_box(const TensorBox &box) {

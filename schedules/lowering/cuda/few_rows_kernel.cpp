@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "accesses.h"
 #include "linear.h"
-#include "loaded_buffers.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
 #include "tile_kernel.h"
@@ -190,7 +190,7 @@ private:
         }
         add_scalars(k, all);
         const auto operands = program_.operands();
-        const std::set<std::string> by_threads = loaded_buffers(used());
+        const std::set<std::string> by_threads = loaded_by(used());
         for (const auto &a : program_.base.arguments) {
             const bool operand =
                 std::any_of(operands.begin(), operands.end(), [&](const Operand &o) { return o.buffer == a.name; });

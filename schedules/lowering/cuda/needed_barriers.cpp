@@ -1,8 +1,9 @@
 #include "needed_barriers.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
+
+#include "accesses.h"
 
 namespace halyard {
 
@@ -10,20 +11,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-// What threads share of what they load and store.
-struct Accesses {
-    std::set<std::string> loaded, stored;
-
-    void add(const Accesses &more) {
-        loaded.insert(more.loaded.begin(), more.loaded.end());
-        stored.insert(more.stored.begin(), more.stored.end());
-    }
-};
-
-bool meet(const std::set<std::string> &a, const std::set<std::string> &b) {
-    return std::any_of(a.begin(), a.end(), [&](const std::string &name) { return b.count(name) > 0; });
-}
 
 // Two stores of the same element have a load between them, or the first was for nothing.
 bool ordered_by_barrier(const Accesses &first, const Accesses &then) {

@@ -1,7 +1,6 @@
 #include "tile_parts.h"
 
-#include <algorithm>
-#include <set>
+#include "accesses.h"
 
 namespace halyard {
 
@@ -181,22 +180,8 @@ private:
     }
 
     static bool changes(const Stmt &nest) {
-        class FindLoads : public IRVisitor {
-            using IRVisitor::visit;
-            void visit(const Load *op) override {
-                loaded.insert(op->name);
-                IRVisitor::visit(op);
-            }
-            void visit(const Store *op) override {
-                stored.insert(op->name);
-                IRVisitor::visit(op);
-            }
-
-        public:
-            std::set<std::string> loaded, stored;
-        } find;
-        nest.accept(&find);
-        return std::any_of(find.stored.begin(), find.stored.end(), [&](const std::string &s) { return find.loaded.count(s) > 0; });
+        const Accesses all = accesses_of(nest);
+        return meet(all.stored, all.loaded);
     }
 
     void find_nest(ProductPart &part, const Stmt &s) {

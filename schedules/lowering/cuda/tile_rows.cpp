@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "accesses.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -12,22 +14,6 @@ namespace {
 Expr variable(const std::string &name) {
     return Variable::make(Int(32), name);
 }
-
-class NamesInMemory : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Load *op) override {
-        names.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        names.insert(op->name);
-        IRVisitor::visit(op);
-    }
-
-public:
-    std::set<std::string> names;
-};
 
 class ReadRows {
 public:
@@ -246,13 +232,13 @@ bool is_of_columns(const Expr &condition) {
 }  // namespace
 
 bool is_of_rows(const Stmt &nest, const std::set<std::string> &numbers) {
-    NamesInMemory memory;
-    nest.accept(&memory);
-    return std::any_of(memory.names.begin(), memory.names.end(), [&](const std::string &n) { return numbers.count(n); });
+    const Accesses all = accesses_of(nest);
+    return meet(all.loaded, numbers) || meet(all.stored, numbers);
 }
 
-std::vector<ChainNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::set<std::string> &numbers,
-                    const std::function<void(const std::string &)> &fail) {
+std::vector<ChainNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
+                                 const std::set<std::string> &numbers,
+                                 const std::function<void(const std::string &)> &fail) {
     return ReadRows(tiles, numbers, fail).read(nest);
 }
 

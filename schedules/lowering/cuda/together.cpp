@@ -1,8 +1,9 @@
 #include "together.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
+
+#include "accesses.h"
 
 namespace halyard {
 
@@ -10,28 +11,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-using Names = std::set<std::string>;
-
-class FindAccesses : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Load *op) override {
-        read.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const Store *op) override {
-        written.insert(op->name);
-        IRVisitor::visit(op);
-    }
-
-public:
-    Names read, written;
-};
-
-bool meet(const Names &a, const Names &b) {
-    return std::any_of(a.begin(), a.end(), [&](const std::string &name) { return b.count(name); });
-}
 
 class FindKernels : public IRVisitor {
     using IRVisitor::visit;
@@ -41,20 +20,20 @@ class FindKernels : public IRVisitor {
             note(op);
             return;
         }
-        const Running before = running;
+        const Accesses before = running;
         inside(op->body);
-        running.join(before);
+        running.add(before);
     }
 
     void visit(const IfThenElse *op) override {
-        const Running before = running;
+        const Accesses before = running;
         inside(op->then_case);
-        Running after = running;
+        Accesses after = running;
         running = before;
         if (op->else_case.defined()) {
             inside(op->else_case);
         }
-        running.join(after);
+        running.add(after);
     }
 
     // What stands in a branch or a loop: what comes before it there, or behind it, is not known.
@@ -72,33 +51,23 @@ class FindKernels : public IRVisitor {
     }
 
     void note(const For *kernel) {
-        FindAccesses now;
-        kernel->accept(&now);
-        const bool needs = meet(now.read, running.written) || meet(now.written, running.written) ||
-                           meet(now.written, running.read) || meet(now.written, allocated);
+        const Accesses now = accesses_of(Stmt(kernel));
+        const bool needs = meet(now.loaded, running.stored) || meet(now.stored, running.stored) ||
+                           meet(now.stored, running.loaded) || meet(now.stored, allocated);
         Together &t = found[kernel];
         t.beside_last = last && !needs;
         if (t.beside_last) {
             found[last].starts_next = true;
         } else {
-            running = Running();
+            running = {};
         }
-        running.join({now.read, now.written});
+        running.add(now);
         last = kernel;
     }
 
-    // By kernels that may still run.
-    struct Running {
-        Names read, written;
-        void join(const Running &other) {
-            read.insert(other.read.begin(), other.read.end());
-            written.insert(other.written.begin(), other.written.end());
-        }
-    };
-
     const For *last = nullptr;
-    Running running;
-    Names allocated;
+    Accesses running;  // of kernels that may still run
+    std::set<std::string> allocated;
 
 public:
     std::map<const For *, Together> found;
