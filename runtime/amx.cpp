@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "HalideRuntime.h"
-#include "mma.h"
+#include "amx_tiles.h"
+#include "mma_plain.h"
 
 using namespace halyard_mma;
 
@@ -23,6 +24,10 @@ bool ask_for_tiles() {
     return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
+}  // namespace
+
+namespace halyard_mma {
+
 // Asked once; threads that ask at the same time get the same answer.
 bool have_tiles() {
     static int answer = 0;
@@ -34,104 +39,17 @@ bool have_tiles() {
     return have > 0;
 }
 
-// GCC's intrinsics are macros that want digits for the registers.
-struct AmxTiles {
-    static void configure(const TileConfig &config) {
-        asm volatile("ldtilecfg %0" ::"m"(config));
-    }
-    static void release() {
-        asm volatile("tilerelease");
-    }
-    template<int Tile>
-    static void load(const void *data, ptrdiff_t stride) {
-        asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(data), "r"(stride), "i"(Tile) : "memory");
-    }
-    template<int Tile>
-    static void zero() {
-        asm volatile("tilezero %%tmm%c0" ::"i"(Tile));
-    }
-    template<bool kWrite>
-    static void prefetch(const void *data) {
-        __builtin_prefetch(data, kWrite ? 1 : 0, 3);
-    }
-    template<int Tile>
-    static void store(void *data, ptrdiff_t stride) {
-        asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(data), "r"(stride), "i"(Tile) : "memory");
-    }
-};
+}  // namespace halyard_mma
 
-#define TILES(name, instruction)                                                                             \
-    struct name : AmxTiles {                                                                                 \
-        template<int C, int A, int B>                                                                        \
-        static void multiply() {                                                                             \
-            asm volatile(instruction " %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(C), "i"(A), "i"(B));              \
-        }                                                                                                    \
-    }
-TILES(Bf16, "tdpbf16ps");
-TILES(U8S8, "tdpbusd");
-TILES(S8S8, "tdpbssd");
-#undef TILES
-
-float widen(uint16_t bf16) {
-    const uint32_t bits = uint32_t(bf16) << 16;
-    float f;
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-
-int32_t widen(uint8_t v) {
-    return v;
-}
-
-int32_t widen(int8_t v) {
-    return v;
-}
-
-template<typename C, typename A, typename B>
-void plain(const Product &p) {
-    constexpr int kGroup = 4 / sizeof(A);
-    for (int r = 0; r < p.rows; r++) {
-        C *c = static_cast<C *>(p.c.at(r, 0));
-        if (p.fresh) {
-            memset(c, 0, sizeof(C) * size_t(p.cols));
-        }
-        for (int g = 0; g < p.groups; g++) {
-            const A *a = static_cast<const A *>(p.a.at(r, g));
-            const B *b = static_cast<const B *>(p.b.at(g, 0));
-            for (int i = 0; i < p.cols; i++) {
-                for (int m = 0; m < kGroup; m++) {
-                    c[i] += widen(a[m]) * widen(b[i * kGroup + m]);
-                }
-            }
-        }
-    }
-}
-
-// A buffer, where to start in it, and from row to row (of b: from group to group), in elements; of what is touched
-// afterwards in bytes, with the bytes of a row.
-#define MATRICES                                                                                             \
-    void *c, int c_start, int c_stride, const void *a, int a_start, int a_stride, const void *b, int b_start, \
-        int b_stride, int rows, int cols, int groups, int fresh, const void *w, int64_t w_start,              \
-        int64_t w_stride, int w_rows, int w_bytes, const void *r, int64_t r_start, int64_t r_stride,          \
-        int r_rows, int r_bytes
-#define MATRIX_VALUES c, c_start, c_stride, a, a_start, a_stride, b, b_start, b_stride, rows, cols, groups, \
-    fresh, w, w_start, w_stride, w_rows, w_bytes, r, r_start, r_stride, r_rows, r_bytes
-
-Rows touched(const void *data, int64_t start, int64_t stride, int rows, int bytes) {
-    return {static_cast<const char *>(data) + start, stride, data ? rows : 0, bytes};
-}
+namespace {
 
 template<typename Tiles, typename C, typename A, typename B>
 int run(MATRICES) {
-    const Product p = {{static_cast<C *>(c) + c_start, c_stride * ptrdiff_t(sizeof(C))},
-                       {static_cast<const A *>(a) + a_start, a_stride * ptrdiff_t(sizeof(A))},
-                       {static_cast<const B *>(b) + b_start, b_stride * ptrdiff_t(sizeof(B))},
-                       rows, cols, groups, fresh != 0, touched(w, w_start, w_stride, w_rows, w_bytes),
-                       touched(r, r_start, r_stride, r_rows, r_bytes)};
+    const Product p = product<C, A, B>(MATRIX_VALUES);
     if (have_tiles()) {
         multiply<Tiles>(p);
     } else {
-        plain<C, A, B>(p);
+        multiply_plainly<C, A, B>(p);
     }
     return 0;
 }
@@ -146,6 +64,7 @@ extern "C" {
 int halyard_mma_begin() {
     if (have_tiles()) {
         AmxTiles::configure(whole_tiles());
+        forget_parts();
     }
     return 0;
 }
@@ -153,6 +72,7 @@ int halyard_mma_begin() {
 int halyard_mma_end() {
     if (have_tiles()) {
         AmxTiles::release();
+        forget_parts();
     }
     return 0;
 }

@@ -12,7 +12,7 @@ public:
         : kernels_(kernels) {
     }
     int panel() const override {
-        return default_panel;
+        return kernels_.panel;
     }
     std::unique_ptr<SentenceEncoder> make_encoder(const Model &model) const override {
         return std::make_unique<Encoder>(model, kernels_);

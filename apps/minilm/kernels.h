@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "pack.h"
 #include "precision.h"
 
 namespace minilm {
@@ -37,6 +38,7 @@ struct Kernels {
     /** How many threads share a kernel, and a loop whose iterations they share instead. One thread, without. */
     int (*threads)() = nullptr;
     int (*parallel)(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) = nullptr;
+    int panel = default_panel;  // columns of one of the weights
 };
 
 /** "fused" or "unfused", which there is in f32 only; throws std::invalid_argument. */

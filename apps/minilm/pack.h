@@ -11,7 +11,7 @@
 
 namespace minilm {
 
-/** Columns of a panel. The kernels' schedules fix it: three vectors of AVX-512. */
+/** Columns of a panel, where kernels do not say otherwise. Their schedules fix it: three vectors of AVX-512. */
 #ifdef MINILM_PANEL
 constexpr int default_panel = MINILM_PANEL;
 #else

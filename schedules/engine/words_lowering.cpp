@@ -189,9 +189,10 @@ const std::vector<Word> kLoweringWords = {
      "for k: acc[0:16] += a[k] * b[k][0:16]", "for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]",
      prefetch_ahead},
     {"mma", Handle::kStage, "", "self",
-     "Has an update that adds up products of bf16, or of 8-bit integers, done in tiles by AMX. Its loops stay "
-     "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits), b in packed "
-     "weights. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; "
+     "Has an update that adds up products of bf16, of 8-bit integers or of float32 done in tiles by AMX. Its loops stay "
+     "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits; float32 has none), b in packed "
+     "weights. Numbers of float32 are multiplied as three of bf16 each, in six products, which is as exact as a chain of "
+     "float32; a task makes the parts of its operands once. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; "
      "multiples of 32 rows and columns and of 16 groups are best. Tiles are configured once for the body of a parallel loop, "
      "and what the loop over rows behind the product writes and reads is prefetched meanwhile. On a processor without AMX "
      "plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "

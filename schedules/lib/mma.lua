@@ -11,7 +11,7 @@ local mma = {}
 --
 -- acc        a Func that sums over "k" in groups and over "k_rest"     out, loop    where a block of it is needed
 -- columns, rows    of the block: 32 rows are two tiles                 lanes        SIMD lanes of f32
--- group      rows of packed weights that lie together
+-- group      rows of packed weights that lie together, 1 for f32
 -- depth      what a call sums of k, if not all of it: that much of the panel stays in L1 while the rows go by
 -- col, row   its names for columns and rows, if not "col" and "row"
 -- k, rest    the loops of the sum, if not "k" and that with "_rest" after it
@@ -22,15 +22,22 @@ function mma.in_tiles(acc, out, loop, o)
   acc:bound_extent(col, o.columns):bound_storage(row, o.rows)
   acc:vectorize(col, o.lanes)
   local product = acc:update(0)
-  local groups, member = product:split(k, o.group, "guard", "groups", "member")
+  local groups, member = k, nil
+  if o.group > 1 then
+    groups, member = product:split(k, o.group, "guard", "groups", "member")
+  end
   local around = { table.unpack(o.around or {}) }
   if o.depth then
     local step, group = product:split(groups, o.depth // o.group, "guard", "step", "group")
     groups = group
     table.insert(around, 1, step)
   end
-  product:reorder(member, col, row, groups, table.unpack(around)):mma()
-  acc:update(1):reorder(col, row, o.rest or k .. "_rest", table.unpack(o.rest_around or {})):vectorize(col, o.lanes)
+  if member then
+    product:reorder(member, col, row, groups, table.unpack(around)):mma()
+    acc:update(1):reorder(col, row, o.rest or k .. "_rest", table.unpack(o.rest_around or {})):vectorize(col, o.lanes)
+  else
+    product:reorder(col, row, groups, table.unpack(around)):mma()
+  end
 end
 
 -- Computes a Func in blocks, with the product that it reads done by tile instructions.

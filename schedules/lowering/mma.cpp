@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "accesses.h"
 #include "definitions.h"
 #include "depends_on_data.h"
 
@@ -33,6 +34,9 @@ const char *function_name(const Type &c, const Type &a, const Type &b) {
     }
     if (c == Int(32) && b == Int(8)) {
         return a == UInt(8) ? "halyard_mma_u8s8" : a == Int(8) ? "halyard_mma_s8s8" : nullptr;
+    }
+    if (c == Float(32) && a == Float(32) && b == Float(32)) {
+        return "halyard_mma_f32";
     }
     return nullptr;
 }
@@ -123,6 +127,40 @@ private:
     bool done_ = false;
 };
 
+// The body of a parallel loop that calls products.
+struct Task {
+    std::set<std::string> writes;  // to these buffers
+
+    // A loop or a definition around a product, the outermost first; of a definition there is no extent.
+    struct Around {
+        std::string name;
+        Expr value, extent;
+    };
+    std::vector<Around> around;
+
+    // Where a product will start in an operand when it is through with this part of it, or -1, and how many calls that takes.
+    std::pair<Expr, Expr> next(Expr start, Expr sizes) const {
+        const std::pair<Expr, Expr> none = {Expr(-1), Expr(1)};
+        Expr calls = 1;
+        for (auto a = around.rbegin(); a != around.rend() && sizes.defined(); ++a) {
+            if (!a->extent.defined()) {
+                start = substitute(a->name, a->value, start);
+                sizes = substitute(a->name, a->value, sizes);
+                calls = substitute(a->name, a->value, calls);
+            } else if (expr_uses_var(start, a->name)) {
+                const Expr behind = Variable::make(Int(32), a->name) + 1;
+                if (expr_uses_var(sizes, a->name) || expr_uses_var(calls, a->name)) {
+                    return none;
+                }
+                return {select(behind < a->value + a->extent, substitute(a->name, behind, start), -1), max(calls, 1)};
+            } else {
+                calls = calls * a->extent;
+            }
+        }
+        return none;
+    }
+};
+
 class Nest {
 public:
     Nest(const Stmt &s, const std::function<void(const std::string &)> &fail)
@@ -142,7 +180,7 @@ public:
         return true;
     }
 
-    Stmt call(bool fresh, const Touched &written, const Touched &read) const {
+    Stmt call(bool fresh, const Touched &written, const Touched &read, const Task &task) const {
         const char *name = function_name(store_->value.type(), a_.load->type, b_.load->type);
         std::vector<Expr> args = {
             pointer(store_->name), at_start(c_index_), stride(c_index_, row_),
@@ -156,6 +194,14 @@ public:
             args.push_back(any ? cast<int64_t>(t->stride) * t->bytes : make_zero(Int(64)));
             args.push_back(any ? t->rows : Expr(0));
             args.push_back(any ? extent(col_) * t->bytes : Expr(0));
+        }
+        if (a_.load->type == Float(32)) {
+            for (const Access *x : {&a_, &b_}) {
+                args.push_back(Expr(task.writes.count(x->load->name) ? 0 : 1));
+            }
+            const auto [next, calls] = task.next(at_start(b_.index), around_ == 0 ? Expr(extent(col_) + group_extent_) : Expr());
+            args.push_back(next);
+            args.push_back(calls);
         }
         Stmt s = Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
         for (size_t i = around_; i-- > 0;) {
@@ -264,7 +310,7 @@ private:
         if (!function_name(type, a_.load->type, b_.load->type)) {
             fail("there is no tile instruction that multiplies " + text(a_.load->type) + " by " +
                  text(b_.load->type) + " and adds up in " + text(type) +
-                 "; there are bfloat16 in float32, and uint8 or int8 by int8 in int32");
+                 "; there are bfloat16 and float32 in float32, and uint8 or int8 by int8 in int32");
         }
         // Loops that are none of the product stand around the call, each turn of which adds to the sums.
         const int group = 4 / a_.load->type.bytes();
@@ -272,11 +318,12 @@ private:
         while (!find_roles(group)) {
             other = other.empty() ? loops_[none_].name : other;
         }
-        if (!member_ && !other.empty()) {
+        const bool all = member_ || group == 1;
+        if (!all && !other.empty()) {
             fail("the loop " + other + " is none of a product of tiles: rows of a, neighbouring columns of "
                  "packed b, groups, and " + std::to_string(group) + " members of a group");
         }
-        if (!member_) {
+        if (!all) {
             fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
                  std::to_string(group) + ", and take packed weights");
         }
@@ -498,22 +545,40 @@ private:
         if (product) {
             const Stored &stored = stored_[product->func.name()];
             called_ = true;
-            const Stmt call = Nest(op, product->fail).call(stored.fresh, stored.written, stored.read);
+            const Stmt call = Nest(op, product->fail).call(stored.fresh, stored.written, stored.read, task_);
             return in_task_ ? call : configured(call);
         }
         HasParallel inner;
         op->body.accept(&inner);
+        if (in_task_) {
+            task_.around.push_back({op->name, op->min, op->extent});
+            const Stmt s = IRMutator::visit(op);
+            task_.around.pop_back();
+            return s;
+        }
         // While it waits for a loop within, a thread may do something else.
-        if (!op->is_parallel() || inner.found || in_task_) {
+        if (!op->is_parallel() || inner.found) {
             return IRMutator::visit(op);
         }
         called_ = false;
         in_task_ = true;
+        task_.writes = accesses_of(op->body).stored;
         const Stmt body = mutate(op->body);
         in_task_ = false;
+        task_ = {};
         return called_ ? For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
                                    configured(body))
                        : Stmt(op);
+    }
+
+    Stmt visit(const LetStmt *op) override {
+        if (!in_task_) {
+            return IRMutator::visit(op);
+        }
+        task_.around.push_back({op->name, op->value, Expr()});
+        const Stmt s = IRMutator::visit(op);
+        task_.around.pop_back();
+        return s;
     }
 
     static Stmt configured(const Stmt &s) {
@@ -525,6 +590,7 @@ private:
     std::map<std::string, Stored> stored_;
     std::set<std::string> own_;  // what is allocated, not the caller's
     bool in_task_ = false, called_ = false;
+    Task task_;
 };
 
 }  // namespace

@@ -10,7 +10,11 @@
  *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups, fresh, ...)
  *
  * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group. Loops
- * around these four, as over the window of a convolution, stay around the call.
+ * around these four, as over the window of a convolution, stay around the call. There are no members where operands are float32,
+ * which the runtime takes apart (runtime/mma_f32.h). It keeps the parts for the calls between begin and end, of an operand
+ * that stays: nothing in there writes to it. Where b moves with a loop of the task, its next part is made meanwhile.
+ *
+ *   halyard_mma_f32(acc, ..., a stays, b stays, start of b in the next turn, calls until then)
  *
  * Where sums begin at 0 and there is one call for them, they are `fresh`, and the loops that would make them 0 leave. What
  * the loop over the rows of a block goes on to write and to read is prefetched by the call: up to one buffer each, in bytes. Tiles are

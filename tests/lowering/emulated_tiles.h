@@ -20,7 +20,7 @@ struct Tile {
 
 inline Tile tiles[8];
 inline bool configured = false;
-inline int configurations = 0, multiplications = 0;
+inline int configurations = 0, multiplications = 0, loads = 0;
 inline std::vector<const void *> prefetched;
 
 inline void demand(bool holds, const char *what) {
@@ -51,6 +51,7 @@ struct Tiles {
     template<int T>
     static void load(const void *data, ptrdiff_t stride) {
         demand(configured && tiles[T].rows > 0, "a load to a tile without a shape");
+        loads++;
         for (int r = 0; r < tiles[T].rows; r++) {
             memcpy(tiles[T].data[r], static_cast<const char *>(data) + r * stride, size_t(tiles[T].row_bytes));
         }

@@ -6,28 +6,13 @@
 #include <cstring>
 #include <vector>
 
+#include "bf16.h"
 #include "emulated_tiles.h"
 #include "support.h"
 
 using halyard_mma::Product;
 
 namespace {
-
-struct Bf16 {
-    uint16_t bits;
-
-    Bf16(float f = 0) {  // exact for the small integers of the test
-        uint32_t u;
-        memcpy(&u, &f, 4);
-        bits = uint16_t(u >> 16);
-    }
-    explicit operator float() const {
-        const uint32_t u = uint32_t(bits) << 16;
-        float f;
-        memcpy(&f, &u, 4);
-        return f;
-    }
-};
 
 // Small integers, so that every order of summation gives the same.
 template<typename C, typename A, typename B>
@@ -63,7 +48,7 @@ void check(int rows, int cols, int groups) {
     }
     using Tiles = emulated::Tiles<C, A, B>;
     Product p{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))},
-              rows, cols, groups};
+              rows, cols, groups, false, {}, {}};
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
     CHECK(c == expected);

@@ -28,7 +28,7 @@ double product_error(int depth, double sum_abs) {
 class GemmTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "kn", "nk", "mma"}},
+        return {{"schedule", {"", "unfused", "kn", "nk", "mma", "mma_f32"}},
                 {"set.panel", {"32", "48", "64"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"tf32", {"false", "true"}},
@@ -41,8 +41,8 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "mma") {
-            build["type"] = "bfloat16";
+        if (build["schedule"] == "mma" || build["schedule"] == "mma_f32") {
+            build["type"] = build["schedule"] == "mma" ? "bfloat16" : "float32";
             build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "accesses.h"
+#include "../accesses.h"
 #include "code_text.h"
 #include "tensor_argument.h"
 #include "tile_parts.h"

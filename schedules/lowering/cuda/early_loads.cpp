@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "accesses.h"
+#include "../accesses.h"
 #include "print_expr.h"
 #include "warpgroups.h"
 

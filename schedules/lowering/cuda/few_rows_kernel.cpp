@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "accesses.h"
+#include "../accesses.h"
 #include "linear.h"
 #include "print_expr.h"
 #include "tensor_argument.h"

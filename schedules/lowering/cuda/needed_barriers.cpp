@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "accesses.h"
+#include "../accesses.h"
 
 namespace halyard {
 

@@ -1,6 +1,6 @@
 #include "tile_parts.h"
 
-#include "accesses.h"
+#include "../accesses.h"
 
 namespace halyard {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "accesses.h"
+#include "../accesses.h"
 
 namespace halyard {
 

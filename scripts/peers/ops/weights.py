@@ -8,7 +8,9 @@ from ..frameworks import F, torch
 
 def schedules(type, amx, m=64):
     """Those of a product that may be the fastest: dot products for few rows, AMX tiles for many."""
-    return ("", "nk") if m <= 16 else ("", "mma") if amx and type in ("bf16", "int8") else ("",)
+    if m <= 16:
+        return "", "nk"
+    return ("", {"f32": "mma_f32"}.get(type, "mma")) if amx and type in ("f32", "bf16", "int8") else ("",)
 
 
 def random(name, *shape, dtype, scale=1.0):

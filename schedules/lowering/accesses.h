@@ -1,8 +1,8 @@
-#ifndef HALYARD_LOWERING_CUDA_ACCESSES_H
-#define HALYARD_LOWERING_CUDA_ACCESSES_H
+#ifndef HALYARD_LOWERING_ACCESSES_H
+#define HALYARD_LOWERING_ACCESSES_H
 
 /** \file
- * The arrays and buffers that a part of a kernel loads from and stores to, by name.
+ * The arrays and buffers that a part of the IR loads from and stores to, by name.
  */
 
 #include <algorithm>

@@ -1,0 +1,122 @@
+// Products of float32 by AMX: what splits numbers into parts, and the memory that a task keeps them in.
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "amx_tiles.h"
+#include "mma_f32.h"
+
+using namespace halyard_mma;
+
+namespace {
+
+// Processors with AMX have it.
+#define WITH_AVX512 __attribute__((target("avx512f")))
+
+WITH_AVX512 inline __mmask16 first(int count) {
+    return __mmask16(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
+}
+
+struct Avx512 {
+    WITH_AVX512 static void split(const float *x, int count_x, const float *y, int count_y, int step, char *tiles, int count,
+                                  ptrdiff_t bytes) {
+        const __m512i upper = _mm512_set1_epi32(int(0xffff0000)), half = _mm512_set1_epi32(0x8000);
+        for (int t = 0; t < count; t++, x += step, y += step, count_x -= step, count_y -= step, tiles += bytes) {
+            __m512 vx = _mm512_maskz_loadu_ps(first(count_x), x), vy = _mm512_maskz_loadu_ps(first(count_y), y);
+#pragma GCC unroll 3
+            for (int part = 0; part < kParts; part++) {
+                __m512i cut_x = _mm512_castps_si512(vx), cut_y = _mm512_castps_si512(vy);
+                if (part == 0) {
+                    cut_x = _mm512_add_epi32(cut_x, half);
+                    cut_y = _mm512_add_epi32(cut_y, half);
+                }
+                cut_x = _mm512_and_si512(cut_x, upper);
+                cut_y = _mm512_and_si512(cut_y, upper);
+                _mm512_store_si512(tiles + part * kTileBytes, _mm512_or_si512(_mm512_srli_epi32(cut_x, 16), cut_y));
+                vx = _mm512_sub_ps(vx, _mm512_castsi512_ps(cut_x));
+                vy = _mm512_sub_ps(vy, _mm512_castsi512_ps(cut_y));
+            }
+        }
+    }
+
+    WITH_AVX512 static bool finite(const float *x, int count) {
+        __m512 zeros = _mm512_setzero_ps();
+        for (int i = 0; i < count; i += 16) {
+            const __m512 v = _mm512_maskz_loadu_ps(first(count - i), x + i);
+            zeros = _mm512_add_ps(zeros, _mm512_sub_ps(v, v));
+        }
+        return _mm512_cmp_ps_mask(zeros, zeros, _CMP_UNORD_Q) == 0;
+    }
+};
+
+// The memory of a thread, which its next task uses again.
+pthread_key_t key;
+bool have_key = false;
+
+void free_parts(void *of_thread) {
+    static_cast<TaskParts *>(of_thread)->release();
+    free(of_thread);
+}
+
+TaskParts *parts_of_thread() {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, [] { have_key = pthread_key_create(&key, free_parts) == 0; });
+    return have_key ? static_cast<TaskParts *>(pthread_getspecific(key)) : nullptr;
+}
+
+TaskParts *make_parts_of_thread() {
+    if (TaskParts *parts = parts_of_thread()) {
+        return parts;
+    }
+    TaskParts *parts = have_key ? static_cast<TaskParts *>(malloc(sizeof(TaskParts))) : nullptr;
+    if (parts) {
+        *parts = TaskParts();
+        if (pthread_setspecific(key, parts) != 0) {
+            free(parts);
+            parts = nullptr;
+        }
+    }
+    return parts;
+}
+
+constexpr size_t kWorthKeeping = 32 << 20;  // bytes
+
+}  // namespace
+
+namespace halyard_mma {
+
+void forget_parts() {
+    if (TaskParts *parts = parts_of_thread()) {
+        parts->forget();
+        if (parts->bytes() > kWorthKeeping) {
+            parts->release();
+        }
+    }
+}
+
+}  // namespace halyard_mma
+
+extern "C" {
+
+// a_stays, b_stays: nothing writes to it between halyard_mma_begin() and halyard_mma_end().
+// next_start: where in b a product of the same size starts that comes after `calls` calls with this start; -1: there is none.
+int halyard_mma_f32(MATRICES, int a_stays, int b_stays, int next_start, int calls) {
+    const Product p = product<float, float, float>(MATRIX_VALUES);
+    TaskParts *parts = have_tiles() ? make_parts_of_thread() : nullptr;
+    if (!parts) {
+        multiply_plainly<float, float, float>(p);
+        return 0;
+    }
+    if (!a_stays) {
+        parts->a.forget();
+    }
+    if (!b_stays) {
+        parts->b.forget();
+    }
+    const float *next_b = b_stays && next_start >= 0 ? static_cast<const float *>(b) + next_start : nullptr;
+    ProductOfParts<Bf16, Avx512>(p, *parts, next_b, calls).run();
+    return 0;
+}
+
+}  // extern "C"

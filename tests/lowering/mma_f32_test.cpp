@@ -1,0 +1,165 @@
+// Products of float32 by tiles of bf16, on emulated ones: as exact as a chain of float32, for every shape of block, and where
+// numbers are no usual ones.
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "bf16.h"
+#include "emulated_tiles.h"
+#include "mma_f32.h"
+
+using namespace halyard_mma;
+
+namespace {
+
+using Tiles = emulated::Tiles<float, Bf16, Bf16>;
+
+struct Operands {
+    int rows, cols, depth;
+    int lda = depth + 3, ldb = cols + 5, ldc = cols + 2;
+    std::vector<float> a, b;
+
+    Operands(int rows, int cols, int depth, unsigned seed = 1)
+        : rows(rows), cols(cols), depth(depth), a(size_t(rows * lda), 99), b(size_t(depth * ldb), 99) {
+        std::mt19937 random(seed);
+        std::normal_distribution<float> normal;
+        for (int r = 0; r < rows; r++) {
+            for (int k = 0; k < depth; k++) {
+                a[size_t(r * lda + k)] = normal(random);
+            }
+        }
+        for (int k = 0; k < depth; k++) {
+            for (int c = 0; c < cols; c++) {
+                b[size_t(k * ldb + c)] = normal(random);
+            }
+        }
+    }
+
+    Product product(std::vector<float> &c, bool fresh) const {
+        return {{c.data(), ldc * 4}, {a.data(), lda * 4}, {b.data(), ldb * 4}, rows, cols, depth, fresh, {}, {}};
+    }
+};
+
+void multiply(const Product &p, TaskParts &parts) {
+    Tiles::configure(whole_tiles());
+    ProductOfParts<Tiles, PlainVectors>(p, parts).run();
+    Tiles::release();
+}
+
+// The worst error, in roundoffs of the sum of magnitudes: of each number's last digit one, and of each of the sums one.
+void check(const Operands &o, TaskParts &parts, float before = 0) {
+    INFO(o.rows << " x " << o.cols << " x " << o.depth);
+    std::vector<float> c(size_t(o.rows * o.ldc), before);
+    multiply(o.product(c, before == 0), parts);
+    for (int r = 0; r < o.rows; r++) {
+        for (int col = 0; col < o.ldc; col++) {
+            double sum = before, magnitude = std::abs(before);
+            for (int k = 0; col < o.cols && k < o.depth; k++) {
+                const double term = double(o.a[size_t(r * o.lda + k)]) * o.b[size_t(k * o.ldb + col)];
+                sum += term;
+                magnitude += std::abs(term);
+            }
+            const double is = c[size_t(r * o.ldc + col)];
+            INFO(r << ", " << col << ": " << is << " for " << sum);
+            REQUIRE(std::abs(is - sum) <= (2 + std::sqrt(double(o.depth))) * std::ldexp(magnitude, -24));
+        }
+    }
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+TEST_CASE("products of float32 in tiles of bf16 are as exact as a chain of float32", "[mma]") {
+    TaskParts parts;
+    unsigned seed = 0;
+    for (const int rows : {1, 15, 16, 17, 32, 33, 50}) {
+        for (const int cols : {1, 16, 17, 32, 33, 48, 64, 65, 80}) {
+            for (const int depth : {1, 31, 32, 33, 100}) {
+                parts.forget();
+                const Operands o(rows, cols, depth, ++seed);
+                check(o, parts);
+                check(o, parts, 3);
+            }
+        }
+    }
+    parts.forget();
+    check(Operands(3, 4, 0), parts);
+    parts.forget();
+    check(Operands(32, 64, 1536), parts);
+    parts.release();
+}
+
+TEST_CASE("a number is the sum of its three parts", "[mma]") {
+    std::mt19937 random(1);
+    for (int i = 0; i < 1000; i++) {
+        const float x = std::ldexp(float(random()) - 2147483648.0f, int(random() % 100) - 80);
+        alignas(64) char tiles[kParts * kTileBytes];
+        for (const bool first : {true, false}) {
+            PlainVectors::split(&x, first, &x, !first, 1, tiles, 1, 0);
+            double sum = 0;
+            for (int part = 0; part < kParts; part++) {
+                uint16_t bits;
+                memcpy(&bits, tiles + part * kTileBytes + (first ? 0 : 2), 2);
+                sum += widen(bits);
+            }
+            REQUIRE(sum == double(x));
+        }
+    }
+}
+
+TEST_CASE("sums that are infinite or no number are as f32 has them, and change no others by more than rounding", "[mma]") {
+    for (const float odd : {kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max()}) {
+        for (const bool in_a : {true, false}) {
+            Operands o(40, 70, 50);
+            (in_a ? o.a[size_t(3 * o.lda + 7)] : o.b[size_t(7 * o.ldb + 3)]) = odd;
+            std::vector<float> c(size_t(o.rows * o.ldc)), expected = c;
+            TaskParts parts;
+            multiply(o.product(c, true), parts);
+            multiply_plainly<float, float, float>(o.product(expected, true));
+            int not_finite = 0;
+            for (size_t i = 0; i < c.size(); i++) {
+                INFO(i << ": " << c[i] << " for " << expected[i]);
+                not_finite += !std::isfinite(expected[i]);
+                REQUIRE(std::isnan(c[i]) == std::isnan(expected[i]));
+                REQUIRE((std::isnan(c[i]) || c[i] == expected[i] || std::abs(c[i] - expected[i]) < 1e-4f));
+            }
+            CHECK((odd == std::numeric_limits<float>::max() || not_finite >= 40));
+            parts.release();
+        }
+    }
+}
+
+TEST_CASE("parts are made once for the calls of a task, and again for what was forgotten", "[mma]") {
+    Operands o(32, 64, 64);
+    TaskParts parts;
+    check(o, parts);
+    o.a[5] += 1;
+    std::vector<float> before(size_t(o.rows * o.ldc)), after = before;
+    multiply(o.product(before, true), parts);  // by the parts of what a was
+    parts.forget();
+    multiply(o.product(after, true), parts);
+    CHECK(before != after);
+    check(o, parts);
+    parts.release();
+}
+
+TEST_CASE("a pair of parts shares one with the pair before, so that six pairs take seven loads of two tiles", "[mma]") {
+    emulated::multiplications = emulated::loads = 0;
+    Operands o(32, 64, 64);
+    TaskParts parts;
+    check(o, parts);  // two blocks of 2 x 2 tiles, two steps
+    CHECK(emulated::multiplications == 2 * 2 * 6 * 4);
+    CHECK(emulated::loads == 2 * 2 * 14);
+    emulated::multiplications = emulated::loads = 0;
+    parts.forget();
+    check(Operands(32, 48, 64), parts);  // a block of 2 x 3 tiles, with a register for each operand
+    CHECK(emulated::multiplications == 2 * 6 * 6);
+    CHECK(emulated::loads == 2 * (7 + 5 * 6));
+    parts.release();
+}
