@@ -1,7 +1,5 @@
 #include "tile_kernel.h"
 
-#include <algorithm>
-
 #include "print_expr.h"
 #include "warpgroups.h"
 #include "wgmma.h"
