@@ -15,35 +15,8 @@ const char *const kChainRow = "fragment_row", *const kChainColumn = "fragment_co
 
 namespace {
 
-bool begins_with(const std::string &s, const std::string &start) {
-    return s.compare(0, start.size(), start) == 0;
-}
-
-std::string loop_prefix(const TensorCores &p) {
-    return p.func + ".s" + std::to_string(p.stage) + ".";
-}
-
 Expr variable(const std::string &name) {
     return Variable::make(Int(32), name);
-}
-
-class LoopNames : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const For *op) override {
-        names.push_back(op->name);
-        IRVisitor::visit(op);
-    }
-
-public:
-    std::vector<std::string> names;
-};
-
-bool has_loop_of(const Stmt &s, const TensorCores &p) {
-    LoopNames loops;
-    s.accept(&loops);
-    return std::any_of(loops.names.begin(), loops.names.end(),
-                       [&](const std::string &n) { return begins_with(n, loop_prefix(p)); });
 }
 
 class FindLoopOfBoth : public IRVisitor {
@@ -51,7 +24,7 @@ class FindLoopOfBoth : public IRVisitor {
 
     void visit(const For *op) override {
         if (!is_gpu(op->for_type) &&
-            std::all_of(products.begin(), products.end(), [&](const TensorCores &p) { return has_loop_of(op->body, p); })) {
+            std::all_of(products.begin(), products.end(), [&](const TensorCores &p) { return has_product(op->body, p); })) {
             found = true;
         }
         IRVisitor::visit(op);
@@ -95,9 +68,7 @@ private:
 
     void walk(const Stmt &s) {
         if (const auto *let = s.as<LetStmt>()) {
-            const auto *v = let->value.as<Variable>();
-            if (v && begins_with(v->name, "blockIdx.")) {
-                parts.block_names[size_t(gpu_dimension(let->name))] = let->name;
+            if (note_block_name(let, parts.block_names)) {
                 walk(let->body);
                 return;
             }
@@ -139,7 +110,7 @@ private:
     }
 
     void visit_loop(const For *loop) {
-        const auto in_it = [&](const TensorCores &p) { return has_loop_of(Stmt(loop), p); };
+        const auto in_it = [&](const TensorCores &p) { return has_product(Stmt(loop), p); };
         const auto count = std::count_if(products_.begin(), products_.end(), in_it);
         if (count == 2) {
             if (!parts.step.empty()) {

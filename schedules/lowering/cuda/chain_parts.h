@@ -46,6 +46,10 @@ struct ChainParts {
     std::vector<ChainNest> together;                        // that put together what warps have which share the steps
     std::vector<std::string> sums_of_lanes;                 // one a row; after the last step, a lane has its own part
     Lets lets;                                              // of the host
+
+    std::vector<std::vector<ChainNest> *> lists() {
+        return {&before, &between, &behind, &together, &after};
+    }
 };
 
 /** Whether a loop of the kernel has both products in it. */

@@ -10,6 +10,7 @@
 #include "tile_kernel.h"
 #include "tile_text.h"
 #include "warpgroups.h"
+#include "warps.h"
 
 namespace halyard {
 
@@ -18,14 +19,9 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kRowsOfFragment = 16;
 constexpr int kDepthOfSlice = 32;  // bytes
 constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
 constexpr int kSumsOfThread = 128;
-
-// Of shared memory, a block of sm_86, sm_89 and sm_120.
-constexpr int kSharedBytesOfOthers = 99 * 1024;
 
 // Who fetches tiles: the copy engine, the threads by cp.async, or the threads element by element.
 enum class Form { kEngine, kCopies, kElements };
@@ -70,7 +66,7 @@ public:
         for (const auto &p : program_.parts.products) {
             check_tile(*p.asked);
         }
-        const int room = hopper ? kSharedBytesOfHopper : kSharedBytesOfOthers;
+        const int room = hopper ? kSharedBytesOfHopper : kSharedOfBlock;
         stages_ = program_.asked.stages;
         while (!hopper && stages_ > 2 && shared_bytes(form_) > room) {
             stages_--;
@@ -211,7 +207,7 @@ private:
 
     // On a multiprocessor, as many as fit: what one reads at its beginning covers the end of another.
     int blocks() const {
-        constexpr int kRegisters = 65536, kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024, kMaxBlocks = 4;
+        constexpr int kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024, kMaxBlocks = 4;
         constexpr int kRegistersBesideSums = 40;
         const int registers = products() * sums_of_warp() + kRegistersBesideSums;
         return std::clamp(std::min(kSharedBytes / (shared_bytes(form_) + kSharedBytesOfSystem),

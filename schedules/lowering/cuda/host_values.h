@@ -15,7 +15,7 @@
 
 namespace halyard {
 
-/** A call of divide_by in device.h. */
+/** A call of divide_by in device/numbers.h. */
 constexpr const char *kDivideBy = "halyard_divide_by";
 
 /** Makes arguments of divisions of sizes, and of conditions over them. With `positive`, also multiplies where divisors have to be

@@ -9,6 +9,7 @@
 #include "code_text.h"
 #include "print_expr.h"
 #include "tensor_argument.h"
+#include "warps.h"
 
 namespace halyard {
 
@@ -17,12 +18,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kWarp = 32;
-constexpr int kRowsOfFragment = 16;
-constexpr int kRegisters = 65536;  // of a multiprocessor
 constexpr int kSumsOfThread = 192;
-// Of shared memory a block of sm_86, sm_89 and sm_120 has so much, and all blocks of a multiprocessor of sm_80.
-constexpr int kSharedOfBlock = 99 * 1024, kSharedOfMultiprocessor = 163 * 1024;
 
 // How a tile is divided: blocks take `rows` of it, warps `fragments` of 16 rows each.
 struct Layout {

@@ -166,7 +166,7 @@ private:
         }
         std::vector<TensorCores> products;
         for (const auto &p : schedule_.products) {
-            if (has_product(kernel, p)) {
+            if (has_product(kernel.body, p)) {
                 products.push_back(p);
             }
         }

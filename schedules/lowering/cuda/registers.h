@@ -25,10 +25,11 @@
 
 namespace halyard {
 
-/** Rewrites the body, and adds what the reductions need of shared memory. `fail` throws; it takes the name of
- * the Func and the message. */
-void keep_in_registers(Kernel &kernel,
-                       const std::function<void(const std::string &func, const std::string &message)> &fail);
+/** Throws; takes the name of the Func and the message. */
+using RegistersFail = std::function<void(const std::string &func, const std::string &message)>;
+
+/** Rewrites the body, and adds what the reductions need of shared memory. */
+void keep_in_registers(Kernel &kernel, const RegistersFail &fail);
 
 /** The call in the body: value, then the number of lanes as a constant, then the operation's name, then the index
  * of the scratch memory in bytes from the start of shared memory, -1 where a warp needs none, and its elements. */

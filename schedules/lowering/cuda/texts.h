@@ -2,8 +2,8 @@
 #define HALYARD_LOWERING_CUDA_TEXTS_H
 
 /** \file
- * device.h, ampere.h with ampere_chain.h, few_rows.h, hopper.h and the headers of the emulator, as text: a plugin that is
- * installed needs no folder of headers.
+ * device.h with its parts, ampere.h with ampere_chain.h, few_rows.h, hopper.h and the headers of the emulator, as text: a plugin
+ * that is installed needs no folder of headers.
  */
 
 #include <string>

@@ -13,10 +13,6 @@ bool begins_with(const std::string &s, const std::string &start) {
     return s.compare(0, start.size(), start) == 0;
 }
 
-std::string stage_prefix(const TensorCores &p) {
-    return p.func + ".s" + std::to_string(p.stage) + ".";
-}
-
 class FindLoop : public IRVisitor {
     using IRVisitor::visit;
 
@@ -33,12 +29,6 @@ public:
     }
     bool found = false;
 };
-
-bool has_loop(const Stmt &s, const std::string &prefix) {
-    FindLoop find(prefix);
-    s.accept(&find);
-    return find.found;
-}
 
 // Of two sides the simplifier does not see that they have terms in common, but it sees what their difference is.
 bool proved(const Expr &e) {
@@ -96,7 +86,7 @@ private:
 
     const TensorCores *product_in(const Stmt &s) const {
         for (const auto &p : products_) {
-            if (has_loop(s, stage_prefix(p))) {
+            if (has_product(s, p)) {
                 return &p;
             }
         }
@@ -105,9 +95,7 @@ private:
 
     void walk(const Stmt &s) {
         if (const auto *let = s.as<LetStmt>()) {
-            const auto *v = let->value.as<Variable>();
-            if (v && begins_with(v->name, "blockIdx.")) {
-                parts.block_names[size_t(gpu_dimension(let->name))] = let->name;
+            if (note_block_name(let, parts.block_names)) {
                 walk(let->body);
                 return;
             }
@@ -208,8 +196,19 @@ private:
 
 }  // namespace
 
-bool has_product(const Kernel &kernel, const TensorCores &product) {
-    return has_loop(kernel.body, stage_prefix(product));
+bool has_product(const Stmt &part, const TensorCores &product) {
+    FindLoop find(product.func + ".s" + std::to_string(product.stage) + ".");
+    part.accept(&find);
+    return find.found;
+}
+
+bool note_block_name(const LetStmt *let, std::array<std::string, 3> &names) {
+    const auto *v = let->value.as<Variable>();
+    if (!v || !begins_with(v->name, "blockIdx.")) {
+        return false;
+    }
+    names[size_t(gpu_dimension(let->name))] = let->name;
+    return true;
 }
 
 Parts split_into_parts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host) {

@@ -30,8 +30,11 @@ struct TensorCores {
     std::function<void(const std::string &)> fail;
 };
 
-/** Whether a kernel has that product in it. */
-bool has_product(const Kernel &kernel, const TensorCores &product);
+/** Whether a part of a kernel has loops of that product in it. */
+bool has_product(const Halide::Internal::Stmt &part, const TensorCores &product);
+
+/** Whether the let names a coordinate of the block in the grid; then notes the name. */
+bool note_block_name(const Halide::Internal::LetStmt *let, std::array<std::string, 3> &names);
 
 /** A product, and the loop over its steps. */
 struct ProductPart {

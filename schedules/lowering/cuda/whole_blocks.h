@@ -11,7 +11,7 @@
  *
  * Loads behind conditions of their own wait for each other, in particular those that stand between stores, and the conditions are
  * instructions: LayerNorm 8192x32768 with rows in shared memory had 29 for each element, and took 335 us; 17, with pairs
- * converted in their registers (device.h), take 294 (H200).
+ * converted in their registers (device/vectors.h), take 294 (H200).
  */
 
 #include "kernel.h"

@@ -1,0 +1,298 @@
+// Vectors: N neighbours that one thread handles at once.
+
+namespace halyard {
+
+__device__ constexpr int vector_alignment(int bytes) {
+    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+}
+
+template<class T, int N>
+struct alignas(vector_alignment(N * int(sizeof(T)))) vec {
+    T element[N];
+    __device__ __forceinline__ T &operator[](int i) {
+        return element[i];
+    }
+    __device__ __forceinline__ const T &operator[](int i) const {
+        return element[i];
+    }
+};
+
+template<class T>
+struct without_const {
+    using type = T;
+};
+template<class T>
+struct without_const<T &> {
+    using type = T;
+};
+template<class T>
+struct without_const<const T &> {
+    using type = T;
+};
+
+template<class T>
+struct lanes_of {
+    using element = T;
+    static constexpr int count = 1;
+    static constexpr bool is_float = false;
+};
+template<>
+struct lanes_of<float> {
+    using element = float;
+    static constexpr int count = 1;
+    static constexpr bool is_float = true;
+};
+template<class T, int N>
+struct lanes_of<vec<T, N>> {
+    using element = T;
+    static constexpr int count = N;
+};
+
+template<int N, class T>
+__device__ __forceinline__ vec<T, N> broadcast(T x) {
+    vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = x;
+    }
+    return v;
+}
+
+template<int N, class T>
+__device__ __forceinline__ vec<T, N> ramp(T base, T stride) {
+    vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = base + T(i) * stride;
+    }
+    return v;
+}
+
+/** f(a[i], b[i]) for each i. */
+template<class F, class T, int N>
+__device__ __forceinline__ auto each(F f, const vec<T, N> &a) -> vec<decltype(f(a[0])), N> {
+    vec<decltype(f(a[0])), N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = f(a[i]);
+    }
+    return v;
+}
+template<class F, class T, class U, int N>
+__device__ __forceinline__ auto each(F f, const vec<T, N> &a, const vec<U, N> &b) -> vec<decltype(f(a[0], b[0])), N> {
+    vec<decltype(f(a[0], b[0])), N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = f(a[i], b[i]);
+    }
+    return v;
+}
+
+#define HALYARD_ELEMENTWISE(OP, RESULT)                                                      \
+    template<class T, int N>                                                                 \
+    __device__ __forceinline__ vec<RESULT, N> operator OP(const vec<T, N> &a, const vec<T, N> &b) { \
+        return each([](T x, T y) { return RESULT(x OP y); }, a, b);                          \
+    }
+HALYARD_ELEMENTWISE(+, T)
+HALYARD_ELEMENTWISE(-, T)
+HALYARD_ELEMENTWISE(*, T)
+HALYARD_ELEMENTWISE(/, T)
+HALYARD_ELEMENTWISE(&, T)
+HALYARD_ELEMENTWISE(|, T)
+HALYARD_ELEMENTWISE(^, T)
+HALYARD_ELEMENTWISE(<<, T)
+HALYARD_ELEMENTWISE(>>, T)
+HALYARD_ELEMENTWISE(<, bool)
+HALYARD_ELEMENTWISE(<=, bool)
+HALYARD_ELEMENTWISE(>, bool)
+HALYARD_ELEMENTWISE(>=, bool)
+HALYARD_ELEMENTWISE(==, bool)
+HALYARD_ELEMENTWISE(!=, bool)
+HALYARD_ELEMENTWISE(&&, bool)
+HALYARD_ELEMENTWISE(||, bool)
+#undef HALYARD_ELEMENTWISE
+
+template<int N>
+__device__ __forceinline__ vec<bool, N> operator!(const vec<bool, N> &a) {
+    return each([](bool x) { return !x; }, a);
+}
+
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> select(const vec<bool, N> &c, const vec<T, N> &a, const vec<T, N> &b) {
+    vec<T, N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = c[i] ? a[i] : b[i];
+    }
+    return v;
+}
+
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> minimum(const vec<T, N> &a, const vec<T, N> &b) {
+    return each([](T x, T y) { return minimum(x, y); }, a, b);
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> maximum(const vec<T, N> &a, const vec<T, N> &b) {
+    return each([](T x, T y) { return maximum(x, y); }, a, b);
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> div_floor(const vec<T, N> &a, const vec<T, N> &b) {
+    return each([](T x, T y) { return div_floor(x, y); }, a, b);
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> mod_floor(const vec<T, N> &a, const vec<T, N> &b) {
+    return each([](T x, T y) { return mod_floor(x, y); }, a, b);
+}
+
+template<class To, class From, int N>
+__device__ __forceinline__ vec<To, N> to(const vec<From, N> &a) {
+    vec<To, N> v;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        v[i] = to<To>(a[i]);
+    }
+    return v;
+}
+
+/** A pair in one register, each taken out of it by one instruction; as 16 bits by themselves the second would take two. */
+template<class To, int N>
+__device__ __forceinline__ vec<To, N> to(const vec<bfloat16, N> &a) {
+    vec<To, N> v;
+    if constexpr (N % 2 == 0 && lanes_of<To>::is_float) {
+        union {
+            vec<bfloat16, N> from;
+            uint32_t pair[N / 2];
+        } u{a};
+#pragma unroll
+        for (int i = 0; i < N; i += 2) {
+            v[i] = bits_as<float>(u.pair[i / 2] << 16);
+            v[i + 1] = bits_as<float>(u.pair[i / 2] & 0xffff0000u);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            v[i] = to<To>(a[i]);
+        }
+    }
+    return v;
+}
+
+/** Pairs are converted by one instruction. */
+#define HALYARD_TO_PAIRS(TYPE)                                                          \
+    template<int N>                                                                     \
+    __device__ __forceinline__ vec<TYPE, N> to_##TYPE(const vec<float, N> &a) {         \
+        union {                                                                         \
+            vec<TYPE, N> v;                                                             \
+            uint32_t pair[N / 2 + 1];                                                   \
+        } u;                                                                            \
+        _Pragma("unroll") for (int i = 0; i + 1 < N; i += 2) {                          \
+            u.pair[i / 2] = floats_to_##TYPE##_bits(a[i], a[i + 1]);                    \
+        }                                                                               \
+        if (N % 2) {                                                                    \
+            u.v[N - 1] = TYPE(a[N - 1]);                                                \
+        }                                                                               \
+        return u.v;                                                                     \
+    }
+HALYARD_TO_PAIRS(half)
+HALYARD_TO_PAIRS(bfloat16)
+#undef HALYARD_TO_PAIRS
+
+template<class To, class From, int N>
+__device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {
+    static_assert(sizeof(To) == sizeof(From), "of one size");
+    union {
+        vec<From, N> from;
+        vec<To, N> to;
+    } u{a};
+    return u.to;
+}
+
+/** Reduces neighbours: the vector of N has N / M results, of M lanes each. */
+template<int M, class F, class T, int N>
+__device__ __forceinline__ vec<T, N / M> reduce_lanes(F f, const vec<T, N> &a) {
+    vec<T, N / M> v;
+#pragma unroll
+    for (int i = 0; i < N / M; i++) {
+        T t = a[i * M];
+#pragma unroll
+        for (int j = 1; j < M; j++) {
+            t = f(t, a[i * M + j]);
+        }
+        v[i] = t;
+    }
+    return v;
+}
+
+#ifndef HALYARD_EMULATOR
+
+template<int Bytes>
+struct machine_word;
+template<>
+struct machine_word<16> {
+    using type = uint4;
+};
+template<>
+struct machine_word<8> {
+    using type = uint2;
+};
+template<>
+struct machine_word<4> {
+    using type = uint32_t;
+};
+template<>
+struct machine_word<2> {
+    using type = uint16_t;
+};
+template<>
+struct machine_word<1> {
+    using type = uint8_t;
+};
+
+/** A vector in the widest pieces that the machine has. */
+template<class T, int N>
+struct pieces {
+    static constexpr int bytes = vector_alignment(N * int(sizeof(T)));
+    static constexpr int count = N * int(sizeof(T)) / bytes;
+    using word = typename machine_word<bytes>::type;
+    union {
+        vec<T, N> v;
+        word w[count];
+    };
+    __device__ __forceinline__ pieces() {
+    }
+};
+
+/** sum + a[0] b[0] + ... + a[3] b[3], of bytes, by one instruction. */
+template<class A, class B>
+__device__ __forceinline__ int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
+    constexpr bool a_signed = A(-1) < A(0), b_signed = B(-1) < B(0);
+    pieces<A, 4> p;
+    pieces<B, 4> q;
+    p.v = a;
+    q.v = b;
+    int r;
+    if (a_signed && b_signed) {
+        asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else if (a_signed) {
+        asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else if (b_signed) {
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    } else {
+        asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+    }
+    return r;
+}
+
+#else
+
+template<class A, class B>
+inline int add_products(int sum, const vec<A, 4> &a, const vec<B, 4> &b) {
+    for (int i = 0; i < 4; i++) {
+        sum += int(a[i]) * int(b[i]);
+    }
+    return sum;
+}
+
+#endif
+
+}  // namespace halyard
