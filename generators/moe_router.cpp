@@ -33,7 +33,8 @@ public:
         "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
     GeneratorParam<int> panel{"panel", 32};
     GeneratorParam<int> top_k{"top_k", 2, 1, 64};
-    GeneratorParam<Search> search{"search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
+    GeneratorParam<Search> search{
+        "search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
     /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
     GeneratorParam<bool> softmax_first{"softmax_first", true};
     /** The weights of the chosen are scaled to a sum of 1. After a softmax over all experts that is the
@@ -112,16 +113,16 @@ private:
     void search_maxima() {
         RDom r(0, Expr(experts), "e");
         const Expr key = rank_key(order(r, row), r);
-        std::vector<Expr> ranked;
+        std::vector<Expr> found;
         for (int n = 0; n < top_k; n++) {
             Func largest("largest_" + std::to_string(n));
             largest(row) = no_rank();
-            largest(row) = max(largest(row), n == 0 ? key : select(key < ranked.back(), key, no_rank()));
-            ranked.push_back(largest(row));
+            largest(row) = max(largest(row), n == 0 ? key : select(key < found.back(), key, no_rank()));
+            found.push_back(largest(row));
         }
-        Expr of_place = ranked.back();
+        Expr of_place = found.back();
         for (int n = int(top_k) - 1; n-- > 0;) {
-            of_place = select(i == n, ranked[size_t(n)], of_place);
+            of_place = select(i == n, found[size_t(n)], of_place);
         }
         place_of_maxima(i, row) = of_place;
     }
@@ -140,7 +141,8 @@ private:
     }
 
     Var e{"e"}, i{"i"}, row{"row"}, k{"k"};
-    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, place_of_maxima{"place_of_maxima"}, weight{"weight"}, sum{"sum"}, sum_of_all{"sum_of_all"}, chosen{"chosen"};
+    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, place_of_maxima{"place_of_maxima"}, weight{"weight"};
+    Func sum{"sum"}, sum_of_all{"sum_of_all"}, chosen{"chosen"};
 };
 
 }  // namespace

@@ -19,14 +19,12 @@ function router.versions(k, p)
   if p.rows > 0 then return { {} } end
   local tokens, experts = k.x:dim(1):extent(), k.w_nk:dim(1):extent()
   local many, narrow, wide = tokens:at_least(8192), experts:at_most(64), experts:at_least(129)
-  -- Maxima are as many Funcs as are wanted, which compilers take minutes for if they are 64.
-  local lanes = p.top_k <= 8 and 32 or 1
   return {
     { when = many:and_(narrow), rows = 128, columns = 64, lanes = 1 },
-    { when = many:and_(wide), rows = 128, columns = 256, lanes = lanes },
-    { when = many, rows = 128, columns = 128, lanes = lanes },
-    { when = (tokens * experts):at_most(256 * 1024), rows = 16, columns = 32, stages = 8, lanes = lanes },
-    { rows = 64, columns = 64, lanes = lanes },
+    { when = many:and_(wide), rows = 128, columns = 256, lanes = 32 },
+    { when = many, rows = 128, columns = 128, lanes = 32 },
+    { when = (tokens * experts):at_most(256 * 1024), rows = 16, columns = 32, stages = 8, lanes = 32 },
+    { rows = 64, columns = 64, lanes = 32 },
   }
 end
 
