@@ -4,12 +4,13 @@
 //
 // With `parts`, the channels of a group are shared out to so many parts, of which each has a mean and a sum of squares
 // around it; those of the group follow from them (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for
-// computing sample variances, 1979).
+// computing sample variances, 1979). How many may be left to the schedule, as few groups want many, and many groups want one.
 
 #include <Halide.h>
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/open_number.h"
 
 namespace {
 
@@ -20,7 +21,8 @@ class GroupNorm : public Generator<GroupNorm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
-    GeneratorParam<int> parts{"parts", 0, 0, 1024};  // 0: none; two passes over the group
+    /** 0: none; two passes over the group. kOpen: what the schedule's parameter `blocks` says. */
+    GeneratorParam<int> parts{"parts", 0, kOpen, 1024};
 
     Input<Buffer<void, 4>> x{"x"};            // [w, h, c, n]
     Input<Buffer<void, 1>> weight{"weight"};  // [c]
@@ -40,8 +42,8 @@ public:
         add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "groups must divide the channels of x");
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
-        if (parts > 0) {
-            reduce_parts(channels);
+        if (parts != 0) {
+            reduce_parts(channels, number_or_open(parts, "blocks"));
         } else {
             RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
             const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
@@ -59,7 +61,7 @@ public:
     }
 
 private:
-    void reduce_parts(const Expr &channels) {
+    void reduce_parts(const Expr &channels, const Expr &parts) {
         const Expr pixels = x.dim(0).extent() * x.dim(1).extent(), of_part = (channels + (parts - 1)) / parts;
         RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, of_part}}, "pixel");
         const Expr channel = part * of_part + r.z;

@@ -11,6 +11,7 @@
 #include "math/exp.h"
 #include "math/order.h"
 #include "math/linear.h"
+#include "math/open_number.h"
 
 namespace {
 
@@ -21,8 +22,9 @@ using namespace halyard;
 enum class Logits { kGiven, kNK, kPacked };
 
 /** list: an expert after the other is put into a sorted list, for threads that have a token each. maxima: the largest of all
- * experts, then the largest below it and so on, for threads that share a token. */
-enum class Search { kList, kMaxima };
+ * experts, then the largest below it and so on, for threads that share a token. open: lists where the schedule's parameter
+ * `lanes`, the threads of a token, is 1, else maxima. */
+enum class Search { kList, kMaxima, kOpen };
 
 class MoeRouter : public Generator<MoeRouter> {
 public:
@@ -31,7 +33,8 @@ public:
         "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
     GeneratorParam<int> panel{"panel", 32};
     GeneratorParam<int> top_k{"top_k", 2, 1, 64};
-    GeneratorParam<Search> search{"search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}}};
+    GeneratorParam<Search> search{
+        "search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
     /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
     GeneratorParam<bool> softmax_first{"softmax_first", true};
     /** The weights of the chosen are scaled to a sum of 1. After a softmax over all experts that is the
@@ -59,7 +62,7 @@ public:
     void generate() {
         const Expr count = experts;
         if (weights == Logits::kGiven) {
-            order(e, row) = order_key(load_f32((*logits_in)(e, row)));
+            order(e, row) = order_key(load_f32((*logits_in)(e, row_at(*logits_in, row, get_target()))));
         } else {
             x_f(k, row) = load_f32((*x)(k, row_at(*x, row, get_target())));
             w.multiply(acc(e, row), x->dim(0).extent(), e, count, [&](const Expr &d) { return x_f(d, row); });
@@ -67,28 +70,29 @@ public:
         }
 
         const int best = top_k;
-        if (search == Search::kMaxima) {
-            search_maxima();
-        } else {
+        if (search != Search::kMaxima) {
             search_list();
+        }
+        if (search != Search::kList) {
+            search_maxima();
         }
 
         // Relative to the largest, which is finite unless all is lost.
-        const Expr largest = clamp(rank_value(top(0, row)), std::numeric_limits<float>::lowest(),
+        const Expr largest = clamp(rank_value(ranked(0)), std::numeric_limits<float>::lowest(),
                                    std::numeric_limits<float>::max());
-        weight(i, row) = exp_f32(rank_value(top(i, row)) - largest, get_target());
+        weight(i, row) = exp_f32(rank_value(ranked(i)) - largest, get_target());
         if (softmax_first && !renormalise) {
             RDom all(0, count, "e");
-            Func &terms = search == Search::kMaxima ? sum_of_all : sum;
+            Func &terms = search == Search::kList ? sum : sum_of_all;
             terms(row) += exp_f32(from_order_key(order(all, row)) - largest, get_target());
-            if (search == Search::kMaxima) {
+            if (search != Search::kList) {
                 sum(row) = sum_of_all(row);
             }
         } else {
             RDom ri(0, best, "i");
             sum(row) += weight(ri, row);
         }
-        chosen(i, row) = Tuple(select(is_none(i), 0.0f, weight(i, row) / sum(row)), rank_index(top(i, row)));
+        chosen(i, row) = Tuple(select(is_none(i), 0.0f, weight(i, row) / sum(row)), rank_index(ranked(i)));
         scores(i, row) = chosen(i, row)[0];
         indices(i, row) = chosen(i, row)[1];
         scores.dim(0).set_bounds(0, best);
@@ -109,26 +113,36 @@ private:
     void search_maxima() {
         RDom r(0, Expr(experts), "e");
         const Expr key = rank_key(order(r, row), r);
-        std::vector<Expr> ranked;
+        std::vector<Expr> found;
         for (int n = 0; n < top_k; n++) {
             Func largest("largest_" + std::to_string(n));
             largest(row) = no_rank();
-            largest(row) = max(largest(row), n == 0 ? key : select(key < ranked.back(), key, no_rank()));
-            ranked.push_back(largest(row));
+            largest(row) = max(largest(row), n == 0 ? key : select(key < found.back(), key, no_rank()));
+            found.push_back(largest(row));
         }
-        Expr of_place = ranked.back();
+        Expr of_place = found.back();
         for (int n = int(top_k) - 1; n-- > 0;) {
-            of_place = select(i == n, ranked[size_t(n)], of_place);
+            of_place = select(i == n, found[size_t(n)], of_place);
         }
-        top(i, row) = of_place;
+        place_of_maxima(i, row) = of_place;
+    }
+
+    // What has this place.
+    Expr ranked(const Expr &place) {
+        switch (search) {
+        case Search::kList: return top(place, row);
+        case Search::kMaxima: return place_of_maxima(place, row);
+        default: return select(number_or_open(kOpen, "lanes") == 1, top(place, row), place_of_maxima(place, row));
+        }
     }
 
     Expr is_none(const Expr &place) {
-        return top(place, row) == no_rank();
+        return ranked(place) == no_rank();
     }
 
     Var e{"e"}, i{"i"}, row{"row"}, k{"k"};
-    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, weight{"weight"}, sum{"sum"}, sum_of_all{"sum_of_all"}, chosen{"chosen"};
+    Func x_f{"x_f"}, acc{"acc"}, order{"order"}, top{"top"}, place_of_maxima{"place_of_maxima"}, weight{"weight"};
+    Func sum{"sum"}, sum_of_all{"sum_of_all"}, chosen{"chosen"};
 };
 
 }  // namespace

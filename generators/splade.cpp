@@ -8,6 +8,7 @@
 
 #include "math/elements.h"
 #include "math/log.h"
+#include "math/open_number.h"
 #include "math/order.h"
 #include "math/linear.h"
 
@@ -21,8 +22,9 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
     GeneratorParam<int> panel{"panel", 48};
-    /** Positions go by in blocks, so that a schedule can keep the product of one block only. */
-    GeneratorParam<int> block{"block", 8};
+    /** Positions go by in blocks, so that a schedule can keep the product of one block only. kOpen: of as many as the
+     * schedule's parameter `columns` says. */
+    GeneratorParam<int> block_size{"block", 8};
     GeneratorParam<bool> add_bias{"add_bias", true};
     GeneratorParam<bool> masked{"masked", true};  // by lengths
 
@@ -46,6 +48,7 @@ public:
     }
 
     void generate() {
+        const Expr block = number_or_open(block_size, "columns");
         const Expr length = masked ? min((*lengths)(n), positions) : Expr(positions);
         x_f(k, i, s, n) = load_f32(x(k, min(s * block + i, positions - 1), n));
         w.multiply(acc(col, i, s, n), x.dim(0).extent(), col, y.dim(0).max() + 1,

@@ -1,34 +1,66 @@
 -- GroupNorm with a block a group of an image: mean, variance and output in one kernel. The group comes from memory
--- once, and twice more from the caches. Vectors run along the pixels of a row, and the threads along all of them.
+-- once, and twice more from the caches. Vectors run along the pixels of a row, and the threads along all of them. Where there
+-- are few groups, so that a device would be idle, several blocks share one: a kernel for mean and squares of each part, and one
+-- that reads x again from the L2, each of whose threads puts the parts together, in registers and all loads under way at once.
 
 local gpu = require "lib.gpu"
 
 return schedule "group_norm" {
   target = "cuda",
 
+  generator = { parts = -1 }, -- as many as blocks
+
   params = {
+    blocks  = tune { 0, 1, 4, 8, 16, 32, default = 0 },     -- that share a group; 0: what a call's sizes are best off with
     threads = tune { 128, 256, 512, 1024, default = 512 },
-    unroll  = tune { 1, 2, 4, 8, default = 4 }, -- vectors in flight
+    unroll  = tune { 1, 2, 4, 8, default = 4 },             -- vectors in flight
+    vectors = tune { 1, 2, 4, 8, default = 4 },             -- of y for a thread, if several blocks share a group
   },
 
+  versions = function(k, p)
+    if p.blocks > 0 then return { {} } end
+    -- H200, bf16, us with a block a group and with 16: groups of 10240 elements, 32 of them, 256: 3.6 and 6.2, 6.4 and 18.1; of 40960,
+    -- 64, 128, 512: 10.3 and 9.7, 11.9 and 13.6, 33 and 43; of 163840, 32, 128, 256: 33.9 and 14.2, 52 and 42, 93 and 78; of
+    -- 327680, 4, 32, 256: 60 and 11.1, 66 and 22.9, 180 and 145. With 8 blocks within a tenth of 16 but for few long groups (15.3 for 11.1).
+    local length = k.x:dim(0):extent() * k.x:dim(1):extent() * (k.x:dim(2):extent() // k.groups)
+    local many = (k.groups * k.x:dim(3):extent()):at_least(97)
+    return { { when = length:at_most(many:select(96 * 1024, 24 * 1024)), blocks = 1 }, { blocks = 16, threads = 256, unroll = 2 } }
+  end,
+
   apply = function(k, p)
-    local channels = k.x:dim(2):extent() // k.groups
-    k.y:split("c", channels, "guard", "group", "channel")
     local o = { threads = p.threads, unroll = p.unroll, vector = gpu.vector_of(k.x) }
-    gpu.group_blocks(k.y, {
-      loop = "w", around = { "h", "channel" }, blocks = { "group", "n" },
-      threads = o.threads, unroll = o.unroll, vector = o.vector,
-    })
+    k.y:split("c", k.x:dim(2):extent() // k.groups, "guard", "group", "channel")
     k.y:stream()
-    for _, sum in ipairs { k.sum, k.sum_sq } do
-      sum:bound_extent("g", 1)
-      gpu.reduce(sum, "pixel_x", {
-        at = { k.y, "group" }, around = { "pixel_y", "pixel_z" },
+    local parts, groups -- where those are computed and read
+    if p.blocks == 1 then
+      gpu.group_blocks(k.y, {
+        loop = "w", around = { "h", "channel" }, blocks = { "group", "n" },
         threads = o.threads, unroll = o.unroll, vector = o.vector,
       })
+      parts, groups = { k.y, "group" }, { k.y, "group" }
+      gpu.each_thread(k.of_parts, { at = parts })
+    else
+      -- Bounds that are known keep divisions out of the places of parts.
+      k.of_parts:compute_root():bound("g", 0, k.groups):gpu_blocks { "part", "g", "n" }
+      gpu.parts_of_groups(k.y, {
+        loop = "w", around = { "h", "channel" }, blocks = { "group", "n" },
+        threads = o.threads, unroll = p.vectors, vector = o.vector,
+      })
+      parts, groups = { k.of_parts, "part" }, { k.y, "chunk" }
     end
-    for _, value in ipairs { k.mean, k.inv_std } do
-      gpu.each_thread(value:bound_extent("g", 1), { at = { k.y, "group" } })
+
+    local part = { at = parts, around = { "pixel_y", "pixel_z" }, threads = o.threads, unroll = o.unroll, vector = o.vector }
+    for _, of_part in ipairs { k.part_sum, k.part_mean, k.part_sq } do
+      for _, dim in ipairs { "part", "g", "n" } do of_part:bound_extent(dim, 1) end
     end
+    gpu.reduce(k.part_sum, "pixel_x", part)
+    gpu.each_thread(k.part_mean, part)
+    gpu.reduce(k.part_sq, "pixel_x", part)
+
+    for _, value in ipairs { k.sum, k.mean, k.sum_sq, k.inv_std } do
+      gpu.each_thread(value:bound_extent("g", 1), { at = groups })
+    end
+    k.sum:update(0):unroll("part")
+    k.sum_sq:update(0):unroll("part")
   end,
 }

@@ -1,5 +1,6 @@
 -- The router on the tensor cores: a block sums a tile of tokens by experts in registers and stores their keys in the order
--- of the ranking; then a thread or a warp searches the experts of a token and weighs those that it finds.
+-- of the ranking; then a warp or a thread searches the experts of a token and weighs those that it finds. Few tokens have
+-- tiles of few experts, whose warps share the depth: more multiprocessors read a part of the weights, which is all that takes time.
 
 local gpu = require "lib.gpu"
 local router = require "lib.gpu_router"
@@ -10,25 +11,28 @@ return schedule "moe_router" {
   generator = {
     type = tune { "float16", "bfloat16", default = "bfloat16" },
     weights = "nk",
-    search = tune { "list", "maxima", default = "list" }, -- by a thread, or by a warp
+    search = "open", -- as lanes has it
     top_k = tune { 1, 2, 4, 6, 8, default = 2 }, -- what is wanted
   },
 
   params = {
-    rows    = tune { 0, 64, 128, default = 0 },
-    columns = tune { 0, 64, 128, 256, default = 0 }, -- experts; 0: with rows = 0, what a call's sizes are best off with
-    stages  = tune { 2, 3, 4, 6, default = 4 },    -- fetched ahead
-    group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
-    threads = tune { 32, 64, 128, default = 32 }, -- of a block that searches lists
+    rows    = tune { 0, 16, 32, 64, 128, default = 0 }, -- tokens of a tile; 0: with all of these, what a call's sizes are best off with
+    columns = tune { 0, 16, 32, 64, 128, 256, default = 0 }, -- experts
+    stages  = tune { 2, 3, 4, 6, 8, 12, default = 4 }, -- fetched ahead
+    lanes   = tune { 1, 32, default = 32 },       -- threads that search the experts of a token
+    group   = tune { 4, 8, 16, default = 16 },    -- rows of tiles taken together
+    threads = tune { 32, 64, 128, default = 32 }, -- of a block, where a thread searches
   },
 
   where = function(p)
-    if p.rows == 0 or p.columns == 0 then return p.rows == p.columns and p.stages <= 4 end
+    if p.rows == 0 or p.columns == 0 then return p.rows == p.columns and p.stages == 4 and p.lanes == 32 end
     return gpu.tiles_fit(p, { products = 1 })
   end,
 
+  versions = router.versions,
+
   apply = function(k, p)
-    router.tensor_tiles(k, p)
-    router.choose(k, p, p.search)
+    gpu.tensor_tiles(k.order:compute_root(), k.acc, p, { col = "e" })
+    router.choose(k, p, p.lanes)
   end,
 }

@@ -14,6 +14,10 @@
 
 namespace halyard {
 
+/** Sets the numbers that the algorithm leaves to the script (open_numbers.h), as calls of these sizes have them. */
+void set_numbers_of_script(const Halide::Pipeline &pipeline, PipelineView &view, const std::string &path, const ScriptOptions &options,
+                           const BufferSizes &sizes);
+
 /** Runs a script over a pipeline that will not be compiled. Throws ScriptError. */
 nlohmann::json describe_script(PipelineView &view, const Halide::Target &target, const std::string &path,
                                const ScriptOptions &options, const BufferSizes &sizes);

@@ -86,13 +86,21 @@ void write_description(const std::string &file, const Halide::Pipeline &pipeline
                        const std::map<std::string, std::string> &params) {
     PipelineView view(pipeline);
     const BufferSizes sizes = params.count("sizes") ? parse_sizes(params.at("sizes")) : estimated_sizes(view);
-    json j = describe(pipeline, view, target, sizes);
-    if (const std::string script = get(params, "script"); !script.empty()) {
-        try {
-            j["script"] = describe_script(view, target, script, script_options(params, target), sizes);
-        } catch (const ScriptError &e) {
-            j = {{"error", e.what()}};
+    const std::string script = get(params, "script");
+    json j;
+    try {
+        if (!script.empty()) {
+            set_numbers_of_script(pipeline, view, script, script_options(params, target), sizes);
+            view = PipelineView(pipeline);
         }
+        j = describe(pipeline, view, target, sizes);
+        if (!script.empty()) {
+            j["script"] = describe_script(view, target, script, script_options(params, target), sizes);
+        }
+    } catch (const ScriptError &e) {
+        j = {{"error", e.what()}};
+    } catch (const std::invalid_argument &e) {
+        j = {{"error", e.what()}};
     }
     std::ofstream(file) << j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -116,6 +124,8 @@ public:
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
             }
+            set_open_numbers(pipeline, *script_, versions.back().set);
+            view_ = PipelineView(pipeline);
             binding_ = new_binding(view_, target);
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
@@ -260,7 +270,7 @@ private:
 
     // Before the schedule is applied to the pipeline itself.
     void add_version(const Halide::Pipeline &pipeline, const Halide::Target &target, const ScheduleVersion &version) {
-        auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline)).second;
+        auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
         v->binding = new_binding(v->view(), target);
         script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
     }

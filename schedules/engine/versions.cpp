@@ -1,5 +1,7 @@
 #include "versions.h"
 
+#include "open_numbers.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -73,8 +75,25 @@ const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, 
     return versions.back();
 }
 
-VersionedPipeline::VersionedPipeline(const Pipeline &pipeline)
-    : pipeline_(copy_of(pipeline)), view_(std::make_unique<PipelineView>(pipeline_)) {
+void set_open_numbers(const Pipeline &pipeline, const Script &script, const Script::Version &version) {
+    set_open_numbers(pipeline, [&](const std::string &name) {
+        const auto own = version.find(name);
+        if (own != version.end()) {
+            return own->second;
+        }
+        for (const Tunable &t : script.header().params) {
+            if (t.name == name && !t.is_generator_param) {
+                return t.value;
+            }
+        }
+        return std::string();
+    });
+}
+
+VersionedPipeline::VersionedPipeline(const Pipeline &pipeline, const Script &script, const Script::Version &version)
+    : pipeline_(copy_of(pipeline)) {
+    set_open_numbers(pipeline_, script, version);
+    view_ = std::make_unique<PipelineView>(pipeline_);
     requirements_ = pipeline.requirements();
 }
 

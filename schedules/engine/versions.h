@@ -31,11 +31,14 @@ std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view);
 /** The one that a call of these sizes takes. */
 const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes);
 
+/** Sets what the algorithm leaves to its schedule (open_numbers.h), in place, as this version has it. */
+void set_open_numbers(const Halide::Pipeline &pipeline, const Script &script, const Script::Version &version);
+
 /** A copy of a pipeline for a version of its schedule. */
 class VersionedPipeline {
 public:
     /** Of a pipeline to which no schedule was applied yet. */
-    explicit VersionedPipeline(const Halide::Pipeline &pipeline);
+    VersionedPipeline(const Halide::Pipeline &pipeline, const Script &script, const Script::Version &version);
 
     PipelineView &view() {
         return *view_;

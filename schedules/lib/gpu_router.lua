@@ -4,31 +4,28 @@ local gpu = require "lib.gpu"
 
 local router = {}
 
--- Has the tensor cores compute a tile of tokens by experts. Where none is given, there are kernels of which a call takes one: for
--- many tokens tiles of 128 by all experts, up to 256; for fewer tiles of 64 by 64, so that more multiprocessors have one.
+-- The versions of the tensor cores' schedule: for many tokens tiles of 128 by all experts, up to 256; for few tiles of 16 by 32, whose
+-- warps share the depth; between them tiles of 64 by 64, so that more multiprocessors have one. A warp searches the experts of
+-- a token, but where tokens are many and experts few: 32 threads would have little to do.
 --
--- H200, us, tiles of 64x64, 128x64, 128x128, 128x256 (rows, columns): 16384 tokens of 4096 by 256 experts 141, 136, 105, 90; by 64
--- 53, 53, 65, 94; by 8 75, 53, 78, 90; 4096 tokens by 256 61, 60, 62, 78; 256 tokens of 7168 by 256 58, 61, 67, 99.
-function router.tensor_tiles(k, o)
-  local order = k.order:compute_root()
-  if o.rows > 0 then
-    gpu.tensor_tiles(order, k.acc, o, { col = "e" })
-    return
-  end
+-- H200, us, tiles of 64x64, 128x64, 128x128, 128x256 (rows, columns), a thread for each token's search: 16384 tokens of 4096 by 256
+-- experts 141, 136, 105, 90; by 64 53, 53, 65, 94; by 8 75, 53, 78, 90. The 8 largest by a warp for a thread: 16384 by 256 90.4
+-- for 92.5, by 64 69 for 54, by 8 73 for 55; 4096 by 256 39 for 59; 256 tokens of 7168 by 256 36.9 for 61.2. By a warp, tiles of
+-- 16x16, 16x32, 32x16, 32x32, 64x64, 256 experts, k 7168: 16 tokens 18.3, 18.6, 18.7, 19.3, 37.0; 256 20.7, 19.1, 19.3, 19.8, 36.9;
+-- 512 33.5, 22.6, 25.7, 21.0, 36.3; 1024 60, 36.9, 44.7, 34.0, 38.0; 1536 86, 51.6, 63.5, 47.8, 39.4; k 4096: 4096 tokens by 64
+-- 45, 31.1, 36.4, 30.1, 31.9, by 8 22.6, 29.1, 22.2, 24.9, 32.9. All of these with kernels of their own that store scores and indices,
+-- without which 16 and 256 tokens take 15.8 and 15.9, 16384 by 64 and by 8 49.5 and 48.0.
+function router.versions(k, p)
+  if p.rows > 0 then return { {} } end
   local tokens, experts = k.x:dim(1):extent(), k.w_nk:dim(1):extent()
   local many, narrow, wide = tokens:at_least(8192), experts:at_most(64), experts:at_least(129)
-  local function tiles(stage, rows, columns)
-    gpu.blocks_of_tiles(stage, { rows = rows, columns = columns }, { col = "e" })
-  end
-  local of_many = order:specialize(many)
-  tiles(of_many:specialize(narrow), 128, 64)
-  tiles(of_many:specialize(wide), 128, 256)
-  tiles(of_many, 128, 128)
-  tiles(order, 64, 64)
-  gpu.tensor_sums(k.acc, { order, "tile_col" }, {
-    rows = many:select(128, 64), columns = many:select(narrow:select(64, wide:select(256, 128)), 64),
-    stages = o.stages, group = o.group,
-  }, { col = "e" })
+  return {
+    { when = many:and_(narrow), rows = 128, columns = 64, lanes = 1 },
+    { when = many:and_(wide), rows = 128, columns = 256, lanes = 32 },
+    { when = many, rows = 128, columns = 128, lanes = 32 },
+    { when = (tokens * experts):at_most(256 * 1024), rows = 16, columns = 32, stages = 8, lanes = 32 },
+    { rows = 64, columns = 64, lanes = 32 },
+  }
 end
 
 -- Has a thread compute a list for each token.
@@ -40,14 +37,18 @@ function router.store(k)
   for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
--- Searches the experts of a token and weighs them, a warp a token, for the generator with search = "maxima".
+-- Searches the experts of a token and weighs them, a warp a token.
 --
---   for token: largest_0 = max over experts; largest_1 = max of those below it; ..; for token: sum; for token: chosen
+--   for token: largest_0 = max over experts; largest_1 = max of those below it; ..; for token: sum; for token: scores, indices
 --     ->
---   blocks token: largest_0; largest_1; .. = maxima of all threads; threads i: sum; chosen
+--   blocks token: largest_0; largest_1; .. = maxima of all threads; threads i: sum; scores; indices
 local function choose_by_maxima(k, o)
-  local at = { k.chosen:compute_root(), "row" }
-  k.chosen:reorder("i", "row"):gpu_blocks "row":gpu_threads "i":never_partition_all()
+  for _, out in ipairs { k.scores, k.indices } do
+    out:reorder("i", "row"):gpu_blocks "row":gpu_threads "i":never_partition_all()
+  end
+  k.indices:compute_with(k.scores, "i")
+  local at = { k.scores, "row" }
+  gpu.each_thread(k.chosen, { at = { k.scores, "i" } })
   local each = { at = at, threads = 32, vector = 4, unroll = 2 }
   for n = 0, o.top_k - 1 do gpu.reduce(k["largest_" .. n], "e", each) end
   if k:has "sum_of_all" then
@@ -56,24 +57,23 @@ local function choose_by_maxima(k, o)
     gpu.each_thread(k.sum, each)
     k.sum:update(0):unroll "i"
   end
-  router.store(k)
 end
 
--- The same, a thread a token, where nothing else is said.
+-- The same, a thread a token, where nothing else is said by lanes.
 --
---   for token: top; for token: weight; for token: sum; for token: chosen
+--   for token: top; for token: weight; for token: sum; for token: scores; for token: indices
 --     ->
---   threads token: top; weight; sum; chosen          -- in registers
-function router.choose(k, o, search)
-  if search == "maxima" then
+--   threads token: top; weight; sum; scores; indices          -- but for the last two, in registers
+function router.choose(k, o, lanes)
+  if lanes == 32 then
     choose_by_maxima(k, o)
     return
   end
-  router.a_thread_each(k.chosen, o)
-  for _, list in ipairs { k.top, k.weight, k.sum } do
-    list:compute_at(k.chosen, "thread"):store_in "register"
+  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "row" }, threads = o.threads }) end
+  k.indices:compute_with(k.scores, "thread")
+  for _, name in ipairs { "top", "weight", "sum", "sum_of_all" } do
+    if k:has(name) then k[name]:compute_at(k.scores, "thread"):store_in "register":bound_extent("row", 1) end
   end
-  router.store(k)
 end
 
 return router

@@ -205,3 +205,14 @@ TEST_CASE("The epilogue of a product on tensor cores is printed with what its te
     // Each mention of the sum in a GELU spelled out makes lines of 8000.
     CHECK(std::stoi(run_shell("wc -L < " + (folder / "gemm.cu")).out) < 2000);
 }
+
+TEST_CASE("Four products of bytes are printed as one instruction", "[build]") {
+    const Folder folder;
+    for (const std::string type : {"uint8", "int8"}) {
+        build({"gemm_int8", "--target=cuda", "--schedule", "dp4a", "--devices", "emulator", "--emit", "cuda", "--quiet", "--param",
+               "a_type=" + type, "-o", folder.path()});
+        const std::string kernels = read_file(folder / "gemm_int8.cu");
+        CHECK(contains(kernels, " = add_products(acc_0["));
+        CHECK_FALSE(contains(kernels, "reduce_lanes<4>(add(), "));
+    }
+}

@@ -16,7 +16,12 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
-    std::vector<Case> cases(const Assignments &) const override {
+    // Versions for groups of one block and of several, or one.
+    std::vector<Choice> cuda_choices() const override {
+        return {{"set.blocks", {"0", "4"}}};
+    }
+
+    std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         for (size_t n = 0; n < kOddSizes.size(); n += 2) {
             const int groups = cycle({1, 2, 3, 5}, n / 2), channels = groups * cycle({3, 1, 4}, n / 2);
@@ -37,6 +42,10 @@ public:
                 }
             }
         };
+        // So long that several blocks share a group where the schedule may choose.
+        if (build.at("target") == "cuda" && build.at("schedule") == "group_norm" && build.at("set.blocks") == "0") {
+            cases.push_back({"long groups", {{"w", 250}, {"h", 33}, {"c", 3}, {"g", 1}, {"n", 1}}});
+        }
         cases.push_back({"special groups", {{"w", 21}, {"h", 2}, {"c", 6}, {"g", 3}, {"n", 2}}, special});
         return cases;
     }

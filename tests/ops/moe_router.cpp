@@ -19,6 +19,24 @@ public:
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
+    // Tiles and threads of a token as a call's sizes have them, or one of each.
+    std::vector<Choice> cuda_choices() const override {
+        return {{"set.rows", {"0", "32"}}, {"set.lanes", {"32", "1"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        const auto rows = build.find("set.rows");
+        if (build["target"] != "cuda" || build["schedule"] != "moe_router" || rows == build.end()) {
+            return;
+        }
+        build["set.columns"] = "16";
+        if (rows->second == "0") {
+            for (const char *name : {"set.rows", "set.columns", "set.lanes"}) {
+                build.erase(name);
+            }
+        }
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         for (const Dims &dims : product_sizes("m", "n", "k")) {
@@ -29,6 +47,7 @@ public:
             for (int experts : {3, 66, 130}) {
                 cases.push_back({"many tokens", {{"m", 8200}, {"n", experts}, {"k", 2}}});
             }
+            cases.push_back({"many tokens", {{"m", 2050}, {"n", 130}, {"k", 2}}});
         }
         return cases;
     }

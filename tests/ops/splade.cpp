@@ -20,10 +20,15 @@ public:
         if (on_tensor_cores && is("masked", "false")) {
             build["set.turns"] = "true";
             build["set.rows"] = "64";
-        } else if (on_tensor_cores && is("block", "256")) {
+        } else if (on_tensor_cores && is("set.columns", "256")) {
             build["set.rows"] = "128";
             build["set.stages"] = "4";
         }
+    }
+
+    // One version for the positions of a call, or all of them.
+    std::vector<Choice> cuda_choices() const override {
+        return {{"set.columns", {"0", "64", "256", "128"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {

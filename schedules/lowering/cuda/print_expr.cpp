@@ -271,17 +271,33 @@ private:
             kPrimary);
     }
 
-    // The bytes of a sum of four products of bytes in 32 bits.
-    static bool is_sum_of_byte_products(const Expr &e, Expr &a, Expr &b) {
-        const auto *sum = e.as<VectorReduce>();
-        const auto *product = sum && sum->op == VectorReduce::Add ? sum->value.as<Mul>() : nullptr;
+    // The factors of a product that its type holds all of. Halide writes casts as intrinsics where it finds that they are.
+    static bool is_exact_product(const Expr &e, Expr &a, Expr &b) {
+        const auto *call = e.as<Call>();
+        if (call && call->is_intrinsic(Call::widening_mul)) {
+            a = call->args[0], b = call->args[1];
+            return true;
+        }
+        const auto *product = e.as<Mul>();
         const auto *left = product ? product->a.as<Cast>() : nullptr;
         const auto *right = product ? product->b.as<Cast>() : nullptr;
-        if (!left || !right || e.type() != Int(32) || product->type.lanes() != 4) {
+        if (!left || !right || product->type.element_of() != Int(32)) {
             return false;
         }
         a = left->value, b = right->value;
-        return a.type().bits() == 8 && b.type().bits() == 8 && !a.type().is_float() && !b.type().is_float();
+        return true;
+    }
+
+    // The bytes of a sum of four products of bytes in 32 bits.
+    static bool is_sum_of_byte_products(const Expr &e, Expr &a, Expr &b) {
+        const auto *sum = e.as<VectorReduce>();
+        if (!sum || sum->op != VectorReduce::Add || e.type() != Int(32) || sum->value.type().lanes() != 4) {
+            return false;
+        }
+        const auto *widened = sum->value.as<Cast>();
+        const bool exact = widened && widened->type.can_represent(widened->value.type());
+        const auto is_byte = [](const Type &t) { return t.bits() == 8 && t.is_int_or_uint(); };
+        return is_exact_product(exact ? widened->value : sum->value, a, b) && is_byte(a.type()) && is_byte(b.type());
     }
 
     void visit(const Add *op) override {
@@ -292,6 +308,8 @@ private:
             binary(op->a, "-", make_const(op->type, -*c), kAdd);
         } else if (is_sum_of_byte_products(op->b, x, y)) {
             call("add_products", {op->a, x, y});
+        } else if (is_sum_of_byte_products(op->a, x, y)) {
+            call("add_products", {op->b, x, y});
         } else {
             binary(op->a, "+", op->b, kAdd);
         }

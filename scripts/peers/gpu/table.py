@@ -272,11 +272,11 @@ def group_norm(x, weight, bias, groups, eps):
     return functional().group_norm(x, groups, weight, bias, eps)
 
 
-for schedule in ("", "few_groups", "unfused"):
-    case("group_norm", schedule.replace("_", " "), {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
+for schedule in ("", "unfused"):
+    case("group_norm", schedule, {}, lambda d: {"x": (pixels("n", "c", "h", "w")(d), "type"), "weight": ((d["c"],), "type"), "bias": ((d["c"],), "type")},
          group_norm, lambda d: {"y": pixels("n", "c", "h", "w")(d)}, [dict(n=16, c=320, h=1, w=4096), dict(n=8, c=320, h=64, w=64)],
-         [dict(n=1, c=4, h=1, w=1), dict(n=2, c=12, h=7, w=13), dict(n=3, c=64, h=5, w=130)], scalars={"groups": 4, "eps": 1e-5},
-         peers={"torch": group_norm} if schedule == "few_groups" else {}, schedule=schedule,
+         [dict(n=1, c=4, h=1, w=1), dict(n=2, c=12, h=7, w=13), dict(n=3, c=64, h=5, w=130), dict(n=2, c=12, h=130, w=130)], scalars={"groups": 4, "eps": 1e-5},
+         peers={"torch": group_norm} if not schedule else {}, schedule=schedule,
          also=[("32 groups", dict(timed=[dict(n=16, c=320, h=64, w=64)], checked=[dict(n=2, c=64, h=7, w=13)], checked_types=(),
                                   scalars={"groups": 32, "eps": 1e-5}, peers={"torch": group_norm}))] if not schedule else [])
 
@@ -667,7 +667,7 @@ for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
     case("splade", schedule, {"weights": "nk"},
          lambda d: {"x": ((d["batch"], d["keys"], d["k"]), "type"), **weight(d, "w_nk"), "bias": ((d["n"],), "type"),
                     "lengths": ((d["batch"],), "lengths")},
-         splade, lambda d: {"y": (d["batch"], d["n"])}, [dict(batch=32, keys=128, k=768, n=30522)],
+         splade, lambda d: {"y": (d["batch"], d["n"])}, [dict(batch=32, keys=n, k=768, n=30522) for n in (128, 64)],
          [dict(batch=3, keys=37, k=72, n=300), dict(batch=1, keys=1, k=1, n=1), dict(batch=2, keys=200, k=129, n=515)],
          sizes=lambda d: {"positions": d["keys"]}, peers={"torch": splade, "maxima first": splade_of_maxima}, types=types,
          checked_types=("float16", "bfloat16") if not schedule else ("float32", "float16", "bfloat16"),
@@ -678,9 +678,11 @@ case("gemm_reduce", "max", {"reduction": "max"}, projected, lambda x, w_nk: (x @
 
 CHOSEN = [dict(m=130, n=264, k=72), dict(m=65, n=1000, k=33), dict(m=1, n=8, k=1)]
 ROUTED = [dict(m=16384, n=256, k=4096)]
-for schedule, types, sizes in (("", ("bfloat16",), ROUTED), ("simt", ("float32",), ROUTED), ("few_rows", ("bfloat16",), [dict(m=16, n=256, k=7168)])):
+TOKENS = [dict(m=8200, n=n, k=24) for n in (8, 66, 130)] + [dict(m=2000, n=256, k=72)]
+FEW_ROUTED = [dict(m=m, n=256, k=7168) for m in (16, 256)]
+for schedule, types, sizes in (("", ("bfloat16",), ROUTED + FEW_ROUTED), ("simt", ("float32",), ROUTED)):
     case("moe_router", schedule, {"top_k": "8"}, projected, routed, lambda d: {"scores": (d["m"], 8), "indices": (d["m"], 8)},
-         sizes, CHOSEN, peers={"torch": routed}, types=types, flops=multiply_flops, sizes=lambda d: {"experts": d["n"]}, schedule=schedule,
+         sizes, CHOSEN if schedule else CHOSEN + TOKENS, peers={"torch": routed}, types=types, flops=multiply_flops, sizes=lambda d: {"experts": d["n"]}, schedule=schedule,
          checked_types=("float32", "float16", "bfloat16") if schedule == "simt" else ("float16", "bfloat16"))
 for schedule, types in (("", ("bfloat16",)), ("simt", ("float32",))):
     of_schedule = dict(schedule=schedule, types=types, flops=multiply_flops,
