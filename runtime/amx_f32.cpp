@@ -26,16 +26,11 @@ struct Avx512 {
             __m512 vx = _mm512_maskz_loadu_ps(first(count_x), x), vy = _mm512_maskz_loadu_ps(first(count_y), y);
 #pragma GCC unroll 3
             for (int part = 0; part < kParts; part++) {
-                __m512i cut_x = _mm512_castps_si512(vx), cut_y = _mm512_castps_si512(vy);
-                if (part == 0) {
-                    cut_x = _mm512_add_epi32(cut_x, half);
-                    cut_y = _mm512_add_epi32(cut_y, half);
-                }
-                cut_x = _mm512_and_si512(cut_x, upper);
-                cut_y = _mm512_and_si512(cut_y, upper);
-                _mm512_store_si512(tiles + part * kTileBytes, _mm512_or_si512(_mm512_srli_epi32(cut_x, 16), cut_y));
-                vx = _mm512_sub_ps(vx, _mm512_castsi512_ps(cut_x));
-                vy = _mm512_sub_ps(vy, _mm512_castsi512_ps(cut_y));
+                const __m512i near_x = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(vx), half), upper),
+                              near_y = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(vy), half), upper);
+                _mm512_store_si512(tiles + part * kTileBytes, _mm512_or_si512(_mm512_srli_epi32(near_x, 16), near_y));
+                vx = _mm512_sub_ps(vx, _mm512_castsi512_ps(near_x));
+                vy = _mm512_sub_ps(vy, _mm512_castsi512_ps(near_y));
             }
         }
     }
@@ -57,6 +52,13 @@ bool have_key = false;
 void free_parts(void *of_thread) {
     static_cast<TaskParts *>(of_thread)->release();
     free(of_thread);
+}
+
+// Threads may outlive a shared library that this is in.
+__attribute__((destructor)) void delete_key() {
+    if (have_key) {
+        pthread_key_delete(key);
+    }
 }
 
 TaskParts *parts_of_thread() {

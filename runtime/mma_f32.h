@@ -5,8 +5,8 @@
  * Products of float32 by tile instructions of bf16 (mma.h; a group of float32 is one element).
  *
  * Of the nine products of two numbers' parts (mma_parts.h) the six largest are summed in float32. That leaves out at most
- * 2^-22 |a b|, and 2^-26 on average, of either sign: less than sums of float32 are off by (Henry, Tang, Heinecke: Leveraging
- * the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, ARITH 2019). Tile instructions take
+ * 2^-23 |a b|, mostly much less and of either sign: sums of float32 are off by more (Henry, Tang, Heinecke: Leveraging the
+ * bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, ARITH 2019). Tile instructions take
  * numbers below 2^-126 for 0, so that a number below 2^-110 has fewer digits.
  *
  * Where a sum is no finite number, the block it is in is multiplied again in plain loops: an infinity times a part

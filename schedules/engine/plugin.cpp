@@ -136,16 +136,17 @@ public:
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             applied_ = true;
-            add_passes(pipeline, target, target_facts(options.target, options.facts));
-            if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
-                add_cuda_pass(pipeline, target, params);
-            }
+            // Before products are calls.
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
                     traffic_ = std::move(t);
                     add_products(traffic_);
                     write_report(nullptr);
                 });
+            }
+            add_passes(pipeline, target, target_facts(options.target, options.facts));
+            if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
+                add_cuda_pass(pipeline, target, params);
             }
             write_report(nullptr);
         } catch (const ScriptError &e) {

@@ -139,7 +139,8 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
                 recomputed[c.first] = c.second / n->second;
             }
         }
-        for (const auto &s : t.stages) {
+        for (size_t i = 0; i < t.stages.size(); i++) {
+            const StageTraffic &s = t.stages[i];
             const std::string func = view.name_of(s.name.func);
             json around = json::array();
             for (const auto &l : s.around) {
@@ -155,6 +156,14 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
                       {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}},
                       {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)},
                                 {"memory", to_json(s.memory_warm)}}}};
+            int operand_bytes = 0;  // the widest element that it loads of other arrays
+            for (const auto &loaded : t.loaded) {
+                const Array &a = tree.arrays[size_t(loaded.first.second)];
+                if (loaded.first.first == int(i) && a.name != s.name.func) {
+                    operand_bytes = std::max(operand_bytes, a.element_bytes);
+                }
+            }
+            j["operand_bytes"] = operand_bytes;
             if (recomputed.count(s.name.func)) {
                 j["recomputed"] = recomputed[s.name.func];
             }

@@ -43,6 +43,24 @@ void finish(Cost &c, double core_seconds) {
     }
 }
 
+// Operations a second of a product in tiles; what plain loops have where this processor has none.
+double tile_rate(const ExplainedStage &s, const Machine &machine) {
+    constexpr int kProductsOfF32 = 6;  // runtime/mma_f32.h
+    const double rate = s.operand_bytes == 1 ? machine.bytes.tiles
+                        : s.operand_bytes == 4 ? machine.bf16.tiles / kProductsOfF32
+                                               : machine.bf16.tiles;
+    return rate > 0 ? rate : machine.flops;
+}
+
+// The loops of a product count an element at a time, where a tile's rows or columns are loaded once for 32 of the others.
+void multiply_in_tiles(ExplainedStage &s) {
+    constexpr double kTimes = 32;
+    for (Bytes *b : {&s.registers, &s.warm.bytes[0], &s.cold.bytes[0]}) {
+        b->read /= kTimes;
+        b->written /= kTimes;
+    }
+}
+
 }  // namespace
 
 const char *const kLevelNames[kLevels] = {"L1", "L2", "L3", "DRAM"};
@@ -59,6 +77,10 @@ void read_report(Explained &e, const json &report) {
         const int update = s.at("update");
         x.name = update == 0 ? x.func : fmt::format("{}.update({})", x.func, update - 1);
         x.place = s.at("around").empty() ? "" : s.at("around").back().get<std::string>();
+        for (const auto &p : t.value("products", json::array())) {
+            x.product = x.product || (p.at("func") == x.func && p.at("update") == update);
+        }
+        x.operand_bytes = s.value("operand_bytes", 0);
         x.flops = s.at("flops");
         x.scalar_flops = s.at("scalar_flops");
         x.elements = s.at("elements");
@@ -128,7 +150,7 @@ void predict(Explained &e, const Machine &machine) {
             const double here = l.iterations * l.mca.cycles;
             cycles += here;
             has_loop = has_loop || (l.innermost && l.mca.cycles > 0);
-            if (l.mca.cycles > 0 && here >= hottest) {
+            if (l.mca.cycles > 0 && here >= hottest && !s.product) {
                 hottest = here;
                 s.cycles = l.mca.cycles;
                 s.limit_text = l.mca.limit;
@@ -139,10 +161,14 @@ void predict(Explained &e, const Machine &machine) {
         if (!has_loop) {
             cycles += s.core_seconds / 2;  // two vector instructions a cycle
         }
+        if (s.product) {
+            multiply_in_tiles(s);
+        }
         const bool split = parallel || !s.place.empty();
         const int threads = split ? machine.threads : 1;
-        s.core_seconds = cycles / machine.hertz / threads;
-        s.flops_seconds = s.flops / machine.flops;
+        const double rate = s.product ? tile_rate(s, machine) : machine.flops;
+        s.core_seconds = s.product ? s.flops / rate : cycles / machine.hertz / threads;
+        s.flops_seconds = s.flops / rate;
         s.page_seconds = mapped > 0 && s.allocated >= kMapped ? e.page_seconds * s.allocated / mapped : 0;
         for (Cost *c : {&s.warm, &s.cold}) {
             Cost &whole = c == &s.warm ? e.warm : e.cold;

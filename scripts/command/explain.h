@@ -52,7 +52,8 @@ struct ExplainedStage {
     std::string place;   // the loop that it is computed in, "" for the outermost
     std::string file, source;
     int line = 0;        // of the Lua; 0 where no word placed it
-    bool product = false;  // on tensor cores
+    bool product = false;  // said to be mma: in tiles, or on tensor cores
+    int operand_bytes = 0; // the widest element that it loads of other arrays
     Bytes registers;
     double flops = 0, scalar_flops = 0, elements = 0, footprint = 0;
     double streamed = 0;               // bytes stored past the caches

@@ -71,20 +71,10 @@ void read_traffic(ExplainedKernel &k, const Explained &e, const json &from) {
     }
 }
 
-void read_stages(Explained &e, const json &report) {
-    read_report(e, report);
-    for (auto &s : e.stages) {
-        for (const auto &p : report.at("traffic").at("products")) {
-            s.product = s.product || s.name == fmt::format("{}.update({})", p.at("func").get<std::string>(),
-                                                           p.at("update").get<int>() - 1);
-        }
-    }
-}
-
 }  // namespace
 
 void read_device_report(Explained &e, const json &report, const std::vector<Launch> &launches) {
-    read_stages(e, report);
+    read_report(e, report);
     const json &kernels = report.at("traffic").at("kernels");
     std::map<std::tuple<std::string, std::array<int, 3>, std::array<int, 3>, int>, size_t> known;
     std::vector<ExplainedKernel> all;

@@ -126,7 +126,11 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
         }
     }
     for (const auto &s : e.stages) {
-        if (scalar_share(s) > 0.5 && s.warm.predicted > 0.05 * e.warm.predicted) {
+        if (s.product) {
+            lines.push_back(s.name + (machine.bf16.tiles > 0 ? " is multiplied in tiles, at their measured rate."
+                                                             : " is multiplied in tiles, which this processor has none of: the time is that of "
+                                                               "f32 in vectors."));
+        } else if (scalar_share(s) > 0.5 && s.warm.predicted > 0.05 * e.warm.predicted) {
             lines.push_back(
                 fmt::format("{} computes without SIMD ({} of its flops).", s.name, percent(scalar_share(s))));
         }

@@ -9,12 +9,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "cpu.h"
 #include "diagnostics.h"
 #include "element.h"
 #include "failure.h"
 #include "finish.h"
 #include "paths.h"
 #include "process.h"
+#include "targets.h"
 #include "text.h"
 
 namespace halyard {
@@ -139,7 +141,13 @@ CompiledKernel CompiledKernel::build(GenerateRequest request) {
     }
     request.emit = {"static_library", "c_header"};
     const Plan plan = make_plan(request);
-    return load(cached_shared_object(plan), plan.function, plan.params, plan.script);
+    CompiledKernel kernel = load(cached_shared_object(plan), plan.function, plan.params, plan.script);
+    const auto missing = features_missing(request.target, cpu().level);
+    if (!missing.empty()) {
+        kernel.cannot_run_ = fmt::format("this processor cannot run what is built for {}: it has no {}; name a --target that it can run",
+                                         request.target, join(missing, ", "));
+    }
+    return kernel;
 }
 
 CompiledKernel CompiledKernel::load(const std::string &path, const std::string &function, const Assignments &params,
@@ -214,6 +222,9 @@ CallResult CompiledKernel::call(KernelArguments &arguments) const {
 }
 
 CallResult CompiledKernel::call(void **argv) const {
+    if (!cannot_run_.empty()) {
+        throw UsageError(cannot_run_);
+    }
     CallResult result;
     result.code = function_(argv);
     if (result.code != 0) {

@@ -84,7 +84,8 @@ public:
     /** A kernel for CUDA finds the arguments on the device, and leaves its results on the host. */
     CallResult call(KernelArguments &arguments) const;
 
-    /** With the addresses of buffers and scalars in the order of arguments(). */
+    /** With the addresses of buffers and scalars in the order of arguments(). Throws UsageError where this processor lacks
+     * instructions of the target. */
     CallResult call(void **argv) const;
 
     /** A function of its library, as one of halyard/cuda.h. Throws Failure where there is none. */
@@ -106,6 +107,7 @@ private:
     int (*device_free_)(void *, halide_buffer_t *) = nullptr;
     std::vector<KernelArgument> arguments_;
     std::string target_, script_;
+    std::string cannot_run_;  // why, or ""
     Assignments params_;
 };
 

@@ -103,6 +103,21 @@ std::set<std::string> target_features(const std::string &target) {
     return {parts.begin(), parts.end()};
 }
 
+std::vector<std::string> features_missing(const std::string &text, const std::string &level) {
+    const std::set<std::string> has = target_features(level.empty() ? "" : expand(level));
+    std::set<std::string> known;  // others, as no_asserts, are no instructions
+    for (const auto &level : kLevels) {
+        known.merge(target_features(level.features));
+    }
+    std::vector<std::string> missing;
+    for (const auto &feature : split(resolve_targets(text).back(), '-')) {
+        if (known.count(feature) > 0 && has.count(feature) == 0) {
+            missing.push_back(feature);
+        }
+    }
+    return missing;
+}
+
 bool is_cuda(const std::string &text) {
     return target_features(resolve_targets(text).front()).count("cuda") > 0;
 }

@@ -28,6 +28,10 @@ std::vector<std::string> resolve_targets(const std::string &text);
 /** Features of a Halide target string. */
 std::set<std::string> target_features(const std::string &target);
 
+/** What the last of some targets, which runs where none before it does, needs and a processor of a level lacks: Halide's
+ * features. */
+std::vector<std::string> features_missing(const std::string &text, const std::string &level);
+
 /** Whether the first of the targets is CUDA. */
 bool is_cuda(const std::string &text);
 

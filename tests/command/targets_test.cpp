@@ -70,3 +70,14 @@ TEST_CASE("The level of a processor", "[targets]") {
     intel.insert({"amx_tile", "amx_int8", "amx_bf16"});
     CHECK(best_level(intel) == "avx512_sapphirerapids");
 }
+
+TEST_CASE("what a processor lacks of the least of some targets", "[targets]") {
+    using Features = std::vector<std::string>;
+    CHECK(features_missing("avx512,avx2", "avx2").empty());
+    CHECK(features_missing("avx512,avx2", "sse41") == Features{"avx", "f16c", "fma", "avx2"});
+    CHECK(features_missing("avx512", "avx2") == Features{"avx512", "avx512_skylake"});
+    CHECK(features_missing("avx512-no_asserts", "avx512_zen4").empty());
+    CHECK(features_missing("avx512_zen5", "avx512_sapphirerapids") == Features{"avx512_zen5"});
+    CHECK(features_missing("x86-64-linux-avx2", "avx512").empty());
+    CHECK(features_missing("cuda", "sse41").empty());
+}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cpu.h"
 #include "support.h"
 
 namespace {
@@ -98,6 +99,18 @@ TEST_CASE("A prediction alone runs no kernel", "[explain]") {
     CHECK(found);
 }
 
+TEST_CASE("A product in tiles has its flops, though its loops are a call", "[explain]") {
+    for (const char *schedule : {"mma", "mma_f32"}) {
+        const nlohmann::json j = run_json({"explain", "gemm", "--schedule", schedule, "--target", "avx512_sapphirerapids", "--shape",
+                                           "m=64,n=96,k=128", "--predict"});
+        INFO(schedule);
+        const nlohmann::json *product = stage(j.at("schedules")[0], "acc.update(0)");
+        REQUIRE(product);
+        CHECK(product->at("flops") == 2.0 * 64 * 96 * 128);
+        CHECK(product->at("flops_seconds") > 0);
+    }
+}
+
 TEST_CASE("A wrong call says what is wrong", "[explain]") {
     ProcessResult r = run({"explain", "rms_norm", "--shape", "rows=4"});
     CHECK(r.exit_code == 2);
@@ -110,6 +123,11 @@ TEST_CASE("A wrong call says what is wrong", "[explain]") {
     r = run({"explain", "rms_norm", "--target", "avx2,avx512"});
     CHECK(r.exit_code == 2);
     CHECK(contains(r.err, "one target"));
+    if (halyard::cpu().level == "avx2") {
+        r = run({"explain", "rms_norm", "--target", "avx512"});
+        CHECK(r.exit_code == 2);
+        CHECK(contains(r.err, "this processor cannot run what is built for avx512"));
+    }
     const Folder folder;
     const std::string script = write_wrong_schedule(folder / "wrong.lua");
     r = run({"explain", "rms_norm", "--schedule", script});

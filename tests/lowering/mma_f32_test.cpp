@@ -45,9 +45,9 @@ struct Operands {
     }
 };
 
-void multiply(const Product &p, TaskParts &parts) {
+void multiply(const Product &p, TaskParts &parts, const void *next_b = nullptr, int calls = 1) {
     Tiles::configure(whole_tiles());
-    ProductOfParts<Tiles, PlainVectors>(p, parts).run();
+    ProductOfParts<Tiles, PlainVectors>(p, parts, next_b, calls).run();
     Tiles::release();
 }
 
@@ -147,6 +147,49 @@ TEST_CASE("parts are made once for the calls of a task, and again for what was f
     CHECK(before != after);
     check(o, parts);
     parts.release();
+}
+
+TEST_CASE("parts of the next panel are made beside the products of one", "[mma]") {
+    for (const int calls : {1, 3}) {
+        Operands o(32, 40, 100);
+        const int panels = 4, ldb = o.ldb;
+        const std::vector<float> first = o.b;
+        for (int i = 1; i < panels; i++) {  // panels one after the other, each other numbers
+            for (const float x : first) {
+                o.b.push_back(x * float(i + 1));
+            }
+        }
+        TaskParts parts;
+        std::vector<float> c(size_t(o.rows * o.ldc)), alone = c;
+        for (int i = 0; i < panels; i++) {
+            Product p = o.product(c, true);
+            p.b.data = o.b.data() + i * o.depth * ldb;
+            const void *next = i + 1 < panels ? o.b.data() + (i + 1) * o.depth * ldb : nullptr;
+            for (int call = 0; call < calls; call++) {
+                multiply(p, parts, next, calls);
+            }
+            if (next) {
+                const Parts *made = parts.b.find({next, p.b.stride}, o.cols, o.depth);
+                CHECK(made->made == made->rows());
+            }
+            TaskParts none;
+            p.c.data = alone.data();
+            multiply(p, none);
+            none.release();
+            CHECK(c == alone);
+        }
+        parts.release();
+    }
+}
+
+TEST_CASE("what is multiplied keeps its parts while others begin", "[mma]") {
+    const float x[4] = {1, 2, 3, 4};
+    KeptParts<2> kept;
+    Parts *first = kept.find({x, 4}, 1, 1), *second = kept.find({x + 1, 4}, 1, 1);
+    CHECK(kept.find({x, 4}, 1, 1) == first);
+    CHECK(kept.find({x + 2, 4}, 1, 1, first) == second);
+    CHECK(kept.find({x, 4}, 1, 1) == first);
+    kept.release();
 }
 
 TEST_CASE("a pair of parts shares one with the pair before, so that six pairs take seven loads of two tiles", "[mma]") {

@@ -47,7 +47,8 @@ public:
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
         }
-        if (build.count("tf32") && (!build.count("type") || build["type"] != "float32")) {
+        const bool cut = build.count("type") && build["type"] == "float32" && build["schedule"] != "mma_f32";
+        if (build.count("tf32") && !cut) {
             build["tf32"] = "false";
         }
     }
