@@ -131,7 +131,8 @@ private:
 struct Task {
     std::set<std::string> writes;  // to these buffers
 
-    // A loop or a definition around a product, the outermost first; of a definition there is no extent.
+    // A loop, a definition or a condition around a product, the outermost first; only loops have an extent, and a condition no
+    // name.
     struct Around {
         std::string name;
         Expr value, extent;
@@ -139,17 +140,20 @@ struct Task {
     std::vector<Around> around;
 
     // Where a product will start in an operand when it is through with this part of it, or -1, and how many calls that takes.
-    std::pair<Expr, Expr> next(Expr start, Expr sizes) const {
+    // `same` depends on whatever may not change until then; undefined: it is not known.
+    std::pair<Expr, Expr> next(Expr start, Expr same) const {
         const std::pair<Expr, Expr> none = {Expr(-1), Expr(1)};
         Expr calls = 1;
-        for (auto a = around.rbegin(); a != around.rend() && sizes.defined(); ++a) {
-            if (!a->extent.defined()) {
+        for (auto a = around.rbegin(); a != around.rend() && same.defined(); ++a) {
+            if (a->name.empty()) {
+                same += cast<int>(a->value);
+            } else if (!a->extent.defined()) {
                 start = substitute(a->name, a->value, start);
-                sizes = substitute(a->name, a->value, sizes);
+                same = substitute(a->name, a->value, same);
                 calls = substitute(a->name, a->value, calls);
             } else if (expr_uses_var(start, a->name)) {
                 const Expr behind = Variable::make(Int(32), a->name) + 1;
-                if (expr_uses_var(sizes, a->name) || expr_uses_var(calls, a->name)) {
+                if (expr_uses_var(same, a->name) || expr_uses_var(calls, a->name)) {
                     return none;
                 }
                 return {select(behind < a->value + a->extent, substitute(a->name, behind, start), -1), max(calls, 1)};
@@ -576,6 +580,17 @@ private:
             return IRMutator::visit(op);
         }
         task_.around.push_back({op->name, op->value, Expr()});
+        const Stmt s = IRMutator::visit(op);
+        task_.around.pop_back();
+        return s;
+    }
+
+    // What it guards in the next turn of a loop may not be there.
+    Stmt visit(const IfThenElse *op) override {
+        if (!in_task_) {
+            return IRMutator::visit(op);
+        }
+        task_.around.push_back({"", op->condition, Expr()});
         const Stmt s = IRMutator::visit(op);
         task_.around.pop_back();
         return s;
