@@ -3,7 +3,7 @@
 -- weights that it reads stays in L2 while the rows of a go by. The epilogue works on
 -- the accumulators, so y is written once and nothing else is.
 -- bf16 is multiplied in pairs where the target can (AVX512-BF16: twice the rate of f32), else as f32.
--- Blocking k or packing a made it slower: a few rows of a stay in L1 as they are. One row runs at the speed of
+-- Packing a made it slower: a few rows of a stay in L1 as they are. From k = 4096 on gemm.deep.lua is quicker. One row runs at the speed of
 -- memory (1 x 4096 x 4096: 2.2 to 4.2 ms with whatever else the machine does).
 
 local gemm = require "lib.gemm"

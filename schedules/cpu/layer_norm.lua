@@ -31,7 +31,12 @@ return schedule "layer_norm" {
     for _, sum in ipairs { k.sum, k.sum_sq } do
       reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum, cols = k.x:dim(0):extent() })
     end
-    if not k:has "added" then
+    if k:has "added" then
+      if not processor.is_intel(target) then -- Zen 5: 16384 x 4096 in bf16 25.3 ms to 22.5, f32 34.2 to 33.6; RMSNorm gains nothing
+        k.sum:update(0):prefetch_over("col", k.x, row, 1, true)
+        k.y:prefetch_over("col", k.residual, row, 1, true)
+      end
+    else
       if processor.is_intel(target) then
         -- Emerald Rapids: 64 x 4096 in the cache 68 us, with x in sum_sq's loop 81; 16384 x 4096 31 ms and 35.5
         k.y:prefetch_over("col", k.x, row, 1, true)

@@ -10,6 +10,17 @@ local function dot_lanes(columns, lanes)
   return columns % (2 * lanes) == 0 and 2 * lanes or lanes
 end
 
+-- How many bytes ahead of a step the weights are asked for.
+-- Where one is at the end of a page, the first line of the next is on its way. Emerald Rapids, 8 x 4096 x 4096: 7.3 ms to
+-- 5.1 (a read of the weights is 4.7), bf16 4.7 to 3.1; one row 4.1 as before, bf16 3.0 to 2.3; 1024 cubed as before.
+-- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
+-- Whole rows of the panel ahead: where the tile has a part of it, 4096 bytes may lie in another part. 48 columns, 512 x 1152
+-- x 512, 16 columns by 6 rows: 7.54 ms with 4096 bytes, 6.77 with none, 6.25 with 22 rows, as 64 columns (Zen 3).
+local function ahead(panel)
+  local row_bytes = 4 * panel
+  return (4096 + row_bytes - 1) // row_bytes * row_bytes
+end
+
 -- The register tile that suits a panel of weights: its columns and rows. Sums, a row of weights and an element of a want a
 -- register each: with 32 of AVX-512, 24 sums are 32 columns by 12 rows, 48 by 8 or 64 by 6; with 16, two vectors by 6.
 -- Emerald Rapids, 1024 cubed with bias and GELU: 14.14, 13.78 and 13.30 ms, 48 by 9 13.95, parts of 32 columns of 64 by
@@ -70,14 +81,8 @@ function gemm.in_registers(acc, out, loop, o)
     tile(rest)
   end
   step:vectorize(col, o.dot and dot_lanes(o.columns, o.lanes) or o.lanes):unroll(col):unroll(row)
-  -- Where one is at the end of a page, the first line of the next is on its way. Emerald Rapids, 8 x 4096 x 4096: 7.3 ms to
-  -- 5.1 (a read of the weights is 4.7), bf16 4.7 to 3.1; one row 4.1 as before, bf16 3.0 to 2.3; 1024 cubed as before.
-  -- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
-  -- Whole rows of the panel ahead: where the tile has a part of it, 4096 bytes may lie in another part. 48 columns, 512 x 1152
-  -- x 512, 16 columns by 6 rows: 7.54 ms with 4096 bytes, 6.77 with none, 6.25 with 22 rows, as 64 columns (Zen 3).
-  local row_bytes = 4 * (o.panel or o.columns)
   if o.ahead ~= false then
-    step:prefetch_ahead((o.group or 1) == 1 and k or "groups", (4096 + row_bytes - 1) // row_bytes * row_bytes)
+    step:prefetch_ahead((o.group or 1) == 1 and k or "groups", ahead(o.panel or o.columns))
   end
 end
 
@@ -136,6 +141,70 @@ function gemm.register_tiles(out, acc, o)
   end
 end
 
+-- The same for a long k, which goes by in blocks: a block of a panel of weights stays in L2 while the rows of a task meet
+-- it, and the next panels meet the same rows. Sums of a task stay in L2, those of a tile and block in registers.
+--
+--   for row: for col: out = f(sum over k of a * b)
+--     ->
+--   parallel job (some tiles of rows, a panel of columns; the panels of a group one after the other)
+--     acc = 0
+--     for block of k
+--       for tile of rows
+--         partial in registers = 0
+--         for k of the block: partial += a * b
+--         acc += partial
+--     out = f(acc)
+--
+-- depth    of a block of k        panels   of a group
+-- the rest as for register_tiles, with one acc and no stage_b
+function gemm.deep_tiles(out, acc, o)
+  local function tile(stage, rows)
+    local panel, column = stage:split("col", o.panel, "guard", "panel", "column")
+    local group, member = stage:split(panel, o.panels, "guard", "group", "member")
+    local task, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "task", "row_in_task")
+    stage:reorder(column, row, member, task, group)
+    if rows == 1 then -- or Halide takes no rows for one
+      local run, in_run = stage:split(task, o.rows, "guard", "run", "in_run")
+      task = stage:fuse(in_run, run, "task")
+    end
+    stage:fuse(member, stage:fuse(task, group, "strip"), "job"):parallel()
+    stage:vectorize(column, o.lanes, "guard")
+  end
+
+  -- Where the last task sticks out it is moved up, and at most a fifth is computed twice.
+  local whole = o.rows * o.task
+  tile(out:specialize(o.m:at_least(5 * whole)), whole)
+  tile(out:specialize(o.m:at_least(o.rows)), o.rows)
+  tile(out, 1)
+
+  acc:compute_at(out, "job"):bound_extent("col", o.panel):vectorize("col", o.lanes)
+  local sum, rest = acc:update(0), (o.group or 1) > 1 and acc:update(1)
+  local steps, member = "k", nil
+  if rest then steps, member = sum:split("k", o.group, "guard", "groups", "member") end
+  local block = sum:split(steps, o.depth // (o.group or 1), "guard", "block", "in_block")
+  local partial = sum:rfactor(block, { "of_block" })
+  sum:split("row", o.rows, "guard", "tile", "row_in_tile")
+  sum:split("col", o.columns, "guard", "part", "col_in_part")
+  sum:reorder("col_in_part", "row_in_tile", "part", "tile", block):vectorize("col_in_part", o.lanes)
+  if rest then rest:reorder("col", "row", "k_rest"):vectorize("col", o.lanes) end
+
+  partial:compute_at(acc, "part"):store_in "stack":bound_extent("col", o.columns)
+  partial:vectorize("col", o.lanes):unroll "col":unroll "row"
+  local step = partial:update(0)
+  if not member then
+    step:reorder("col", "row", "in_block")
+  elseif o.dot then
+    step:reorder("member", "col", "row", "in_block"):atomic():vectorize "member"
+  else
+    step:reorder("col", "row", "member", "in_block"):unroll "member"
+  end
+  step:vectorize("col", o.dot and dot_lanes(o.columns, o.lanes) or o.lanes):unroll "col":unroll "row"
+  step:prefetch_ahead("in_block", ahead(o.panel))
+  if o.stage_a then
+    o.stage_a:in_(partial):compute_at(acc, "tile"):vectorize("k", o.lanes, "guard")
+  end
+end
+
 -- Computes a Func over the panels of a product, as a reduction of their columns, with the panel
 -- accumulated in registers. The product exists for a tile of rows of one panel.
 --
@@ -166,6 +235,9 @@ function gemm.reduced_tiles(out, acc, o)
   if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
   tile(out, 1)
 
+  -- One panel: where `out` asks whether a column exists, bounds inference takes that for a second bound of p, and with a
+  -- loop over p, be it of one turn, the sums stay in memory (logsumexp of 256 x 4096 x 512: 10.8 ms for 5.0, Zen 5).
+  acc:bound_extent("p", 1)
   gemm.in_registers(acc, out, "step",
     { columns = o.panel, lanes = o.lanes, col = "j", group = o.group, dot = o.dot })
   if o.stage_a then

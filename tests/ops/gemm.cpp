@@ -28,7 +28,7 @@ double product_error(int depth, double sum_abs) {
 class GemmTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "kn", "nk", "mma", "mma_f32"}},
+        return {{"schedule", {"", "deep", "unfused", "kn", "nk", "mma", "mma_f32"}},
                 {"set.panel", {"32", "48", "64"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"tf32", {"false", "true"}},
@@ -44,6 +44,9 @@ public:
         if (build["schedule"] == "mma" || build["schedule"] == "mma_f32") {
             build["type"] = build["schedule"] == "mma" ? "bfloat16" : "float32";
             build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
+        } else if (build["schedule"] == "deep") {
+            build["set.depth"] = build["set.panel"] == "32" ? "512" : "1024";
+            build["set.task"] = "8";
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
             build.erase("set.panel");
         }
@@ -66,6 +69,9 @@ public:
         }
         cases.push_back({"several tasks", {{"m", 301}, {"n", 130}, {"k", 11}}});
         cases.push_back({"deep", {{"m", 9}, {"n", 65}, {"k", 2050}}, large_sum});
+        if (build.count("schedule") && build.at("schedule") == "deep") {
+            cases.push_back({"tasks of whole tiles, blocks of k", {{"m", 487}, {"n", 259}, {"k", 1031}}});
+        }
         cases.push_back({"no depth", {{"m", 9}, {"n", 65}, {"k", 0}}});
         cases.push_back({"special rows", {{"m", 11}, {"n", 49}, {"k", 5}}, special_rows});
         cases.push_back({"special columns", {{"m", 11}, {"n", 70}, {"k", 5}}, special_columns});

@@ -15,7 +15,8 @@ GELU = [("eltwise", onednn.GELU_ERF)]
 op("gemm", label="plain", shapes=CUBES,
    torch=lambda a, w: F.linear(a, w),
    onnx=lambda w: nodes(("MatMul", ["a", "w_kn"], ["result0"], {}), w_kn=w.T),
-   onednn=lambda a, w: onednn.linear(a, w), **COMMON)
+   onednn=lambda a, w: onednn.linear(a, w),
+   **{**COMMON, "schedules": lambda type, amx, k: schedules(type, amx) + (("deep",) if k >= 4096 else ())})
 
 op("gemm", label="weights as they are", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32")],
    schedules=("kn",), family=FAMILY, prepare=COMMON["prepare"],
