@@ -71,7 +71,7 @@ op("attention", label="mask", params={"masked": "true"}, **FORMS,
    torch=lambda q, k, v, scale, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale))
 
 # Every key of the cache counts; torch has no form for lengths, and gets none.
-op("decode_attention", family=FAMILY, params={"padded": "false"},
+op("decode_attention", family=FAMILY, params={"padded": "false"}, schedules=("", "fused"), settings=lambda d: {"head_dim": d},
    shapes=["d=128,queries=1,keys=8192,heads=32,key_heads=8,batch=1",
            "d=128,queries=1,keys=512,heads=32,key_heads=8,batch=4"],
    torch=lambda q, k, v, scale: F.scaled_dot_product_attention(q, k, v, scale=scale, enable_gqa=True),
