@@ -14,11 +14,13 @@ end
 -- Where one is at the end of a page, the first line of the next is on its way. Emerald Rapids, 8 x 4096 x 4096: 7.3 ms to
 -- 5.1 (a read of the weights is 4.7), bf16 4.7 to 3.1; one row 4.1 as before, bf16 3.0 to 2.3; 1024 cubed as before.
 -- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
+-- 8 KiB for 4: Zen 5, 8 x 4096 x 4096 1.85 ms to 1.44, bf16 0.80 to 0.71, one row 1.31 to 1.25, 0.56 to 0.50, 64 x 1536 x 384 as
+-- before; 16 KiB 1.46, 0.58, but SwiGLU of 8 rows 11.1 for 9.8 (4 KiB 10.6). Emerald Rapids 8 and 16 KiB as 4.
 -- Whole rows of the panel ahead: where the tile has a part of it, 4096 bytes may lie in another part. 48 columns, 512 x 1152
 -- x 512, 16 columns by 6 rows: 7.54 ms with 4096 bytes, 6.77 with none, 6.25 with 22 rows, as 64 columns (Zen 3).
 local function ahead(panel)
   local row_bytes = 4 * panel
-  return (4096 + row_bytes - 1) // row_bytes * row_bytes
+  return (8192 + row_bytes - 1) // row_bytes * row_bytes
 end
 
 -- The register tile that suits a panel of weights: its columns and rows. Sums, a row of weights and an element of a want a
