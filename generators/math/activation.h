@@ -47,17 +47,23 @@ inline Halide::Expr erf_f32(const Halide::Expr &x) {
 }
 
 /** Phi(x), the normal distribution: 1/2 + z p(z^2) for |z| <= 5, where 1 - Phi(z) drops below 3e-7. A minimax fit (error
- * 1.6e-7, 5 epsilon after f32 rounding) around the middle of z^2, as powers of z^2 itself would cancel. No division. */
+ * 1.6e-7, 5 epsilon after f32 rounding) around the middle of z^2, as powers of z^2 itself would cancel. No division. Even and
+ * odd powers apart, as one chain of 12 steps is longer than a processor looks ahead (Zen 5, bias and GELU of 256 x 1024: 51.0 us
+ * for 47.4). */
 inline Halide::Expr phi_f32(const Halide::Expr &x) {
     using namespace Halide;
     const float kEnd = 5.0f;
     const Expr z = clamp(x, -kEnd, kEnd);
     const Expr w = z * z * (2 / (kEnd * kEnd)) - 1.0f;
-    Expr p = 6.087285583e-4f;
-    for (float c : {-1.613265718e-3f, 1.722796122e-3f, -2.685573883e-3f, 6.410513539e-3f, -1.116434019e-2f, 1.640217379e-2f,
-                    -2.326865308e-2f, 3.144217283e-2f, -4.044260830e-2f, 5.152052268e-2f, -7.029628009e-2f, 1.413637847e-1f}) {
-        p = p * w + c;
+    const Expr v = w * w;
+    Expr even = 6.087285583e-4f, odd = -1.613265718e-3f;
+    for (float c : {1.722796122e-3f, 6.410513539e-3f, 1.640217379e-2f, 3.144217283e-2f, 5.152052268e-2f, 1.413637847e-1f}) {
+        even = even * v + c;
     }
+    for (float c : {-2.685573883e-3f, -1.116434019e-2f, -2.326865308e-2f, -4.044260830e-2f, -7.029628009e-2f}) {
+        odd = odd * v + c;
+    }
+    const Expr p = odd * w + even;
     return z * p + 0.5f;
 }
 

@@ -131,12 +131,12 @@ private:
     // Of `count` elements, the lines.
     static Stmt fetches(const Started &s, const Expr &begin, int count) {
         const SpreadPrefetch &p = *s.prefetch;
-        const int line = std::max(kLine / p.type.bytes(), 1);
+        const Expr bytes = cast<int64_t>(s.first + begin) * p.type.bytes();
         std::vector<Stmt> all;
-        for (int i = 0; i < count; i += line) {
-            const Expr bytes = cast<int64_t>(s.first + begin + i) * p.type.bytes();
+        for (int64_t line = 0; line < int64_t(count) * p.type.bytes(); line += kLine) {
             all.push_back(Evaluate::make(Call::make(Int(32), p.for_write ? kPrefetchWrite : kPrefetchRead,
-                                                    {Variable::make(Handle(), p.buffer), bytes}, Call::Extern)));
+                                                    {Variable::make(Handle(), p.buffer), bytes + make_const(Int(64), line)},
+                                                    Call::Extern)));
         }
         return Block::make(all);
     }
