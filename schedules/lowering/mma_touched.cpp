@@ -19,7 +19,7 @@ public:
         : own_(std::move(own)) {
     }
 
-    Touched written, read;
+    TouchedRows touched;
 
     // A buffer that is not the caller's.
     void own(const std::string &buffer) {
@@ -48,17 +48,17 @@ private:
     }
 
     void visit(const Store *op) override {
-        touch(written, op->name, op->index, op->value.type());
+        touch(touched.written, op->name, op->index, op->value.type());
         VisitDefinitions::visit(op);
     }
 
     void visit(const Load *op) override {
-        touch(read, op->name, op->index, op->type);
+        touch(touched.read, op->name, op->index, op->type);
         VisitDefinitions::visit(op);
     }
 
     void touch(Touched &t, const std::string &buffer, const Expr &index, const Type &type) {
-        if (row_.empty() || t.start.defined() || own_.count(buffer) || buffer == written.buffer) {
+        if (row_.empty() || t.start.defined() || own_.count(buffer) || buffer == touched.written.buffer) {
             return;
         }
         Expr at = substitute_in_all_lets(index);
@@ -82,31 +82,31 @@ private:
     bool done_ = false;
 };
 
+// Finds the consumer, and what is allocated on the way to it.
 class Consumed : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const Allocate *op) override {
-        touched_.second.own(op->name);
+        find.own(op->name);
         IRVisitor::visit(op);
     }
 
     void visit(const ProducerConsumer *op) override {
-        if (!op->is_producer && op->name == touched_.first) {
-            op->body.accept(&touched_.second);
+        if (!op->is_producer && op->name == func_) {
+            op->body.accept(&find);
         } else {
             IRVisitor::visit(op);
         }
     }
 
-    std::pair<std::string, FindTouched> touched_;
+    std::string func_;
 
 public:
-    Consumed(const std::string &func, const std::set<std::string> &own)
-        : touched_(func, FindTouched(own)) {
+    Consumed(std::string func, const std::set<std::string> &own)
+        : func_(std::move(func)), find(own) {
     }
-    const FindTouched &touched() const {
-        return touched_.second;
-    }
+
+    FindTouched find;
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ public:
 TouchedRows touched_by_consumer(const std::string &func, const Stmt &body, const std::set<std::string> &own) {
     Consumed consumed(func, own);
     body.accept(&consumed);
-    return {consumed.touched().written, consumed.touched().read};
+    return consumed.find.touched;
 }
 
 }  // namespace halyard
