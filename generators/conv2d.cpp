@@ -31,6 +31,7 @@ public:
     GeneratorParam<Layout> weights{"weights", Layout::kPacked,
                                    {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 32, 1, 1024};
+    GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out what meets zeros outside of x
     GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
@@ -75,6 +76,9 @@ public:
                                                             window().at(pixel(h, 3), row), pixel(n, 4)};
                               const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
                               return image * weight_f(o, channel, column, row, g);
+                          },
+                          [&](const Expr &column, const Expr &row) {
+                              return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr();
                           });
 
         Expr v = acc(o, g, w, h, n);

@@ -34,6 +34,7 @@ public:
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
     GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 32, 1, 1024};
+    GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out zeros outside of x, without a zero point
     /** Without one, x is symmetric. */
     GeneratorParam<bool> zero_point{"zero_point", false};
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -103,13 +104,16 @@ public:
                               const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column),
                                                             window.at(pixel(h, 3), row), pixel(n, 4)};
                               return cast<int32_t>(as_it_is ? x(at) : x_u(at)) * cast<int32_t>(stored_weight(channel, column, row));
+                          },
+                          [&](const Expr &column, const Expr &row) {
+                              // A zero point outside of x counts, as the sum of all weights takes it out.
+                              return skip_padding && !needs_weight_sum() ? taps_in_image(x, window, w, h, column, row) : Expr();
                           });
 
         Expr sum = acc(o, g, w, h, n);
         if (needs_tap_sums()) {
             const RDom tap({{0, kernel}, {0, kernel}}, "zero_tap");
-            const Expr column = window.at(w, tap.x) - padding, row = window.at(h, tap.y) - padding;
-            zero_sum_at(o, g, w, h) += select(column >= 0 && column < x.dim(2).extent() && row >= 0 && row < x.dim(3).extent(),
+            zero_sum_at(o, g, w, h) += select(window.inside(w, tap.x, x.dim(2).extent()) && window.inside(h, tap.y, x.dim(3).extent()),
                                               zero * (*weight_tap_sum)(o, tap.x, tap.y, g), 0);
             sum -= zero_sum_at(o, g, w, h);
         } else if (needs_weight_sum()) {

@@ -62,18 +62,39 @@ void constrain_images(X &x, Y &y, const Window &window) {
     }
 }
 
+/** Which elements of the kernel of window (w, h) meet x, so that a sum can leave out the zeros around it: for accumulate_window().
+ * Undefined, all of them, without padding, and for kernels over 7, as a schedule makes code for each column. */
+template<typename X>
+Halide::Expr taps_in_image(X &x, const Window &window, const Halide::Expr &w, const Halide::Expr &h, const Halide::Expr &column,
+                           const Halide::Expr &row) {
+    if (window.padding == 0 || window.kernel > 7) {
+        return Halide::Expr();
+    }
+    // Loop bounds come of the rows. Of the tiles of a row, only the first and the last have columns outside.
+    return window.inside(h, row, x.dim(3).extent()) && likely(window.inside(w, column, x.dim(2).extent()));
+}
+
 /** acc += product(channel, column, row) over the channels and the kernel: over the channels in whole
- * groups, then, where group is not 1, over the rest of them in a second update with the loops "rest". */
-template<typename Product>
-void accumulate_window(Halide::FuncRef acc, int group, const Halide::Expr &channels, int kernel, Product product) {
+ * groups, then, where group is not 1, over the rest of them in a second update with the loops "rest".
+ * taken(column, row): which elements of the kernel count; undefined: all. */
+template<typename Product, typename Taken>
+void accumulate_window(Halide::FuncRef acc, int group, const Halide::Expr &channels, int kernel, Product product, Taken taken) {
     using namespace Halide;
     const Expr whole = channels / group * group;
-    const RDom tap({{0, whole}, {0, kernel}, {0, kernel}}, "tap");
+    RDom tap({{0, whole}, {0, kernel}, {0, kernel}}, "tap");
+    const auto leave_out = [&](RDom &domain) {
+        const Expr counts = taken(Expr(domain.y), Expr(domain.z));
+        if (counts.defined()) {
+            domain.where(counts);
+        }
+    };
+    leave_out(tap);
     acc += product(Expr(tap.x), Expr(tap.y), Expr(tap.z));
     if (group > 1) {
         // Its channels count on: from 0, the last group's bounds would be those of a group that may not be there.
         // Of fewer than 0 channels, which is an error of x, none below 0: that would read as one of the weight.
-        const RDom rest({{max(whole, 0), channels % group}, {0, kernel}, {0, kernel}}, "rest");
+        RDom rest({{max(whole, 0), channels % group}, {0, kernel}, {0, kernel}}, "rest");
+        leave_out(rest);
         acc += product(Expr(rest.x), Expr(rest.y), Expr(rest.z));
     }
 }

@@ -23,6 +23,12 @@ struct Window {
         return number * stride + tap * dilation;
     }
 
+    /** Whether element `tap` of window `number` lies in the image, which has this extent without its padding. */
+    Halide::Expr inside(const Halide::Expr &number, const Halide::Expr &tap, const Halide::Expr &extent) const {
+        const Halide::Expr position = at(number, tap) - padding;
+        return position >= 0 && position < extent;
+    }
+
     /** The image with zeros around it, or another value. `column` and `row` are positions in `where`. */
     template<typename Image>
     Halide::Expr padded(Image &x, std::vector<Halide::Expr> where, int column, int row,

@@ -8,7 +8,7 @@ local conv = require "lib.conv"
 return schedule "conv2d" {
   target = "cpu",
 
-  generator = { weights = "oihw" },
+  generator = { weights = "oihw", skip_padding = true },
 
   params = {
     pixels = tune { 4, 6, default = 6 }, -- of the register tile, with 32 registers

@@ -14,6 +14,7 @@ return schedule "conv2d_int8" {
   generator = {
     weights = "packed",
     panel = tune { 32, 48, 64, default = 32 },
+    skip_padding = tune { true, false, default = true },
   },
 
   params = {

@@ -9,7 +9,7 @@ local rows = require "lib.rows"
 return schedule "conv2d_int8" {
   target = "cpu",
 
-  generator = { weights = "packed", panel = 32 },
+  generator = { weights = "packed", panel = 32, skip_padding = true },
 
   apply = function(k, p, target)
     local lanes = target:lanes "i32"

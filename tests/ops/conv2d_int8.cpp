@@ -12,6 +12,7 @@ class Conv2dInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},
+                {"set.skip_padding", {"true", "false"}},
                 {"x_type", {"uint8", "int8"}},
                 {"kernel", {"3", "1", "2"}},
                 {"stride", {"1", "2"}},
@@ -28,6 +29,9 @@ public:
 
     // Fewer pixels, fewer sizes of tiles: most compile in a third of the time.
     void settle(Assignments &build) const override {
+        if (build["schedule"] != "") {
+            build.erase("set.skip_padding");
+        }
         if (build["schedule"] == "" && build["target"] != "cuda" && (build["output"] != "same" || build["kernel"] != "3")) {
             build["set.pixels"] = build["kernel"] == "1" ? "7" : "4";
         }
