@@ -26,23 +26,16 @@ return schedule "gemm" {
   apply = function(k, p, target)
     local wide = target.vector_registers >= 32
     local type = k.a:type()
-    local columns, rows = gemm.tile(target, p.panel, p.rows)
-    local dot = gemm.has_dot(target, type, columns)
-    local convert = type ~= "f32" and not dot
-    k.y:dim(0):set_min(0)
-    gemm.register_tiles(k.y, k.acc, {
+    local tiles = gemm.packed(target, k.a, k.a_f, {
       m = k.y:dim(1):extent(),
-      lanes = target:lanes "f32",
       panel = p.panel,
-      columns = columns,
-      rows = rows,
+      rows = p.rows,
       task = p.task,
-      group = gemm.group(type),
-      dot = dot,
-      stage_a = convert and k.a_f,
-      -- AVX2 takes its pairs of bf16 apart at half the speed (56 of 118 GFLOP/s, staged 92). Where
-      -- converting is one cheap instruction it costs less than the copy (106 against 104).
-      stage_b = convert and type == "bf16" and not wide and k.b_f,
     })
+    -- AVX2 takes its pairs of bf16 apart at half the speed (56 of 118 GFLOP/s, staged 92). Where
+    -- converting is one cheap instruction it costs less than the copy (106 against 104).
+    tiles.stage_b = tiles.stage_a and type == "bf16" and not wide and k.b_f
+    k.y:dim(0):set_min(0)
+    gemm.register_tiles(k.y, k.acc, tiles)
   end,
 }

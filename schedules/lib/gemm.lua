@@ -16,6 +16,7 @@ end
 -- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
 -- 8 KiB for 4: Zen 5, 8 x 4096 x 4096 1.85 ms to 1.44, bf16 0.80 to 0.71, one row 1.31 to 1.25, 0.56 to 0.50, 64 x 1536 x 384 as
 -- before; 16 KiB 1.46, 0.58, but SwiGLU of 8 rows 11.1 for 9.8 (4 KiB 10.6). Emerald Rapids 8 and 16 KiB as 4.
+-- 32 KiB for one row alone, in turns with 8: SwiGLU f32 9.6 ms to 9.2, 8.1 to 8.3, bf16 as before, 1 x 1536 x 384 in cache 21 us to 22.5.
 -- Whole rows of the panel ahead: where the tile has a part of it, 4096 bytes may lie in another part. 48 columns, 512 x 1152
 -- x 512, 16 columns by 6 rows: 7.54 ms with 4096 bytes, 6.77 with none, 6.25 with 22 rows, as 64 columns (Zen 3).
 local function ahead(panel)
