@@ -9,7 +9,7 @@ from .entry import TYPES, call_by_name, dims_of
 from .frameworks import torch
 
 MATRIX = {"GEMM", "attention", "convolution", "blocks"}  # whose arithmetic is dot products
-PAUSE = 0.004  # longer than OpenMP's workers spin after a call
+SETTLING = 0.012  # longer than OpenMP's workers spin after a call: 300000 times, 7 ms on a Zen 5
 
 
 class Machine:
@@ -39,15 +39,18 @@ def value(field, dims):
     return call_by_name(field, dims) if callable(field) else field
 
 
-class Paused:
-    """A contestant that starts when the workers of the one before have gone to sleep. Without it they
-    steal its core; OMP_WAIT_POLICY=passive instead makes torch up to a fifth slower on two threads."""
+class Settled:
+    """A contestant that runs for a while before each sample, so that its own workers are awake and those of the one before
+    asleep: spinning, they steal a core. A pause alone has the system wake a processor in the sample (two threads 20 to 100 %
+    slower where it is a virtual one), and OMP_WAIT_POLICY=passive makes torch up to a fifth slower on two threads."""
 
-    def __init__(self, inner):
-        self.inner, self.name = inner, inner.name
+    def __init__(self, inner, sets):
+        self.inner, self.name, self.sets = inner, inner.name, sets
 
     def sample(self, first, calls):
-        time.sleep(PAUSE)
+        until = time.perf_counter() + SETTLING
+        while time.perf_counter() < until:
+            self.inner.sample(first + self.sets // 2, 1)  # arguments that the sample does not begin with
         return self.inner.sample(first, calls)
 
 
@@ -109,7 +112,7 @@ class Contest:
                 o.sample(0, 1)
         all_ = ours + [p for p in peers if p.name not in self.wrong]
         if self.machine.threads > 1 and peers:
-            all_ = [Paused(c) for c in all_]
+            all_ = [Settled(c, count) for c in all_]
         with self.o.lock:
             times = measure.measure(all_, count, self.o.seconds)
         return self.record(cache, size, times, [o.name for o in ours])

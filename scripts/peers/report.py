@@ -72,7 +72,7 @@ in an order that rotated; a peer counts only if it computed the same numbers.
   initialisers in onnxruntime, packed for oneDNN's primitives with fused post-ops. Halyard's are packed likewise,
   except in "weights as they are".
 - The environment is MALLOC_MMAP_MAX_=0, a large MALLOC_TRIM_THRESHOLD_, and on one thread OMP_WAIT_POLICY=passive; on
-  more, a pause before each turn lets the workers of the last one go to sleep.
+  more, each turn begins with calls that are not timed, until the workers of the last one are asleep.
 
 The ratios are on file in `scripts/peers/ratios.json`; `scripts/bench` fails where one is no longer reached.
 """
