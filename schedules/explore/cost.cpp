@@ -111,7 +111,8 @@ private:
     // Operations a second of the instructions for the groups of a product; 0 where it has none.
     double product_rate(const UpdateBody &u, const Func &f) const {
         const ProductRates &r = f.types[0] == "int32_t" ? m_.bytes : m_.bf16;
-        return u.kind == UpdateBody::kMma ? r.tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots : 0;
+        const double tiles = u.group == 1 ? r.tiles / kProductsOfF32 : r.tiles;
+        return u.kind == UpdateBody::kMma ? tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots : 0;
     }
 
     const Description &d_;

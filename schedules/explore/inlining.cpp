@@ -20,6 +20,17 @@ public:
     }
 
 private:
+    // From so many rows of float32 on, tiles take less time than vectors: the parts of the weights cost what they cost.
+    static constexpr double kRowsOfF32 = 57;
+
+    double rows_of(const Product &p) const {
+        double rows = 1;
+        for (const auto &r : p.rows) {
+            rows *= d_.func(p.func)->extent(r);
+        }
+        return rows;
+    }
+
     // Which products tile instructions make: all of a host, in whose loops their blocks are.
     TileOperands choose_mma() {
         TileOperands all;
@@ -28,6 +39,7 @@ private:
             const std::string host = of->name;
             std::vector<Product *> hosted;
             TileOperands operands;
+            bool pays = d_.has_tiles();
             bool possible = hosts_.count(host) && !of->fixed;
             for (auto &[name, p] : products_) {
                 if (p.host != host) {
@@ -37,13 +49,14 @@ private:
                 possible = possible && of_product && !named_.count(name);
                 if (possible) {
                     hosted.push_back(&p);
+                    pays = pays && (of_product->group > 1 || rows_of(p) >= kRowsOfF32);
                     operands.inlined.insert(of_product->inlined.begin(), of_product->inlined.end());
                     operands.stored.insert(of_product->stored.begin(), of_product->stored.end());
                 }
             }
             possible = possible && std::none_of(operands.inlined.begin(), operands.inlined.end(),
                                                 [&](const std::string &name) { return named_.count(name) > 0; });
-            if (!possible || !choices_.yes("mma in " + host, d_.has_tiles())) {
+            if (!possible || !choices_.yes("mma in " + host, pays)) {
                 continue;
             }
             for (Product *p : hosted) {
@@ -137,11 +150,7 @@ private:
     // Weights as they are written: rows of them lie far apart, and many rows of the product share a copy.
     bool worth_copying(const Func &f) const {
         const Product &p = *read_as_columns(f);
-        double rows = 1;
-        for (const auto &r : p.rows) {
-            rows *= d_.func(p.func)->extent(r);
-        }
-        return p.panel == 0 && d_.func(p.func)->extent(p.vector) > 64 && rows >= 64;
+        return p.panel == 0 && d_.func(p.func)->extent(p.vector) > 64 && rows_of(p) >= 64;
     }
 
     Draft &draft_;

@@ -91,7 +91,7 @@ std::string register_tile(const Func &f, const Placed &p) {
 
 // The same for a block that tile instructions make.
 std::string mma_block(const Placed &p) {
-    const UpdateBody &sum = p.updates[0], &rest = p.updates[1];
+    const UpdateBody &sum = p.updates[0];
     Options options;
     options.add("columns", std::to_string(p.constant.begin()->second));
     options.add("rows", std::to_string(p.at_most.begin()->second));
@@ -101,7 +101,9 @@ std::string mma_block(const Placed &p) {
         options.add("depth", std::to_string(sum.depth));
     }
     options.add_loops(sum.order);
-    options.add_rest(rest.order, sum.grouped);
+    if (sum.group > 1) {
+        options.add_rest(p.updates[1].order, sum.grouped);
+    }
     return options.text;
 }
 
@@ -118,7 +120,7 @@ std::optional<HelperCall> helper_of(const Func &f, const Placed &p, const std::s
                                       self, in_quotes(p.updates[0].lanes_loop), consumer, in_quotes(p.level),
                                       p.updates[0].accumulators)};
     }
-    if (p.updates.size() == 2 && p.updates[0].kind == UpdateBody::kMma) {
+    if (!p.updates.empty() && p.updates[0].kind == UpdateBody::kMma) {
         return HelperCall{"mma", fmt::format("mma.in_tiles({}, {}, {}, {{ {} }})", self, consumer, in_quotes(p.level),
                                              mma_block(p))};
     }

@@ -83,11 +83,14 @@ private:
 
     // [member of a group, column (of a panel), group, ...]
     bool is_packed(const Read &r, const std::string &column) const {
-        const auto is = [&](const Index &i, const std::string &loop, int64_t Index::*kind) {
-            return loop_of(i) == loop && i.*kind == group_;
-        };
-        if (r.index.size() < 3 || !is(r.index[0], depth_, &Index::mod) || loop_of(r.index[1]) != column ||
-            r.index[1].div != 0 || r.index[1].clamped || !is(r.index[2], depth_, &Index::div)) {
+        if (r.index.size() < 3 || loop_of(r.index[1]) != column || r.index[1].div != 0 || r.index[1].clamped) {
+            return false;
+        }
+        const Index &member = r.index[0], &group = r.index[2];
+        const bool grouped = group_ == 1 ? member.loops.empty() && group.is(depth_)
+                                         : loop_of(member) == depth_ && member.mod == group_ && loop_of(group) == depth_ &&
+                                               group.div == group_;
+        if (!grouped) {
             return false;
         }
         return std::none_of(r.index.begin() + 3, r.index.end(), [&](const Index &i) {
@@ -108,7 +111,7 @@ private:
 
 std::optional<TileOperands> tile_operands(const Description &d, const Product &p) {
     const Func &f = *d.func(p.func);
-    if (p.turned || p.stencil || p.vector.empty() || p.update != 1 || f.stages.size() != 3 || f.fixed || f.permuted) {
+    if (p.turned || p.stencil || p.vector.empty() || p.update != 1 || f.fixed || f.permuted) {
         return std::nullopt;
     }
     if (std::none_of(p.rows.begin(), p.rows.end(), [&](const std::string &row) { return f.extent(row) > 1; })) {
@@ -125,13 +128,15 @@ std::optional<TileOperands> tile_operands(const Description &d, const Product &p
     }
     const std::string depth = std::find_if(sum.loops.begin(), sum.loops.end(), [](const Loop &l) { return l.rvar; })->name;
     const std::string type = type_of(d, p.func);
-    for (const std::string a_type : {"bfloat16_t", "uint8_t", "int8_t"}) {
+    for (const std::string a_type : {"bfloat16_t", "uint8_t", "int8_t", "float"}) {
         const std::string b_type = is_byte(a_type) ? "int8_t" : a_type;
-        const int64_t group = is_byte(a_type) ? 4 : 2;
+        const int64_t group = is_byte(a_type) ? 4 : a_type == "float" ? 1 : 2;
+        const size_t stages = group > 1 ? 3 : 2;  // the last one sums what groups leave
         Operand a(d, f, depth, group), b(d, f, depth, group);
-        if (type == (is_byte(a_type) ? "int32_t" : "float") && sum.loop(depth)->extent >= double(group) &&
+        if (f.stages.size() == stages && type == (is_byte(a_type) ? "int32_t" : "float") && sum.loop(depth)->extent >= double(group) &&
             a.find(names[0], a_type, "") && b.find(names[1], b_type, p.vector)) {
             TileOperands all;
+            all.group = group;
             a.add_to(all);
             b.add_to(all);
             return all;

@@ -146,8 +146,9 @@ private:
             u.order = {p_.vector, rows};
             if (s == 1) {
                 find_group(int(s), u);
-                u.depth = choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0,
-                                          int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
+                // Of float32 a call makes the parts of all that it sums, once for many blocks.
+                u.depth = u.group == 1 ? 0 : choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0,
+                                                             int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
             }
             for (const Loop &l : f_.stages[s].loops) {
                 if (l.rvar) {

@@ -45,7 +45,6 @@ void finish(Cost &c, double core_seconds) {
 
 // Operations a second of a product in tiles; what plain loops have where this processor has none.
 double tile_rate(const ExplainedStage &s, const Machine &machine) {
-    constexpr int kProductsOfF32 = 6;  // runtime/mma_f32.h
     const double rate = s.operand_bytes == 1 ? machine.bytes.tiles
                         : s.operand_bytes == 4 ? machine.bf16.tiles / kProductsOfF32
                                                : machine.bf16.tiles;

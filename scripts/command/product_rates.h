@@ -14,6 +14,9 @@ struct ProductRates {
     double tiles = 0;  // AMX
 };
 
+/** The products of bf16 in tiles that one of float32 takes (runtime/mma_f32.h). */
+constexpr int kProductsOfF32 = 6;
+
 /** Of bf16 summed up in f32. */
 ProductRates measure_bf16_products(int threads);
 /** Of 8-bit integers summed up in 32 bits. */

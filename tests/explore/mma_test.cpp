@@ -57,7 +57,7 @@ void check(const Task &task, const Answers &others = {}) {
     CHECK(m.ok());
 }
 
-const Assignments kBf16 = {{"type", "bfloat16"}, {"weights", "packed"}};
+const Assignments kBf16 = {{"type", "bfloat16"}, {"weights", "packed"}}, kF32 = {{"weights", "packed"}};
 
 Assignments with(Assignments params, const Assignments &more) {
     params.insert(more.begin(), more.end());
@@ -76,6 +76,17 @@ TEST_CASE("gemm of bf16 in tiles", "[mma]") {
     check(task_of("gemm", odd, with(kBf16, {{"add_bias", "true"}, {"activation", "gelu_tanh"}, {"add_residual", "true"}})));
     // Weights as they are written: the copy of them is what lies in groups.
     check(task_of("gemm", odd, {{"type", "bfloat16"}, {"weights", "kn"}}));
+}
+
+TEST_CASE("gemm of float32 in tiles", "[mma]") {
+    const Dims odd = {{"m", 77}, {"n", 100}, {"k", 45}};
+    check(task_of("gemm", odd, kF32));
+    check(task_of("gemm", odd, with(kF32, {{"add_bias", "true"}, {"activation", "gelu_tanh"}, {"add_residual", "true"}})),
+          {{"rows of y", "64"}, {"task of y", "2"}});
+    check(task_of("gemm", {{"m", 2}, {"n", 33}, {"k", 3}}, kF32));
+    check(task_of("swiglu", {{"m", 45}, {"n", 100}, {"k", 71}}, kF32));
+    check(task_of("gemm_reduce", {{"m", 37}, {"n", 100}, {"k", 71}}, kF32));
+    check(task_of("conv2d", {{"c", 37}, {"o", 70}, {"groups", 1}, {"h", 9}, {"w", 21}, {"n", 2}}, kF32));
 }
 
 TEST_CASE("gemm of bytes in tiles", "[mma]") {
@@ -101,8 +112,8 @@ TEST_CASE("convolutions in tiles, a call for each element of the window", "[mma]
 TEST_CASE("tiles are offered only for what their instructions take", "[mma]") {
     const Dims odd = {{"m", 37}, {"n", 100}, {"k", 48}};
     CHECK(offered(Search(task_of("gemm", {{"m", 1}, {"n", 100}, {"k", 48}}, kBf16), {}, {}).propose({})).empty());
-    for (const Assignments &params : {Assignments{{"weights", "packed"}},
-                                      Assignments{{"type", "float16"}, {"weights", "packed"}},
+    for (const Assignments &params : {Assignments{{"type", "float16"}, {"weights", "packed"}},
+                                      Assignments{{"weights", "nk"}},
                                       Assignments{{"type", "bfloat16"}, {"weights", "nk"}}}) {
         CHECK(offered(Search(task_of("gemm", odd, params), {}, {}).propose({})).empty());
     }
@@ -116,4 +127,10 @@ TEST_CASE("tiles are the first guess where the target has them, and only there",
     CHECK(Search(t, {}, {}).propose({}).answers.at("mma in y") == "yes");
     t.target = "avx512_zen4";
     CHECK(Search(t, {}, {}).propose({}).answers.at("mma in y") == "no");
+    // Float32 from as many rows on as pay for the parts of the weights.
+    for (const auto &[rows, answer] : {std::pair(56, "no"), {64, "yes"}}) {
+        t = task_of("gemm", {{"m", rows}, {"n", 512}, {"k", 512}}, kF32);
+        t.target = "avx512_sapphirerapids";
+        CHECK(Search(t, {}, {}).propose({}).answers.at("mma in y") == answer);
+    }
 }
