@@ -39,6 +39,7 @@ private:
             const std::string host = of->name;
             std::vector<Product *> hosted;
             TileOperands operands;
+            int64_t group = 1;
             bool pays = d_.has_tiles();
             bool possible = hosts_.count(host) && !of->fixed;
             for (auto &[name, p] : products_) {
@@ -49,7 +50,8 @@ private:
                 possible = possible && of_product && !named_.count(name);
                 if (possible) {
                     hosted.push_back(&p);
-                    pays = pays && (of_product->group > 1 || rows_of(p) >= kRowsOfF32);
+                    group = of_product->group;
+                    pays = pays && (group > 1 || rows_of(p) >= kRowsOfF32);
                     operands.inlined.insert(of_product->inlined.begin(), of_product->inlined.end());
                     operands.stored.insert(of_product->stored.begin(), of_product->stored.end());
                 }
@@ -61,6 +63,7 @@ private:
             }
             for (Product *p : hosted) {
                 p->mma = true;
+                p->group = group;
             }
             for (const auto &name : operands.inlined) {
                 move_host(name);

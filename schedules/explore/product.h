@@ -22,6 +22,7 @@ struct Product {
     bool turned = false;               // no sum: a copy whose dimensions lie in another order than what it reads
     bool stencil = false;              // no columns: windows that overlap along the rows
     bool mma = false;                  // decided: tile instructions sum it, a block of it at a time
+    int64_t group = 1;                 // then how many elements of the sum lie together: 1 of float32
     /** The farthest reader with loops over rows and columns, of which an element needs few elements of the product;
      * "" where there is none. */
     std::string host;
