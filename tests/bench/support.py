@@ -9,6 +9,8 @@ import tempfile
 ROW = "rms_norm rows=8,cols=64 f32 warm 1t"
 SMALL = ["rms_norm", "--shape", "rows=8,cols=64", "--types", "f32", "--threads", "1", "--seconds", "0.02", "--no-peers"]
 
+_folder = tempfile.TemporaryDirectory()
+
 
 def bench(*options, env=None):
     return subprocess.run([sys.executable, "-m", "peers", *options], text=True, capture_output=True,
@@ -16,8 +18,8 @@ def bench(*options, env=None):
 
 
 def json_file(content=None):
-    """A new file; with content, that as JSON."""
-    handle, path = tempfile.mkstemp(suffix=".json")
+    """A new file, until the tests end; with content, that as JSON."""
+    handle, path = tempfile.mkstemp(suffix=".json", dir=_folder.name)
     with os.fdopen(handle, "w") as f:
         if content is not None:
             json.dump(content, f)
