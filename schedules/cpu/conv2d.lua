@@ -5,7 +5,8 @@
 -- f32 and f16 reach 94 to 97 % of the f32 peak at the sizes of ResNet-50 (Zen 4, one thread). bf16 is multiplied in
 -- pairs where the target can: 1.9 times that. Zeros of the padding are left out: of a 3x3 over 7x7, 14x14, 28x28 and 56x56
 -- pixels (19/21)^2 = 0.82, 0.91, 0.95 and 0.98 is multiplied, and takes 0.82, 0.92, 0.96 and 0.99 of the time (f32, Zen 5).
--- A build for one target takes 1.8 s for 1.0, as columns at a border have loops of their own. Images of 3 channels want channels=3, groups of few conv2d.grouped.lua.
+-- A build for one target takes 1.8 s for 1.0, as columns at a border have loops of their own. Images of 3
+-- channels want channels=3, groups of few conv2d.grouped.lua.
 
 local conv = require "lib.conv"
 local gemm = require "lib.gemm"

@@ -367,7 +367,8 @@ public:
             if (Cut *c = cut(column); p.mma && r_.root && c) {
                 // A task configures the tiles, 300 ns; of float32 it makes the parts of its rows, once for all of its panels.
                 const double panels = std::ceil(extent(column) / wide);
-                c->task = choices_.number("panels of a task of " + f_.name, {1, 2, 4, 8, 16, 32}, p.group == 1 ? 16 : 2, int64_t(panels));
+                c->task = choices_.number("panels of a task of " + f_.name, {1, 2, 4, 8, 16, 32}, p.group == 1 ? 16 : 2,
+                                          int64_t(panels));
                 c->task = c->task == 1 ? 0 : c->task;
                 if (c->task > 0) {
                     add_level(c->step(), column, std::min(double(c->task), panels), false);

@@ -87,10 +87,8 @@ private:
             return false;
         }
         const Index &member = r.index[0], &group = r.index[2];
-        const bool grouped = group_ == 1 ? member.loops.empty() && group.is(depth_)
-                                         : loop_of(member) == depth_ && member.mod == group_ && loop_of(group) == depth_ &&
-                                               group.div == group_;
-        if (!grouped) {
+        if (group_ == 1 ? !member.loops.empty() || !group.is(depth_)
+                        : loop_of(member) != depth_ || member.mod != group_ || loop_of(group) != depth_ || group.div != group_) {
             return false;
         }
         return std::none_of(r.index.begin() + 3, r.index.end(), [&](const Index &i) {

@@ -113,7 +113,8 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     // without inlining 104.
     const int code =
         run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-Og", "-finline-functions", "-finline-small-functions", "-w",
-             "-fno-strict-aliasing", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o", object.string(), (folder.path / "kernels.cpp").string()},
+             "-fno-strict-aliasing", "-fPIC", "-shared", "-DHALYARD_EMULATOR", "-o", object.string(),
+             (folder.path / "kernels.cpp").string()},
             log);
     if (code != 0) {
         throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(log));
