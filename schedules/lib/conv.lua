@@ -62,8 +62,6 @@ function conv.register_tiles(out, acc, o)
     k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
     ahead = o.ahead or false,
   })
-  -- So that which pixels of a tile a column meets is known where the code is made.
-  if acc:update(0):has_condition() then acc:update(0):unroll "tap_y" end
 end
 
 return conv

@@ -84,6 +84,8 @@ function gemm.in_registers(acc, out, loop, o)
     tile(rest)
   end
   step:vectorize(col, o.dot and dot_lanes(o.columns, o.lanes) or o.lanes):unroll(col):unroll(row)
+  -- A window that leaves out its padding: so that which rows of a tile a column meets is known where the code is made.
+  if around[1] and step:has_condition() then step:unroll(around[1]) end
   if o.ahead ~= false then
     step:prefetch_ahead((o.group or 1) == 1 and k or "groups", ahead(o.panel or o.columns))
   end
