@@ -1,11 +1,11 @@
 // Products of float32 by AMX: what splits numbers into parts, and the memory that a task keeps them in.
 
 #include <immintrin.h>
-#include <pthread.h>
 #include <stdint.h>
 
 #include "amx_tiles.h"
 #include "mma_f32.h"
+#include "of_thread.h"
 
 using namespace halyard_mma;
 
@@ -46,40 +46,11 @@ struct Avx512 {
 };
 
 // The memory of a thread, which its next task uses again.
-pthread_key_t key;
-bool have_key = false;
+struct KeptOfThread : TaskParts {};
+using PartsOfThread = halyard::OfThread<KeptOfThread>;
 
-void free_parts(void *of_thread) {
-    static_cast<TaskParts *>(of_thread)->release();
-    free(of_thread);
-}
-
-// Threads may outlive a shared library that this is in.
-__attribute__((destructor)) void delete_key() {
-    if (have_key) {
-        pthread_key_delete(key);
-    }
-}
-
-TaskParts *parts_of_thread() {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, [] { have_key = pthread_key_create(&key, free_parts) == 0; });
-    return have_key ? static_cast<TaskParts *>(pthread_getspecific(key)) : nullptr;
-}
-
-TaskParts *make_parts_of_thread() {
-    if (TaskParts *parts = parts_of_thread()) {
-        return parts;
-    }
-    TaskParts *parts = have_key ? static_cast<TaskParts *>(malloc(sizeof(TaskParts))) : nullptr;
-    if (parts) {
-        *parts = TaskParts();
-        if (pthread_setspecific(key, parts) != 0) {
-            free(parts);
-            parts = nullptr;
-        }
-    }
-    return parts;
+__attribute__((destructor(halyard::kLastDestructor))) void end() {
+    PartsOfThread::end();
 }
 
 constexpr size_t kWorthKeeping = 32 << 20;  // bytes
@@ -89,7 +60,7 @@ constexpr size_t kWorthKeeping = 32 << 20;  // bytes
 namespace halyard_mma {
 
 void forget_parts() {
-    if (TaskParts *parts = parts_of_thread()) {
+    if (TaskParts *parts = PartsOfThread::get()) {
         parts->forget();
         if (parts->bytes() > kWorthKeeping) {
             parts->release();
@@ -105,7 +76,7 @@ extern "C" {
 // next_start: where in b a product of the same size starts that comes after `calls` calls with this start; -1: there is none.
 int halyard_mma_f32(MATRICES, int a_stays, int b_stays, int next_start, int calls) {
     const Product p = product<float, float, float>(MATRIX_VALUES);
-    TaskParts *parts = have_tiles() ? make_parts_of_thread() : nullptr;
+    TaskParts *parts = have_tiles() ? PartsOfThread::make() : nullptr;
     if (!parts) {
         multiply_plainly<float, float, float>(p);
         return 0;

@@ -139,11 +139,19 @@ function attention.two_pass(k, p, target, tiles)
       partial:update(0):reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i"):unroll("u")
     end
   end
+  -- Eight vectors of exponentials together, as the chain of one is long. Zen 5: 12 heads of 32, 256 queries 627 us to 594, 1024 x
+  -- 1024, 8 heads of 64, in bf16 7.50 ms to 7.11.
+  local function weigh(func, loops, keys_of_block)
+    func:compute_at(step):bound_extent("i", p.query_block):bound_extent("j", keys_of_block)
+      :reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i")
+      :unroll("j", math.max(1, math.min(8 * lanes // p.query_block, keys_of_block)))
+  end
   if dot then
-    k.weight_pairs:compute_at(step):bound("m", 0, 2):reorder("m", "i", "j", "kb"):vectorize "m":vectorize("i", lanes)
+    k.weight_pairs:bound("m", 0, 2):vectorize "m"
+    weigh(k.weight_pairs, { "m", "i", "j", "kb" }, p.key_block // 2)
   else
-    k.p:compute_at(step):reorder_storage("i", "j", "kb", "ib", "h", "n")
-      :reorder("i", "j", "kb"):vectorize("i", lanes)
+    k.p:reorder_storage("i", "j", "kb", "ib", "h", "n")
+    weigh(k.p, { "i", "j", "kb" }, p.key_block)
   end
   k.inv_sum:compute_at(step):vectorize("i", lanes)
 
