@@ -15,7 +15,14 @@ public:
                 {"add_bias", {"none", "before", "after"}},
                 {"activation", {"none", "relu", "silu"}},
                 {"add_residual", {"false", "true"}},
+                {"set.blocks", {"where rows meet", "always"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build.at("schedule") == "unfused" || build.at("target") == "cuda") {
+            build.erase("set.blocks");
+        }
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {
