@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <future>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,6 +40,24 @@ void rewrite(const fs::path &path, const std::string &contents) {
     }
 }
 
+// Finishes the bitcode and the files beside it. Returns the object, where there is one or an archive to hold it.
+std::string finish_target(const Llvm &llvm, const fs::path &bitcode, bool in_archive) {
+    const auto beside = [&](const char *extension) {
+        return fs::path(bitcode).replace_extension(extension);
+    };
+    Llvm::Outputs outputs;
+    outputs.object = in_archive || fs::exists(beside(".o"));
+    outputs.assembly = fs::exists(beside(".s"));
+    outputs.ir = fs::exists(beside(".ll"));
+    outputs.bitcode = true;
+    const Llvm::Code code = llvm.compile(finish_ir(llvm.disassemble(read_file(bitcode.string()))).text, outputs);
+    rewrite(bitcode, code.bitcode);
+    rewrite(beside(".o"), code.object);
+    rewrite(beside(".s"), code.assembly);
+    rewrite(beside(".ll"), code.ir);
+    return code.object;
+}
+
 }  // namespace
 
 void finish(const std::string &directory, const std::string &function) {
@@ -47,25 +68,15 @@ void finish(const std::string &directory, const std::string &function) {
         if (fs::exists(library)) {
             archive = std::make_unique<Archive>(read_file(library.string()));
         }
+        std::vector<std::pair<fs::path, std::future<std::string>>> objects;
         for (const auto &bitcode : bitcode_files(directory)) {
-            const auto beside = [&](const char *extension) {
-                return fs::path(bitcode).replace_extension(extension);
-            };
-            Llvm::Outputs outputs;
-            outputs.object = archive || fs::exists(beside(".o"));
-            outputs.assembly = fs::exists(beside(".s"));
-            outputs.ir = fs::exists(beside(".ll"));
-            outputs.bitcode = true;
-            const FinishedIr finished = finish_ir(llvm.disassemble(read_file(bitcode.string())));
-            const Llvm::Code code = llvm.compile(finished.text, outputs);
-            rewrite(bitcode, code.bitcode);
-            rewrite(beside(".o"), code.object);
-            rewrite(beside(".s"), code.assembly);
-            rewrite(beside(".ll"), code.ir);
+            objects.emplace_back(bitcode, std::async(std::launch::async, finish_target, std::cref(llvm), bitcode, archive != nullptr));
+        }
+        for (auto &[bitcode, object] : objects) {
+            const std::string contents = object.get();
             if (archive) {
                 // Halide's names of members: `NAME.a-TARGET.o` for `NAME-TARGET.bc`.
-                archive->replace(function + ".a" + bitcode.stem().string().substr(function.size()) + ".o",
-                                 code.object);
+                archive->replace(function + ".a" + bitcode.stem().string().substr(function.size()) + ".o", contents);
             }
         }
         if (archive) {
