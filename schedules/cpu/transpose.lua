@@ -13,7 +13,7 @@ return schedule "transpose" {
     block = tune { 1, 4, 16, default = 16 },    -- tiles along a row of y before the next rows
     task  = tune { 1, 4, 16, default = 4 },     -- tiles along a column of y that a task takes
     side  = tune { 32, 64, default = 32 },      -- of a block
-    blocks = tune { "where rows meet", "always", "never", default = "where rows meet" },
+    blocks = tune { "auto", "always", "never", default = "auto" }, -- where rows meet in the caches
   },
 
   apply = function(k, p, target)

@@ -15,7 +15,7 @@ public:
                 {"add_bias", {"none", "before", "after"}},
                 {"activation", {"none", "relu", "silu"}},
                 {"add_residual", {"false", "true"}},
-                {"set.blocks", {"where rows meet", "always"}},
+                {"set.blocks", {"auto", "always"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 

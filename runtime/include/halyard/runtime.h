@@ -26,8 +26,8 @@ const char *halyard_last_error(void);
  * wants a wait longer than the gaps between them. Set it while no call is running. */
 void halyard_set_spin_microseconds(int microseconds);
 
-/** How many bytes of the memory that calls need for themselves a thread keeps for its next call (default 32 MiB, less what was
- * never needed; 0: none). The calling thread gives back what is more at once, another when it next frees some, and all when it
+/** How many bytes of the memory that calls need for themselves a thread keeps for its next call (default 32 MiB; 0:
+ * none). The calling thread gives back what is more at once, another when it next frees some, and all when it
  * ends. Memory that is new in each call costs up to a third of its time. halide_set_custom_malloc() replaces all of this. */
 void halyard_set_kept_bytes(size_t bytes);
 
