@@ -85,7 +85,7 @@ TEST_CASE("a freed block is the thread's next one of that size") {
 TEST_CASE("calls take no new pages, of as much as is kept") {
     CHECK(faults_of_calls(8 << 20) < 20);
     halyard_set_kept_bytes(4 << 20);
-    CHECK(faults_of_calls(64 << 20) > 20 * 1000);
+    CHECK(faults_of_calls(64 << 20) > 20 * 16);  // more where pages are not huge
     CHECK(faults_of_calls(2 << 20) < 20);
     halyard_set_kept_bytes(kKept);
 }
