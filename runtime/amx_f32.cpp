@@ -12,27 +12,18 @@ using namespace halyard_mma;
 namespace {
 
 // Processors with AMX have it.
-#define WITH_AVX512 __attribute__((target("avx512f")))
+#define WITH_AVX512 __attribute__((target("avx512f,avx512bw")))
 
 WITH_AVX512 inline __mmask16 first(int count) {
     return __mmask16(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
 
 struct Avx512 {
-    WITH_AVX512 static void split(const float *x, int count_x, const float *y, int count_y, int step, char *tiles, int count,
-                                  ptrdiff_t bytes) {
-        const __m512i upper = _mm512_set1_epi32(int(0xffff0000)), half = _mm512_set1_epi32(0x8000);
-        for (int t = 0; t < count; t++, x += step, y += step, count_x -= step, count_y -= step, tiles += bytes) {
-            __m512 vx = _mm512_maskz_loadu_ps(first(count_x), x), vy = _mm512_maskz_loadu_ps(first(count_y), y);
-#pragma GCC unroll 3
-            for (int part = 0; part < kParts; part++) {
-                const __m512i near_x = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(vx), half), upper),
-                              near_y = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(vy), half), upper);
-                _mm512_store_si512(tiles + part * kTileBytes, _mm512_or_si512(_mm512_srli_epi32(near_x, 16), near_y));
-                vx = _mm512_sub_ps(vx, _mm512_castsi512_ps(near_x));
-                vy = _mm512_sub_ps(vy, _mm512_castsi512_ps(near_y));
-            }
-        }
+    WITH_AVX512 static void split(const float *x, int count_x, const float *y, int count_y, char *row) {
+        split(_mm512_maskz_loadu_ps(first(count_x), x), _mm512_maskz_loadu_ps(first(count_y), y), row);
+    }
+    WITH_AVX512 static void split(const float *x, const float *y, char *row) {
+        split(_mm512_loadu_ps(x), _mm512_loadu_ps(y), row);
     }
 
     WITH_AVX512 static bool finite(const float *x, int count) {
@@ -43,7 +34,43 @@ struct Avx512 {
         }
         return _mm512_cmp_ps_mask(zeros, zeros, _CMP_UNORD_Q) == 0;
     }
+
+    WITH_AVX512 static void put(const float *sums, int count, bool fresh, float *c) {
+        for (int i = 0; i < count; i += 16) {
+            const __mmask16 there = first(count - i);
+            const __m512 sum = _mm512_maskz_loadu_ps(there, sums + i);
+            _mm512_mask_storeu_ps(c + i, there, fresh ? sum : _mm512_add_ps(_mm512_maskz_loadu_ps(there, c + i), sum));
+        }
+    }
+
+private:
+    WITH_AVX512 static void split(__m512 x, __m512 y, char *row) {
+        const __m512i half = _mm512_set1_epi32(0x8000);
+        split_off(&x, _mm512_add_epi32(_mm512_castps_si512(x), half), &y, _mm512_add_epi32(_mm512_castps_si512(y), half), row);
+        split_off(&x, _mm512_castps_si512(x), &y, _mm512_castps_si512(y), row + kTileBytes);
+        _mm512_store_si512(row + 2 * kTileBytes, pairs(_mm512_castps_si512(x), _mm512_castps_si512(y)));
+    }
+
+    // Stores the upper halves as a part, and leaves what they leave.
+    WITH_AVX512 static void split_off(__m512 *x, __m512i of_x, __m512 *y, __m512i of_y, char *row) {
+        const __m512i upper = _mm512_set1_epi32(int(0xffff0000));
+        const __m512i part_x = _mm512_and_si512(of_x, upper), part_y = _mm512_and_si512(of_y, upper);
+        _mm512_store_si512(row, pairs(part_x, part_y));
+        *x = _mm512_sub_ps(*x, _mm512_castsi512_ps(part_x));
+        *y = _mm512_sub_ps(*y, _mm512_castsi512_ps(part_y));
+    }
+
+    // The upper halves of x in the lower of y, whose own are 0.
+    WITH_AVX512 static __m512i pairs(__m512i x, __m512i y) {
+        const __m512i upper = _mm512_set4_epi32(0x0f0e0f0e, 0x0b0a0b0a, 0x07060706, 0x03020302);
+        return _mm512_mask_shuffle_epi8(y, 0x3333333333333333, x, upper);
+    }
 };
+
+// All in one: what is inlined may have its instructions.
+WITH_AVX512 __attribute__((flatten)) void multiply(const Product &p, TaskParts &parts, const void *next_b, int calls) {
+    ProductOfParts<Bf16, Avx512>(p, parts, next_b, calls).run();
+}
 
 // The memory of a thread, which its next task uses again.
 struct KeptOfThread : TaskParts {};
@@ -88,7 +115,7 @@ int halyard_mma_f32(MATRICES, int a_stays, int b_stays, int next_start, int call
         parts->b.forget();
     }
     const float *next_b = b_stays && next_start >= 0 ? static_cast<const float *>(b) + next_start : nullptr;
-    ProductOfParts<Bf16, Avx512>(p, *parts, next_b, calls).run();
+    multiply(p, *parts, next_b, calls);
     return 0;
 }
 

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -101,7 +103,7 @@ TEST_CASE("a number is the sum of its three parts", "[mma]") {
         const float x = std::ldexp(float(random()) - 2147483648.0f, int(random() % 100) - 80);
         alignas(64) char tiles[kParts * kTileBytes];
         for (const bool first : {true, false}) {
-            PlainVectors::split(&x, first, &x, !first, 1, tiles, 1, 0);
+            PlainVectors::split(&x, first, &x, !first, tiles);
             double sum = 0;
             for (int part = 0; part < kParts; part++) {
                 uint16_t bits;
@@ -149,47 +151,79 @@ TEST_CASE("parts are made once for the calls of a task, and again for what was f
     parts.release();
 }
 
-TEST_CASE("parts of the next panel are made beside the products of one", "[mma]") {
-    for (const int calls : {1, 3}) {
-        Operands o(32, 40, 100);
-        const int panels = 4, ldb = o.ldb;
-        const std::vector<float> first = o.b;
-        for (int i = 1; i < panels; i++) {  // panels one after the other, each other numbers
-            for (const float x : first) {
-                o.b.push_back(x * float(i + 1));
+TEST_CASE("parts of the next columns are made beside the products of some", "[mma]") {
+    for (const int calls : {1, 2, 3}) {
+        for (const auto &[rows, cols, depth] : {std::array{32, 32, 64}, {32, 32, 32}, {10, 40, 100}, {40, 64, 96}, {32, 32, 1500}}) {
+            INFO(calls << " calls, " << rows << " x " << cols << " x " << depth);
+            Operands o(rows, cols, depth);
+            const int panels = 4, ldb = o.ldb;
+            const std::vector<float> first = o.b;
+            for (int i = 1; i < panels; i++) {  // panels one after the other, each other numbers
+                for (const float x : first) {
+                    o.b.push_back(x * float(i + 1));
+                }
             }
+            TaskParts parts;
+            std::vector<float> c(size_t(o.rows * o.ldc)), alone = c;
+            for (int i = 0; i < panels; i++) {
+                Product p = o.product(c, true);
+                p.b.data = o.b.data() + i * o.depth * ldb;
+                const void *next = i + 1 < panels ? o.b.data() + (i + 1) * o.depth * ldb : nullptr;
+                TaskParts none;
+                p.c.data = alone.data();
+                multiply(p, none);
+                none.release();
+                p.c.data = c.data();
+                for (int call = 0; call < calls; call++) {
+                    std::fill(c.begin(), c.end(), 0.0f);
+                    multiply(p, parts, next, calls);
+                    CHECK(c == alone);
+                }
+            }
+            parts.release();
         }
-        TaskParts parts;
-        std::vector<float> c(size_t(o.rows * o.ldc)), alone = c;
-        for (int i = 0; i < panels; i++) {
-            Product p = o.product(c, true);
-            p.b.data = o.b.data() + i * o.depth * ldb;
-            const void *next = i + 1 < panels ? o.b.data() + (i + 1) * o.depth * ldb : nullptr;
-            for (int call = 0; call < calls; call++) {
-                multiply(p, parts, next, calls);
-            }
-            if (next) {
-                const Parts *made = parts.b.find({next, p.b.stride}, o.cols, o.depth);
-                CHECK(made->made == made->rows());
-            }
-            TaskParts none;
-            p.c.data = alone.data();
-            multiply(p, none);
-            none.release();
-            CHECK(c == alone);
-        }
-        parts.release();
     }
 }
 
-TEST_CASE("what is multiplied keeps its parts while others begin", "[mma]") {
-    const float x[4] = {1, 2, 3, 4};
-    KeptParts<2> kept;
-    Parts *first = kept.find({x, 4}, 1, 1), *second = kept.find({x + 1, 4}, 1, 1);
-    CHECK(kept.find({x, 4}, 1, 1) == first);
-    CHECK(kept.find({x + 2, 4}, 1, 1, first) == second);
-    CHECK(kept.find({x, 4}, 1, 1) == first);
-    kept.release();
+TEST_CASE("all units of columns but the first are made beside the products of another", "[mma]") {
+    struct Counting : PlainVectors {
+        static int &count() {
+            static int splits = 0;
+            return splits;
+        }
+        static void split(const float *x, const float *y, char *row) {
+            count()++;
+            PlainVectors::split(x, y, row);
+        }
+        static void split(const float *x, int count_x, const float *y, int count_y, char *row) {
+            count()++;
+            PlainVectors::split(x, count_x, y, count_y, row);
+        }
+    };
+    const int depth = 96, unit = 2 * 16, units = 3, of_a = 32 * units;
+    Operands o(32, 32, depth);
+    o.ldb = 32;
+    o.b.resize(2 * size_t(depth * o.ldb), 1);
+    std::vector<float> c(size_t(o.rows * o.ldc));
+    const auto splits_of_calls = [&](int calls) {
+        TaskParts parts;
+        std::vector<int> made;
+        for (int call = 0; call < 2 * calls; call++) {
+            Product p = o.product(c, true);
+            const void *next = call < calls ? &o.b[size_t(depth * o.ldb)] : nullptr;
+            p.b.data = call < calls ? &o.b[0] : &o.b[size_t(depth * o.ldb)];
+            const int before = Counting::count();
+            Tiles::configure(whole_tiles());
+            ProductOfParts<Tiles, Counting>(p, parts, next, calls).run();
+            Tiles::release();
+            made.push_back(Counting::count() - before);
+        }
+        parts.release();
+        return made;
+    };
+    const int all = units * unit;
+    CHECK(splits_of_calls(1) == std::vector<int>{of_a + all + unit, all - unit});
+    CHECK(splits_of_calls(2) == std::vector<int>{of_a + all + unit, all, all, all - unit});
 }
 
 TEST_CASE("a pair of parts shares one with the pair before, so that six pairs take seven loads of two tiles", "[mma]") {
@@ -199,10 +233,5 @@ TEST_CASE("a pair of parts shares one with the pair before, so that six pairs ta
     check(o, parts);  // two blocks of 2 x 2 tiles, two steps
     CHECK(emulated::multiplications == 2 * 2 * 6 * 4);
     CHECK(emulated::loads == 2 * 2 * 14);
-    emulated::multiplications = emulated::loads = 0;
-    parts.forget();
-    check(Operands(32, 48, 64), parts);  // a block of 2 x 3 tiles, with a register for each operand
-    CHECK(emulated::multiplications == 2 * 6 * 6);
-    CHECK(emulated::loads == 2 * (7 + 5 * 6));
     parts.release();
 }
