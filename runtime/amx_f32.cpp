@@ -43,7 +43,65 @@ struct Avx512 {
         }
     }
 
+    /** A product of kFewRows at most, by multiply-adds. */
+    WITH_AVX512 static void multiply_few(const Product &p) {
+        p.rows == 1 ? few<1, 4>(p) : p.rows == 2 ? few<2, 4>(p) : p.rows <= 4 ? few<4, 4>(p) : few<8, 3>(p);
+    }
+
 private:
+    template<int Rows, int Most>
+    WITH_AVX512 static void few(const Product &p) {
+        for (int col = 0, cols = 0; col < p.cols; col += cols) {
+            const int vectors = (p.cols - col + 15) / 16;
+            cols = 16 * (vectors == 4 && Most == 3 ? 2 : least(vectors, Most));
+            cols == 16 ? few<Rows, 1>(p, col) : cols == 32 ? few<Rows, 2>(p, col) : cols == 48 ? few<Rows, 3>(p, col) : few<Rows, Most>(p, col);
+        }
+    }
+
+    // The last rows and columns may be missing.
+    template<int Rows, int Count>
+    WITH_AVX512 static void few(const Product &p, int col) {
+        const __mmask16 last = first(p.cols - col - 16 * (Count - 1));
+        const float *a[Rows];
+        __m512 sums[Rows][Count];
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; r++) {
+            a[r] = static_cast<const float *>(p.a.at(least(r, p.rows - 1), 0));
+#pragma GCC unroll 4
+            for (int i = 0; i < Count; i++) {
+                sums[r][i] = _mm512_setzero_ps();
+            }
+        }
+        for (int k = 0; k < p.groups; k++) {
+            const float *b = static_cast<const float *>(p.b.at(k, col));
+            __m512 bs[Count];
+#pragma GCC unroll 4
+            for (int i = 0; i < Count; i++) {
+                _mm_prefetch(reinterpret_cast<const char *>(b + 16 * i) + kAhead, _MM_HINT_T0);
+                bs[i] = _mm512_maskz_loadu_ps(i + 1 < Count ? __mmask16(0xffff) : last, b + 16 * i);
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < Rows; r++) {
+#pragma GCC unroll 4
+                for (int i = 0; i < Count; i++) {
+                    sums[r][i] = _mm512_fmadd_ps(_mm512_set1_ps(a[r][k]), bs[i], sums[r][i]);
+                }
+            }
+        }
+        alignas(64) float rows[Rows][16 * Count];
+#pragma GCC unroll 8
+        for (int r = 0; r < Rows; r++) {
+#pragma GCC unroll 4
+            for (int i = 0; i < Count; i++) {
+                _mm512_store_ps(&rows[r][16 * i], sums[r][i]);
+            }
+        }
+        for (int r = 0; r < p.rows; r++) {
+            put(rows[r], least(16 * Count, p.cols - col), p.fresh, static_cast<float *>(p.c.at(r, col)));
+        }
+    }
+    static constexpr int kAhead = 8192;  // bytes
+
     WITH_AVX512 static void split(__m512 x, __m512 y, char *row) {
         const __m512i half = _mm512_set1_epi32(0x8000);
         split_off(&x, _mm512_add_epi32(_mm512_castps_si512(x), half), &y, _mm512_add_epi32(_mm512_castps_si512(y), half), row);

@@ -68,9 +68,10 @@ public:
         return unit_ < making_.units();
     }
 
-    /** Whether it has whole tiles, to be made by rows(), and then made(). Else make(). */
-    bool whole() const {
-        return making_.cols - column() >= kColumns && making_.depth - depth() >= kTileDepth;
+    /** How many tiles it has if they are whole, to be made by rows(), and then made(); else 0, and make(). */
+    int whole() const {
+        const int cols = least(kColumns, making_.cols - column());
+        return making_.depth - depth() >= kTileDepth && cols % kTileGroups == 0 ? cols / kTileGroups : 0;
     }
 
     /** The rows of tiles of a unit, to be made one after the other. */
@@ -81,16 +82,19 @@ public:
 
         // Lines are asked for in the order in which they lie. Granite Rapids, GFLOP/s of 32 rows of a with b in L3: 16 rows
         // ahead 332, 32 284, 64 296; each line 16 rows below the one that is read 313; none 249.
-        template<typename Tiles, typename Vectors>
+        template<typename Tiles, typename Vectors, int Count>
         void make_one() {
-            const char *ahead = in_order + kAhead * stride;
-            Tiles::template prefetch<false>(ahead);
-            Tiles::template prefetch<false>(ahead + 64);
-            Tiles::template prefetch<false>(ahead + stride);
-            Tiles::template prefetch<false>(ahead + stride + 64);
+#pragma GCC unroll 2
+            for (int tile = 0; tile < Count; tile++) {
+                const char *ahead = in_order + kAhead * stride + tile * kRowBytes;
+                Tiles::template prefetch<false>(ahead);
+                Tiles::template prefetch<false>(ahead + stride);
+            }
             const float *upper = reinterpret_cast<const float *>(x), *lower = reinterpret_cast<const float *>(x + kTileRows * stride);
-            Vectors::split(upper, lower, to);
-            Vectors::split(upper + kTileGroups, lower + kTileGroups, to + kParts * kTileBytes);
+#pragma GCC unroll 2
+            for (int tile = 0; tile < Count; tile++) {
+                Vectors::split(upper + tile * kTileGroups, lower + tile * kTileGroups, to + tile * kParts * kTileBytes);
+            }
             x += stride;
             in_order += 2 * stride;
             to += kRowBytes;

@@ -52,6 +52,11 @@ struct PlainVectors {
         return true;
     }
 
+    /** A product of few rows, without parts. */
+    static void multiply_few(const Product &p) {
+        multiply_plainly<float, float, float>(p);
+    }
+
     /** c = sums, or c += sums. */
     static void put(const float *sums, int count, bool fresh, float *c) {
         for (int i = 0; i < count; i++) {

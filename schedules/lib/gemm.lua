@@ -1,5 +1,6 @@
 -- Matrix products on the host.
 
+local mma = require "lib.mma"
 local processor = require "lib.processor"
 
 local gemm = {}
@@ -117,7 +118,10 @@ end
 -- it is moved up and some rows are computed twice. The panels of some rows one after the other, in place of the rows of
 -- a panel, gain 3 % at 4096 cubed, where a is larger than L3, and nothing at 1024; but then every 128 rows read
 -- all of the weights, which is too much where many cores share a memory.
+--
+-- Where o.amx says so, blocks of rows are multiplied by tile instructions instead (mma.blocks).
 function gemm.register_tiles(out, acc, o)
+  if o.amx then return mma.blocks(out, acc, o.amx) end
   local name = o.col or "col"
   local function tile(stage, rows)
     local panel, column = stage:split(name, o.panel, "guard", "panel", "column")
@@ -227,22 +231,38 @@ end
 -- serial   within a task already
 -- the rest as above; the loop over the rows of a tile is called "row_in_tile"
 function gemm.reduced_tiles(out, acc, o)
+  local amx = o.amx
   local function tile(stage, rows)
-    local tiles, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "tile", "row_in_tile")
-    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
-    stage:reorder(row, step, task, "p")
-    if not o.serial then stage:fuse(task, "p", "job"):parallel() end
+    local whole = rows > 1 and not amx
+    local tiles, row = stage:split("row", rows, whole and "shift_inwards" or amx and "guard" or "auto", "tile", "row_in_tile")
+    local task, step = stage:split(tiles, amx and amx.task or o.task, "guard", "task", "step")
+    local panels = "p"
+    if amx then
+      local panel
+      panels, panel = stage:split("p", amx.panels, "guard", "panels", "panel")
+      stage:reorder(row, step, panel, task, panels)
+    else
+      stage:reorder(row, step, task, panels)
+    end
+    if not o.serial then stage:fuse(task, panels, "job"):parallel() end
     if o.over then stage:vectorize(o.over, o.lanes):unroll(o.over) end
   end
 
   if o.over then out:bound_extent(o.over, o.panel) end
-  tile(out:specialize(o.m:at_least(o.rows)), o.rows)
-  if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
-  tile(out, 1)
+  if amx then
+    tile(out, amx.rows)
+  else
+    tile(out:specialize(o.m:at_least(o.rows)), o.rows)
+    if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
+    tile(out, 1)
+  end
 
   -- One panel: where `out` asks whether a column exists, bounds inference takes that for a second bound of p, and with a
   -- loop over p, be it of one turn, the sums stay in memory (logsumexp of 256 x 4096 x 512: 10.8 ms for 5.0, Zen 5).
   acc:bound_extent("p", 1)
+  if amx then
+    return mma.in_tiles(acc, out, "step", { columns = o.panel, rows = amx.rows, lanes = o.lanes, group = o.group, col = "j" })
+  end
   gemm.in_registers(acc, out, "step",
     { columns = o.panel, lanes = o.lanes, col = "j", group = o.group, dot = o.dot })
   if o.stage_a then
@@ -331,6 +351,9 @@ function gemm.packed(target, x, x_f, o)
   o.task = o.task or 16
   o.group, o.dot = gemm.group(type), dot
   o.stage_a = type ~= "f32" and not dot and x_f
+  if mma.has_tiles(target) and mma.multiplies(type) then
+    o.amx = mma.blocks_of(type, { lanes = o.lanes, panel = o.panel, group = o.group, col = o.col })
+  end
   return o
 end
 

@@ -54,14 +54,14 @@ end
 -- a comes from L3 for each, and 1024 cubed takes 2.96 ms for 2.74 (bf16, Emerald Rapids).
 --
 -- out      the Func to tile; loops "col", "row"
--- acc      the Func that sums over "k" in groups and over "k_rest"
+-- acc      the Func that sums over "k" in groups and over "k_rest", or several, which take turns
 -- lanes    SIMD lanes of f32      panel    columns of a panel of the weights
 -- rows     of a block: 32 is two tiles
 -- task     blocks that a task takes in turn      panels   and panels: a task costs 300 ns, mostly the configuration of tiles
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
 function mma.blocks(out, acc, o)
-  local panel, column = out:split("col", o.panel, "guard", "panel", "column")
+  local panel, column = out:split(o.col or "col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
   local task, step = out:split(block, o.task, "guard", "task", "step")
   local panels, panel_step = out:split(panel, o.panels or 1, "guard", "panels", "panel_step")
@@ -69,10 +69,24 @@ function mma.blocks(out, acc, o)
   out:fuse(panels, task, "job"):parallel()
   out:vectorize(column, o.lanes, "guard"):unroll(column)
 
-  mma.in_tiles(acc, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group })
+  for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
+    mma.in_tiles(sum, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group, col = o.col })
+  end
   if o.stage_a then
     o.stage_a:compute_at(step):vectorize("k", 4 * o.lanes, "guard")
   end
+end
+
+-- What blocks() wants for a type, filled up: tasks that fit L2, and that some threads can share.
+function mma.blocks_of(type, o)
+  o.rows = 32
+  if type == "f32" then o.task, o.panels = 4, 8 else o.task, o.panels = 16, 2 end
+  return o
+end
+
+-- Whether there are tile instructions for a type; for f32 by its parts (runtime/mma_f32.h).
+function mma.multiplies(type)
+  return type == "f32" or type == "bf16" or type == "u8" or type == "i8"
 end
 
 -- Whether the target has tiles.
