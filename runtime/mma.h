@@ -8,6 +8,8 @@
  *
  * or, where the sums are fresh, = for +=.
  *
+ * The sum may have two more loops around the groups, as over the window of a convolution.
+ *
  * A group is the 32 bits that one step of a tile instruction multiplies and adds up: 2 of bf16, 4 of
  * 8 bits. b is so in packed weights (generators/math/weights.h), a is so by itself.
  *
@@ -60,12 +62,30 @@ struct Rows {
     int rows = 0, bytes = 0;  // bytes of a row
 };
 
+/** A loop of the sum around the groups. */
+struct Taps {
+    int count = 1;
+    ptrdiff_t a = 0, b = 0;  // bytes from one to the next
+};
+
 struct Product {
     Matrix<void> c;
     Matrix<const void> a, b;
     int rows, cols, groups;
     bool fresh = false;  // nothing is in c yet
     Rows written, read;  // after it
+    Taps outer, inner;
+
+    int taps() const {
+        return outer.count * inner.count;
+    }
+    /** The operands of a tap, of all of them. */
+    Matrix<const void> a_of(int tap) const {
+        return {static_cast<const char *>(a.data) + tap / inner.count * outer.a + tap % inner.count * inner.a, a.stride};
+    }
+    Matrix<const void> b_of(int tap) const {
+        return {static_cast<const char *>(b.data) + tap / inner.count * outer.b + tap % inner.count * inner.b, b.stride};
+    }
 };
 
 inline int least(int a, int b) {
@@ -155,10 +175,16 @@ public:
                 Tiles::template load<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride);
             }
         });
-        const int whole = p_.groups / kTileGroups;
-        steps({p_.a.at(row_, 0), p_.a.stride}, {p_.b.at(0, col_), p_.b.stride}, whole);
-        if (whole * kTileGroups < p_.groups) {
-            rest(whole * kTileGroups, p_.groups - whole * kTileGroups);
+        const int whole = p_.groups / kTileGroups, rest_of_groups = p_.groups - whole * kTileGroups, taps = p_.taps();
+        Operands now = operands(0);
+        for (int tap = 0; tap < taps; tap++) {
+            const bool goes_on = tap + 1 < taps && rest_of_groups == 0;
+            const Operands next = tap + 1 < taps ? operands(tap + 1) : Operands();
+            steps(now, whole, tap > 0 && rest_of_groups == 0, goes_on ? &next : nullptr);
+            if (rest_of_groups > 0) {
+                rest(now, whole * kTileGroups, rest_of_groups);
+            }
+            now = next;
         }
         each_result<0>([&](auto t) { Tiles::template store<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
         if (partly) {
@@ -180,6 +206,19 @@ private:
             f(Index<I>());
             each_result<I + 1>(f);
         }
+    }
+
+    struct Operands {
+        Matrix<const void> a = {nullptr, 0}, b = {nullptr, 0};
+
+        Operands after(int steps) const {
+            return {{a.at(0, steps * kTileGroups), a.stride}, {b.at(steps * kTileGroups, 0), b.stride}};
+        }
+    };
+
+    Operands operands(int tap) const {
+        const Matrix<const void> a = p_.a_of(tap), b = p_.b_of(tap);
+        return {{a.at(row_, 0), a.stride}, {b.at(0, col_), b.stride}};
     }
 
     template<typename I>
@@ -238,20 +277,21 @@ private:
         columns<0>(b);
     }
 
-    // Steps over whole tiles, 16 groups each.
-    void steps(const Matrix<const void> &a, const Matrix<const void> &b, int count) {
+    // Steps over whole tiles, 16 groups each. What a square begins with is loaded, or what comes after them goes on.
+    void steps(const Operands &o, int count, bool loaded = false, const Operands *next = nullptr) {
         for (int s = 0; s < count; s++) {
             prefetches_.some();
-            const Matrix<const void> as = {a.at(0, s * kTileGroups), a.stride}, bs = {b.at(s * kTileGroups, 0), b.stride};
+            const Operands now = o.after(s);
             if constexpr (kTurns) {
-                in_turns(as, bs);
+                in_turns(now.a, now.b);
             } else if constexpr (kSquare) {
-                if (s == 0) {
-                    load_square(as, bs);
+                if (s == 0 && !loaded) {
+                    load_square(now.a, now.b);
                 }
-                square(as, bs, s + 1 < count);
+                const bool last = s + 1 == count;
+                square(last && next ? *next : now.after(1), !last || next);
             } else {
-                step(as, bs);
+                step(now.a, now.b);
             }
         }
     }
@@ -273,21 +313,20 @@ private:
     }
 
     // The operands are loaded; those of the next step are as soon as nothing else reads their register.
-    void square(const Matrix<const void> &a, const Matrix<const void> &b, bool more) {
-        const Matrix<const void> an = {a.at(0, kTileGroups), a.stride}, bn = {b.at(kTileGroups, 0), b.stride};
+    void square(const Operands &next, bool more) {
         Tiles::template multiply<0, kA, kB>();
         Tiles::template multiply<1, kA, kB + 1>();
         if (more) {
-            load_a<0>(an);
+            load_a<0>(next.a);
         }
         Tiles::template multiply<2, kA + 1, kB>();
         if (more) {
-            load_b<0>(bn);
+            load_b<0>(next.b);
         }
         Tiles::template multiply<3, kA + 1, kB + 1>();
         if (more) {
-            load_b<1>(bn);
-            load_a<1>(an);
+            load_b<1>(next.b);
+            load_a<1>(next.a);
         }
     }
 
@@ -309,16 +348,16 @@ private:
     }
 
     // The groups that do not fill a tile, with zeros behind them.
-    void rest(int group, int groups) {
+    void rest(const Operands &o, int group, int groups) {
         alignas(64) uint32_t a[Rows * kTileRows][kTileGroups] = {};
         alignas(64) uint32_t b[kTileGroups][Cols * kTileGroups] = {};
         for (int r = 0; r < rows_; r++) {
-            memcpy(a[r], p_.a.at(row_ + r, group), 4 * size_t(groups));
+            memcpy(a[r], o.a.at(r, group), 4 * size_t(groups));
         }
         for (int g = 0; g < groups; g++) {
-            memcpy(b[g], p_.b.at(group + g, col_), 4 * size_t(cols_));
+            memcpy(b[g], o.b.at(group + g, 0), 4 * size_t(cols_));
         }
-        steps({a, sizeof(a[0])}, {b, sizeof(b[0])}, 1);
+        steps({{a, sizeof(a[0])}, {b, sizeof(b[0])}}, 1);
     }
 
     const Product &p_;
@@ -329,7 +368,7 @@ private:
 /** The whole product in blocks. */
 template<typename Tiles>
 void multiply(const Product &p) {
-    const int steps = (p.groups + kTileGroups - 1) / kTileGroups;
+    const int steps = (p.groups + kTileGroups - 1) / kTileGroups * p.taps();
     const int across = p.cols / kTileGroups / (p.rows > kTileRows ? 2 : 4);  // blocks, at least
     const int times = steps * ((p.rows + 2 * kTileRows - 1) / (2 * kTileRows)) * (across > 1 ? across : 1);
     Prefetches<Tiles> prefetches = {{p.written, times}, {p.read, times}};

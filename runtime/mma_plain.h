@@ -36,12 +36,14 @@ void multiply_plainly(const Product &p) {
         if (p.fresh) {
             memset(c, 0, sizeof(C) * size_t(p.cols));
         }
-        for (int g = 0; g < p.groups; g++) {
-            const A *a = static_cast<const A *>(p.a.at(r, g));
-            const B *b = static_cast<const B *>(p.b.at(g, 0));
-            for (int i = 0; i < p.cols; i++) {
-                for (int m = 0; m < kGroup; m++) {
-                    c[i] += widen(a[m]) * widen(b[i * kGroup + m]);
+        for (int tap = 0; tap < p.taps(); tap++) {
+            for (int g = 0; g < p.groups; g++) {
+                const A *a = static_cast<const A *>(p.a_of(tap).at(r, g));
+                const B *b = static_cast<const B *>(p.b_of(tap).at(g, 0));
+                for (int i = 0; i < p.cols; i++) {
+                    for (int m = 0; m < kGroup; m++) {
+                        c[i] += widen(a[m]) * widen(b[i * kGroup + m]);
+                    }
                 }
             }
         }

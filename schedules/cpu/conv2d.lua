@@ -10,7 +10,6 @@
 
 local conv = require "lib.conv"
 local gemm = require "lib.gemm"
-local processor = require "lib.processor"
 
 return schedule "conv2d" {
   target = "cpu",
@@ -31,38 +30,5 @@ return schedule "conv2d" {
     return gemm.tile_fits({ rows = p.pixels, panel = p.panel }, target)
   end,
 
-  apply = function(k, p, target)
-    local wide = target.vector_registers >= 32
-    local lanes = target:lanes "f32"
-    local type = k.x:type()
-    local columns = wide and p.panel or 2 * lanes
-    local dot = gemm.has_dot(target, type, columns)
-    k.y:dim(0):set_min(0)
-    conv.register_tiles(k.y, k.acc, {
-      width = k.y:dim(2):extent(),
-      lanes = lanes,
-      panel = p.panel,
-      columns = columns,
-      pixels = conv.pixels(target, p.panel, p.pixels),
-      band = p.band,
-      group = gemm.group(type),
-      dot = dot,
-      -- Weights that come from memory, 512 channels of 7 x 7 pixels, Zen 5: 1.06 ms to 0.97, bf16 543 us to 521; in the cache as
-      -- quick. Emerald Rapids: 64 channels take 1.49 ms for 1.35 with it.
-      ahead = not processor.is_intel(target),
-    })
-    if p.channels > 0 then
-      k.x:dim(0):set_extent(p.channels)
-      if gemm.group(type) == 1 then k.acc:update(0):unroll("tap_x"):unroll("tap_y") end
-    end
-    local band = type ~= "f32" and not dot and k.x_f or k:has "x_pad" and k.x_pad
-    if band then
-      band:compute_at(k.y, "job")
-      if p.channels > 0 then
-        band:unroll "c"
-      else
-        band:vectorize("c", lanes, "guard")
-      end
-    end
-  end,
+  apply = conv.of_floats,
 }

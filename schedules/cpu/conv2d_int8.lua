@@ -28,23 +28,5 @@ return schedule "conv2d_int8" {
     return gemm.tile_fits({ rows = p.pixels, panel = p.panel }, target)
   end,
 
-  apply = function(k, p, target)
-    local wide = target.vector_registers >= 32
-    local lanes = target:lanes "i32"
-    k.y:dim(0):set_min(0)
-    conv.register_tiles(k.y, k.acc, {
-      width = k.y:dim(2):extent(),
-      lanes = lanes,
-      panel = p.panel,
-      columns = wide and p.panel or 2 * lanes,
-      pixels = wide and p.pixels or 6,
-      band = p.band,
-      group = 4,
-      dot = gemm.has_dot(target, "u8"),
-    })
-    for _, of_channel in ipairs { "zero_sum", "sum_scale" } do
-      if k:has(of_channel) then k[of_channel]:compute_at(k.y, "job"):vectorize("o", lanes, "guard") end
-    end
-    if k:has "x_u" then k.x_u:compute_at(k.y, "job"):vectorize("c", p.copy, "guard") end
-  end,
+  apply = conv.of_bytes,
 }

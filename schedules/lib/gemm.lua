@@ -352,7 +352,7 @@ function gemm.packed(target, x, x_f, o)
   o.group, o.dot = gemm.group(type), dot
   o.stage_a = type ~= "f32" and not dot and x_f
   if mma.has_tiles(target) and mma.multiplies(type) then
-    o.amx = mma.blocks_of(type, { lanes = o.lanes, panel = o.panel, group = o.group, col = o.col })
+    o.amx = mma.blocks_of(type, { lanes = o.lanes, panel = o.panel, group = o.group, col = o.col, shared = o.shared })
   end
   return o
 end

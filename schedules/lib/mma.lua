@@ -60,6 +60,7 @@ end
 -- task     blocks that a task takes in turn      panels   and panels: a task costs 300 ns, mostly the configuration of tiles
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
+-- shared   other products read stage_a too: each gets a copy of its own
 function mma.blocks(out, acc, o)
   local panel, column = out:split(o.col or "col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
@@ -73,7 +74,8 @@ function mma.blocks(out, acc, o)
     mma.in_tiles(sum, out, "step", { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group, col = o.col })
   end
   if o.stage_a then
-    o.stage_a:compute_at(step):vectorize("k", 4 * o.lanes, "guard")
+    local staged = o.shared and o.stage_a:in_(acc) or o.stage_a
+    staged:compute_at(out, "step"):vectorize("k", 4 * o.lanes, "guard")
   end
 end
 

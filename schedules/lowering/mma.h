@@ -10,7 +10,7 @@
  *   halyard_mma_bf16(acc, start, stride, a, start, stride, b, start, stride, rows, cols, groups, fresh, ...)
  *
  * A start is an index into a buffer, a stride what it grows by from row to row, of b from group to group. Loops
- * around these four, as over the window of a convolution, stay around the call. There are no members where operands are float32,
+ * around these four stay around the call, but for two of the sum, as over the window of a convolution. There are no members where operands are float32,
  * which the runtime takes apart (runtime/mma_f32.h). It keeps the parts for the calls between begin and end, of an operand
  * that stays: nothing in there writes to it. Where b moves with a loop of the task, its next part is made meanwhile.
  *

@@ -74,6 +74,12 @@ Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task
         args.push_back(any ? t->rows : Expr(0));
         args.push_back(any ? extent(col_) * t->bytes : Expr(0));
     }
+    for (const size_t taps : {2, 1}) {
+        const std::optional<size_t> loop = taps_ >= taps ? std::optional(around_ + taps_ - taps) : std::nullopt;
+        args.push_back(extent(loop));
+        args.push_back(stride(a_.index, loop));
+        args.push_back(stride(b_.index, loop));
+    }
     if (a_.load->type == Float(32)) {
         for (const Access *x : {&a_, &b_}) {
             args.push_back(Expr(task.writes.count(x->load->name) ? 0 : 1));
@@ -195,6 +201,23 @@ void TileNest::classify() {
              std::to_string(group) + ", and take packed weights");
     }
     join_groups();
+    take_taps();
+}
+
+void TileNest::take_taps() {
+    // Parts of float32 are made of what one loop passes.
+    while (a_.load->type != Float(32) && around_ > 0 && taps_ < 2) {
+        const Loop &l = loops_[around_ - 1];
+        bool same = !moves(c_index_, l) && step(a_.index, l).defined() && step(b_.index, l).defined();
+        for (size_t i = around_; i < loops_.size(); i++) {
+            same = same && !expr_uses_var(loops_[i].min, l.name) && !expr_uses_var(loops_[i].extent, l.name);
+        }
+        if (!same) {
+            return;
+        }
+        around_--;
+        taps_++;
+    }
 }
 
 void TileNest::join_groups() {

@@ -51,6 +51,9 @@ private:
     // A loop of the sum around the groups that goes on where they end, as over blocks of keys, is one with them.
     void join_groups();
 
+    // Loops of the sum that the call takes as they are, as over the window of a convolution: two at most.
+    void take_taps();
+
     // What the loops inside of those around are. If one is nothing, or what a loop around it is already, there are more
     // around.
     bool find_roles(int group);
@@ -68,6 +71,7 @@ private:
     const Halide::Internal::Store *store_ = nullptr;
     std::vector<Loop> loops_;  // outermost first
     size_t around_ = 0;        // of them are around the call
+    size_t taps_ = 0;         // next to those, of the call
     size_t none_ = 0;          // the last that was found to be no loop of the product inside of those
     Expr c_index_, value_;
     Access a_, b_;

@@ -43,7 +43,7 @@ struct Operands {
     }
 
     Product product(std::vector<float> &c, bool fresh) const {
-        return {{c.data(), ldc * 4}, {a.data(), lda * 4}, {b.data(), ldb * 4}, rows, cols, depth, fresh, {}, {}};
+        return {{c.data(), ldc * 4}, {a.data(), lda * 4}, {b.data(), ldb * 4}, rows, cols, depth, fresh, {}, {}, {}, {}};
     }
 };
 

@@ -8,6 +8,7 @@
 
 #include "bf16.h"
 #include "emulated_tiles.h"
+#include "mma_plain.h"
 #include "support.h"
 
 using halyard_mma::Product;
@@ -48,7 +49,7 @@ void check(int rows, int cols, int groups) {
     }
     using Tiles = emulated::Tiles<C, A, B>;
     Product p{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))},
-              rows, cols, groups, false, {}, {}};
+              rows, cols, groups, false, {}, {}, {}, {}};
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
     CHECK(c == expected);
@@ -62,6 +63,55 @@ void check(int rows, int cols, int groups) {
     }
     CHECK(fresh == expected);
     Tiles::release();
+}
+
+// A window of 2 by 3 over a: its taps overlap, those of b lie one after the other, with something between.
+template<typename C, typename A, typename B>
+void check_taps(int rows, int cols, int groups) {
+    INFO(rows << " x " << cols << " x " << groups << " groups");
+    constexpr int kGroup = 4 / sizeof(A);
+    const int lda = groups * kGroup, ldb = cols * kGroup, outer = 2, inner = 3;
+    const int a_outer = 5 * lda, a_inner = lda, b_outer = inner * groups * ldb + 8, b_inner = groups * ldb;
+    std::vector<A> a(size_t(a_outer + (rows + inner) * lda));
+    std::vector<B> b(size_t(2 * b_outer));
+    uint32_t state = 1;
+    const auto next = [&] {
+        state = state * 1664525u + 1013904223u;
+        return int(state >> 24) % 5;
+    };
+    for (A &x : a) {
+        x = A(next());
+    }
+    for (B &x : b) {
+        x = B(next() - 2);
+    }
+    std::vector<C> c(size_t(rows * cols), C(3)), expected = c;
+    for (int r = 0; r < rows; r++) {
+        for (int j = 0; j < cols; j++) {
+            for (int tap = 0; tap < outer * inner; tap++) {
+                const int o = tap / inner, i = tap % inner;
+                for (int k = 0; k < groups * kGroup; k++) {
+                    expected[size_t(r * cols + j)] +=
+                        C(a[size_t(o * a_outer + i * a_inner + r * lda + k)]) *
+                        C(b[size_t(o * b_outer + i * b_inner + k / kGroup * ldb + j * kGroup + k % kGroup)]);
+                }
+            }
+        }
+    }
+    using Tiles = emulated::Tiles<C, A, B>;
+    const auto bytes = [](int elements, size_t size) { return elements * ptrdiff_t(size); };
+    Product p{{c.data(), cols * 4}, {a.data(), bytes(lda, sizeof(A))}, {b.data(), bytes(ldb, sizeof(B))}, rows, cols, groups, false, {}, {},
+              {outer, bytes(a_outer, sizeof(A)), bytes(b_outer, sizeof(B))}, {inner, bytes(a_inner, sizeof(A)), bytes(b_inner, sizeof(B))}};
+    std::vector<C> plain = c;
+    Tiles::configure(halyard_mma::whole_tiles());
+    halyard_mma::multiply<Tiles>(p);
+    Tiles::release();
+    CHECK(c == expected);
+    if constexpr (sizeof(A) == 1) {  // loops over bf16 have a type of their own
+        p.c.data = plain.data();
+        halyard_mma::multiply_plainly<C, A, B>(p);
+        CHECK(plain == expected);
+    }
 }
 
 // A schedule for CUDA with a tile in each block; line 10 is `words`, about the loop over steps.
@@ -101,6 +151,17 @@ TEST_CASE("products in tiles, for every shape of block", "[mma]") {
     check<float, Bf16, Bf16>(3, 4, 0);
 }
 
+TEST_CASE("a product over the taps of a window, for every shape of block", "[mma]") {
+    for (const int rows : {7, 16, 28, 32}) {
+        for (const int cols : {16, 32, 40, 48, 64}) {
+            for (const int groups : {2, 16, 32, 40}) {
+                check_taps<float, Bf16, Bf16>(rows, cols, groups);
+                check_taps<int32_t, uint8_t, int8_t>(rows, cols, groups);
+            }
+        }
+    }
+}
+
 TEST_CASE("a block of four tiles takes four products a step", "[mma]") {
     emulated::configurations = emulated::multiplications = 0;
     check<float, Bf16, Bf16>(32, 32, 64);  // twice: onto sums, and fresh
@@ -131,7 +192,7 @@ TEST_CASE("rows that are touched later are prefetched, each line once", "[mma]")
     std::vector<Bf16> a(rows * k), b(size_t(cols * k));
     std::vector<float> c(rows * cols), y(rows * 1000);
     std::vector<uint16_t> x(rows * 500);
-    Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, rows, cols, k / 2, true, {}, {}};
+    Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, rows, cols, k / 2, true, {}, {}, {}, {}};
     p.written = {reinterpret_cast<const char *>(y.data()), 4000, rows, cols * 4};
     p.read = {reinterpret_cast<const char *>(x.data()), 1000, rows, cols * 2};
     std::vector<const void *> lines;

@@ -11,7 +11,7 @@ namespace {
 class Conv2dTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "oihw", "grouped"}},
+        return {{"schedule", {"", "unfused", "oihw", "grouped", "mma"}},
                 {"set.panel", {"64", "32"}},
                 {"set.skip_padding", {"true", "false"}},
                 {"type", {"float32", "float16", "bfloat16"}},
@@ -27,7 +27,11 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] != "") {  // the others have just one panel
+        if (build["schedule"] == "mma") {
+            build["type"] = "bfloat16";
+            build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
+            build.erase("set.skip_padding");
+        } else if (build["schedule"] != "") {  // the others have just one panel
             build.erase("set.panel");
             build.erase("set.skip_padding");
         }
@@ -126,7 +130,9 @@ private:
     static bool skips_padding(const Assignments &build) {
         const auto skip = build.find("set.skip_padding");
         const bool on_host = build.count("target") == 0 || build.at("target") != "cuda";
-        return on_host && !is_grouped(build.at("schedule")) && (skip == build.end() || skip->second == "true");
+        const std::string &schedule = build.at("schedule");
+        const bool by_tiles = schedule == "mma" || schedule == "conv2d.mma";
+        return on_host && !is_grouped(schedule) && !by_tiles && (skip == build.end() || skip->second == "true");
     }
 
     static Dims dims(int c, int k, int w, int h, int groups, int n) {

@@ -11,7 +11,7 @@ namespace {
 class Conv2dInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
+        return {{"schedule", {"", "unfused", "mma"}},
                 {"set.skip_padding", {"true", "false"}},
                 {"x_type", {"uint8", "int8"}},
                 {"kernel", {"3", "1", "2"}},
@@ -29,6 +29,9 @@ public:
 
     // Fewer pixels, fewer sizes of tiles: most compile in a third of the time.
     void settle(Assignments &build) const override {
+        if (build["schedule"] == "mma") {
+            build["set.tiles"] = build["set.skip_padding"] == "true" ? "amx" : "always";
+        }
         if (build["schedule"] != "") {
             build.erase("set.skip_padding");
         }

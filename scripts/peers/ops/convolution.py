@@ -32,10 +32,15 @@ def torch_convolution(image, w, shift, kernel, groups):
 SIZES = ["c=64,o=64,w=56,h=56,groups=1,n=1", "c=128,o=128,w=28,h=28,groups=1,n=1", "c=512,o=512,w=7,h=7,groups=1,n=1"]
 GROUPED = ["c=4,o=4,w=56,h=56,groups=32,n=1"]
 
-for label, kernel, shapes, schedule in (("3x3 bias ReLU", 3, SIZES, ""),
-                                        ("3x3 bias ReLU, groups", 3, GROUPED, "grouped"),
-                                        ("1x1 bias ReLU", 1, SIZES[:2], "")):
-    op("conv2d", label=label, family=FAMILY, constants="w shift", shapes=shapes, schedules=(schedule,),
+
+def whole(type, amx):
+    return ("", "mma") if amx and type in ("bf16", "int8") else ("",)
+
+
+for label, kernel, shapes, schedules in (("3x3 bias ReLU", 3, SIZES, whole),
+                                         ("3x3 bias ReLU, groups", 3, GROUPED, ("grouped",)),
+                                         ("1x1 bias ReLU", 1, SIZES[:2], whole)):
+    op("conv2d", label=label, family=FAMILY, constants="w shift", shapes=shapes, schedules=schedules,
        params={"add_bias": "true", "activation": "relu", "kernel": kernel, "padding": kernel // 2}, prepare=prepare,
        flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
        results=lambda y: image(y), torch=torch_convolution, onednn=onednn_convolution(False),
@@ -73,7 +78,7 @@ def onednn_int8(image, w, shift, scales, x_scale, x_zero_point, y_scale, y_zero_
 WIDENING = ["c=64,o=256,w=56,h=56,groups=1,n=1", SIZES[1]]
 
 for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES), ("1x1 bias ReLU", 1, WIDENING)):
-    op("conv2d_int8", label=label, family=FAMILY, types="int8", constants="w shift scales", shapes=shapes,
+    op("conv2d_int8", label=label, family=FAMILY, types="int8", constants="w shift scales", shapes=shapes, schedules=whole,
        params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8", "kernel": kernel,
                "padding": kernel // 2}, prepare=prepare_int8,
        flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
