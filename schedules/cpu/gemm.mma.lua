@@ -2,7 +2,8 @@
 -- one library serves both: --target avx512_sapphirerapids,avx512_zen5,avx512_avxvnni,avx512_zen4,avx512,avx2.
 -- A block of 32 rows x panel is a row of two-by-three result tiles, of 64 columns of two-by-two ones. One call runs over all
 -- of k for it, while the rows of a task stay in L2; the epilogue reads the block from L1. On an Emerald Rapids panels of 48
--- are the quickest: oneDNN's time over ours 1.07 for 1024 cubed, 1.02 with panels of 32 and 1.00 with 64.
+-- are the quickest: oneDNN's time over ours 1.07 for 1024 cubed, 1.02 with panels of 32 and 1.00 with 64. gemm.lua takes tiles too
+-- where there are any; here their tasks can be tuned.
 
 local gemm = require "lib.gemm"
 local mma = require "lib.mma"

@@ -1,13 +1,13 @@
 -- GEMM of f32 by AMX, weights packed into panels: numbers are taken apart into three of bf16, of whose nine products six are
 -- summed, more exactly than by a chain of f32 (runtime/mma_f32.h); where there is no AMX, by vectors as in gemm.lua, so that
 -- one library serves both. Results that are infinite, or no numbers, cost a product in plain loops, of 32 rows by a panel.
--- A task makes the parts of its rows once, and those of a panel for all of its rows, each panel's while the one before is
--- multiplied: they should fit L2, 6 bytes x k x (32 x task + 2 x panel). For less than 57 rows vectors are quicker.
--- GFLOP/s of one thread and of two on an Emerald Rapids, beside vectors (panels of 48):
---   256 x 1536 x 384    8 blocks, 32 panels 285 and 405; 4, 32 241 and 483; 8, 8 246 and 480; panels of 48 237, of 64 267; vectors 171, 330
---   256 x 384 x 1536    8, 32 158 and 161; 4, 32 211 and 436; vectors 171, 341
---   1024 cubed          8, 32 223 and 458; 4, 32 258 and 516; vectors 164, 327
---   64 x 1536 x 384     4, 32 191; vectors 168            32 x 1536 x 384    131; vectors 163
+-- A task makes the parts of its rows once, 6 bytes x k x 32 x task, which should fit L2, and those of a panel beside the products,
+-- for each 32 rows again. Eight rows and fewer are multiplied by vectors.
+-- GFLOP/s of one thread on a Granite Rapids, panels of 32 (48 and 64 in brackets), beside vectors:
+--   256 x 1536 x 384    4 blocks, 16 panels 279 (238, 269); 8, 16 285; 8, 32 292; 2, 32 282; vectors 151
+--   64 x 1536 x 384     273 (238, 259); vectors 142            32 rows 262; 16 rows 178; vectors 104
+--   1024 cubed          266; oneDNN by vectors 154
+-- gemm.lua takes tiles too where there are any; here their tasks can be tuned.
 
 local gemm = require "lib.gemm"
 local mma = require "lib.mma"

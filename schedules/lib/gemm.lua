@@ -113,13 +113,12 @@ end
 --          column again; a tile of its rows is converted into L1 or L2 before the tile is computed
 -- shared   other products read stage_a too: each gets a copy of its own
 -- stage_b  the same for the weights: a panel is converted into L2 once a task
+-- amx      what mma.blocks() takes, by which it is done instead
 --
 -- Fewer rows than a tile has are done in smaller tiles; where the last tile sticks out,
 -- it is moved up and some rows are computed twice. The panels of some rows one after the other, in place of the rows of
 -- a panel, gain 3 % at 4096 cubed, where a is larger than L3, and nothing at 1024; but then every 128 rows read
 -- all of the weights, which is too much where many cores share a memory.
---
--- Where o.amx says so, blocks of rows are multiplied by tile instructions instead (mma.blocks).
 function gemm.register_tiles(out, acc, o)
   if o.amx then return mma.blocks(out, acc, o.amx) end
   local name = o.col or "col"
@@ -214,6 +213,17 @@ function gemm.deep_tiles(out, acc, o)
   end
 end
 
+-- reduced_tiles() by tile instructions: tasks of several panels, as the rows of a task are prepared once for all of them.
+local function reduced_blocks(out, acc, o)
+  local panels, panel = out:split("p", o.amx.panels, "guard", "panels", "panel")
+  local tile, row = out:split("row", o.amx.rows, "guard", "tile", "row_in_tile")
+  local task, step = out:split(tile, o.amx.task, "guard", "task", "step")
+  out:reorder(row, step, panel, task, panels)
+  if not o.serial then out:fuse(task, panels, "job"):parallel() end
+  if o.over then out:vectorize(o.over, o.lanes):unroll(o.over) end
+  mma.in_tiles(acc, out, "step", { columns = o.panel, rows = o.amx.rows, lanes = o.lanes, group = o.group, col = "j" })
+end
+
 -- Computes a Func over the panels of a product, as a reduction of their columns, with the panel
 -- accumulated in registers. The product exists for a tile of rows of one panel.
 --
@@ -231,38 +241,24 @@ end
 -- serial   within a task already
 -- the rest as above; the loop over the rows of a tile is called "row_in_tile"
 function gemm.reduced_tiles(out, acc, o)
-  local amx = o.amx
-  local function tile(stage, rows)
-    local whole = rows > 1 and not amx
-    local tiles, row = stage:split("row", rows, whole and "shift_inwards" or amx and "guard" or "auto", "tile", "row_in_tile")
-    local task, step = stage:split(tiles, amx and amx.task or o.task, "guard", "task", "step")
-    local panels = "p"
-    if amx then
-      local panel
-      panels, panel = stage:split("p", amx.panels, "guard", "panels", "panel")
-      stage:reorder(row, step, panel, task, panels)
-    else
-      stage:reorder(row, step, task, panels)
-    end
-    if not o.serial then stage:fuse(task, panels, "job"):parallel() end
-    if o.over then stage:vectorize(o.over, o.lanes):unroll(o.over) end
-  end
-
-  if o.over then out:bound_extent(o.over, o.panel) end
-  if amx then
-    tile(out, amx.rows)
-  else
-    tile(out:specialize(o.m:at_least(o.rows)), o.rows)
-    if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
-    tile(out, 1)
-  end
-
   -- One panel: where `out` asks whether a column exists, bounds inference takes that for a second bound of p, and with a
   -- loop over p, be it of one turn, the sums stay in memory (logsumexp of 256 x 4096 x 512: 10.8 ms for 5.0, Zen 5).
   acc:bound_extent("p", 1)
-  if amx then
-    return mma.in_tiles(acc, out, "step", { columns = o.panel, rows = amx.rows, lanes = o.lanes, group = o.group, col = "j" })
+  if o.over then out:bound_extent(o.over, o.panel) end
+  if o.amx then return reduced_blocks(out, acc, o) end
+
+  local function tile(stage, rows)
+    local tiles, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "tile", "row_in_tile")
+    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    stage:reorder(row, step, task, "p")
+    if not o.serial then stage:fuse(task, "p", "job"):parallel() end
+    if o.over then stage:vectorize(o.over, o.lanes):unroll(o.over) end
   end
+
+  tile(out:specialize(o.m:at_least(o.rows)), o.rows)
+  if o.rows > 4 then tile(out:specialize(o.m:at_least(4)), 4) end
+  tile(out, 1)
+
   gemm.in_registers(acc, out, "step",
     { columns = o.panel, lanes = o.lanes, col = "j", group = o.group, dot = o.dot })
   if o.stage_a then
@@ -339,7 +335,8 @@ function gemm.tile_fits(p, target)
   return target.vector_registers < 32 or p.rows * vectors + vectors + 1 <= 32
 end
 
--- The tiles that suit packed weights on a target: what gemm.register_tiles wants, filled up.
+-- The tiles that suit packed weights on a target: what gemm.register_tiles wants, filled up, with amx where the target has
+-- tile instructions for the type.
 --
 -- x, x_f   the buffer of the rows, and the Func of them as f32
 -- o        panel; rows and whole, as gemm.tile() has them; task (16)
