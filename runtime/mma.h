@@ -147,8 +147,8 @@ struct Prefetches {
  * take turns in 6, columns of b in 7. */
 constexpr int kA = 4, kB = 6, kTurnsA = 6, kTurnsB = 7;
 
-/** A block of Rows x Cols result tiles (2 x 1, 2 x 2, or 1 x 1 to 1 x 4), of which the last row and
- * column may be partly filled; or 2 x 3 whole ones.
+/** A block of Rows x Cols result tiles (2 x 1, 2 x 2, 2 x 3, or 1 x 1 to 1 x 4), of which one row of tiles, and the last column but
+ * for 2 x 3, may be partly filled.
  *
  * Products run at their rate, 16 cycles each, as long as four or more do not wait for each other and operands are in L1; in
  * L2 what is loaded decides: 4 products and 4 KiB in 30 ns, in L1 23. In C, with nothing but a conversion behind it, 1024
@@ -163,8 +163,9 @@ public:
     }
 
     void run() {
-        // Another configuration and the way back take 180 ns (Emerald Rapids), in which nothing else runs.
-        const bool partly = rows_ < Rows * kTileRows || cols_ < Cols * kTileGroups;
+        // Another configuration and the way back take 180 ns (Emerald Rapids), in which nothing else runs. Rows of the second
+        // tile are moved up instead, and some are computed twice.
+        const bool partly = rows_ < kTileRows || cols_ < Cols * kTileGroups;
         if (partly) {
             configure();
         }
@@ -223,7 +224,11 @@ private:
 
     template<typename I>
     int row_of(I) const {
-        return row_ + I::value / Cols * kTileRows;
+        return row_ + (I::value / Cols == 0 ? 0 : second());
+    }
+    // The first row of the second tile.
+    int second() const {
+        return rows_ - kTileRows;
     }
     template<typename I>
     int col_of(I) const {
@@ -233,7 +238,7 @@ private:
     void configure() {
         TileConfig config;
         for (int i = 0; i < Rows; i++) {
-            const int rows = least(kTileRows, rows_ - i * kTileRows);
+            const int rows = least(kTileRows, rows_);
             set(config, kTurns ? kTurnsA : kA + i, rows, kTileGroups);
             for (int j = 0; j < Cols; j++) {
                 set(config, i * Cols + j, rows, least(kTileGroups, cols_ - j * kTileGroups));
@@ -272,7 +277,7 @@ private:
     void step(const Matrix<const void> &a, const Matrix<const void> &b) {
         Tiles::template load<kA>(a.at(0, 0), a.stride);
         if constexpr (Rows == 2) {
-            Tiles::template load<kA + 1>(a.at(kTileRows, 0), a.stride);
+            Tiles::template load<kA + 1>(a.at(second(), 0), a.stride);
         }
         columns<0>(b);
     }
@@ -298,7 +303,7 @@ private:
 
     template<int I>
     void load_a(const Matrix<const void> &a) {
-        Tiles::template load<kTurns ? kTurnsA : kA + I>(a.at(I * kTileRows, 0), a.stride);
+        Tiles::template load<kTurns ? kTurnsA : kA + I>(a.at(I == 0 ? 0 : second(), 0), a.stride);
     }
     template<int J>
     void load_b(const Matrix<const void> &b) {
@@ -377,7 +382,7 @@ void multiply(const Product &p) {
         for (int col = 0, cols = 0; col < p.cols; col += cols) {
             const int left = p.cols - col, tiles_left = (left + kTileGroups - 1) / kTileGroups;
             // A block of two tiles would wait for its own sums, so that an odd one goes with the first two.
-            const bool three = rows == 2 * kTileRows && tiles_left % 2 == 1 && left >= 3 * kTileGroups;
+            const bool three = rows > kTileRows && tiles_left % 2 == 1 && left >= 3 * kTileGroups;
             const int wide = three ? 3 : rows > kTileRows ? 2 : 4;  // tiles of columns
             cols = least(wide * kTileGroups, left);
             const int tiles = (cols + kTileGroups - 1) / kTileGroups;

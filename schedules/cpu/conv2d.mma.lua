@@ -2,9 +2,8 @@
 -- serves both. A block of a row's pixels by a panel is a product over all of the window, a call whose sums stay in tiles. Each
 -- job copies its band of x with the padding around it, and what blocks reach beyond.
 -- Microseconds of one thread on a Granite Rapids, 3x3 with bias and ReLU, of 56 x 56 x 64, 28 x 28 x 128 and 7 x 7 x 512:
---   blocks of 32, panels of 32   205  206  635     vectors   1760  1947  1466
---   of 16                        238  271  507     a call for each tap, panels of 64   335  230  707
---   of 32, panels of 64          215  203  669     oneDNN    167  161
+--   panels of 32   190  192  489     of 64    203  196  465
+--   vectors        1760 1947 1466    oneDNN   171  161  362
 -- Rows of 7 pixels fill half of a tile, and each row reads all weights.
 
 local conv = require "lib.conv"

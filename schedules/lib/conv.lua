@@ -75,8 +75,7 @@ end
 --       acc on the stack = x * weight
 --       out block = f(acc)
 --
--- padded   what x is read from has pixels beyond the row: blocks are whole there, and other tiles need not be configured
--- pixels   of a block: 16 for rows of fewer
+-- pixels   of a block
 -- panels   that a job takes
 -- the rest as above
 function conv.blocks(out, acc, o)
@@ -93,7 +92,6 @@ function conv.blocks(out, acc, o)
     col = "o", row = "w", columns = o.panel, rows = o.pixels, lanes = o.lanes, group = o.group,
     k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
   })
-  if o.padded then acc:bound_extent("w", o.pixels) end
 end
 
 -- Schedules conv2d of f32, f16 and bf16.
@@ -110,7 +108,6 @@ function conv.of_floats(k, p, target, by_tiles)
   if by_tiles then
     conv.blocks(k.y, k.acc, {
       lanes = lanes, panel = p.panel, pixels = p.block, band = p.band, panels = p.panels, group = gemm.group(type),
-      padded = k:has "x_pad",
     })
   else
     conv.register_tiles(k.y, k.acc, {
@@ -152,7 +149,7 @@ function conv.of_bytes(k, p, target, by_tiles)
   k.y:dim(0):set_min(0)
   if by_tiles then
     conv.blocks(k.y, k.acc, {
-      lanes = lanes, panel = p.panel, pixels = p.block, band = p.band, panels = p.panels, group = 4, padded = k:has "x_u",
+      lanes = lanes, panel = p.panel, pixels = p.block, band = p.band, panels = p.panels, group = 4,
     })
   else
     conv.register_tiles(k.y, k.acc, {

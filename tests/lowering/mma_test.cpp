@@ -186,6 +186,13 @@ TEST_CASE("tiles that are filled partly are configured for their block alone", "
     CHECK(emulated::configurations == 1 + 2 * 2);  // 1 x 4 tiles take all 64 columns, and what was is restored
 }
 
+TEST_CASE("a second row of tiles that is not full is moved up", "[mma]") {
+    emulated::configurations = emulated::multiplications = 0;
+    check<float, Bf16, Bf16>(56, 48, 64);  // 32 rows and 24, by three columns of tiles
+    CHECK(emulated::configurations == 1);
+    CHECK(emulated::multiplications == 2 * 2 * 24);
+}
+
 TEST_CASE("rows that are touched later are prefetched, each line once", "[mma]") {
     using Tiles = emulated::Tiles<float, Bf16, Bf16>;
     const int rows = 32, cols = 48, k = 200;
