@@ -11,7 +11,6 @@
 #include "minilm_attention_unfused.h"
 #include "minilm_gelu.h"
 #include "minilm_gelu_bf16.h"
-#include "minilm_gelu_few.h"
 #include "minilm_gelu_tiles.h"
 #include "minilm_gelu_unfused.h"
 #include "minilm_layer_norm.h"
@@ -19,12 +18,10 @@
 #include "minilm_layer_norm_unfused.h"
 #include "minilm_qkv.h"
 #include "minilm_qkv_bf16.h"
-#include "minilm_qkv_few.h"
 #include "minilm_qkv_tiles.h"
 #include "minilm_qkv_unfused.h"
 #include "minilm_residual.h"
 #include "minilm_residual_bf16.h"
-#include "minilm_residual_few.h"
 #include "minilm_residual_tiles.h"
 #include "minilm_residual_unfused.h"
 
@@ -50,26 +47,7 @@ int attention_bf16(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, f
     return (tiles ? minilm_attention_tiles_bf16 : minilm_attention_bf16)(q, k, v, scale, out);
 }
 
-// Tiles pay in f32 from nine rows on. Microseconds by tiles and by vectors of a Granite Rapids, k 384 and n 1536: 8 rows 101 and 73,
-// 12 rows 107 and 134, 32 rows 144 and 265.
-bool tiles_pay(const halide_buffer_t *a) {
-    return a->dim[1].extent > 8;
-}
-
-int qkv_by_tiles(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y) {
-    return (tiles_pay(a) ? minilm_qkv_tiles : minilm_qkv_few)(a, b, bias, y);
-}
-
-int gelu_by_tiles(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y) {
-    return (tiles_pay(a) ? minilm_gelu_tiles : minilm_gelu_few)(a, b, bias, y);
-}
-
-int residual_by_tiles(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *residual,
-                      halide_buffer_t *y) {
-    return (tiles_pay(a) ? minilm_residual_tiles : minilm_residual_few)(a, b, bias, residual, y);
-}
-
-constexpr Kernels f32_by_tiles = {"fused", Precision::F32, qkv_by_tiles, gelu_by_tiles, residual_by_tiles, minilm_attention,
+constexpr Kernels f32_by_tiles = {"fused", Precision::F32, minilm_qkv_tiles, minilm_gelu_tiles, minilm_residual_tiles, minilm_attention,
                                   minilm_layer_norm, halide_get_num_threads, halide_do_par_for, 32};
 
 constexpr Kernels tables[] = {
