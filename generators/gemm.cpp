@@ -73,6 +73,10 @@ public:
         // Behind a_f and b_f, which schedules copy.
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
+        if (tf32 && !on_gpu) {
+            a_tf32(k, row) = factor(a_f(k, row));  // by its name a schedule knows that its tiles have no such product
+        }
+        const auto of_a = [&](const Expr &i) { return a_tf32.defined() ? Expr(a_tf32(i, row)) : factor(a_f(i, row)); };
         if (weights == WeightLayout::kKN && grouped) {
             // As packed weights lie, for a schedule that copies them.
             b_groups(member, col, k) = weight(k * group + member);
@@ -81,8 +85,8 @@ public:
             b_f(col, k) = load_f32(weight(k));
         }
         accumulate(
-            acc(col, row), group, a.width(), [&](const Expr &i) { return factor(a_f(i, row)) * factor(b_f(col, i)); },
-            [&](const Expr &i) { return factor(a_f(i, row)) * factor(load_f32(weight(i))); });
+            acc(col, row), group, a.width(), [&](const Expr &i) { return of_a(i) * factor(b_f(col, i)); },
+            [&](const Expr &i) { return of_a(i) * factor(load_f32(weight(i))); });
         Expr v = acc(col, row);
         if (scaling == Scale::kColumn) {
             v = v * (*scale_column)(col);
@@ -105,7 +109,7 @@ public:
 
 private:
     Var col{"col"}, row{"row"}, k{"k"}, member{"member"};
-    Func a_f{"a_f"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Func a_f{"a_f"}, a_tf32{"a_tf32"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

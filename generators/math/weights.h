@@ -37,7 +37,7 @@ inline int weights_rank(WeightLayout layout) {
     return layout == WeightLayout::kPacked ? 4 : 2;
 }
 
-/** Element (k, col) of b. Columns from `columns` on are read as the last one, so that a schedule may
+/** Element (k, col) of b. Columns from `columns` on are read as the last one, or those of the last panel, so that a schedule may
  * round them up. */
 template<typename Buffer>
 Halide::Expr weight_at(Buffer &b, WeightLayout layout, int panel, const Halide::Expr &k, const Halide::Expr &col,
@@ -47,9 +47,11 @@ Halide::Expr weight_at(Buffer &b, WeightLayout layout, int panel, const Halide::
     switch (layout) {
     case WeightLayout::kKN: return b(min(likely(col), columns - 1), k);
     case WeightLayout::kNK: return b(k, min(col, columns - 1));
-    default: return group == 1 ? b(0, col % panel, k, col / panel)
-                               : b(k % group, col % panel, k / group, col / panel);
+    default: break;
     }
+    // The promise keeps Halide from making min(col, columns - 1) / panel of it, of which vectors along col are gathered.
+    const Expr last = unsafe_promise_clamped((columns - 1) / panel, 0, Expr()), of_col = min(col / panel, last);
+    return group == 1 ? b(0, col % panel, k, of_col) : b(k % group, col % panel, k / group, of_col);
 }
 
 /** A row of the left-hand matrix, whose second dimension it is. On a GPU rows beyond the last are read as the last one, so

@@ -32,6 +32,7 @@ return schedule "gemm" {
       panel = p.panel,
       rows = p.rows,
       task = p.task,
+      tiles = k:has "a_tf32" and "never",
     })
     -- AVX2 takes its pairs of bf16 apart at half the speed (56 of 118 GFLOP/s, staged 92). Where
     -- converting is one cheap instruction it costs less than the copy (106 against 104).

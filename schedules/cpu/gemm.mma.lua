@@ -18,8 +18,9 @@ return schedule "gemm" {
   },
 
   params = {
-    task   = tune { 4, 8, 16, 32, default = 16 }, -- blocks of 32 rows a task
-    panels = tune { 1, 2, 4, 8, default = 2 },    -- a task
+    task   = tune { 2, 4, 8, 16, 32, default = 16 },       -- blocks of 32 rows a task
+    panels = tune { 1, 2, 4, 8, 16, default = 2 },         -- a task
+    inner  = tune { "rows", "panels", default = "rows" },  -- of a task go by first; panels where k is short (lib/mma.lua)
     -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
     tiles = tune { "amx", "always", default = "amx" },
   },
@@ -33,6 +34,7 @@ return schedule "gemm" {
         rows = 32,
         task = p.task,
         panels = p.panels,
+        inner = p.inner,
         group = 2,
       })
     else

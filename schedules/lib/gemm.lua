@@ -149,6 +149,26 @@ function gemm.register_tiles(out, acc, o)
   end
 end
 
+-- deep_tiles() by tile instructions. The panels of a group are one task, so that the parts of its rows (runtime/mma_parts.h) are made
+-- once for all.
+local function deep_blocks(out, acc, o)
+  local rows, columns = o.amx.rows, o.amx.panels * o.panel
+  local group, column = out:split("col", columns, "guard", "group", "column")
+  local task, row = out:split("row", o.amx.task * rows, "guard", "task", "row_in_task")
+  out:reorder(column, row, task, group)
+  out:fuse(task, group, "job"):parallel()
+  out:vectorize(column, o.lanes, "guard")
+
+  acc:compute_at(out, "job"):bound_extent("col", columns):vectorize("col", o.lanes)
+  local sum = acc:update(0)
+  local block = sum:split("k", o.depth, "guard", "block", "in_block")
+  local partial = sum:rfactor(block, { "of_block" })
+  sum:split("row", rows, "guard", "tile", "row_in_tile")
+  sum:split("col", o.panel, "guard", "panel", "col_in_panel")
+  sum:reorder("col_in_panel", "row_in_tile", "tile", "panel", block):vectorize("col_in_panel", o.lanes)
+  mma.in_tiles(partial, acc, "tile", { columns = o.panel, rows = rows, lanes = o.lanes, group = 1, k = "in_block" })
+end
+
 -- The same for a long k, which goes by in blocks: a block of a panel of weights stays in L2 while the rows of a task meet
 -- it, and the next panels meet the same rows. Sums of a task stay in L2, those of a tile and block in registers.
 --
@@ -164,8 +184,10 @@ end
 --     out = f(acc)
 --
 -- depth    of a block of k        panels   of a group
+-- amx      what mma.blocks() takes: by tile instructions, f32 in blocks of k, as the parts of a task's rows are beyond L2 otherwise
 -- the rest as for register_tiles, with one acc and no stage_b
 function gemm.deep_tiles(out, acc, o)
+  if o.amx then return (o.group == 1 and deep_blocks or gemm.register_tiles)(out, acc, o) end
   local function tile(stage, rows)
     local panel, column = stage:split("col", o.panel, "guard", "panel", "column")
     local group, member = stage:split(panel, o.panels, "guard", "group", "member")
@@ -339,7 +361,7 @@ end
 -- tile instructions for the type.
 --
 -- x, x_f   the buffer of the rows, and the Func of them as f32
--- o        panel; rows and whole, as gemm.tile() has them; task (16)
+-- o        panel; rows and whole, as gemm.tile() has them; task (16); tiles = "always" or "never": take them anywhere or nowhere
 function gemm.packed(target, x, x_f, o)
   local type = x:type()
   o.lanes = target:lanes "f32"
@@ -348,7 +370,8 @@ function gemm.packed(target, x, x_f, o)
   o.task = o.task or 16
   o.group, o.dot = gemm.group(type), dot
   o.stage_a = type ~= "f32" and not dot and x_f
-  if mma.has_tiles(target) and mma.multiplies(type) then
+  local tiles = o.tiles == "always" or o.tiles ~= "never" and mma.has_tiles(target)
+  if tiles and mma.multiplies(type) then
     o.amx = mma.blocks_of(type, { lanes = o.lanes, panel = o.panel, group = o.group, col = o.col, shared = o.shared })
   end
   return o

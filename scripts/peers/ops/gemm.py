@@ -16,6 +16,8 @@ op("gemm", label="plain", shapes=CUBES,
    torch=lambda a, w: F.linear(a, w),
    onnx=lambda w: nodes(("MatMul", ["a", "w_kn"], ["result0"], {}), w_kn=w.T),
    onednn=lambda a, w: onednn.linear(a, w),
+   # By tiles f32 wants panels of 32 where weights come from beyond L2 (schedules/cpu/gemm.deep.lua).
+   params=lambda type, amx, k: {"panel": "32"} if amx and type == "f32" and k >= 4096 else {},
    **{**COMMON, "schedules": lambda type, amx, k: schedules(type, amx) + (("deep",) if k >= 4096 else ())})
 
 op("gemm", label="weights as they are", shapes=[("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32")],
