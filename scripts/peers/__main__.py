@@ -229,7 +229,11 @@ def main():
         return 128 + signal.SIGINT
     if not run.records and not run.failures:
         sys.exit("error: no row of the table fits these options; scripts/bench --list shows them")
-    return finish(o, run)
+    try:
+        return finish(o, run)
+    except KeyboardInterrupt:
+        run.note("interrupted while rows that seem to be behind were measured again; what was asked for is written")
+        return 128 + signal.SIGINT
 
 
 def export(o):
