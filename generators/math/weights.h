@@ -49,8 +49,8 @@ Halide::Expr weight_at(Buffer &b, WeightLayout layout, int panel, const Halide::
     case WeightLayout::kNK: return b(k, min(col, columns - 1));
     default: break;
     }
-    // The promise keeps Halide from making min(col, columns - 1) / panel of it, of which vectors along col are gathered.
-    const Expr last = unsafe_promise_clamped((columns - 1) / panel, 0, Expr()), of_col = min(col / panel, last);
+    // Not of columns - 1 clamped, as Halide makes min(col, columns - 1) / panel of that, of which vectors along col are gathered.
+    const Expr of_col = min(col / panel, max((columns - 1) / panel, 0));
     return group == 1 ? b(0, col % panel, k, of_col) : b(k % group, col % panel, k / group, of_col);
 }
 

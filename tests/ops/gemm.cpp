@@ -44,6 +44,9 @@ public:
         if (build["schedule"] == "mma" || build["schedule"] == "mma_f32") {
             build["type"] = build["schedule"] == "mma" ? "bfloat16" : "float32";
             build["set.tiles"] = build["set.panel"] == "32" ? "amx" : "always";
+            if (build["schedule"] == "mma" && build["set.panel"] == "48") {
+                build["set.inner"] = "panels";
+            }
         } else if (build["schedule"] == "deep") {
             build["set.depth"] = build["set.panel"] == "32" ? "512" : "1024";
             build["set.task"] = "8";
