@@ -50,7 +50,7 @@ public:
         } else if (build["schedule"] == "deep") {
             build["set.depth"] = build["set.panel"] == "32" ? "512" : "1024";
             build["set.task"] = "8";
-            if (build["set.panel"] != "32") {
+            if (build["set.panel"] == "48") {
                 build["set.tiles"] = "always";
             }
         } else if (build["schedule"] != "") {  // only packed weights have panels, and unfused has just one
