@@ -67,9 +67,10 @@ public:
         const bool on_gpu = get_target().has_gpu_feature();
         const bool grouped = weights == WeightLayout::kPacked || (weights == WeightLayout::kKN && !on_gpu);
         const int group = grouped ? packed_group(type) : 1;
-        const auto weight = [&](const Expr &i) {
-            return weight_at(*b, weights, panel, i, col, y.dim(0).max() + 1);
+        const auto weight_of = [&](const Expr &i, const Expr &column) {
+            return weight_at(*b, weights, panel, i, column, y.dim(0).max() + 1);
         };
+        const auto weight = [&](const Expr &i) { return weight_of(i, col); };
         // Behind a_f and b_f, which schedules copy.
         const auto factor = [&](const Expr &f32) { return tf32 ? cut_to_tf32(f32) : f32; };
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
@@ -79,8 +80,9 @@ public:
         const auto of_a = [&](const Expr &i) { return a_tf32.defined() ? Expr(a_tf32(i, row)) : factor(a_f(i, row)); };
         if (weights == WeightLayout::kKN && grouped) {
             // As packed weights lie, for a schedule that copies them.
-            b_groups(member, col, k) = weight(k * group + member);
-            b_f(col, k) = load_f32(b_groups(k % group, col, k / group));
+            const int columns = panel;
+            b_groups(member, col, k, p) = weight_of(k * group + member, p * columns + col);
+            b_f(col, k) = load_f32(b_groups(k % group, col % columns, k / group, col / columns));
         } else {
             b_f(col, k) = load_f32(weight(k));
         }
@@ -108,7 +110,7 @@ public:
     }
 
 private:
-    Var col{"col"}, row{"row"}, k{"k"}, member{"member"};
+    Var col{"col"}, row{"row"}, k{"k"}, member{"member"}, p{"p"};
     Func a_f{"a_f"}, a_tf32{"a_tf32"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
 };
 
