@@ -50,7 +50,8 @@ public:
     void generate() {
         const Expr block = number_or_open(block_size, "columns");
         const Expr length = masked ? min((*lengths)(n), positions) : Expr(positions);
-        x_f(k, i, s, n) = load_f32(x(k, min(s * block + i, positions - 1), n));
+        x_blocks(k, i, s, n) = x(k, min(s * block + i, positions - 1), n);
+        x_f(k, i, s, n) = load_f32(x_blocks(k, i, s, n));
         w.multiply(acc(col, i, s, n), x.dim(0).extent(), col, y.dim(0).max() + 1,
                    [&](const Expr &d) { return x_f(d, i, s, n); });
 
@@ -71,7 +72,7 @@ public:
 
 private:
     Var col{"col"}, i{"i"}, s{"s"}, n{"n"}, k{"k"};
-    Func x_f{"x_f"}, acc{"acc"}, top{"top"};
+    Func x_blocks{"x_blocks"}, x_f{"x_f"}, acc{"acc"}, top{"top"};
 };
 
 }  // namespace

@@ -140,9 +140,8 @@ void Script::read_fields(lua_State *L) {
     if (lua_getfield(L, fields, "where") != LUA_TNIL && !lua_isfunction(L, -1)) {
         raise_at_definition("where is a function of the parameters: `where = function(p, target) return ... end`", "");
     }
-    if (lua_getfield(L, fields, "versions") != LUA_TNIL && (!lua_isfunction(L, -1) || header_.target != "cuda")) {
-        raise_at_definition("versions is a function of a schedule for CUDA: `versions = function(k, p, target) return {{ when = ..., rows = 4 "
-                            "}, { rows = 8 }} end`", "");
+    if (lua_getfield(L, fields, "versions") != LUA_TNIL && !lua_isfunction(L, -1)) {
+        raise_at_definition("versions is a function: `versions = function(k, p, target) return {{ when = ..., rows = 4 }, { rows = 8 }} end`", "");
     }
     if (lua_getfield(L, fields, "requires") != LUA_TNIL) {
         if (!lua_istable(L, -1)) {
@@ -356,6 +355,9 @@ std::vector<Script::Version> Script::versions(const std::function<void(lua_State
         const lua_Integer n = lua_istable(L, -1) ? lua_Integer(lua_rawlen(L, -1)) : 0;
         if (n == 0) {
             raise_at_definition("versions returns a list of versions, one at least", "");
+        }
+        if (n > 1 && header_.target != "cuda") {
+            raise_at_definition("several versions are for CUDA; on the host there is one for each target", "specialize() makes code for some sizes");
         }
         const int list = lua_gettop(L);
         for (lua_Integer i = 1; i <= n; i++) {

@@ -64,7 +64,7 @@ public:
 
     /** Calls `versions(k, p, target)`, which says what is set for calls of which sizes: of the first whose condition holds. All
      * but the last have one; `condition` is called with it on top of the stack, and says whether it is one. A schedule that has
-     * no `versions` has one, of which nothing is set. Throws ScriptError. */
+     * no `versions` has one, of which nothing is set; one for the host has one, for its target. Throws ScriptError. */
     std::vector<Version> versions(const std::function<void(lua_State *)> &push_funcs, const std::function<bool(lua_State *)> &condition);
 
     /** Calls `apply(k, p, target)`; `push_funcs` pushes k. Throws ScriptError. */

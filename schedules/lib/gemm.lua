@@ -370,8 +370,7 @@ function gemm.packed(target, x, x_f, o)
   o.task = o.task or 16
   o.group, o.dot = gemm.group(type), dot
   o.stage_a = type ~= "f32" and not dot and x_f
-  local tiles = o.tiles == "always" or o.tiles ~= "never" and mma.has_tiles(target)
-  if tiles and mma.multiplies(type) then
+  if mma.suits(target, type, o.tiles) then
     o.amx = mma.blocks_of(type, { lanes = o.lanes, panel = o.panel, group = o.group, col = o.col, shared = o.shared })
   end
   return o

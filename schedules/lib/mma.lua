@@ -103,6 +103,12 @@ function mma.has_tiles(target)
   return target:has "avx512_sapphirerapids"
 end
 
+-- Whether products of a type are to be done by tile instructions.
+-- tiles    "always", also where there are none, "never", or anything else for where there are
+function mma.suits(target, type, tiles)
+  return mma.multiplies(type) and (tiles == "always" or tiles ~= "never" and mma.has_tiles(target))
+end
+
 -- The register tiles that a target without AMX takes for panels that suit AMX, for gemm.register_tiles.
 function mma.vectors(target, panel)
   if target.vector_registers >= 32 then

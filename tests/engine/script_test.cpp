@@ -261,8 +261,17 @@ TEST_CASE("versions of a schedule", "[script]") {
     CHECK_THAT(wrong("{ { parts = 2 } }"), Contains("a version sets \"parts\", which is not one of the params"));
     CHECK_THAT(wrong("{ { rows = 5 } }"), Contains("a version sets rows=5, which is not among its choices"));
     CHECK_THAT(wrong("{ { rows = 1 } }"), Contains("`where` rejects"));
-    CHECK_THAT(error("return schedule \"op\" { apply = function() end, versions = function() end }"),
-               Contains("versions is a function of a schedule for CUDA"));
+    CHECK_THAT(error("return schedule \"op\" { apply = function() end, versions = {} }"), Contains("versions is a function"));
+
+    const auto on_host = [&](const std::string &versions) {
+        const TempDir dir;
+        std::string text = script_with(versions);
+        text.replace(text.find("cuda"), 4, "cpu");
+        halyard::Script script(dir.write("script.lua", text), {});
+        return script.versions(nothing, condition);
+    };
+    CHECK(on_host("{ { rows = 16 } }") == std::vector<Version>{{{"rows", "16"}}});
+    CHECK_THROWS_WITH(on_host("{ { when = 'short' }, {} }"), Contains("several versions are for CUDA"));
 }
 
 TEST_CASE("facts of targets", "[script]") {

@@ -11,7 +11,7 @@ namespace {
 class MoeRouterTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "nk", "given", "unfused"}},
+        return {{"schedule", {"", "by tiles", "nk", "given", "unfused"}},
                 {"set.top_k", {"1", "2", "6"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"softmax_first", {"true", "false"}},
@@ -25,6 +25,11 @@ public:
     }
 
     void settle(Assignments &build) const override {
+        if (build["schedule"] == "by tiles") {
+            build["schedule"] = "";
+            build["type"] = build["type"] == "float16" ? "bfloat16" : build["type"];
+            build["set.tiles"] = "always";
+        }
         const auto rows = build.find("set.rows");
         if (build["target"] != "cuda" || build["schedule"] != "moe_router" || rows == build.end()) {
             return;

@@ -7,7 +7,7 @@ namespace {
 class SpladeTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
+        return {{"schedule", {"", "by tiles", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_bias", {"true", "false"}},
                 {"masked", {"true", "false"}},
@@ -23,6 +23,11 @@ public:
         } else if (on_tensor_cores && is("set.columns", "256")) {
             build["set.rows"] = "128";
             build["set.stages"] = "4";
+        } else if (is("schedule", "by tiles")) {
+            build["schedule"] = "";
+            build["type"] = is("type", "float16") ? "bfloat16" : build["type"];
+            build["set.tiles"] = "always";
+            build["set.panels"] = "2";
         }
     }
 
