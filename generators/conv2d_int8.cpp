@@ -81,7 +81,7 @@ public:
         if (add_residual != Residual::kNone) {
             residual = add_input<Buffer<>>("residual", type, 5);
         }
-        if (output != OutputType::kSame) {
+        if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
             y_zero_point = add_input<int32_t>("y_zero_point");
         }
@@ -133,8 +133,8 @@ public:
         if (add_residual == Residual::kAfter) {
             v += skip;
         }
-        y(o, g, w, h, n) = output == OutputType::kSame ? store_as(type, v)
-                                                       : quantize(output, v, 1.0f / *y_scale, *y_zero_point);
+        y(o, g, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
+                                   : store_as(stored_type(output, type), v);
         constrain_images(x, y, window);
         if (packed) {
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());

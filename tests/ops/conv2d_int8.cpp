@@ -19,8 +19,8 @@ public:
                 {"dilation", {"1", "2"}},
                 {"padding", {"1", "0"}},
                 {"zero_point", {"true", "false"}},
-                {"type", {"float32", "bfloat16"}},
-                {"output", {"same", "uint8", "int8"}},
+                {"type", {"float32", "bfloat16", "float16"}},
+                {"output", {"same", "uint8", "int8", "float32", "float16"}},
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
@@ -134,18 +134,9 @@ private:
         }
         // Rounded to f32, and the scales multiplied: 4 roundings, of which the sum's is one of `terms`.
         const double product = sum * p.scalar("x_scale", 1);
-        Expected e = epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g),
-                              p.has("bias") ? p["bias"](o, g) : 0,
-                              p.has("residual") ? p["residual"](o, g, col, row, n) : 0);
-        return p.is("output", "uint8") || p.is("output", "int8") ? quantised(p, e) : e;
-    }
-
-    static Expected quantised(const Problem &p, const Expected &e) {
-        const double scale = p.scalar("y_scale", 1), value = e.value / scale;
-        const double error = e.error / scale + 3 * kRoundoff * std::fabs(value);
-        // Infinities saturate, a NaN is the zero point.
-        return {(std::isnan(value) ? 0 : std::clamp(value, -1e6, 1e6)) + p.scalar("y_zero_point", 0),
-                std::isfinite(error) ? error : 0};
+        return stored_y(p, epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g),
+                                    p.has("bias") ? p["bias"](o, g) : 0,
+                                    p.has("residual") ? p["residual"](o, g, col, row, n) : 0));
     }
 
     static HostBuffer &weight_of(KernelArguments &arguments) {
