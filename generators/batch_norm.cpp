@@ -1,5 +1,5 @@
 // BatchNorm at inference: y = activation((x - mean) / sqrt(variance + eps) * weight + bias), with a mean,
-// a variance, a weight and a bias for each channel. Ioffe and Szegedy, 2015.
+// a variance, a weight and a bias for each channel, to 8 bits or not. Ioffe and Szegedy, 2015.
 //
 // What belongs to a channel is a scale and a shift of it. Dense images may be given with w the pixels of a
 // plane and h = 1, which suits small planes.
@@ -8,6 +8,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/quantize.h"
 
 namespace {
 
@@ -22,10 +23,13 @@ public:
     /** nchw: a plane for each channel, x and y are [w, h, c, n]. nhwc: channels innermost, [c, w, h, n]. */
     GeneratorParam<Layout> layout{"layout", Layout::kNchw, {{"nchw", Layout::kNchw}, {"nhwc", Layout::kNhwc}}};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<>> *x = nullptr;  // x, or x_nhwc
     Input<Buffer<>> *weight = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;  // [c], f32
     Input<float> *eps = nullptr;
+    Input<float> *y_scale = nullptr;  // of an 8-bit output
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<>> *y = nullptr;  // y, or y_nhwc
 
     void configure() {
@@ -36,7 +40,11 @@ public:
         mean = add_input<Buffer<>>("mean", Float(32), 1);
         variance = add_input<Buffer<>>("variance", Float(32), 1);
         eps = add_input<float>("eps");
-        y = add_output<Buffer<>>(last ? "y_nhwc" : "y", type, 4);
+        if (is_quantized(output)) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
+        }
+        y = add_output<Buffer<>>(last ? "y_nhwc" : "y", stored_type(output, type), 4);
     }
 
     void generate() {
@@ -44,8 +52,9 @@ public:
         channel_shift(c) = (*bias)(c) - (*mean)(c) * channel_scale(c);
         const std::vector<Var> at =
             layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
-        const Expr v = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
-        (*y)(at) = store_as(type, activate(activation, v, get_target()));
+        Expr v = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
+        v = activate(activation, v, get_target());
+        (*y)(at) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
     }
 
 private:

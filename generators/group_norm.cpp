@@ -1,6 +1,6 @@
 // GroupNorm: y = activation((x - mean) / sqrt(var + eps) * weight + bias), with mean and variance over the
 // pixels and channels of a group, weight and bias for each channel. Wu and He, 2018. One channel a group is
-// InstanceNorm; the activation is what diffusion models put behind it (silu).
+// InstanceNorm; the activation is what diffusion models put behind it (silu). y may have 8 bits.
 //
 // With `parts`, the channels of a group are shared out to so many parts, of which each has a mean and a sum of squares
 // around it; those of the group follow from them (Chan, Golub and LeVeque, Updating formulae and a pairwise algorithm for
@@ -11,6 +11,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/open_number.h"
+#include "math/quantize.h"
 
 namespace {
 
@@ -23,19 +24,26 @@ public:
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     /** 0: none; two passes over the group. kOpen: what the schedule's parameter `blocks` says. */
     GeneratorParam<int> parts{"parts", 0, kOpen, 1024};
+    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<void, 4>> x{"x"};            // [w, h, c, n]
     Input<Buffer<void, 1>> weight{"weight"};  // [c]
     Input<Buffer<void, 1>> bias{"bias"};      // [c]
     Input<int32_t> groups{"groups"};          // divides c
     Input<float> eps{"eps"};
+    Input<float> *y_scale = nullptr;  // of an 8-bit output
+    Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 4>> y{"y"};  // [w, h, c, n]
 
     void configure() {
         x.set_type(storage_type(type));
         weight.set_type(type);
         bias.set_type(type);
-        y.set_type(type);
+        y.set_type(stored_type(output, type));
+        if (is_quantized(output)) {
+            y_scale = add_input<float>("y_scale");
+            y_zero_point = add_input<int32_t>("y_zero_point");
+        }
     }
 
     void generate() {
@@ -57,7 +65,9 @@ public:
         channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
         channel_shift(c, n) = load_f32(bias(c));
         const Expr normed = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
-        y(w, h, c, n) = store_as(type, activate(activation, normed, get_target()));
+        const Expr v = activate(activation, normed, get_target());
+        y(w, h, c, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
+                                : store_as(stored_type(output, type), v);
     }
 
 private:

@@ -14,6 +14,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"layout", {"nchw", "nhwc"}},
                 {"activation", {"none", "relu", "silu"}},
+                {"output", {"same", "float32", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -67,7 +68,7 @@ public:
             const double scaled = x.values[i] * scale, shifted = p["mean"](c) * scale;
             // The scale is off by 4 roundings; what it makes of x and of the mean may cancel.
             const double error = 8 * kRoundoff * (std::fabs(scaled) + std::fabs(shifted) + std::fabs(p["bias"](c)));
-            y.push_back(epilogue(activation_of(p), scaled - shifted + p["bias"](c), error, 0));
+            y.push_back(stored_y(p, epilogue(activation_of(p), scaled - shifted + p["bias"](c), error, 0)));
         }
         return y;
     }

@@ -13,6 +13,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"activation", {"none", "silu"}},
+                {"output", {"same", "float32", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -81,7 +82,7 @@ public:
                 const double scaled = (values[i] - mean) * inv * weight;
                 const double error = mean_error * inv * std::fabs(weight) + inv_error * std::fabs(scaled) +
                                      8 * kRoundoff * (std::fabs(scaled) + std::fabs(bias));
-                y.push_back(epilogue(activation_of(p), scaled + bias, error, 0));
+                y.push_back(stored_y(p, epilogue(activation_of(p), scaled + bias, error, 0)));
             }
         }
         return y;
