@@ -52,14 +52,18 @@ public:
         channel_shift(c) = (*bias)(c) - (*mean)(c) * channel_scale(c);
         const std::vector<Var> at =
             layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
-        Expr v = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
-        v = activate(activation, v, get_target());
+        normalised(at) = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);
+        Expr v = normalised(at);
+        if (activation != Activation::kNone) {
+            activated(at) = activate(activation, v, get_target());
+            v = activated(at);
+        }
         (*y)(at) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
     }
 
 private:
     Var w{"w"}, h{"h"}, c{"c"}, n{"n"};
-    Func channel_scale{"channel_scale"}, channel_shift{"channel_shift"};
+    Func channel_scale{"channel_scale"}, channel_shift{"channel_shift"}, normalised{"normalised"}, activated{"activated"};
 };
 
 }  // namespace

@@ -64,8 +64,12 @@ public:
         const Expr group = (c - x.dim(2).min()) / channels;
         channel_scale(c, n) = inv_std(group, n) * load_f32(weight(c));
         channel_shift(c, n) = load_f32(bias(c));
-        const Expr normed = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
-        const Expr v = activate(activation, normed, get_target());
+        normalised(w, h, c, n) = (load_f32(x(w, h, c, n)) - mean(group, n)) * channel_scale(c, n) + channel_shift(c, n);
+        Expr v = normalised(w, h, c, n);
+        if (activation != Activation::kNone) {
+            activated(w, h, c, n) = activate(activation, v, get_target());
+            v = activated(w, h, c, n);
+        }
         y(w, h, c, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
                                 : store_as(stored_type(output, type), v);
     }
@@ -96,7 +100,7 @@ private:
     Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"}, part{"part"};
     Func part_sum{"part_sum"}, part_mean{"part_mean"}, part_sq{"part_sq"}, of_parts{"of_parts"};
     Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, channel_scale{"channel_scale"},
-        channel_shift{"channel_shift"};
+        channel_shift{"channel_shift"}, normalised{"normalised"}, activated{"activated"};
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
--- BatchNorm without care: scale and shift of the channel are computed anew for each vector. Kept to compare with.
+-- BatchNorm without fusion: scales and shifts of the channels, x scaled and shifted, the activation and the result, each a
+-- kernel of its own, as a chain of library calls would be.
 
 local gpu = require "lib.gpu"
 
@@ -11,12 +12,21 @@ return schedule "batch_norm" {
   },
 
   apply = function(k, p)
-    local o = { threads = p.threads, unroll = p.unroll }
-    if k:has "y" then
-      o.col, o.rows = "w", { "h", "c", "n" }
-    else
-      o.col, o.rows = "c", { "w", "h", "n" }
+    local function pass(func)
+      local o = { threads = p.threads, unroll = p.unroll }
+      if k:has "y" then
+        o.col, o.rows = "w", { "h", "c", "n" }
+      else
+        o.col, o.rows = "c", { "w", "h", "n" }
+      end
+      gpu.vectors(func, o)
     end
-    gpu.vectors(k:has "y" and k.y or k.y_nhwc, o)
+    for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
+      gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
+    end
+    for _, step in ipairs { "normalised", "activated" } do
+      if k:has(step) then pass(k[step]:compute_root()) end
+    end
+    pass(k:has "y" and k.y or k.y_nhwc)
   end,
 }

@@ -1,5 +1,5 @@
--- GroupNorm without fusion: sums, means, sums of squares, scales and the result, each a kernel of its own over the
--- whole tensor, as a chain of library calls would be.
+-- GroupNorm without fusion: sums, means, sums of squares, scales, x scaled and shifted, the activation and the result,
+-- each a kernel of its own over the whole tensor, as a chain of library calls would be.
 
 local gpu = require "lib.gpu"
 
@@ -20,6 +20,10 @@ return schedule "group_norm" {
     gpu.elements(k.mean:compute_root(), o)
     gpu.reduce_rows(k.sum_sq, "pixel_x", o)
     gpu.elements(k.inv_std:compute_root(), o)
-    gpu.vectors(k.y, { col = "w", rows = { "h", "c", "n" }, threads = p.threads, unroll = p.unroll })
+    local pass = { col = "w", rows = { "h", "c", "n" }, threads = p.threads, unroll = p.unroll }
+    for _, step in ipairs { "normalised", "activated" } do
+      if k:has(step) then gpu.vectors(k[step]:compute_root(), pass) end
+    end
+    gpu.vectors(k.y, pass)
   end,
 }
