@@ -75,6 +75,31 @@ inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Hal
                                      : cast<int8_t>(round_clamped(v * inv_scale, zero_point, -128, 127));
 }
 
+/** How an output is stored, with the scale and zero point of one of 8 bits as inputs of a generator. */
+class Stored {
+public:
+    /** Adds NAME_scale and NAME_zero_point where they are needed; `type` is the storage type. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType output,
+                const Halide::Type &type) {
+        output_ = output;
+        type_ = stored_type(output, type);
+        if (is_quantized(output)) {
+            scale_ = generator.add_input<float>(name + "_scale");
+            zero_point_ = generator.add_input<int32_t>(name + "_zero_point");
+        }
+    }
+
+    Halide::Expr operator()(const Halide::Expr &v) const {
+        return scale_ ? quantize(output_, v, 1.0f / *scale_, *zero_point_) : Halide::cast(type_, v);
+    }
+
+private:
+    OutputType output_ = OutputType::kSame;
+    Halide::Type type_;
+    Halide::GeneratorInput<float> *scale_ = nullptr;
+    Halide::GeneratorInput<int32_t> *zero_point_ = nullptr;
+};
+
 }  // namespace halyard
 
 #endif

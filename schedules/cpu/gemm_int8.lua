@@ -8,7 +8,6 @@
 -- some rows one after the other in place of the rows of a panel, made it no faster. Where there is AMX, its tiles multiply.
 
 local gemm = require "lib.gemm"
-local mma = require "lib.mma"
 
 return schedule "gemm_int8" {
   target = "cpu",
@@ -26,20 +25,9 @@ return schedule "gemm_int8" {
   where = gemm.tile_fits,
 
   apply = function(k, p, target)
-    local wide = target.vector_registers >= 32
-    local stage_a = k.a:type() == "i8" and k.a_u
     k.y:dim(0):set_min(0)
-    gemm.register_tiles(k.y, k.acc, {
-      amx = mma.has_tiles(target) and mma.blocks_of("u8", { lanes = target:lanes "f32", panel = p.panel, group = 4, stage_a = stage_a }),
-      m = k.y:dim(1):extent(),
-      lanes = target:lanes "i32",
-      panel = p.panel,
-      columns = wide and p.panel or p.panel // 2,
-      rows = wide and p.rows or 4,
-      task = p.task,
-      group = 4,
-      dot = gemm.has_dot(target, "u8"),
-      stage_a = stage_a,
-    })
+    gemm.register_tiles(k.y, k.acc, gemm.packed_int8(target, k.a:type() == "i8" and k.a_u, {
+      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
+    }))
   end,
 }

@@ -11,20 +11,10 @@ return schedule "gemm_int8" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "i32"
-    local wide = target.vector_registers >= 32
     k.y:dim(0):set_min(0)
-    local product = k.acc:in_():compute_root()
-    gemm.register_tiles(product, k.acc, {
-      m = k.y:dim(1):extent(),
-      lanes = lanes,
-      panel = p.panel,
-      columns = wide and p.panel or p.panel // 2,
-      rows = wide and 8 or 4,
-      task = 16,
-      group = 4,
-      dot = gemm.has_dot(target, "u8"),
-      stage_a = k.a:type() == "i8" and k.a_u,
-    })
+    gemm.register_tiles(k.acc:in_():compute_root(), k.acc, gemm.packed_int8(target, k.a:type() == "i8" and k.a_u, {
+      m = k.y:dim(1):extent(), panel = p.panel,
+    }))
     rows.materialise({ k.linear, k.activated }, { row = "row", inner = "col", lanes = lanes, task = 8 })
     k.y:parallel("row", 8, "guard"):vectorize("col", lanes, "guard")
   end,

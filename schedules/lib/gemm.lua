@@ -376,4 +376,20 @@ function gemm.packed(target, x, x_f, o)
   return o
 end
 
+-- The same for rows of 8 bits, with sums of 32.
+--
+-- rows     the Func that makes unsigned rows of signed ones; false where they are unsigned as they lie
+function gemm.packed_int8(target, rows, o)
+  local wide = target.vector_registers >= 32
+  o.lanes = target:lanes "i32"
+  o.columns, o.rows = wide and o.panel or o.panel // 2, wide and (o.rows or 8) or 4
+  o.task = o.task or 16
+  o.group, o.dot = gemm.group "u8", gemm.has_dot(target, "u8")
+  o.stage_a = rows
+  if mma.has_tiles(target) then
+    o.amx = mma.blocks_of("u8", { lanes = o.lanes, panel = o.panel, group = o.group, stage_a = rows, shared = o.shared })
+  end
+  return o
+end
+
 return gemm

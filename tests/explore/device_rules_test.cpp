@@ -41,6 +41,7 @@ const std::vector<Case> &cases() {
         {"gemm", {{"m", 70}, {"n", 72}, {"k", 37}}, {{"add_bias", "true"}}, {{"product of acc", "tiles of a thread"}}},
         {"gemm_int8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},
         {"swiglu", {{"m", 70}, {"n", 72}, {"k", 21}}, {}},
+        {"swiglu_int8", {{"m", 70}, {"n", 72}, {"k", 45}}, {}},
         {"qkv_projection", {{"m", 5}, {"n_q", 24}, {"n_kv", 13}, {"depth", 21}}, {}},
         {"gemm_reduce", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},
         {"linear_cross_entropy", {{"m", 5}, {"n", 150}, {"k", 21}}, {{"weights", "nk"}}},

@@ -93,6 +93,7 @@ TEST_CASE("gemm of bytes in tiles", "[mma]") {
     const Dims odd = {{"m", 45}, {"n", 100}, {"k", 71}};
     check(task_of("gemm_int8", odd, {}));
     check(task_of("gemm_int8", odd, {{"a_type", "int8"}, {"add_bias", "true"}, {"activation", "relu"}}));
+    check(task_of("swiglu_int8", odd, {{"x_type", "int8"}, {"scaling", "row"}}));
 }
 
 TEST_CASE("what is fused with a product stays so in tiles", "[mma]") {

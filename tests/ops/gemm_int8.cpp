@@ -1,7 +1,5 @@
-#include <algorithm>
-#include <cmath>
-
 #include "epilogue.h"
+#include "linear_int8.h"
 
 namespace ops_test {
 
@@ -10,16 +8,12 @@ namespace {
 class GemmInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "mma"}},
-                {"a_type", {"uint8", "int8"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"output", {"same", "float32", "uint8", "int8"}},
-                {"scaling", {"tensor", "row"}},
-                {"zero_point", {"false", "true"}},
-                {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu", "gelu_erf"}},
-                {"add_residual", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+        std::vector<Choice> choices = int8_choices("a");
+        choices.insert(choices.begin(), {"schedule", {"", "unfused", "mma"}});
+        choices.push_back({"activation", {"none", "relu", "gelu_erf"}});
+        choices.push_back({"add_residual", {"false", "true"}});
+        choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
+        return choices;
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -44,34 +38,22 @@ public:
     }
 
     bool needs_dense(const std::string &argument) const override {
-        return argument == "b_packed";
+        return is_packed(argument);
     }
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
-        set_sums(arguments, dims);
-        for_argument(arguments, "b_scale", [](HostBuffer &b) { b.fill_random(5, 0.001, 0.02); });
-        for_argument(arguments, "a_scale_row", [](HostBuffer &b) { b.fill_random(6, 0.001, 0.02); });
-        for_argument(arguments, "a_zero_point_row", [](HostBuffer &b) { b.fill_random(7, -100, 200); });
+        fill_weights(arguments, "b", dims.at("k"), 5);
+        fill_rows(arguments, "a");
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
-        const int m = p.dim("m"), n = p.dim("n"), k = p.dim("k");
         const std::string activation = activation_of(p);
         std::vector<Expected> y;
-        for (int row = 0; row < m; row++) {
-            const double zero = p.has("a_zero_point_row") ? p["a_zero_point_row"](row) : p.scalar("a_zero_point", 0);
-            const double a_scale = p.has("a_scale_row") ? p["a_scale_row"](row) : p.scalar("a_scale", 1);
-            for (int col = 0; col < n; col++) {
-                double sum = 0;  // exact
-                for (int i = 0; i < k; i++) {
-                    sum += (p["a"](i, row) - zero) * weight(p, i, col);
-                }
-                const double product = sum * a_scale * p["b_scale"](col);
-                const double bias = p.has("bias") ? p["bias"](col) : 0;
+        for (int row = 0; row < p.dim("m"); row++) {
+            for (int col = 0; col < p.dim("n"); col++) {
+                const Inexact v = linear_int8(p, "a", row, "b", col, p.dim("k"), "bias");
                 const double residual = p.has("residual") ? p["residual"](col, row) : 0;
-                // Rounded to f32, and the scales multiplied.
-                const double error = 5 * kRoundoff * std::fabs(product) + 2 * kRoundoff * std::fabs(bias);
-                y.push_back(stored_y(p, epilogue(activation, product + bias, error, residual)));
+                y.push_back(stored_y(p, epilogue(activation, v.value, v.error, residual)));
             }
         }
         return y;
@@ -94,53 +76,17 @@ private:
                 {"special residual", {{"m", 9}, {"n", 50}, {"k", 16}}, special_residual}};
     }
 
-    static double weight(const Problem &p, int k, int col) {
-        if (p.has("b_nk")) {
-            return p["b_nk"](k, col);
-        }
-        const int panel = p["b_packed"].extents[1];
-        return p["b_packed"](k % 4, col % panel, k / 4, col / panel);
-    }
-
-    template<typename F>
-    static void for_argument(KernelArguments &arguments, const std::string &name, F f) {
-        if (arguments.has_buffer(name)) {
-            f(arguments.buffer(name));
-        }
-    }
-
-    static void set_sums(KernelArguments &arguments, const Dims &dims) {
-        for_argument(arguments, "b_sum", [&](HostBuffer &sums) {
-            const bool packed = arguments.has_buffer("b_packed");
-            HostBuffer &b = arguments.buffer(packed ? "b_packed" : "b_nk");
-            const int panel = packed ? b.extents()[1] : 1;
-            for (int col = 0; col < dims.at("n"); col++) {
-                double sum = 0;
-                for (int k = 0; k < dims.at("k"); k++) {
-                    sum += b.get(packed ? std::vector<int>{k % 4, col % panel, k / 4, col / panel} : std::vector<int>{k, col});
-                }
-                sums.set({col}, sum);
-            }
-        });
-    }
-
-    // Every product as large as it gets: where sums of two are kept in 16 bits, they saturate.
     static void extreme(KernelArguments &arguments, const Dims &dims) {
-        HostBuffer &a = arguments.buffer("a");
-        a.fill(a.type().code == halide_type_uint ? 255 : -128);
-        for (const char *b : {"b_packed", "b_nk"}) {
-            for_argument(arguments, b, [](HostBuffer &all) { all.fill(-128); });
-        }
-        set_sums(arguments, dims);
+        make_extreme(arguments, "a", {"b"}, dims.at("k"));
     }
 
     static void special_residual(KernelArguments &arguments, const Dims &) {
-        for_argument(arguments, "residual", [](HostBuffer &r) {
-            r.set({0, 0}, kNaN);
-            r.set({49, 3}, kInfinity);
-            r.set({20, 5}, -kInfinity);
-            r.set({48, 8}, 1e30);
-        });
+        if (HostBuffer *residual = find_buffer(arguments, "residual")) {
+            residual->set({0, 0}, kNaN);
+            residual->set({49, 3}, kInfinity);
+            residual->set({20, 5}, -kInfinity);
+            residual->set({48, 8}, 1e30);
+        }
     }
 };
 

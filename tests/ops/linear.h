@@ -46,6 +46,14 @@ inline void set_weight(KernelArguments &arguments, const std::string &name, int 
     }
 }
 
+inline double weight_in(KernelArguments &arguments, const std::string &name, int k, int col) {
+    if (HostBuffer *w = find_buffer(arguments, name + "_packed")) {
+        const int group = w->extents()[0], panel = w->extents()[1];
+        return w->get({k % group, col % panel, k / group, col / panel});
+    }
+    return arguments.buffer(name + "_nk").get({k, col});
+}
+
 /** What fills up packed weights must not matter: it is NaN. */
 inline void spoil_padding(KernelArguments &arguments, const std::string &name, int64_t rows, int64_t columns) {
     HostBuffer *w = find_buffer(arguments, name + "_packed");

@@ -1,0 +1,30 @@
+-- SwiGLU in 8 bits without fusion: the sums of both products on the tensor cores, the activation and the result, each a
+-- kernel of its own, so that x is read twice and three tensors of 4 bytes an element go through memory.
+
+local gpu = require "lib.gpu"
+
+return schedule "swiglu_int8" {
+  target = "cuda",
+
+  generator = { weights = "nk" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 256 },
+    stages  = tune { 2, 3, 4, default = 3 },
+    group   = tune { 4, 8, 16, default = 16 },
+    threads = tune { 128, 256, 512, default = 256 },
+    unroll  = tune { 1, 2, 4, default = 4 },
+  },
+
+  where = function(p)
+    return gpu.tiles_fit(p, { products = 1 })
+  end,
+
+  apply = function(k, p)
+    local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
+    for _, acc in ipairs { k.gate, k.up } do gpu.tensor_tiles(acc:in_():compute_root(), acc, p) end
+    gpu.vectors(k.activated:compute_root(), o)
+    gpu.vectors(k.y, o)
+  end,
+}

@@ -1,0 +1,99 @@
+#ifndef HALYARD_TESTS_OPS_LINEAR_INT8_H
+#define HALYARD_TESTS_OPS_LINEAR_INT8_H
+
+/** \file
+ * What the tests of ops with products of 8 bits share: inputs that fit each other, and references in float64.
+ */
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "linear.h"
+
+namespace ops_test {
+
+/** What a build gives of the rows of its products, and of their output. */
+inline std::vector<Choice> int8_choices(const std::string &rows) {
+    return {{rows + "_type", {"uint8", "int8"}},
+            {"type", {"float32", "float16", "bfloat16"}},
+            {"output", {"same", "float32", "uint8", "int8"}},
+            {"scaling", {"tensor", "row"}},
+            {"zero_point", {"false", "true"}},
+            {"add_bias", {"false", "true"}}};
+}
+
+/** NAME_sum: the sums of the columns of weights as they are now. */
+inline void set_column_sums(KernelArguments &arguments, const std::string &name, int64_t depth) {
+    HostBuffer *sums = find_buffer(arguments, name + "_sum");
+    for (int col = 0; sums && col < sums->extents()[0]; col++) {
+        double sum = 0;
+        for (int k = 0; k < depth; k++) {
+            sum += weight_in(arguments, name, k, col);
+        }
+        sums->set({col}, sum);
+    }
+}
+
+/** The scales of a matrix of weights, and its sums. */
+inline void fill_weights(KernelArguments &arguments, const std::string &name, int64_t depth, uint64_t seed) {
+    arguments.buffer(name + "_scale").fill_random(seed, 0.001, 0.02);
+    set_column_sums(arguments, name, depth);
+}
+
+/** The scales and zero points of rows, where each has its own. */
+inline void fill_rows(KernelArguments &arguments, const std::string &name) {
+    if (HostBuffer *scales = find_buffer(arguments, name + "_scale_row")) {
+        scales->fill_random(6, 0.001, 0.02);
+    }
+    if (HostBuffer *zero_points = find_buffer(arguments, name + "_zero_point_row")) {
+        zero_points->fill_random(7, -100, 200);
+    }
+}
+
+/** Every product as large as it gets: where sums of two are kept in 16 bits, they saturate. */
+inline void make_extreme(KernelArguments &arguments, const std::string &rows, const std::vector<std::string> &weights,
+                         int64_t depth) {
+    HostBuffer &x = arguments.buffer(rows);
+    x.fill(x.type().code == halide_type_uint ? 255 : -128);
+    for (const auto &name : weights) {
+        for (const char *layout : {"_packed", "_nk"}) {
+            if (HostBuffer *w = find_buffer(arguments, name + layout)) {
+                w->fill(-128);
+            }
+        }
+        set_column_sums(arguments, name, depth);
+    }
+}
+
+/** Row `row` of x times column `col` of w, both in 8 bits. The sum is exact; it is rounded to f32, and the scales are
+ * multiplied. */
+inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
+    const std::string zero_point = x + "_zero_point", scale = x + "_scale";
+    const double zero = p.has(zero_point + "_row") ? p[zero_point + "_row"](row) : p.scalar(zero_point, 0);
+    double sum = 0;
+    for (int k = 0; k < depth; k++) {
+        sum += (p[x](k, row) - zero) * weight(p, w, k, col);
+    }
+    const double value = sum * (p.has(scale + "_row") ? p[scale + "_row"](row) : p.scalar(scale, 1)) * p[w + "_scale"](col);
+    return {value, 5 * kRoundoff * std::fabs(value)};
+}
+
+/** The same plus bias[col] if there is one. */
+inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth,
+                           const std::string &bias) {
+    const Inexact product = linear_int8(p, x, row, w, col, depth);
+    return p.has(bias) ? plus(product, p[bias](col)) : product;
+}
+
+/** Sizes of m, n and k at which tiles, panels and groups go wrong; steps of the tensor cores are 128 deep. */
+inline std::vector<Dims> int8_product_sizes(const std::string &m, const std::string &n, const std::string &k) {
+    std::vector<Dims> sizes = product_sizes(m, n, k);
+    sizes.push_back({{m, 70}, {n, 136}, {k, 272}});
+    sizes.push_back({{m, 37}, {n, 93}, {k, 405}});
+    return sizes;
+}
+
+}  // namespace ops_test
+
+#endif
