@@ -63,8 +63,7 @@ return schedule "splade" {
   },
 
   where = function(p, target)
-    local by_tiles = p.columns == 32 and (mma.has_tiles(target) or p.tiles == "always")
-    return by_tiles or gemm.tile_fits({ rows = p.columns, panel = p.panel }, target)
+    return mma.has_tiles(target) or p.tiles == "always" or gemm.tile_fits({ rows = p.columns, panel = p.panel }, target)
   end,
 
   versions = function(k, p, target)
