@@ -21,6 +21,7 @@ public:
     GeneratorParam<bool> tf32{"tf32", false};      // float32 is multiplied as TF32, and summed as float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
     GeneratorParam<int> panel{"panel", 64};
+    GeneratorParam<bool> in_panels{"in_panels", false};  // what a schedule copies of weights=kn lies in panels, not only in groups
     GeneratorParam<Scale> scaling{
         "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -80,9 +81,14 @@ public:
         const auto of_a = [&](const Expr &i) { return a_tf32.defined() ? Expr(a_tf32(i, row)) : factor(a_f(i, row)); };
         if (weights == WeightLayout::kKN && grouped) {
             // As packed weights lie, for a schedule that copies them.
-            const int columns = panel;
-            b_groups(member, col, k, p) = weight_of(k * group + member, p * columns + col);
-            b_f(col, k) = load_f32(b_groups(k % group, col % columns, k / group, col / columns));
+            if (in_panels) {
+                const int columns = panel;
+                b_groups(member, col, k, p) = weight_of(k * group + member, p * columns + col);
+                b_f(col, k) = load_f32(b_groups(k % group, col % columns, k / group, col / columns));
+            } else {
+                b_groups(member, col, k) = weight(k * group + member);
+                b_f(col, k) = load_f32(b_groups(k % group, col, k / group));
+            }
         } else {
             b_f(col, k) = load_f32(weight(k));
         }

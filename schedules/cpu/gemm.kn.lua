@@ -11,6 +11,7 @@ return schedule "gemm" {
 
   generator = {
     weights = "kn",
+    in_panels = true,
     panel = tune { 32, 48, 64, default = 64 },
   },
 
