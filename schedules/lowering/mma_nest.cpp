@@ -191,12 +191,12 @@ void TileNest::classify() {
     while (!find_roles(group)) {
         other = other.empty() ? loops_[none_].name : other;
     }
-    const bool members = member_ || group == 1;
-    if ((!members || !col_) && !other.empty()) {
+    const bool all = member_ || group == 1;
+    if (!all && !other.empty()) {
         fail("the loop " + other + " is none of a product of tiles: rows of a, neighbouring columns of "
              "packed b, groups, and " + std::to_string(group) + " members of a group");
     }
-    if (!members) {
+    if (!all) {
         fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
              std::to_string(group) + ", and take packed weights");
     }

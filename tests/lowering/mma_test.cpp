@@ -288,10 +288,6 @@ TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]
          "there is no tile instruction that multiplies"},
         {"k.acc:compute_root() k.acc:update(0):split('row', 7, 'guard') k.acc:update(0):mma()",
          "the loop acc.s1.row.row_inner is none of a product of tiles"},
-        // Columns of several panels, which a call for each would multiply.
-        {"k.acc:compute_root() k.acc:update(0):split('k', 2, 'guard', 'groups', 'member') "
-         "k.acc:update(0):reorder('member', 'col', 'row', 'groups'):mma()",
-         "the loop acc.s1.col"},
     };
     for (const auto &c : cases) {
         const std::string script = dir.write("wrong.lua", "return schedule 'gemm' {\n"
