@@ -70,6 +70,23 @@ op("attention", label="ALiBi", params={"alibi": "true"}, prepare=slopes_mask, **
 op("attention", label="mask", params={"masked": "true"}, **FORMS,
    torch=lambda q, k, v, scale, mask: F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale))
 
+op("attention", label="bias", params={"add_bias": "true"}, **FORMS,
+   torch=lambda q, k, v, scale, bias: F.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=scale))
+
+# A batch of sentences, padded: half of the keys count.
+PADDED = dict(label="padded", family=FAMILY, settings=lambda d: {"head_dim": d}, params={"padded": "true"})
+
+
+def lengths_mask(v):
+    batch, keys = v["batch"], v["keys"]
+    v["lengths"].copy_(torch.linspace(0, keys, batch + 2)[1:-1].to(torch.int32))
+    return {"seen": (torch.arange(keys) < v["lengths"][:, None])[:, None, None, :]}
+
+
+op("attention", shapes=["d=64,queries=256,keys=256,heads=8,key_heads=8,batch=7"], schedules=("", "online"), prepare=lengths_mask, **PADDED,
+   flops=lambda d, queries, keys, heads, batch: 2 * d * queries * keys * heads * batch,
+   torch=lambda q, k, v, scale, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale))
+
 # Every key of the cache counts; torch has no form for lengths, and gets none.
 op("decode_attention", family=FAMILY, params={"padded": "false"}, schedules=("", "fused"), settings=lambda d: {"head_dim": d},
    shapes=["d=128,queries=1,keys=8192,heads=32,key_heads=8,batch=1",
@@ -78,3 +95,7 @@ op("decode_attention", family=FAMILY, params={"padded": "false"}, schedules=("",
    more={"torch, repeated keys": lambda q, k, v, scale, heads, key_heads: F.scaled_dot_product_attention(
        q, k.repeat_interleave(heads // key_heads, 1), v.repeat_interleave(heads // key_heads, 1), scale=scale)},
    onnx=lambda scale: nodes(("Attention", ["q", "k", "v"], ["result0"], {"scale": scale})))
+
+op("decode_attention", shapes=["d=128,queries=1,keys=2048,heads=32,key_heads=8,batch=7"], schedules=("", "fused"), prepare=lengths_mask, **PADDED,
+   flops=lambda d, queries, keys, heads, batch: 2 * d * queries * keys * heads * batch,
+   torch=lambda q, k, v, scale, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale, enable_gqa=True))

@@ -1,7 +1,7 @@
 """Elementwise chains and transposition: bound by memory."""
 
 from .. import onednn
-from ..entry import op
+from ..entry import nodes, op
 from ..frameworks import F, torch
 
 FAMILY = "elementwise"
@@ -19,6 +19,10 @@ op("bias_activation", label="GELU", family=FAMILY, shapes=SIZES, constants="bias
 op("bias_activation", label="log ReLU", family=FAMILY, shapes=SIZES, constants="bias", cold=True,
    params={"activation": "log_relu"},
    torch=lambda x, bias: torch.log(F.relu(x + bias)))
+
+op("bias_activation", label="GELU alone", family=FAMILY, shapes=SIZES, cold=True,
+   params={"add_bias": "false", "activation": "gelu_erf"}, torch=lambda x: F.gelu(x),
+   onnx=lambda: nodes(("Gelu", ["x"], ["result0"], {})), onednn=lambda x: onednn.eltwise(x, onednn.GELU_ERF))
 
 MATRICES = ["rows=512,cols=512,batch=1", "rows=4096,cols=4096,batch=1", "rows=197,cols=768,batch=8"]
 

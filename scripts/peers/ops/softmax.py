@@ -16,6 +16,15 @@ op("softmax", label="scaled, masked", family=FAMILY, shapes=SIZES, cold=True,
    params={"scaled": "true", "masked": "true"},
    torch=lambda x, mask, scale: torch.softmax(x * scale + mask, -1))
 
+
+
+def limit(v):
+    return {"limit": torch.full((v["rows"], v["cols"]), float("-inf")).triu(1 + v["cols"] - v["rows"]).to(v["dtype"])}
+
+
+op("softmax", label="causal", family=FAMILY, shapes=["rows=4096,cols=4096"], params={"causal": "true"}, prepare=limit,
+   torch=lambda x, limit: torch.softmax(x + limit, -1))
+
 op("softmax", label="log", family=FAMILY, shapes=SIZES, cold=True, params={"log": "true"},
    torch=lambda x: torch.log_softmax(x, -1),
    onnx=lambda: nodes(("LogSoftmax", ["x"], ["result0"], {"axis": -1})),
