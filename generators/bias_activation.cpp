@@ -50,7 +50,7 @@ public:
         if (activation == Activation::kLogRelu) {
             v = step(logarithm, log_f32(step(activated, activate(Activation::kRelu, v, get_target()))));
         } else if (activation != Activation::kNone) {
-            v = step(activated, activate(activation, v, get_target()));
+            v = step(activated, activate(activation, v, get_target(), type));
         }
         if (add_residual) {
             v = v + load_f32((*residual)(col, row));

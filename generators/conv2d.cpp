@@ -88,7 +88,7 @@ public:
             v = linear(o, g, w, h, n);
         }
         const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
-        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
+        activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target(), type);
         v = activated(o, g, w, h, n);
         y(o, g, w, h, n) = store_as(type, add_residual == Residual::kAfter ? v + skip : v);
         constrain();

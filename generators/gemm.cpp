@@ -105,7 +105,7 @@ public:
             v = v + load_f32((*bias)(col));
         }
         linear(col, row) = v;
-        activated(col, row) = activate(activation, linear(col, row), get_target());
+        activated(col, row) = activate(activation, linear(col, row), get_target(), stored_type(output, type));
         v = activated(col, row);
         if (add_residual) {
             v = v + load_f32((*residual)(col, row));

@@ -53,7 +53,7 @@ public:
                    [&](const Expr &d) { return weighted(d, row); });
         const Expr scaled = acc(col, row) * inv_rms(row);
         linear(col, row) = add_bias ? scaled + load_f32((*bias)(col)) : scaled;
-        y(col, row) = store_as(type, activate(activation, linear(col, row), get_target()));
+        y(col, row) = store_as(type, activate(activation, linear(col, row), get_target(), type));
     }
 
 private:

@@ -47,7 +47,7 @@ public:
             g = g + load_f32((*bias_gate)(col));
             u = u + load_f32((*bias_up)(col));
         }
-        activated(col, row) = activate(activation, g, get_target());
+        activated(col, row) = activate(activation, g, get_target(), type);
         y(col, row) = store_as(type, activated(col, row) * u);
     }
 

@@ -54,7 +54,7 @@ public:
         const auto x_at = [&](const Expr &d) { return weighted(d, row); };
         w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
         w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
-        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target());
+        activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target(), type);
         h(col, row) = store_as(type, activated(col, row) * (up(col, row) * inv_rms(row)));
 
         // Were it not said that there are no fewer than none, h might start anywhere, and packed weights would be

@@ -54,7 +54,7 @@ public:
             v = v + load_f32((*bias)(add_bias == Bias::kBefore ? col : row));
         }
         linear(row, col, n) = v;
-        activated(row, col, n) = activate(activation, linear(row, col, n), get_target());
+        activated(row, col, n) = activate(activation, linear(row, col, n), get_target(), type);
         v = activated(row, col, n);
         if (add_residual) {
             v = v + load_f32((*residual)(row, col, n));

@@ -67,8 +67,42 @@ inline Halide::Expr phi_f32(const Halide::Expr &x) {
     return z * p + 0.5f;
 }
 
-inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::Target &target = {}) {
+/** gelu_erf or gelu_tanh for a result of bf16: x (1/2 + z p(z^2)), where the bracket is 0 and 1 at the ends of z. Minimax fits,
+ * off by 2^-16.6 |x| at most, where bf16 rounds by 2^-9. 15 instructions, in place of 23 of phi_f32 and of an exponential and a
+ * division. */
+inline Halide::Expr gelu_bf16(Activation a, const Halide::Expr &x) {
     using namespace Halide;
+    struct Fit {
+        float end, even[5], odd[4];
+    };
+    const Fit fit = a == Activation::kGeluErf
+                        ? Fit{4.3f,
+                              {2.746698912e-3f, 9.078008123e-3f, 2.614814043e-2f, 5.556106567e-2f, 1.640538424e-1f},
+                              {-7.038084790e-3f, -1.451515127e-2f, -3.971719369e-2f, -8.003824949e-2f}}
+                        : Fit{4.15f,
+                              {2.333759330e-3f, 7.659698837e-3f, 2.392213419e-2f, 5.591054261e-2f, 1.698670536e-1f},
+                              {-5.956358742e-3f, -1.260923874e-2f, -3.834917769e-2f, -8.229648322e-2f}};
+    const Expr z = min(x, fit.end);
+    const Expr w = z * z * (2 / (fit.end * fit.end)) - 1.0f;
+    const Expr v = w * w;
+    const auto chain = [&](const float *c, int count) {
+        Expr sum = c[0];
+        for (int i = 1; i < count; i++) {
+            sum = sum * v + c[i];
+        }
+        return sum;
+    };
+    const Expr p = chain(fit.odd, 4) * w + chain(fit.even, 5);
+    return select(is_below_f32(x, -fit.end), 0.0f, x * (z * p + 0.5f));
+}
+
+/** stored    what the result is stored as: of a bf16, which keeps 8 bits, less is computed */
+inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::Target &target = {},
+                             const Halide::Type &stored = Halide::Float(32)) {
+    using namespace Halide;
+    if ((a == Activation::kGeluErf || a == Activation::kGeluTanh) && stored.is_bfloat() && !target.has_gpu_feature()) {
+        return gelu_bf16(a, x);
+    }
     switch (a) {
     case Activation::kRelu:
         // Not max(x, 0): a NaN has to stay one.

@@ -139,6 +139,35 @@ TEST_CASE("activations keep NaN and have their limits") {
     }
 }
 
+TEST_CASE("GELU for bf16: error, limits, NaN") {
+    const auto x = samples(65537, around({0.0f, -4.3f, 4.3f, -4.15f, 4.15f}, 3));
+    for (const auto &target : targets()) {
+        for (Activation a : {Activation::kGeluErf, Activation::kGeluTanh}) {
+            INFO(target.to_string() << (a == Activation::kGeluErf ? " erf" : " tanh"));
+            const auto y = evaluate<float>([&](const auto &v) { return activate(a, v, {}, Halide::BFloat(16)); }, x, target);
+            size_t wrong = 0;
+            double worst = 0;  // of |x|
+            for (size_t i = 0; i < x.size(); i++) {
+                const double v = x[i];
+                const double phi = a == Activation::kGeluErf ? 0.5 * std::erfc(-v / std::sqrt(2.0))
+                                                             : 1 / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+                if (std::isnan(v)) {
+                    wrong += !std::isnan(y[i]);
+                } else if (std::isinf(v)) {
+                    wrong += y[i] != (v > 0 ? INFINITY : 0);
+                } else if (v < -5) {
+                    wrong += y[i] != 0;
+                } else if (v != 0) {
+                    worst = std::max(worst, std::fabs(y[i] - v * phi) / std::fabs(v));
+                }
+            }
+            CHECK(wrong == 0);
+            CHECK(worst < 0x1p-16);
+            CHECK(worst > 0x1p-18);
+        }
+    }
+}
+
 TEST_CASE("quantize: ties to even, clamped, NaN is the zero point") {
     std::vector<float> halves;
     for (int i = -600; i <= 600; i++) {
