@@ -12,6 +12,34 @@ using namespace Halide::Internal;
 
 namespace {
 
+// How many operations of vectors a statement has, one that is used again once.
+class VectorOperations : public IRGraphVisitor {
+public:
+    int count = 0;
+
+    using IRGraphVisitor::visit;
+
+    void visit(const Add *op) override { one(op); }
+    void visit(const Sub *op) override { one(op); }
+    void visit(const Mul *op) override { one(op); }
+    void visit(const Div *op) override { one(op); }
+    void visit(const Min *op) override { one(op); }
+    void visit(const Max *op) override { one(op); }
+    void visit(const Select *op) override { one(op); }
+
+private:
+    template<typename T>
+    void one(const T *op) {
+        count += op->type.is_vector();
+        IRGraphVisitor::visit(op);
+    }
+};
+
+// Behind so many operations for each line that is stored, a miss of it is hidden, and a prefetch only keeps the operands of the
+// product from coming: bf16 on an Emerald Rapids, 1024 cubed with GELU 2.25 ms to 2.12, 4096 x 384 x 384 1.79 to 1.68; with a bias
+// alone 1.95 to 1.97, 1.28 to 1.33.
+constexpr int kHidesAMiss = 48, kLine = 64;
+
 // What the first loop of a statement writes and reads, of buffers that are the caller's and move with it.
 class FindTouched : public VisitDefinitions {
 public:
@@ -42,6 +70,11 @@ private:
             op->body.accept(this);
             row_.clear();
             done_ = true;
+            VectorOperations operations;
+            op->body.accept(&operations);
+            if (operations.count * kLine > kHidesAMiss * stored_bytes_) {
+                touched.written = {};
+            }
         } else if (!row_.empty()) {
             within(op->name, op->min, op->body);
         }
@@ -49,6 +82,7 @@ private:
 
     void visit(const Store *op) override {
         touch(touched.written, op->name, op->index, op->value.type());
+        stored_bytes_ += op->value.type().bytes() * op->value.type().lanes();
         VisitDefinitions::visit(op);
     }
 
@@ -79,6 +113,7 @@ private:
     std::set<std::string> own_;
     std::string row_;
     Expr first_row_, rows_;
+    int stored_bytes_ = 0;
     bool done_ = false;
 };
 
