@@ -19,6 +19,9 @@ namespace {
 
 using namespace halyard;
 
+// What sums in f32 of bf16 keep to, for any op.
+constexpr double kMostInBf16 = 1e-3;
+
 const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
 
 bool is_integer(const halide_type_t &type) {
@@ -183,29 +186,48 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
     return call;
 }
 
-// The first difference.
-std::string compare(const HostBuffer &output, const std::vector<int> &full, const std::vector<double> &got,
-                    const std::vector<Expected> &want) {
-    const halide_buffer_t *raw = const_cast<HostBuffer &>(output).raw();
+// Which element of the whole output an element of a buffer is.
+size_t number_in_whole(const HostBuffer &output, const std::vector<int> &full, size_t number) {
+    std::vector<int> index = index_of(number, output.extents());
     // A window starts at its min; a shifted buffer is whole.
-    const bool window = output.extents() != full;
+    if (output.extents() != full) {
+        const halide_buffer_t *raw = const_cast<HostBuffer &>(output).raw();
+        for (size_t d = 0; d < index.size(); d++) {
+            index[d] += raw->dim[d].min;
+        }
+    }
+    return number_of(index, full);
+}
+
+// The first difference.
+std::string compare(const HostBuffer &output, const std::vector<double> &got, const std::vector<Expected> &want) {
     std::string first;
     size_t wrong = 0;
     for (size_t i = 0; i < got.size(); i++) {
-        std::vector<int> index = index_of(i, output.extents());
-        for (size_t d = 0; window && d < index.size(); d++) {
-            index[d] += raw->dim[d].min;
-        }
-        const Expected &w = want[number_of(index, full)];
+        const auto at = [&] { return fmt::format("{}", fmt::join(index_of(i, output.extents()), ",")); };
+        const Expected &w = want[i];
         if (!std::isnan(w.value) && !std::isinf(w.value) && !std::isfinite(w.error)) {
-            return fmt::format("the reference gives no bound at ({})", fmt::join(index, ","));
+            return fmt::format("the reference gives no bound at ({})", at());
         }
         if (!agrees(output.type(), got[i], w) && wrong++ == 0) {
-            first = fmt::format("at ({}) {:.9g} instead of {:.9g} +- {:.2g}", fmt::join(index, ","), got[i], w.value,
-                                w.error);
+            first = fmt::format("at ({}) {:.9g} instead of {:.9g} +- {:.2g}", at(), got[i], w.value, w.error);
         }
     }
     return wrong == 0 ? "" : fmt::format("{}; {} of {} elements are wrong", first, wrong, got.size());
+}
+
+// How far all elements together are from the reference, relative to it, without what storing them rounds off.
+double relative_error(const halide_type_t &type, const std::vector<double> &got, const std::vector<Expected> &want) {
+    const int digits = type.code == halide_type_bfloat ? 8 : type.bits == 16 ? 11 : 24;
+    double off = 0, all = 0;
+    for (size_t i = 0; i < got.size(); i++) {
+        if (std::isfinite(want[i].value) && std::isfinite(got[i])) {
+            const double rounding = got[i] == 0 ? 0 : std::ldexp(1.0, std::ilogb(got[i]) - digits);
+            off += std::pow(std::max(std::fabs(got[i] - want[i].value) - rounding, 0.0), 2);
+            all += want[i].value * want[i].value;
+        }
+    }
+    return off == 0 ? 0 : std::sqrt(off / all);
 }
 
 bool untouched(const HostBuffer &output) {
@@ -247,10 +269,21 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         }
     }
     for (const auto &o : call.outputs) {
-        const std::string wrong = compare(call.arguments->buffer(o.name), o.full, first[o.name],
-                                          test.expected_of(o.name, call.problem));
+        const HostBuffer &output = call.arguments->buffer(o.name);
+        const std::vector<double> &got = first[o.name];
+        const std::vector<Expected> whole = test.expected_of(o.name, call.problem);
+        std::vector<Expected> want;
+        for (size_t i = 0; i < got.size(); i++) {
+            want.push_back(whole[number_in_whole(output, o.full, i)]);
+        }
+        const std::string wrong = compare(output, got, want);
         if (!wrong.empty()) {
             return fmt::format("{} {}", o.name, wrong);
+        }
+        const double error = relative_error(output.type(), got, want);
+        if (getenv("REL")) fprintf(stderr, "REL %s %g\n", o.name.c_str(), error);
+        if (call.problem.is("type", "bfloat16") && !is_integer(output.type()) && error > kMostInBf16) {
+            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, kMostInBf16);
         }
     }
     return "";
