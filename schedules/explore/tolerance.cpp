@@ -22,6 +22,8 @@ const Own kOwn[] = {
     {"decode_attention", 8},
     // Two products after one another, the second over what the first rounded.
     {"swiglu_mlp", 4},
+    // An element of the first that is rounded to 8 bits may lie on either side of a half: a step of 1/127 of its row's largest.
+    {"swiglu_mlp_int8", 400},
 };
 
 double epsilon_of(const halide_type_t &type) {

@@ -211,6 +211,32 @@ function gpu.row_statistic(value, sum, loop, o)
   gpu.reduce(sum, loop, { at = { value, "row" }, threads = o.threads, vector = o.vector, unroll = o.unroll })
 end
 
+-- Rounds the rows of a matrix, each by a scale of its own, in a kernel of its own: a block has a row.
+--
+--   for row: peak; for row: for col: q = f(col, row) / peak(row); for row: scale = f(peak(row))
+--     ->
+--   blocks row
+--     peak = part of all threads, and so what else is reduced over the row
+--     threads thread: for chunk: unrolled step: q             -- vectors of columns
+--     scale
+--
+-- q, scale    Funcs over [col, row] and over [row]       sums    Funcs that reduce "k" for them       values    others over [row]
+function gpu.quantise_rows(q, scale, sums, values, o)
+  local rows = { at = { q, "row" }, threads = o.threads, vector = o.vector, unroll = o.unroll }
+  gpu.row_blocks(q:compute_root(), rows)
+  gpu.blocks_of_rows(scale:compute_root(), {}, rows)
+  scale:compute_with(q, "row")
+  -- Of the row that a block has: q may have more rows than scale, of which Halide would make a range.
+  for _, value in ipairs(values) do
+    value:bound_extent("row", 1)
+    gpu.each_thread(value, rows)
+  end
+  for _, sum in ipairs(sums) do
+    sum:bound_extent("row", 1)
+    gpu.reduce(sum, "k", rows)
+  end
+end
+
 -- Has every thread compute and keep a value of the row in its registers: no thread waits for another's.
 function gpu.each_thread(func, o)
   func:compute_at(o.at[1], o.at[2]):store_in "register"

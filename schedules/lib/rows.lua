@@ -1,5 +1,7 @@
 -- Schedules over rows of a matrix.
 
+local reduce = require "lib.reduce"
+
 local rows = {}
 
 -- Computes Funcs one after the other, each over all its rows: no fusion. What every
@@ -58,6 +60,34 @@ function rows.tasks(k, y, o)
     end
   end
   return row
+end
+
+-- Rounds the rows of a matrix, each by a scale of its own, once for all products that read them.
+--
+--   for row: peak; for row: for col: q = f(col, row) / peak(row); for row: scale = f(peak(row))
+--     ->
+--   parallel task
+--     for row_in_task
+--       peak, and what else is reduced over the row
+--       for col: vectorized q
+--       scale
+--
+-- q, scale    Funcs over [col, row] and over [row]       lanes   SIMD lanes of the columns
+-- sums        Funcs that reduce "k" for them             values  others over [row]
+function rows.quantise(q, scale, o)
+  local function split(stage)
+    local task, row = stage:compute_root():split("row", 8, "guard", "task", "row_in_task")
+    task:parallel()
+    return row
+  end
+  local row = split(q)
+  q:vectorize("col", o.lanes, "guard")
+  split(scale)
+  scale:compute_with(row)
+  for _, value in ipairs(o.values) do value:compute_at(row) end
+  for _, sum in ipairs(o.sums) do
+    reduce.in_lanes(sum, "k", { at = row, lanes = o.lanes, accum = 4 })
+  end
 end
 
 return rows

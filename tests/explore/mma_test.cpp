@@ -99,9 +99,11 @@ TEST_CASE("gemm of bytes in tiles", "[mma]") {
 TEST_CASE("what is fused with a product stays so in tiles", "[mma]") {
     check(task_of("swiglu", {{"m", 45}, {"n", 100}, {"k", 71}}, kBf16));
     check(task_of("qkv_projection", {{"m", 37}, {"n_q", 96}, {"n_kv", 48}, {"depth", 71}}, kBf16));
+    check(task_of("qkv_projection_int8", {{"m", 37}, {"n_q", 96}, {"n_kv", 48}, {"depth", 71}}, {}));
     check(task_of("gemm_reduce", {{"m", 37}, {"n", 100}, {"k", 71}}, kBf16));
     check(task_of("rms_norm_gemm", {{"m", 37}, {"n", 100}, {"k", 71}}, kBf16));
     check(task_of("swiglu_mlp", {{"m", 37}, {"n", 100}, {"k", 71}, {"hidden", 66}}, kBf16));
+    check(task_of("swiglu_mlp_int8", {{"m", 37}, {"n", 100}, {"k", 71}, {"hidden", 66}}, {}));
 }
 
 TEST_CASE("convolutions in tiles, a call for each element of the window", "[mma]") {

@@ -61,7 +61,6 @@ TEST_CASE("sums of products stay in registers", "[registers]") {
         {"moe_router", "", {}},
         {"qkv_projection", "", {}},
         {"swiglu", "", {}},
-        {"swiglu_int8", "", {}},
         {"swiglu_mlp", "", {}},
         {"rms_norm_gemm", "", {}},
         {"conv2d", "", {}},

@@ -51,18 +51,23 @@ inline void fill_rows(KernelArguments &arguments, const std::string &name) {
     }
 }
 
-/** Every product as large as it gets: where sums of two are kept in 16 bits, they saturate. */
+/** Weights with products as large as they get: where sums of two are kept in 16 bits, they saturate. */
+inline void make_extreme(KernelArguments &arguments, const std::string &name, int64_t depth) {
+    for (const char *layout : {"_packed", "_nk"}) {
+        if (HostBuffer *w = find_buffer(arguments, name + layout)) {
+            w->fill(-128);
+        }
+    }
+    set_column_sums(arguments, name, depth);
+}
+
+/** The same of rows in 8 bits, and of their weights. */
 inline void make_extreme(KernelArguments &arguments, const std::string &rows, const std::vector<std::string> &weights,
                          int64_t depth) {
     HostBuffer &x = arguments.buffer(rows);
     x.fill(x.type().code == halide_type_uint ? 255 : -128);
     for (const auto &name : weights) {
-        for (const char *layout : {"_packed", "_nk"}) {
-            if (HostBuffer *w = find_buffer(arguments, name + layout)) {
-                w->fill(-128);
-            }
-        }
-        set_column_sums(arguments, name, depth);
+        make_extreme(arguments, name, depth);
     }
 }
 
@@ -84,6 +89,50 @@ inline Inexact linear_int8(const Problem &p, const std::string &x, int row, cons
                            const std::string &bias) {
     const Inexact product = linear_int8(p, x, row, w, col, depth);
     return p.has(bias) ? plus(product, p[bias](col)) : product;
+}
+
+/** A row rounded to int8 by the scale that takes its largest to 127: the integers, by how much each may differ, as f32 may
+ * end on the other side of a half, and the scale. A row with a NaN or an infinity has none. */
+struct QuantizedRow {
+    std::vector<double> q, off;
+    Inexact scale;
+};
+
+inline QuantizedRow quantize_row(const std::vector<Inexact> &row) {
+    double low = 0, peak = 0, high = 0;  // the largest, and where f32 may have it
+    bool finite = true;
+    for (const Inexact &v : row) {
+        finite = finite && std::isfinite(v.value);
+        low = std::max(low, std::fabs(v.value) - v.error);
+        peak = std::max(peak, std::fabs(v.value));
+        high = std::max(high, std::fabs(v.value) + v.error);
+    }
+    if (!finite) {
+        return {std::vector<double>(row.size()), std::vector<double>(row.size()), {kNaN, 0}};
+    }
+    QuantizedRow y;
+    y.scale = {peak / 127, (high - low + 2 * kRoundoff * high) / 127};
+    for (const Inexact &v : row) {
+        const double q = peak > 0 ? v.value * 127 / peak : 0;
+        const double error = low > 0 ? (127 * v.error + std::fabs(q) * (high - low)) / low + 3 * kRoundoff * std::fabs(q) : 127;
+        const auto rounded = [](double x) { return std::nearbyint(std::clamp(x, -127.0, 127.0)); };
+        y.q.push_back(rounded(q));
+        y.off.push_back(std::max(rounded(q + error) - rounded(q), rounded(q) - rounded(q - error)));
+    }
+    return y;
+}
+
+/** Such a row times column `col` of w. The sum is exact but for what the row may be off. */
+inline Inexact linear_int8(const Problem &p, const QuantizedRow &x, const Inexact &scale, const std::string &w, int col) {
+    Inexact sum;
+    for (size_t k = 0; k < x.q.size(); k++) {
+        const double v = weight(p, w, int(k), col);
+        sum.value += x.q[k] * v;
+        sum.error += x.off[k] * std::fabs(v);
+    }
+    Inexact y = times(sum, scale);
+    const double w_scale = p[w + "_scale"](col);
+    return {y.value * w_scale, (y.error + 4 * kRoundoff * (std::fabs(y.value) + y.error)) * w_scale};
 }
 
 /** Sizes of m, n and k at which tiles, panels and groups go wrong; steps of the tensor cores are 128 deep. */

@@ -115,9 +115,9 @@ inline Expected quantized(const Problem &p, const Expected &e, double scale, dou
     return {q + zero_point, e.error / scale + 3 * kRoundoff * std::fabs(q)};
 }
 
-/** By y_scale and y_zero_point where the output has 8 bits. */
-inline Expected stored_y(const Problem &p, const Expected &e) {
-    return is_8_bit(p) ? quantized(p, e, p.scalar("y_scale", 0), p.scalar("y_zero_point", 0)) : e;
+/** By y_scale and y_zero_point where the output, or another one than y, has 8 bits. */
+inline Expected stored_y(const Problem &p, const Expected &e, const std::string &y = "y") {
+    return is_8_bit(p) ? quantized(p, e, p.scalar(y + "_scale", 0), p.scalar(y + "_zero_point", 0)) : e;
 }
 
 }  // namespace ops_test

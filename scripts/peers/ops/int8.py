@@ -1,4 +1,4 @@
-"""Products of 8-bit operands: u8 with one scale and zero point, s8 weights with a scale a column."""
+"""Products of 8-bit operands: u8 with one scale and zero point, s8 weights with a scale a column; and blocks of them."""
 
 import zlib
 
@@ -103,3 +103,52 @@ op("swiglu_int8", family="blocks", types="int8", params={"add_bias": "true", "ze
    shapes=["m=1,n=11008,k=4096", "m=8,n=11008,k=4096", "m=256,n=2816,k=1024"], prepare=prepare_gated,
    constants="w_gate w_up w_gate_kn w_up_kn scales zero_points zeros w_gate_scale w_up_scale bias_gate bias_up",
    more={"torch qlinear": gated_by_torch}, onednn=gated_by_onednn, onnx=gated_by_onnxruntime)
+
+
+def prepare_projections(v):
+    n, depth = {"q": v["n_q"], "k": v["n_kv"], "v": v["n_kv"]}, v["depth"]
+    w = torch.cat([weights(v, "w_" + name, n[name], depth) for name in n])
+    return {"w": w, "w_kn": w.T.contiguous(), "zeros": torch.zeros(len(w), dtype=torch.int8), "packed": pack_for_torch(w, v["m"]),
+            "w_scale": torch.cat([v[f"w_{name}_scale"] for name in n]), "bias": torch.cat([v["bias_" + name] for name in n]),
+            **rows(v, "x")}
+
+
+def projections_by_onednn(x, x_scale, zero, w, w_scale, bias, n_q, n_kv):
+    call, y = onednn.quantised_linear(x, w, x_scale, w_scale, zero, bias)
+    return call, y.split([n_q, n_kv, n_kv], 1)
+
+
+def projections_by_torch(x, x_scale, zero, packed, w_scale, zeros, bias, n_q, n_kv):
+    return linear_of_torch(x, x_scale, zero, packed, w_scale, zeros, bias).split([n_q, n_kv, n_kv], 1)
+
+
+op("qkv_projection_int8", family=FAMILY, types="int8", params={"add_bias": "true", "zero_point": "true"},
+   shapes=["m=1,n_q=4096,n_kv=1024,depth=4096", "m=256,n_q=1024,n_kv=256,depth=1024"], prepare=prepare_projections,
+   constants="w w_kn w_scale scales zero_points zeros bias", more={"torch qlinear": projections_by_torch},
+   onednn=projections_by_onednn, onnx=None)
+
+
+def prepare_block(v):
+    return {name: weights(v, name, v[n], v[k])
+            for name, n, k in (("w_gate", "hidden", "k"), ("w_up", "hidden", "k"), ("w_down", "n", "hidden"))}
+
+
+def rounded(v):
+    """Rows as s8, and their scales."""
+    scale = v.abs().amax(-1, keepdim=True) / 127
+    return (v / scale).round().to(torch.int8), scale
+
+
+def dynamic(x, scale, w, w_scale):
+    return torch._int_mm(x, w.T).float() * (scale * w_scale)
+
+
+def block_by_torch(x, w_gate, w_up, w_down, w_gate_scale, w_up_scale, w_down_scale, residual, k, eps):
+    x, scale = rounded(F.rms_norm(x.float(), (k,), None, eps))
+    h, h_scale = rounded(F.silu(dynamic(x, scale, w_gate, w_gate_scale)) * dynamic(x, scale, w_up, w_up_scale))
+    return (dynamic(h, h_scale, w_down, w_down_scale) + residual).to(residual.dtype)
+
+
+op("swiglu_mlp_int8", family="blocks", types="int8", params={"type": "bfloat16"},
+   shapes=["m=1,hidden=11008,k=4096,n=4096", "m=256,hidden=2816,k=1024,n=1024"], prepare=prepare_block,
+   constants="w_gate w_up w_down w_gate_scale w_up_scale w_down_scale", torch=block_by_torch, onnx=None)

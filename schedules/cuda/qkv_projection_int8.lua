@@ -1,0 +1,27 @@
+-- The three projections in 8 bits on the tensor cores, weights transposed (n x k), a kernel each, which scales the sums of
+-- 32 bits and adds the bias where they are. Few columns of k and v leave blocks without work; the tiles of x come from L2.
+
+local gpu = require "lib.gpu"
+
+return schedule "qkv_projection_int8" {
+  target = "cuda",
+
+  generator = { weights = "nk" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, 192, 256, default = 128 },
+    stages  = tune { 2, 3, 4, 5, 6, default = 4 },
+    group   = tune { 4, 8, 16, default = 16 },
+  },
+
+  where = function(p)
+    return gpu.tiles_fit(p, { products = 1 })
+  end,
+
+  apply = function(k, p)
+    gpu.tensor_tiles(k.q, k.acc_q, p)
+    gpu.tensor_tiles(k.k, k.acc_k, p)
+    gpu.tensor_tiles(k.v, k.acc_v, p)
+  end,
+}

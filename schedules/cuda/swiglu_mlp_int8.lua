@@ -1,0 +1,27 @@
+-- The feed-forward block in 8 bits on the tensor cores, weights transposed (n x k), in four kernels: rows of x in 8 bits; gate
+-- and up with SwiGLU, whose sums of 32 bits are scaled where they are; rows of h in 8 bits; the product back, with the residual.
+
+local gpu = require "lib.gpu"
+
+return schedule "swiglu_mlp_int8" {
+  target = "cuda",
+
+  generator = { weights = "nk" },
+
+  params = {
+    rows    = tune { 64, 128, 192, default = 128 },
+    columns = tune { 64, 128, default = 128 },           -- of gate and of up
+    back    = tune { 64, 128, 192, 256, default = 256 }, -- columns of the product back
+    stages  = tune { 2, 3, 4, default = 3 },
+    group   = tune { 4, 8, 16, default = 16 },
+    threads = tune { 64, 128, 256, default = 256 },      -- that round a row
+  },
+
+  apply = function(k, p)
+    local o = { threads = p.threads, vector = 8, unroll = 2 }
+    gpu.quantise_rows(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
+    gpu.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
+    gpu.quantise_rows(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
+    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, group = p.group })
+  end,
+}
