@@ -105,7 +105,8 @@ public:
     void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col,
                   const Halide::Expr &columns, const X &x) const {
         using namespace Halide;
-        accumulate(acc, layout_ == WeightLayout::kPacked ? kGroup : 1, depth, [&](const Expr &k) {
+        // Of a depth below 0, which is an error of the rows, none below 0: that would read as one of the weights.
+        accumulate(acc, layout_ == WeightLayout::kPacked ? kGroup : 1, max(depth, 0), [&](const Expr &k) {
             return cast<int32_t>(x(k)) * cast<int32_t>(at(k, col, columns));
         });
         constrain(depth);
