@@ -169,4 +169,62 @@ function conv.of_bytes(k, p, target, by_tiles)
   if k:has "x_u" then k.x_u:compute_at(k.y, "job"):vectorize("c", p.copy, "guard") end
 end
 
+-- Computes a Func of a depthwise convolution in 8 bits in tiles of registers, some pixels of a row by some channels, with the
+-- sums over the window accumulated in them. Rows of x that an instruction multiplies and adds come side by side, once for
+-- all windows of a tile that they lie in.
+--
+--   for n, h, w, c: out = f(sum over r, s of x * weight)
+--     ->
+--   parallel job (a band of rows)
+--     weight_rows; what the epilogue needs of a channel
+--     for part of the channels, row of the band, tile of pixels
+--       acc in registers = 0
+--       for r in groups: x_near of the columns of the tile; for s: acc += x_near * weight_rows
+--       out tile = f(acc)
+--
+-- out      the Func to tile; loops "c", "w", "h", "n"       width, channels    its extents, expressions
+-- lanes    SIMD lanes        vectors   of channels of the tile        pixels   of the tile        band     rows that a job takes
+--
+-- A tile that sticks out is moved back; where there are fewer channels, tiles have a vector of them, and fewer pixels are done one by
+-- one.
+function conv.byte_windows(k, out, o)
+  local across, wide = o.vectors * o.lanes, o.channels:at_least(o.vectors * o.lanes)
+  local function tile(stage, channels, pixels)
+    local part, c = stage:split("c", channels, channels == o.lanes and "guard" or "shift_inwards", "part", "lane")
+    local tiles, pixel = stage:split("w", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
+    local band, row = stage:split("h", o.band, "guard", "band", "row")
+    stage:reorder(c, pixel, tiles, row, part, band, "n")
+    stage:fuse(band, "n", "job"):parallel()
+    stage:vectorize(c):unroll(pixel)
+  end
+  local function tiles(stage, pixels)
+    if o.vectors > 1 then tile(stage:specialize(wide), across, pixels) end
+    tile(stage, o.lanes, pixels)
+  end
+  if o.pixels > 1 then tiles(out:specialize(o.width:at_least(o.pixels)), o.pixels) end
+  tiles(out, 1)
+
+  local function in_lanes(stage)
+    stage:vectorize("c", o.lanes, "guard"):unroll("c", o.vectors, "guard"):unroll "w"
+  end
+  in_lanes(k.acc:compute_at(out, "tile"):store_in "stack")
+  local sum = k.acc:update(0)
+  sum:reorder("tap_x", "c", "w", "h", "tap_y", "tap_z"):atomic():vectorize "tap_x"
+  in_lanes(sum)
+  local rows = k.x_rows
+  if k:has "x_near" then
+    rows = k.x_near:compute_at(k.acc, "tap_z")
+    sum:unroll "tap_y"
+  else
+    rows:compute_at(k.acc, "tap_y")
+  end
+  in_lanes(rows:store_in "stack":unroll "i")
+
+  k.weight_rows:compute_at(out, "job"):vectorize("c", o.lanes, "guard"):unroll "i"
+  if k:has "zero_sum" then
+    k.zero_sum:compute_at(out, "job"):vectorize("c", o.lanes, "guard")
+    k.zero_sum:update(0):vectorize("c", o.lanes, "guard")
+  end
+end
+
 return conv

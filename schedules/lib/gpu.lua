@@ -379,6 +379,7 @@ end
 -- y        a Func over [c, w, h, n]        vector     channels of a thread      lanes   threads along the channels
 -- pixels, rows    of a thread's tile       threads    of a block
 -- narrow   lanes where y has no more vectors of channels
+-- column, row    the loops over the columns and rows of a window, if not "tap_x" and "tap_y"
 --
 -- A tile that sticks out of y is moved back into it; what is smaller than a tile is done one by one. For each row of a window a
 -- thread keeps the pixels that its windows share, in f32. H200, 64x28x28x512, one run: 54.8 us; with every tap loaded and converted
@@ -406,14 +407,23 @@ function gpu.window_tiles(k, y, o)
   tile(y, 1, 1, 1, o.lanes)
 
   k.acc:compute_at(y, "thread"):store_in "register"
-  k.acc:update(0):reorder("c", "w", "h", "tap_x", "tap_y")
+  local column, row = o.column or "tap_x", o.row or "tap_y"
+  k.acc:update(0):reorder("c", "w", "h", column, row)
   if k:has "x_near" then
-    k.x_near:compute_at(k.acc, "tap_y"):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
-    k.acc:update(0):unroll("tap_x")
+    k.x_near:compute_at(k.acc, row):store_in "register":vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
+    k.acc:update(0):unroll(column)
   end
   for _, stage in ipairs { k.acc, k.acc:update(0) } do
     stage:vectorize("c", o.vector, "guard"):unroll("w"):unroll("h"):never_partition_all()
   end
+end
+
+-- Computes what the zero point of a depthwise convolution makes of each channel, where it has one, in a small kernel.
+function gpu.sums_of_channels(k, threads)
+  if not k:has "zero_sum" then return end
+  local sums = k.zero_sum:in_():compute_root()
+  gpu.elements(sums, { rows = { "c" }, threads = threads })
+  k.zero_sum:compute_at(sums, "thread"):store_in "register":bound_extent("c", 1)
 end
 
 -- Convolves in tiles of registers: a thread has some pixels of a row by 8 output channels.

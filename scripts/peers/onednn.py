@@ -288,19 +288,21 @@ def convolution(x, w, bias=None, stride=1, padding=0, dilation=1, groups=1, post
     return p.bind(memories, (keep, kept, x, y, bias, w, post)), result
 
 
-def quantised_convolution(x, w, x_scale, x_zero, w_scales, y_scale, y_zero, bias, padding=0, post=()):
-    """post(x_scale w_scales (x - x_zero) conv w + bias) as u8 of u8 x [n, c, h, w] and s8 w [o, c, kh, kw], x and the
-    result channels_last."""
+def quantised_convolution(x, w, x_scale, x_zero, w_scales, y_scale, y_zero, bias, padding=0, groups=1, post=()):
+    """post(x_scale w_scales (x - x_zero) conv w + bias) as u8 of u8 x [n, c, h, w] and s8 w [o, c / groups, kh, kw], x and
+    the result channels_last."""
     n, c, h, wd = x.shape
     o, _, kh, kw = w.shape
     y = torch.empty(n, o, h + 2 * padding - kh + 1, wd + 2 * padding - kw + 1, dtype=torch.uint8,
                     memory_format=torch.channels_last)
+    shape = [groups, o // groups, c // groups, kh, kw] if groups > 1 else [o, c, kh, kw]
+    of_channels = 3 if groups > 1 else 1  # the dimensions of the weights that have scales of their own
     two = lambda v: (ctypes.c_int64 * 2)(v, v)
     described, others = post_operations(post)
     p = Primitive("convolution_forward", engine()[0], INFERENCE, CONVOLUTION_DIRECT, of(x),
-                  description([o, c, kh, kw], w.dtype, ANY), of(bias), of(y), two(1), two(0), two(padding),
-                  two(padding), attributes(described, [(SRC, 0), (WEIGHTS, 1), (DST, 0)], [(SRC, 0), (DST, 0)]))
-    weights, keep = packed(p.wanted(QUERY_WEIGHTS), w)
+                  description(shape, w.dtype, ANY), of(bias), of(y), two(1), two(0), two(padding),
+                  two(padding), attributes(described, [(SRC, 0), (WEIGHTS, of_channels), (DST, 0)], [(SRC, 0), (DST, 0)]))
+    weights, keep = packed(p.wanted(QUERY_WEIGHTS), w, shape)
     given = {SRC: x, DST: y, BIAS: bias, ATTR_SCALES | SRC: torch.tensor([x_scale], dtype=torch.float32),
              ATTR_SCALES | WEIGHTS: w_scales.float(), ATTR_SCALES | DST: torch.tensor([y_scale], dtype=torch.float32),
              ATTR_ZERO_POINTS | SRC: torch.tensor([x_zero], dtype=torch.int32),

@@ -47,32 +47,40 @@ for label, kernel, shapes, schedules in (("3x3 bias ReLU", 3, SIZES, whole),
        native={"oneDNN blocked": onednn_convolution(True)})
 
 
+def pack_for_torch(w, v, x, around, groups):
+    try:
+        return torch.ops.onednn.qconv_prepack(w, v["weight_scale"].flatten(), v["x_scale"], int(v["x_zero_point"]),
+                                              [1, 1], around, [1, 1], groups, list(x.shape))
+    except Exception:  # this build of torch has no oneDNN; its call will say so
+        return None
+
+
+def operands_int8(v, w, groups):
+    x, around = image(v["x"]), [int(v["kernel"]) // 2] * 2
+    return {"image": x, "w": w, "scales": v["weight_scale"].flatten(), "shift": v["bias"].flatten(),
+            "packed": pack_for_torch(w, v, x, around, groups), "around": around, "groups": groups,
+            "zeros": torch.zeros(w.shape[0], dtype=torch.int8)}
+
+
 def prepare_int8(v):
     generator = torch.Generator().manual_seed(7)
-    kernel = int(v["kernel"])
-    w = torch.randint(-100, 100, (v["o"], v["c"], kernel, kernel), generator=generator).to(torch.int8)
-    pack_filter_into(v["weight_packed"], w)
-    v["weight_sum"].copy_(w.sum((1, 2, 3), dtype=torch.int32).view(1, -1))
-    v["weight_scale"].copy_((torch.rand(v["o"], generator=generator) + 1).view(1, -1) * 1e-2 / (v["c"] * kernel))
-    x, scales, size = image(v["x"]), v["weight_scale"].flatten(), [kernel // 2] * 2
-    try:
-        packed = torch.ops.onednn.qconv_prepack(w, scales, v["x_scale"], int(v["x_zero_point"]), [1, 1], size, [1, 1],
-                                                1, list(x.shape))
-    except Exception:  # this build of torch has no oneDNN; its call will say so
-        packed = None
-    return {"image": x, "w": w, "scales": scales, "shift": v["bias"].flatten(), "packed": packed, "around": size,
-            "zeros": torch.zeros(v["o"], dtype=torch.int8)}
+    kernel, groups = int(v["kernel"]), v["groups"]
+    w = torch.randint(-100, 100, (groups * v["o"], v["c"], kernel, kernel), generator=generator).to(torch.int8)
+    pack_filter_into(v["weight_packed"], w, groups)
+    v["weight_sum"].copy_(w.sum((1, 2, 3), dtype=torch.int32).view(groups, -1))
+    v["weight_scale"].copy_((torch.rand(len(w), generator=generator) + 1).view(groups, -1) * 1e-2 / (v["c"] * kernel))
+    return operands_int8(v, w, groups)
 
 
-def torch_int8(image, packed, shift, scales, zeros, x_scale, x_zero_point, y_scale, y_zero_point, around):
+def torch_int8(image, packed, shift, scales, zeros, x_scale, x_zero_point, y_scale, y_zero_point, around, groups):
     return torch.ops.onednn.qconv2d_pointwise(
-        image, x_scale, int(x_zero_point), packed, scales, zeros, shift, [1, 1], around, [1, 1], 1, y_scale,
+        image, x_scale, int(x_zero_point), packed, scales, zeros, shift, [1, 1], around, [1, 1], groups, y_scale,
         int(y_zero_point), torch.uint8, "relu", [], "")
 
 
-def onednn_int8(image, w, shift, scales, x_scale, x_zero_point, y_scale, y_zero_point, kernel):
+def onednn_int8(image, w, shift, scales, x_scale, x_zero_point, y_scale, y_zero_point, around, groups):
     return onednn.quantised_convolution(image, w, x_scale, int(x_zero_point), scales, y_scale, int(y_zero_point),
-                                        shift, padding=int(kernel) // 2, post=RELU)
+                                        shift, padding=around[0], groups=groups, post=RELU)
 
 
 WIDENING = ["c=64,o=256,w=56,h=56,groups=1,n=1", SIZES[1]]
@@ -96,3 +104,16 @@ op("depthwise_conv2d", label="3x3 bias ReLU", family=FAMILY, constants="w bias",
    onednn=lambda image, w, bias, c: onednn.convolution(image, w, bias, padding=1, groups=c, post=RELU),
    native={"oneDNN blocked": lambda image, w, bias, c: onednn.convolution(
        image, w, bias, padding=1, groups=c, post=RELU, blocked=True)})
+
+
+def depthwise_int8(v):
+    generator = torch.Generator().manual_seed(7)
+    v["weight_scale"].copy_((torch.rand(v["c"], generator=generator) + 1) * 1e-2 / 3)
+    return operands_int8(v, v["weight"].permute(2, 0, 1).unsqueeze(1).contiguous(), v["c"])
+
+
+op("depthwise_conv2d_int8", label="3x3 bias ReLU", family=FAMILY, types="int8", constants="w shift scales",
+   shapes=["c=32,w=112,h=112,n=1", "c=128,w=56,h=56,n=1"],
+   params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8"},
+   flops=lambda n, c, h, w: 2 * n * c * 9 * h * w, prepare=depthwise_int8, results=lambda y: image(y), onnx=None,
+   onednn=onednn_int8, more={"torch qconv": torch_int8})

@@ -1,0 +1,31 @@
+-- Depthwise convolution in 8 bits without fusion: the image with its border, the sums of 32 bits, their value as f32, the
+-- activation and the result, each a kernel of its own.
+
+local gpu = require "lib.gpu"
+
+return schedule "depthwise_conv2d_int8" {
+  target = "cuda",
+
+  params = {
+    threads = tune { 128, 256, 512, default = 256 },
+    unroll  = tune { 1, 2, 4, default = 4 },
+    lanes   = tune { 4, 8, 16, 32, default = 8 },
+    pixels  = tune { 1, 2, 4, default = 4 },
+    rows    = tune { 1, 2, 4, default = 1 },
+  },
+
+  apply = function(k, p)
+    local o = { col = "c", rows = { "w", "h", "n" }, threads = p.threads, unroll = p.unroll }
+    gpu.vectors(k.x_u:compute_root(), o)
+    gpu.sums_of_channels(k, p.threads)
+    local sums = k.acc:in_():compute_root()
+    gpu.window_tiles(k, sums, {
+      vector = gpu.vector_of(sums), lanes = p.lanes, threads = p.threads, pixels = p.pixels, rows = p.rows,
+      column = "tap_y", row = "tap_z",
+    })
+    k.acc:update(0):unroll "tap_x"
+    gpu.vectors(k.linear:compute_root(), o)
+    gpu.vectors(k.activated:compute_root(), o)
+    gpu.vectors(k.y, o)
+  end,
+}
