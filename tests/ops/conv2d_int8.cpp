@@ -11,7 +11,7 @@ namespace {
 class Conv2dInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "mma"}},
+        return {{"schedule", {"", "unfused", "mma", "grouped"}},
                 {"set.skip_padding", {"true", "false"}},
                 {"x_type", {"uint8", "int8"}},
                 {"kernel", {"3", "1", "2"}},
@@ -46,6 +46,9 @@ public:
         if (build.count("weights") && build.at("weights") == "ohwi") {
             return box_cases(least);
         }
+        if (is_grouped(build.at("schedule"))) {
+            return grouped_cases(build, least);
+        }
         const std::vector<int> depths = {1, 3, 8, 17, 4, 34};
         const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31};
         const std::vector<int> outputs = {1, 15, 33, 64, 70, 20};
@@ -62,6 +65,10 @@ public:
 
     std::vector<std::string> open_dims() const override {
         return {"n", "groups"};
+    }
+
+    Dims fixed_dims(const std::string &schedule) const override {
+        return is_grouped(schedule) ? Dims{{"c", 4}, {"o", 4}} : Dims{};
     }
 
     bool needs_dense(const std::string &argument) const override {
@@ -108,6 +115,27 @@ private:
                 {"one channel", fitting(1, 1, 1, 1, 1, 1)},
                 {"extreme", dims(144, 33, least + 15, least + 2, 1, 1), extreme},
                 {"special residual", dims(16, 33, least + 15, least + 2, 1, 1), special_residual}};
+    }
+
+    static bool is_grouped(const std::string &schedule) {
+        return schedule == "grouped" || schedule == "conv2d_int8.grouped";
+    }
+
+    // Groups of a fixed size, as many as a vector has and fewer.
+    static std::vector<Case> grouped_cases(const Assignments &build, int least) {
+        const auto size = [&](const char *param) {
+            const auto given = build.find(param);
+            return given == build.end() ? 4 : std::stoi(given->second);
+        };
+        const int c = size("set.channels"), o = size("set.panel");
+        std::vector<Case> cases;
+        for (int groups : {1, 3, 4, 9, 2}) {
+            cases.push_back({"random", dims(c, o, std::max(9 + 2 * groups, least), least + groups, groups, 1 + groups % 2)});
+        }
+        cases.push_back({"several bands", dims(c, o, 9, least + 21, 5, 2)});
+        cases.push_back({"extreme", dims(c, o, least + 15, least + 2, 5, 1), extreme});
+        cases.push_back({"special residual", dims(c, o, least + 15, least + 2, 5, 1), special_residual});
+        return cases;
     }
 
     static Dims dims(int c, int o, int w, int h, int groups, int n) {
@@ -187,10 +215,11 @@ private:
     static void special_residual(KernelArguments &arguments, const Dims &) {
         if (arguments.has_buffer("residual")) {
             HostBuffer &residual = arguments.buffer("residual");
+            const int outputs = residual.extents()[0];
             residual.set({0, 0, 0, 0, 0}, kNaN);
-            residual.set({32, 0, 3, 0, 0}, kInfinity);
-            residual.set({20, 0, 5, 0, 0}, -kInfinity);
-            residual.set({31, 0, 6, 0, 0}, 1e30);
+            residual.set({32 % outputs, 0, 3, 0, 0}, kInfinity);
+            residual.set({20 % outputs, 0, 5, 0, 0}, -kInfinity);
+            residual.set({31 % outputs, 0, 6, 0, 0}, 1e30);
         }
     }
 };

@@ -85,8 +85,10 @@ def onednn_int8(image, w, shift, scales, x_scale, x_zero_point, y_scale, y_zero_
 
 WIDENING = ["c=64,o=256,w=56,h=56,groups=1,n=1", SIZES[1]]
 
-for label, kernel, shapes in (("3x3 bias ReLU", 3, SIZES), ("1x1 bias ReLU", 1, WIDENING)):
-    op("conv2d_int8", label=label, family=FAMILY, types="int8", constants="w shift scales", shapes=shapes, schedules=whole,
+for label, kernel, shapes, schedules in (("3x3 bias ReLU", 3, SIZES, whole),
+                                         ("3x3 bias ReLU, groups", 3, GROUPED, ("grouped",)),
+                                         ("1x1 bias ReLU", 1, WIDENING, whole)):
+    op("conv2d_int8", label=label, family=FAMILY, types="int8", constants="w shift scales", shapes=shapes, schedules=schedules,
        params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8", "kernel": kernel,
                "padding": kernel // 2}, prepare=prepare_int8,
        flops=lambda n, groups, o, c, h, w, taps=kernel * kernel: 2 * n * groups * o * c * taps * h * w,
@@ -114,6 +116,6 @@ def depthwise_int8(v):
 
 op("depthwise_conv2d_int8", label="3x3 bias ReLU", family=FAMILY, types="int8", constants="w shift scales",
    shapes=["c=32,w=112,h=112,n=1", "c=128,w=56,h=56,n=1"],
-   params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8"},
+   params={"add_bias": "true", "activation": "relu", "zero_point": "true", "output": "uint8", "kernel": 3},
    flops=lambda n, c, h, w: 2 * n * c * 9 * h * w, prepare=depthwise_int8, results=lambda y: image(y), onnx=None,
    onednn=onednn_int8, more={"torch qconv": torch_int8})
