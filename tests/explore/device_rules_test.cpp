@@ -57,6 +57,7 @@ const std::vector<Case> &cases() {
          {{"type", "bfloat16"}, {"weights", "ohwi"}}},
         {"conv2d_int8", {{"c", 5}, {"o", 7}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}}, {}},
         {"depthwise_conv2d", {{"c", 13}, {"w", 5}, {"h", 3}, {"n", 2}}, {}},
+        {"depthwise_conv2d_int8", {{"c", 13}, {"w", 5}, {"h", 3}, {"n", 2}}, {{"zero_point", "true"}}},
         {"bias_activation", {{"rows", 5}, {"cols", 77}}, {}},
         {"transpose", {{"rows", 70}, {"cols", 45}, {"batch", 2}}, {{"type", "float16"}}},
     };
