@@ -13,7 +13,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"layout", {"nchw", "nhwc"}},
-                {"activation", {"none", "relu", "silu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"output", {"same", "float32", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

@@ -43,15 +43,7 @@ private:
         const double residual = p.has("residual") ? p["residual"](col, row) : 0;
         const double scaled = p.scalar("scale", 1) * p["x"](col, row), linear = scaled + bias;
         const double error = 2 * kRoundoff * (std::fabs(scaled) + std::fabs(linear));
-        if (activation != "log_relu") {
-            return epilogue(activation, linear, error, residual);
-        }
-        if (!(linear > 0 && std::isfinite(linear))) {
-            return {(linear <= 0 ? -kInfinity : linear) + residual, 0};
-        }
-        // The error of the logarithm is the relative one of its argument.
-        const double value = std::log(linear);
-        return {value + residual, error / linear + 6 * kRoundoff * (std::fabs(value) + std::fabs(residual))};
+        return epilogue(activation, linear, error, residual);
     }
 };
 

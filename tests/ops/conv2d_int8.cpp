@@ -22,7 +22,7 @@ public:
                 {"type", {"float32", "bfloat16", "float16"}},
                 {"output", {"same", "uint8", "int8", "float32", "float16"}},
                 {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

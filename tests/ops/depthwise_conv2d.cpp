@@ -19,7 +19,7 @@ public:
                 {"padding", {"1", "0"}},
                 {"add_scale", {"false", "true"}},
                 {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

@@ -21,7 +21,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"output", {"same", "float32", "uint8", "int8"}},
                 {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu", "gelu_erf", "gelu_tanh", "silu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

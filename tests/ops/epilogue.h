@@ -15,6 +15,9 @@ namespace ops_test {
 
 /** An activation by its name, in float64. */
 inline double activated(const std::string &name, double x) {
+    if (name == "log_relu") {
+        return x <= 0 ? -kInfinity : std::log(x);
+    }
     if (x == -kInfinity && name != "none") {
         return 0;  // the limit
     }
@@ -45,14 +48,23 @@ inline double activation_error(const std::string &name, double x, double y) {
 /** The steepest slope of an activation. */
 constexpr double kSteepest = 1.13;
 
+/** An activation of what is off by `error` at most. */
+inline Expected activated(const std::string &name, double x, double error) {
+    const double y = activated(name, x);
+    if (!std::isfinite(x)) {
+        return {y, 0};
+    }
+    if (name != "log_relu" || x <= -error) {
+        return {y, kSteepest * error + activation_error(name, x, y)};
+    }
+    // The error of a logarithm is the relative one of its argument, of which there may be nothing left.
+    return x > error ? Expected{y, error / (x - error) + 6 * kRoundoff * std::fabs(y)} : Expected{std::log(x + error), 1e-6, true};
+}
+
 /** activation(linear) + residual, where `linear` is off by `error` at most. */
 inline Expected epilogue(const std::string &activation, double linear, double error, double residual) {
-    const double value = activated(activation, linear);
-    if (!std::isfinite(linear)) {
-        return {value + residual, 2 * kRoundoff * std::fabs(residual)};
-    }
-    return {value + residual, kSteepest * error + activation_error(activation, linear, value) +
-                                  2 * kRoundoff * (std::fabs(value) + std::fabs(residual))};
+    const Expected y = activated(activation, linear, error);
+    return {y.value + residual, y.error + 2 * kRoundoff * (std::fabs(y.value) + std::fabs(residual)), y.or_less};
 }
 
 /** The generator parameter `activation` of a build. */

@@ -34,9 +34,9 @@ public:
                 {"tf32", {"false", "true"}},
                 {"scaling", {"none", "scalar", "column"}},
                 {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"false", "true"}},
-                {"output", {"same", "float32", "int8"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 

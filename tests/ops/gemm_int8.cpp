@@ -10,7 +10,7 @@ public:
     std::vector<Choice> choices() const override {
         std::vector<Choice> choices = int8_choices("a");
         choices.insert(choices.begin(), {"schedule", {"", "unfused", "mma"}});
-        choices.push_back({"activation", {"none", "relu", "gelu_erf"}});
+        choices.push_back({"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}});
         choices.push_back({"add_residual", {"false", "true"}});
         choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
         return choices;

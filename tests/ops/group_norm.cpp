@@ -12,8 +12,8 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
-                {"activation", {"none", "silu"}},
-                {"output", {"same", "float32", "uint8", "int8"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
+                {"output", {"same", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 

@@ -41,7 +41,7 @@ bool agrees(const halide_type_t &type, double got, const Expected &want) {
     if (std::isinf(want.value)) {
         return got == want.value;
     }
-    return got >= rounded(type, want.value - want.error) && got <= rounded(type, want.value + want.error);
+    return (want.or_less || got >= rounded(type, want.value - want.error)) && got <= rounded(type, want.value + want.error);
 }
 
 bool same(double a, double b) {

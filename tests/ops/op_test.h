@@ -74,6 +74,8 @@ struct Problem {
  * and how far from it f32 arithmetic may end. The rounding itself has to be right. */
 struct Expected {
     double value, error;
+    /** Or less: of a logarithm whose argument may be 0 where it is rounded. */
+    bool or_less = false;
 };
 
 /** One call. */

@@ -26,7 +26,7 @@ public:
         return {{"schedule", {"", "unfused"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_residual", {"false", "true"}},
-                {"output", {"same", "int8", "uint8"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
                 {"scaling", {"tensor", "row"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }

@@ -11,7 +11,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"folded", {"true", "false"}},
                 {"add_bias", {"false", "true"}},
-                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -59,7 +59,7 @@ public:
                 sum.error *= (depth + 3.0) / (depth + 1);  // for the product with weight
                 sum = times(sum, inv);
                 sum = p.has("bias") ? plus(sum, p["bias"](col)) : sum;
-                y.push_back(expect(activated(param(p, "activation", "none"), sum)));
+                y.push_back(activated(activation_of(p), sum.value, sum.error));
             }
         }
         return y;

@@ -112,7 +112,7 @@ inline Expected quantized(const Problem &p, const Expected &e, double scale, dou
     if (std::isinf(q) || std::fabs(q) > 1e6) {
         return {q < 0 ? low : low + 255, 0};
     }
-    return {q + zero_point, e.error / scale + 3 * kRoundoff * std::fabs(q)};
+    return {q + zero_point, e.error / scale + 3 * kRoundoff * std::fabs(q), e.or_less};
 }
 
 /** By y_scale and y_zero_point where the output, or another one than y, has 8 bits. */

@@ -11,6 +11,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"folded", {"true", "false"}},
                 {"add_residual", {"true", "false"}},
+                {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu", "none"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -47,7 +48,7 @@ public:
 
     std::vector<Expected> expected(const Problem &p) const override {
         const int depth = p.dim("k"), hidden = p.dim("hidden");
-        const std::string type = param(p, "type", "float32");
+        const std::string type = param(p, "type", "float32"), activation = param(p, "activation", "silu");
         // h is rounded to the storage type: by a half of the last place, f16 below 6e-5 by a fixed amount.
         const double rounding = type == "bfloat16" ? 0x1p-8 : type == "float16" ? 0x1p-11 : 0;
         std::vector<Expected> y;
@@ -62,7 +63,7 @@ public:
             };
             std::vector<Inexact> h;
             for (int col = 0; col < hidden; col++) {
-                Inexact v = times(activated("silu", projected("w_gate", col)), projected("w_up", col));
+                Inexact v = times(activated(activation, projected("w_gate", col)), projected("w_up", col));
                 v.error += rounding * (std::fabs(v.value) + v.error) + (rounding > 0 ? 0x1p-25 : 0);
                 h.push_back(v);
             }

@@ -13,7 +13,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_scale", {"false", "true"}},
                 {"add_bias", {"none", "before", "after"}},
-                {"activation", {"none", "relu", "silu"}},
+                {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"false", "true"}},
                 {"set.blocks", {"auto", "always"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
