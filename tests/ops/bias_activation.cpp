@@ -38,7 +38,7 @@ public:
 
 private:
     static Expected element(const Problem &p, int col, int row) {
-        const std::string activation = p.params.count("activation") > 0 ? activation_of(p) : "relu";
+        const std::string activation = activation_of(p, "relu");
         const double bias = p.has("bias") ? p["bias"](col) : 0;
         const double residual = p.has("residual") ? p["residual"](col, row) : 0;
         const double scaled = p.scalar("scale", 1) * p["x"](col, row), linear = scaled + bias;

@@ -13,6 +13,13 @@
 
 namespace ops_test {
 
+/** Behind the name of an activation whose result is stored as bf16. */
+constexpr const char *kInBf16 = " in bf16";
+
+inline bool starts_with(const std::string &name, const char *start) {
+    return name.rfind(start, 0) == 0;
+}
+
 /** An activation by its name, in float64. */
 inline double activated(const std::string &name, double x) {
     if (name == "log_relu") {
@@ -24,10 +31,10 @@ inline double activated(const std::string &name, double x) {
     if (name == "relu") {
         return x < 0 ? 0 : x;
     }
-    if (name == "gelu_erf") {
+    if (starts_with(name, "gelu_erf")) {
         return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
     }
-    if (name == "gelu_tanh") {
+    if (starts_with(name, "gelu_tanh")) {
         return x / (1 + std::exp(-2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     }
     return name == "silu" ? x / (1 + std::exp(-x)) : x;
@@ -35,9 +42,12 @@ inline double activated(const std::string &name, double x) {
 
 /** What an activation adds to the error of its argument, in absolute terms. It has a slope of at most 1.13,
  * and errors of its own: erf is a fit good to 5 epsilon of 1, and e^x, which the others are made of, is off by
- * 2 + |x| epsilon. */
+ * 2 + |x| epsilon. GELU for bf16 is a fit good to 2^-16.6. */
 inline double activation_error(const std::string &name, double x, double y) {
     const double u2 = 1.6 * std::fabs(x + 0.044715 * x * x * x);
+    if (name == std::string("gelu_erf") + kInBf16 || name == std::string("gelu_tanh") + kInBf16) {
+        return 0x1p-16 * std::fabs(x);
+    }
     const double units = name == "gelu_erf"    ? 12 * std::fabs(x)
                          : name == "gelu_tanh" ? (8 + 8 * std::min(u2, 90.0)) * std::fabs(y)
                          : name == "silu"      ? (8 + 4 * std::min(std::fabs(x), 90.0)) * std::fabs(y)
@@ -67,10 +77,13 @@ inline Expected epilogue(const std::string &activation, double linear, double er
     return {y.value + residual, y.error + 2 * kRoundoff * (std::fabs(y.value) + std::fabs(residual)), y.or_less};
 }
 
-/** The generator parameter `activation` of a build. */
-inline std::string activation_of(const Problem &p) {
+/** The generator parameter `activation` of a build, with kInBf16 behind it where that changes what is computed. */
+inline std::string activation_of(const Problem &p, const std::string &otherwise = "none") {
     const auto named = p.params.find("activation");
-    return named == p.params.end() ? "none" : named->second;
+    const std::string name = named == p.params.end() ? otherwise : named->second;
+    const bool as_type = p.params.count("output") == 0 || p.is("output", "same");
+    const bool in_bf16 = as_type ? p.is("type", "bfloat16") : p.is("output", "bfloat16");
+    return in_bf16 && starts_with(name, "gelu") ? name + kInBf16 : name;
 }
 
 }  // namespace ops_test

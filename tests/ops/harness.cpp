@@ -281,7 +281,6 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             return fmt::format("{} {}", o.name, wrong);
         }
         const double error = relative_error(output.type(), got, want);
-        if (getenv("REL")) fprintf(stderr, "REL %s %g\n", o.name.c_str(), error);
         if (call.problem.is("type", "bfloat16") && !is_integer(output.type()) && error > kMostInBf16) {
             return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, kMostInBf16);
         }

@@ -42,7 +42,7 @@ public:
             for (int col = 0; col < p.dim("n"); col++) {
                 const Inexact gate = linear(p, "x", row, "w_gate", col, p.dim("k"), "bias_gate");
                 const Inexact up = linear(p, "x", row, "w_up", col, p.dim("k"), "bias_up");
-                y.push_back(expect(times(activated(param(p, "activation", "silu"), gate), up)));
+                y.push_back(expect(times(activated(activation_of(p, "silu"), gate), up)));
             }
         }
         return y;

@@ -48,7 +48,7 @@ public:
 
     std::vector<Expected> expected(const Problem &p) const override {
         const int depth = p.dim("k"), hidden = p.dim("hidden");
-        const std::string type = param(p, "type", "float32"), activation = param(p, "activation", "silu");
+        const std::string type = param(p, "type", "float32"), activation = activation_of(p, "silu");
         // h is rounded to the storage type: by a half of the last place, f16 below 6e-5 by a fixed amount.
         const double rounding = type == "bfloat16" ? 0x1p-8 : type == "float16" ? 0x1p-11 : 0;
         std::vector<Expected> y;
