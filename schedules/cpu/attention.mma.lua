@@ -24,7 +24,7 @@ return schedule "attention" {
   },
 
   apply = function(k, p, target)
-    local tiles = p.head_dim > 0 and not k.acc:update(0):has_condition() and (mma.has_tiles(target) or p.tiles == "always")
+    local tiles = p.head_dim > 0 and (mma.has_tiles(target) or p.tiles == "always")
     attention.two_pass(k, p, target, tiles)
   end,
 }

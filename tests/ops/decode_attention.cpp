@@ -57,6 +57,11 @@ public:
         set_lengths(arguments, {dims.at("keys") * 2 / 3, dims.at("keys"), 0});
     }
 
+    // As in attention, weights are rounded to bf16.
+    double most_in_bf16() const override {
+        return 0x1p-9;
+    }
+
     std::vector<Expected> expected(const Problem &p) const override {
         std::vector<Expected> out;
         for (int n = 0; n < p.dim("batch"); n++) {

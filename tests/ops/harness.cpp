@@ -19,9 +19,6 @@ namespace {
 
 using namespace halyard;
 
-// What sums in f32 of bf16 keep to, for any op.
-constexpr double kMostInBf16 = 1e-3;
-
 const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
 
 bool is_integer(const halide_type_t &type) {
@@ -281,8 +278,8 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             return fmt::format("{} {}", o.name, wrong);
         }
         const double error = relative_error(output.type(), got, want);
-        if (call.problem.is("type", "bfloat16") && !is_integer(output.type()) && error > kMostInBf16) {
-            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, kMostInBf16);
+        if (call.problem.is("type", "bfloat16") && !is_integer(output.type()) && error > test.most_in_bf16()) {
+            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, test.most_in_bf16());
         }
     }
     return "";

@@ -114,6 +114,11 @@ public:
     /** Odd sizes and special values, for a build. */
     virtual std::vector<Case> cases(const Assignments &build) const = 0;
 
+    /** How far all results together may be from the reference in bf16, relative to its norm, before they are stored. Sums are f32. */
+    virtual double most_in_bf16() const {
+        return 1e-3;
+    }
+
     /** What the output must be, all of its elements in order. */
     virtual std::vector<Expected> expected(const Problem &problem) const = 0;
 

@@ -46,6 +46,11 @@ public:
         spoil_padding(arguments, "w_down", dims.at("hidden"), dims.at("n"));
     }
 
+    // What goes to the second product is stored as bf16, each by 2^-9 at most.
+    double most_in_bf16() const override {
+        return 0x1p-9;
+    }
+
     std::vector<Expected> expected(const Problem &p) const override {
         const int depth = p.dim("k"), hidden = p.dim("hidden");
         const std::string type = param(p, "type", "float32"), activation = activation_of(p, "silu");

@@ -16,15 +16,13 @@ def half(d, queries, keys, heads, batch):
     return 4 * d * pairs * heads * batch
 
 
-def forms(causal):
-    """AMX multiplies where nothing is masked."""
-    both = ("", "online")
-    return both if causal else lambda type, amx: (*both, "mma") if amx and type == "bf16" else both
+def forms(type, amx):
+    return ("", "online", "mma") if amx and type == "bf16" else ("", "online")
 
 
 for label, causal in (("", False), ("causal", True)):
     op("attention", label=label, family=FAMILY, shapes=[*SIZES, *GROUPED, *ENCODER],
-       schedules=forms(causal), params={"causal": str(causal).lower()}, settings=lambda d: {"head_dim": d},
+       schedules=forms, params={"causal": str(causal).lower()}, settings=lambda d: {"head_dim": d},
        flops=half if causal else None,
        torch=lambda q, k, v, scale, heads, key_heads, now=causal: F.scaled_dot_product_attention(
            q, k, v, is_causal=now, scale=scale, enable_gqa=heads != key_heads),
@@ -58,7 +56,7 @@ def slopes_mask(v):
 
 
 ONE = SIZES[:1]
-FORMS = dict(family=FAMILY, shapes=ONE, schedules=("", "online"), settings=lambda d: {"head_dim": d})
+FORMS = dict(family=FAMILY, shapes=ONE, schedules=forms, settings=lambda d: {"head_dim": d})
 
 op("attention", label="causal, window of 256", params={"causal": "true", "windowed": "true"}, flops=banded,
    prepare=window_mask, **FORMS,
@@ -83,7 +81,7 @@ def lengths_mask(v):
     return {"seen": (torch.arange(keys) < v["lengths"][:, None])[:, None, None, :]}
 
 
-op("attention", shapes=["d=64,queries=256,keys=256,heads=8,key_heads=8,batch=7"], schedules=("", "online"), prepare=lengths_mask, **PADDED,
+op("attention", shapes=["d=64,queries=256,keys=256,heads=8,key_heads=8,batch=7"], schedules=forms, prepare=lengths_mask, **PADDED,
    flops=lambda d, queries, keys, heads, batch: 2 * d * queries * keys * heads * batch,
    torch=lambda q, k, v, scale, seen: F.scaled_dot_product_attention(q, k, v, attn_mask=seen, scale=scale))
 
