@@ -44,13 +44,13 @@ def options():
     p.add_argument("--record", action="store_true", help="write the ratios to --ratios instead of comparing with it")
     p.add_argument("--ratios", default=ratios.FILE, metavar="FILE",
                    help="the recorded ratios [scripts/peers/ratios.json]")
-    p.add_argument("--json", metavar="FILE", help="the records")
+    p.add_argument("--json", metavar="FILE", help="where the rows go [build/bench/table.json]")
     p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
     p.add_argument("--note", default="", help="a sentence for the page, as on what else ran on the machine")
     p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
                    help="records of --json instead of a run, for the page, the pictures and the ratios; may be "
                         "repeated")
-    p.add_argument("--pictures", metavar="DIR", help="a picture a family, SVG and PNG")
+    p.add_argument("--pictures", metavar="DIR", help="where a picture a family goes, SVG and PNG [build/bench/pictures]")
     p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
     p.add_argument("--list", action="store_true", help="the rows, and whether every op of the registry has one")
     p.add_argument("--export", metavar="FOLDER", help="the rows' kernels and what times them, for another machine: "
@@ -268,12 +268,7 @@ def finish(o, run):
     notes = sorted({n for r in records for n in r["notes"] if not n.startswith("WRONG")})
     if notes:
         print("\nNotes:\n" + "\n".join(f"  {n}" for n in notes))
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(records, f, indent=1)
-            f.write("\n")
-    if o.pictures:
-        draw(o.pictures, records)
+    keep_rows(o, records)
     if o.page:
         write_page(o.page, records, o.note)
     bad = [f"{r['key']}: {n}" for r in records for n in r["notes"] if n.startswith("WRONG")]
@@ -288,13 +283,25 @@ def finish(o, run):
     return 1 if bad else 0
 
 
-def draw(folder, records, ends=("svg", "png")):
+def keep_rows(o, records):
+    """The records as JSON and a picture a family, where the options say or in the build tree."""
+    rows, folder = o.json or os.path.join(FOLDER, "table.json"), o.pictures or os.path.join(FOLDER, "pictures")
+    with open(rows + ".part", "w") as f:
+        json.dump(records, f, indent=1)
+        f.write("\n")
+    os.replace(rows + ".part", rows)
+    drawn = draw(folder, records, asked=bool(o.pictures))
+    print(f"\nThe rows are in {rows}" + (f", a picture of each family in {folder}" if drawn else ""))
+
+
+def draw(folder, records, ends=("svg", "png"), asked=True):
     """{family: file}; nothing without matplotlib."""
     try:
         from . import pictures
         return pictures.draw(records, folder, ends)
     except ImportError:
-        print("note: no pictures, matplotlib is not installed: scripts/setup --peers", file=sys.stderr)
+        if asked:
+            print("note: no pictures, matplotlib is not installed: scripts/setup --peers", file=sys.stderr)
         return {}
 
 

@@ -42,6 +42,12 @@ class Run(unittest.TestCase):
         self.assertEqual(first.stderr, "")
         self.assertEqual([x["key"] for x in read(again)], [x["key"] for x in read(records)])
 
+        # Rows that nobody asks a file for are in the build tree.
+        r = bench(*SMALL, "--resume", "--ratios", json_file({}))
+        file = os.path.join(os.environ["HALYARD_ROOT"], "bench", "table.json")
+        self.assertIn(f"The rows are in {file}", r.stdout)
+        self.assertEqual(read(file), read(again))
+
     def test_a_failing_kernel_is_an_error_of_its_row(self):
         r = bench(*SMALL, "--schedule", os.devnull)
         self.assertEqual(r.returncode, 1)
