@@ -408,6 +408,19 @@ for schedule in ("dp4a", "unfused"):
          types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
 
 
+def depthwise_int8(x, weight, weight_scale, x_scale):
+    y = functional().conv2d(x.permute(0, 3, 1, 2).double(), weight.permute(2, 0, 1).unsqueeze(1).double(), padding=1, groups=weight.shape[-1])
+    return y.permute(0, 2, 3, 1) * weight_scale * x_scale
+
+
+for schedule in ("", "unfused"):
+    case("depthwise_conv2d_int8", schedule, {}, lambda d: {"x": ((d["n"], d["h"], d["w"], d["c"]), "uint8"), "weight": ((3, 3, d["c"]), "int8"),
+                                                           "weight_scale": ((d["c"],), "float32")},
+         depthwise_int8, lambda d: {"y": (d["n"], d["h"], d["w"], d["c"])}, [dict(n=32, h=56, w=56, c=128)],
+         [dict(n=1, h=1, w=1, c=1), dict(n=2, h=7, w=13, c=70), dict(n=1, h=9, w=3, c=32)], scalars={"x_scale": 0.02},
+         flops=lambda d: 18.0 * d["n"] * d["h"] * d["w"] * d["c"], types=("float32",), checked_types=("float32", "bfloat16"), schedule=schedule)
+
+
 def attention_tensors(d):
     return {"q": ((d["n"], d["h"], d["s"], d["d"]), "type"), **{x: ((d["n"], d["hk"], d["keys"], d["d"]), "type") for x in ("k", "v")}}
 
@@ -572,6 +585,56 @@ case("gemm_int8", "rows", {"weights": "nk", "scaling": "row", "zero_point": "tru
      flops=multiply_flops, types=("bfloat16",), checked_types=())
 case("gemm_int8", "unfused", {"weights": "nk", "a_type": "int8"}, int8_product("int8"), multiply_nk_int8, lambda d: {"y": (d["m"], d["n"])},
      CUBES, ODD_INT8_PRODUCTS, scalars={"a_scale": 0.02}, flops=multiply_flops, types=("float32",), checked_types=("bfloat16",), schedule="unfused")
+
+
+def int8_weights(d, *names, n="n", k="k"):
+    return {**{f"{name}_nk": ((d[n], d[k]), "int8") for name in names}, **{f"{name}_scale": ((d[n],), "positive") for name in names}}
+
+
+def int8_linear(x, x_scale, w_nk, w_scale):
+    return (x.double() @ w_nk.double().T) * (w_scale * x_scale)
+
+
+def swiglu_int8(x, x_scale, w_gate_nk, w_gate_scale, w_up_nk, w_up_scale):
+    return functional().silu(int8_linear(x, x_scale, w_gate_nk, w_gate_scale)) * int8_linear(x, x_scale, w_up_nk, w_up_scale)
+
+
+def qkv_int8(x, x_scale, w_q_nk, w_q_scale, w_k_nk, w_k_scale, w_v_nk, w_v_scale):
+    return tuple(int8_linear(x, x_scale, w, scale) for w, scale in ((w_q_nk, w_q_scale), (w_k_nk, w_k_scale), (w_v_nk, w_v_scale)))
+
+
+def in_8_bits(v):
+    """Rows as integers, and the scale of each."""
+    scale = v.abs().amax(-1, keepdim=True) / 127
+    return (v / scale).round(), scale
+
+
+def swiglu_mlp_int8(x, w_gate_nk, w_gate_scale, w_up_nk, w_up_scale, w_down_nk, w_down_scale, residual, eps):
+    x = x.double()
+    x_q, x_scale = in_8_bits(x)
+    x_scale = x_scale / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+    h = functional().silu(int8_linear(x_q, x_scale, w_gate_nk, w_gate_scale)) * int8_linear(x_q, 1.0, w_up_nk, w_up_scale)
+    h_q, h_scale = in_8_bits(h)
+    return int8_linear(h_q, h_scale * x_scale, w_down_nk, w_down_scale) + residual
+
+
+for schedule in ("", "unfused", "few_rows"):
+    few = schedule == "few_rows"
+    sizes = dict(schedule=schedule, types=("bfloat16",), checked_types=("float32", "bfloat16"), tolerance=4)
+    case("swiglu_int8", schedule, {"weights": "nk", "x_type": "int8"},
+         lambda d: {"x": ((d["m"], d["k"]), "int8"), **int8_weights(d, "w_gate", "w_up")}, swiglu_int8, lambda d: {"y": (d["m"], d["n"])},
+         [dict(m=16, n=11008, k=4096)] if few else FFN[:1], ODD_INT8_PRODUCTS, scalars={"x_scale": 1e-4}, flops=lambda d: 2 * multiply_flops(d), **sizes)
+    case("qkv_projection_int8", schedule, {"weights": "nk", "x_type": "int8"},
+         lambda d: {"x": ((d["m"], d["k"]), "int8"), **int8_weights(d, "w_q"), **int8_weights(d, "w_k", "w_v", n="n_kv")}, qkv_int8,
+         lambda d: {"q": (d["m"], d["n"]), "k": (d["m"], d["n_kv"]), "v": (d["m"], d["n_kv"])},
+         [dict(m=16 if few else 4096, n=4096, n_kv=1024, k=4096)], [dict(m=130, n=264, n_kv=72, k=80), dict(m=129, n=257, n_kv=65, k=65)],
+         scalars={"x_scale": 1e-4}, flops=lambda d: 2.0 * d["m"] * d["k"] * (d["n"] + 2 * d["n_kv"]), **sizes)
+    # A number in the middle of two integers may be rounded to either.
+    case("swiglu_mlp_int8", schedule, {"weights": "nk"},
+         lambda d: {"x": ((d["m"], d["k"]), "type"), **int8_weights(d, "w_gate", "w_up"), **int8_weights(d, "w_down", n="k", k="n"),
+                    "residual": ((d["m"], d["k"]), "type")}, swiglu_mlp_int8, lambda d: {"y": (d["m"], d["k"])},
+         [dict(m=16, n=11008, k=4096)] if few else FFN[:1], [dict(m=130, n=264, k=80), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6},
+         flops=lambda d: 3 * multiply_flops(d), sizes=lambda d: {"hidden": d["n"]}, **{**sizes, "tolerance": 64})
 
 
 # The ops on tensor cores, without fusion.
