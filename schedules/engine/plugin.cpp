@@ -18,6 +18,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -243,7 +244,11 @@ private:
             return;
         }
         if (!products.empty()) {
-            copy.add_custom_lowering_pass(multiply_in_tiles(products).release());
+            std::map<std::string, int> outputs;
+            for (const Halide::Func &f : copy.outputs()) {
+                outputs[f.name()] = f.dimensions();
+            }
+            copy.add_custom_lowering_pass(multiply_in_tiles(products, outputs, facts.l2 / 2).release());
         }
         if (!streamed.empty()) {
             for (auto &s : streamed) {

@@ -23,7 +23,9 @@
  *   parallel task: { halyard_mma_begin(); ...; halyard_mma_end() }
  */
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,8 +47,10 @@ struct TileProduct {
     std::function<void(const std::string &)> fail;
 };
 
-/** A pass for Pipeline::add_custom_lowering_pass. */
-std::unique_ptr<Halide::Internal::IRMutator> multiply_in_tiles(std::vector<TileProduct> products);
+/** A pass for Pipeline::add_custom_lowering_pass. `outputs` have so many dimensions by their names; one of no more than `cached`
+ * bytes is taken to lie in the cache, and not prefetched. */
+std::unique_ptr<Halide::Internal::IRMutator> multiply_in_tiles(std::vector<TileProduct> products, std::map<std::string, int> outputs,
+                                                               int64_t cached);
 
 }  // namespace halyard
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "buffer_bytes.h"
 #include "finish_ir.h"
 
 namespace halyard {
@@ -93,12 +94,7 @@ public:
             for (size_t i = 0; i < s.func.output_types().size(); i++) {
                 const std::string name = s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : "");
                 names_.insert(name);
-                Expr bytes = make_const(Int(64), s.func.output_types()[i].bytes());
-                for (int d = 0; d < s.func.dimensions(); d++) {
-                    bytes *= cast<int64_t>(
-                        Call::make(Int(32), Call::buffer_get_extent,
-                                   {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), d}, Call::Extern));
-                }
+                const Expr bytes = buffer_bytes(name, s.func.output_types()[i].bytes(), s.func.dimensions());
                 const Expr streams = bytes > make_const(Int(64), s.above) && has_long_rows(name, s.func.output_types()[i]);
                 large_ = large_.defined() ? large_ || streams : streams;
             }
@@ -135,10 +131,7 @@ private:
     // Where short rows are no whole lines, plain stores and streamed ones meet in a line, which took 10 times as long.
     static Expr has_long_rows(const std::string &buffer, const Type &type) {
         constexpr int kLine = 64, kLong = 16384;  // bytes
-        const Expr row = cast<int64_t>(Call::make(Int(32), Call::buffer_get_extent,
-                                                  {Variable::make(type_of<halide_buffer_t *>(), buffer + ".buffer"), 0},
-                                                  Call::Extern)) *
-                         type.bytes();
+        const Expr row = buffer_bytes(buffer, type.bytes(), 1);
         return row % kLine == 0 || row >= kLong;
     }
 

@@ -220,6 +220,22 @@ TEST_CASE("rows that are touched later are prefetched, each line once", "[mma]")
     CHECK(emulated::prefetched == lines);
 }
 
+TEST_CASE("what a block stores is prefetched where it is larger than half of L2, and never behind a GELU", "[mma]") {
+    const TempDir dir;
+    for (const std::string activation : {"relu", "gelu_erf"}) {
+        const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "-o", dir.path(), "--schedule", "mma", "--set", "tiles=always",
+                                        "--param", "activation=" + activation, "--target", "avx2", "--fact", "l2=3M", "--emit", "stmt"});
+        INFO(f.err);
+        REQUIRE(f.exit_code == 0);
+        const std::string stmt = read_file(dir.path() + "/gemm.stmt");
+        REQUIRE(stmt.find("halyard_mma_bf16(acc, ") != std::string::npos);
+        const std::string larger = "select((((int64)2*int64(_halide_buffer_get_extent(y.buffer, 0)))*"
+                                   "int64(_halide_buffer_get_extent(y.buffer, 1))) > (int64)1572864, ";
+        INFO(activation);
+        CHECK((stmt.find(larger) != std::string::npos) == (activation == "relu"));
+    }
+}
+
 TEST_CASE("tiles of few rows that there are not are an error with its line", "[mma]") {
     const TempDir dir;
     const struct {
