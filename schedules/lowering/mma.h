@@ -17,8 +17,8 @@
  *   halyard_mma_f32(acc, ..., a stays, b stays, start of b in the next turn, calls until then)
  *
  * Where sums begin at 0 and there is one call for them, they are `fresh`, and the loops that would make them 0 leave. What
- * the loop over the rows of a block goes on to write and to read is prefetched by the call: up to one buffer each, in bytes. Tiles are
- * configured once for the body of the parallel loop around:
+ * the loop over the rows of a block goes on to write and to read is prefetched by the call: up to one buffer each, in bytes; what it
+ * writes where that is large and few operations come before. Tiles are configured once for the body of the parallel loop around:
  *
  *   parallel task: { halyard_mma_begin(); ...; halyard_mma_end() }
  */
