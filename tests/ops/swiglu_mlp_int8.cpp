@@ -44,6 +44,11 @@ public:
         fill_weights(arguments, "w_down", dims.at("hidden"), 9);
     }
 
+    // An element that f32 takes over a half is off by a 127th of the largest of its row: 2.3e-3 was seen.
+    double most_in_bf16() const override {
+        return 0x1p-6;
+    }
+
     std::vector<Expected> expected(const Problem &p) const override {
         const std::string activation = param(p, "activation", "silu");
         std::vector<Expected> y;
