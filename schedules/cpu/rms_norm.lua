@@ -2,6 +2,7 @@
 -- Reads a row twice: once for the sum of squares, once to scale. The second
 -- read hits L1 as long as a row fits there, so no staging is needed.
 
+local processor = require "lib.processor"
 local reduce = require "lib.reduce"
 local rows = require "lib.rows"
 
@@ -22,7 +23,7 @@ return schedule "rms_norm" {
 
     if k:has "added" then
       k.added:compute_at(row):vectorize("col", lanes, "guard")
-    else
+    elseif not processor.is_zen4(target) then -- it takes 23.3 ms with prefetches and 18.9 without, 21.6 and 18.5 in huge pages
       -- Zen 5: 16384 x 4096 from 15.8 ms to 11.0; in the cache it would be 24.1 us for 22.5, so there without. With a
       -- residual, of either norm, memory is busy already: 28.3 ms and 28.9, LayerNorm 29.5 and 31.2.
       k.y:prefetch_over("col", k.x, row, 1, true)

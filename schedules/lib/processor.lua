@@ -8,4 +8,9 @@ function processor.is_intel(target)
     target:has "avx512_zen4" and target:has "avxvnni" and not target:has "avx512_zen5"
 end
 
+-- Whether it is a Zen 4, and no later one of AMD's.
+function processor.is_zen4(target)
+  return target:has "avx512_zen4" and not target:has "avxvnni"
+end
+
 return processor
