@@ -4,6 +4,7 @@
 -- are constants: panel (outputs) and channels. 4 to 4 channels, 3x3, 56 x 56 x 32 groups, with bias and ReLU to 8 bits: 174 us,
 -- with the panels of conv2d_int8.lua 1.34 ms, in f32 by conv2d.grouped.lua 343 us (Zen 4, one thread).
 
+local conv = require "lib.conv"
 local gemm = require "lib.gemm"
 
 return schedule "conv2d_int8" {
@@ -22,28 +23,8 @@ return schedule "conv2d_int8" {
 
   apply = function(k, p, target)
     local lanes = target:lanes "i32"
-    local groups = math.max(lanes // p.panel, 1)
-    local pixels = target.vector_registers >= 32 and p.pixels or 4
+    local in_lanes, groups = conv.groups_in_lanes(k, p, target, lanes)
     local y = k.y
-    y:dim(0):set_bounds(0, p.panel)
-    y:bound("o", 0, p.panel)
-    k.x:dim(0):set_extent(p.channels)
-
-    local function tile(stage, groups_of_tile, pixels_of_tile)
-      local function tail(size) return size > 1 and "shift_inwards" or "auto" end
-      local block, group = stage:split("g", groups_of_tile, tail(groups_of_tile), "block", "group")
-      local tiles, pixel = stage:split("w", pixels_of_tile, tail(pixels_of_tile), "tile", "pixel")
-      local band, row = stage:split("h", p.band, "guard", "band", "row")
-      stage:reorder("o", group, pixel, tiles, row, band, "n", block)
-      stage:fuse(stage:fuse(band, "n", "bands"), block, "job"):parallel()
-      stage:vectorize("o"):vectorize(group):unroll(pixel)
-    end
-    local whole = y:dim(1):extent():at_least(groups):and_(y:dim(2):extent():at_least(pixels))
-    tile(y:specialize(whole:and_(y:dim(1):stride():eq(p.panel)):and_(k.x:dim(1):stride():eq(p.channels))), groups, pixels)
-    tile(y, 1, 1)
-
-    local function in_lanes(stage) return stage:vectorize "o":vectorize("g", groups, "guard"):unroll "w" end
-    in_lanes(k.acc:compute_at(y, "tile"):store_in "stack":bound("o", 0, p.panel))
     local sum, rest = k.acc:update(0), k.acc:update(1)
     sum:split("tap_x", 4, "guard", "fours", "member")
     if gemm.has_dot(target, "u8") then

@@ -94,6 +94,44 @@ function conv.blocks(out, acc, o)
   })
 end
 
+-- Computes a convolution in groups of few channels with the output channels of several groups in the SIMD lanes.
+--
+--   for n, g, h, w, o: out = f(sum over r, s, c of x * weight)
+--     ->
+--   parallel job (groups that fill a vector, a band of rows)
+--     for row of the band, tile of pixels
+--       acc in registers = 0             -- vectors over o and g, one a pixel; the caller orders what adds to them
+--       out tile = f(acc)
+--
+-- k        with y, x and acc        lanes    SIMD lanes of the sums
+-- p        panel and channels, of a group in y and in x, which become constants; pixels of the tile, with 32 registers; band
+-- Returns what puts a stage of acc into the lanes, and the groups of a vector.
+function conv.groups_in_lanes(k, p, target, lanes)
+  local groups = math.max(lanes // p.panel, 1)
+  local pixels = target.vector_registers >= 32 and p.pixels or 4
+  local y = k.y
+  y:dim(0):set_bounds(0, p.panel)
+  y:bound("o", 0, p.panel)
+  k.x:dim(0):set_extent(p.channels)
+
+  local function tile(stage, groups_of_tile, pixels_of_tile)
+    local function tail(size) return size > 1 and "shift_inwards" or "auto" end
+    local block, group = stage:split("g", groups_of_tile, tail(groups_of_tile), "block", "group")
+    local tiles, pixel = stage:split("w", pixels_of_tile, tail(pixels_of_tile), "tile", "pixel")
+    local band, row = stage:split("h", p.band, "guard", "band", "row")
+    stage:reorder("o", group, pixel, tiles, row, band, "n", block)
+    stage:fuse(stage:fuse(band, "n", "bands"), block, "job"):parallel()
+    stage:vectorize("o"):vectorize(group):unroll(pixel)
+  end
+  local whole = y:dim(1):extent():at_least(groups):and_(y:dim(2):extent():at_least(pixels))
+  tile(y:specialize(whole:and_(y:dim(1):stride():eq(p.panel)):and_(k.x:dim(1):stride():eq(p.channels))), groups, pixels)
+  tile(y, 1, 1)
+
+  local function in_lanes(stage) return stage:vectorize "o":vectorize("g", groups, "guard"):unroll "w" end
+  in_lanes(k.acc:compute_at(y, "tile"):store_in "stack":bound("o", 0, p.panel))
+  return in_lanes, groups
+end
+
 -- Schedules conv2d of f32, f16 and bf16.
 --
 -- p        panel, band; pixels, 0 for what suits; channels of x, if they are few
