@@ -286,6 +286,7 @@ def finish(o, run):
 def keep_rows(o, records):
     """The records as JSON and a picture a family, where the options say or in the build tree."""
     rows, folder = o.json or os.path.join(FOLDER, "table.json"), o.pictures or os.path.join(FOLDER, "pictures")
+    os.makedirs(FOLDER, exist_ok=True)  # --from measures nothing
     with open(rows + ".part", "w") as f:
         json.dump(records, f, indent=1)
         f.write("\n")
