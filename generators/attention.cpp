@@ -10,8 +10,8 @@
 // value that a query does not see for another reason counts with weight 0: it may be anything finite,
 // and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
 //
-// bf16: both products are of bf16, with sums in f32, so that pairs may be multiplied in one instruction. The
-// weights of the values are rounded to bf16 for it, before they are summed.
+// bf16 on the host: the first product is of bf16, with sums in f32, so that pairs may be multiplied in one instruction; what
+// the weights of the values are for the second is `weight_type`. On a GPU they are rounded to the storage type.
 
 #include <cmath>
 #include <limits>
@@ -44,6 +44,9 @@ public:
                                         {{"two_pass", SoftmaxForm::kTwoPass},
                                          {"online", SoftmaxForm::kOnline},
                                          {"rescaled", SoftmaxForm::kRescaled}}};
+    /** Of the weights where they meet values of bf16, on the host; rounded ones are summed as they are. On a GPU they are
+     * rounded to the storage type. */
+    GeneratorParam<FactorType> weight_type{"weight_type", FactorType::kExact, factor_types()};
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
     /** A query sees the keys up to the one it stands at. */
@@ -104,6 +107,10 @@ public:
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
         const bool rescaled = softmax == SoftmaxForm::kRescaled, on_gpu = get_target().has_gpu_feature();
         const int pair = rescaled || on_gpu ? 1 : packed_group(type);
+        const bool in_pairs = pair == 2 && weight_type != FactorType::kExact;  // the second product, too
+        if (weight_type == FactorType::kTwoBF16 && in_pairs && softmax != SoftmaxForm::kTwoPass) {
+            throw CompileError("weight_type=two_bf16 is for softmax=two_pass; weight_type=exact is as exact");
+        }
         const Expr depth = q.dim(0).extent();
         const auto value = [&](const Expr &column, const Expr &number) {
             const Expr real_column = on_gpu && !rescaled ? min(column, v.dim(0).extent() - 1) : column;
@@ -116,15 +123,18 @@ public:
             };
             k_pairs(d, j, kb, hk, n) = element(k, d, real_key, hk);
             q_pairs(m, i, d, ib, h, n) = element(q, 2 * d + m, nearest, h);
-            v_pairs(m, d, j, kb, hk, n) = value(d, kb * block + 2 * j + m);
             k_f(d, j, kb, hk, n) = load_f32(k_pairs(d, j, kb, hk, n));
             q_f(d, i, ib, h, n) = load_f32(q_pairs(d % 2, i, d / 2, ib, h, n));
-            v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
         } else {
             k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
+            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(scale));
+        }
+        if (in_pairs) {
+            v_pairs(m, d, j, kb, hk, n) = value(d, kb * block + 2 * j + m);
+            v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
+        } else {
             // The weights of keys after the last are 0 here as elsewhere, and what is read for them is a value.
             v_f(d, j, kb, hk, n) = load_f32(rescaled && !padded ? v(d, real_key, hk, n) : value(d, key));
-            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(scale));
         }
 
         RDom r(0, (depth + (pair - 1)) / pair * pair, "depth");
@@ -184,11 +194,14 @@ public:
             const auto weight = [&](const Expr &of_key) {
                 return exp_nonpositive_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
             };
-            if (pair == 2) {
+            if (in_pairs && weight_type == FactorType::kBF16) {
                 weight_pairs(m, i, j, kb, ib, h, n) = store_as(type, weight(2 * j + m));
                 p(j, i, kb, ib, h, n) = load_f32(weight_pairs(j % 2, i, j / 2, kb, ib, h, n));
             } else {
                 p(j, i, kb, ib, h, n) = weight(j);
+            }
+            if (in_pairs && weight_type == FactorType::kTwoBF16) {
+                weight_parts(m, i, j, kb, part, ib, h, n) = part_in_bf16(p(2 * j + m, i, kb, ib, h, n), part, true);
             }
         };
 
@@ -201,7 +214,13 @@ public:
             const Expr top = row_max(i, ib, h, n);
             weigh(select(is_minus_infinity_f32(top), 0.0f, top));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
-            acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
+            if (weight_parts.defined()) {
+                RDom rp({{0, block}, {0, blocks}, {0, 2}}, "key");
+                seen(rp, rp.y);
+                acc(d, i, ib, h, n) += load_f32(weight_parts(rp.x % 2, i, rp.x / 2, rp.y, rp.z, ib, h, n)) * v_f(d, rp.x, rp.y, h / group, n);
+            } else {
+                acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
+            }
         } else if (softmax == SoftmaxForm::kOnline) {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
             // so that it is rescaled with the others, in the same loop.
@@ -302,10 +321,11 @@ private:
         return select(is_zero_f32(sum), 0.0f, 1.0f / sum);
     }
 
-    Var d{"d"}, m{"m"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Var d{"d"}, m{"m"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"}, part{"part"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
-    Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"};
+    Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"},
+        weight_parts{"weight_parts"};
     Func raw_max{"raw_max"}, block_sum{"block_sum"}, weights{"weights"}, result{"result"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };

@@ -40,6 +40,7 @@ public:
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
+    GeneratorParam<OutputType> residual_type{"residual_type", OutputType::kSame, added_types()};
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
@@ -52,7 +53,7 @@ public:
     Input<Buffer<int32_t, 4>> *weight_tap_sum = nullptr;  // [o, kernel, kernel, groups]: over all channels
     Input<int32_t> *x_zero_point = nullptr;  // a value that x can have
     Input<Buffer<float, 2>> *bias = nullptr;  // [o, groups]
-    Input<Buffer<>> *residual = nullptr;      // as y
+    Added residual;                           // as y
     Input<float> *y_scale = nullptr;
     Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 5>> y{"y"};  // [o, groups, windows in w, windows in h, n]
@@ -79,7 +80,7 @@ public:
             bias = add_input<Buffer<float, 2>>("bias");
         }
         if (add_residual != Residual::kNone) {
-            residual = add_input<Buffer<>>("residual", type, 5);
+            residual.add_to(*this, "residual", residual_type, type, 5);
         }
         if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
@@ -127,7 +128,7 @@ public:
         }
         linear(o, g, w, h, n) = v;
         v = linear(o, g, w, h, n);
-        const Expr skip = residual ? load_f32((*residual)(o, g, w, h, n)) : Expr();
+        const Expr skip = residual ? residual.at({o, g, w, h, n}) : Expr();
         activated(o, g, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
         v = activated(o, g, w, h, n);
         if (add_residual == Residual::kAfter) {

@@ -32,6 +32,7 @@ public:
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
+    GeneratorParam<OutputType> residual_type{"residual_type", OutputType::kSame, added_types()};
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
@@ -41,7 +42,7 @@ public:
     Input<float> x_scale{"x_scale"};
     Input<int32_t> *x_zero_point = nullptr;                  // a value that x can have
     Input<Buffer<float, 1>> *bias = nullptr;                 // [c]
-    Input<Buffer<>> *residual = nullptr;                     // as y
+    Added residual;                                          // as y
     Input<float> *y_scale = nullptr;
     Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 4>> y{"y"};  // [c, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
@@ -59,7 +60,7 @@ public:
             bias = add_input<Buffer<float, 1>>("bias");
         }
         if (add_residual != Residual::kNone) {
-            residual = add_input<Buffer<>>("residual", type, 4);
+            residual.add_to(*this, "residual", residual_type, type, 4);
         }
         if (is_quantized(output)) {
             y_scale = add_input<float>("y_scale");
@@ -104,7 +105,7 @@ public:
         }
         linear(c, w, h, n) = v;
         v = linear(c, w, h, n);
-        const Expr skip = residual ? load_f32((*residual)(c, w, h, n)) : Expr();
+        const Expr skip = residual ? residual.at({c, w, h, n}) : Expr();
         activated(c, w, h, n) = activate(activation, add_residual == Residual::kBefore ? v + skip : v, get_target());
         v = activated(c, w, h, n);
         if (add_residual == Residual::kAfter) {

@@ -1,10 +1,11 @@
-// GEMM with an epilogue: y = activation(scale * (a b) + bias) + residual.
+// GEMM with an epilogue: y = activation(scale * (a b) + bias) + residual, or the same steps in another order.
 // Row-major: a is m x k, b is k x n, y is m x n, the last index innermost.
 
 #include <Halide.h>
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/epilogue.h"
 #include "math/quantize.h"
 #include "math/weights.h"
 
@@ -13,7 +14,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Scale { kNone, kScalar, kColumn };
+enum class Scale { kNone, kScalar, kColumn, kRow };
 
 class Gemm : public Generator<Gemm> {
 public:
@@ -23,15 +24,18 @@ public:
     GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<bool> in_panels{"in_panels", false};  // what a schedule copies of weights=kn lies in panels, not only in groups
     GeneratorParam<Scale> scaling{
-        "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}}};
+        "scaling", Scale::kNone,
+        {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}, {"row", Scale::kRow}}};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<bool> add_residual{"add_residual", false};
+    /** Of the epilogue's steps, as "residual,activation,scale,bias"; storing, and quantising, is last. */
+    GeneratorParam<std::string> order{"order", "scale,bias,activation,residual"};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<void, 2>> a{"a"};  // [k, m]
     Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
-    Input<Buffer<>> *scale_column = nullptr;     // [n]
+    Input<Buffer<>> *scales = nullptr;      // scale_column [n] or scale_row [m]
     Input<float> *scale = nullptr;
     Input<Buffer<>> *bias = nullptr;      // bias [n]
     Input<Buffer<>> *residual = nullptr;    // residual [n, m]
@@ -46,8 +50,8 @@ public:
         }
         y.set_type(stored_type(output, type));
         b = add_input<Buffer<>>(weights_name("b", weights), type, weights_rank(weights));
-        if (scaling == Scale::kColumn) {
-            scale_column = add_input<Buffer<>>("scale_column", Float(32), 1);
+        if (scaling == Scale::kColumn || scaling == Scale::kRow) {
+            scales = add_input<Buffer<>>(scaling == Scale::kColumn ? "scale_column" : "scale_row", Float(32), 1);
         } else if (scaling == Scale::kScalar) {
             scale = add_input<float>("scale");
         }
@@ -95,21 +99,20 @@ public:
         accumulate(
             acc(col, row), group, a.width(), [&](const Expr &i) { return of_a(i) * factor(b_f(col, i)); },
             [&](const Expr &i) { return of_a(i) * factor(load_f32(weight(i))); });
-        Expr v = acc(col, row);
-        if (scaling == Scale::kColumn) {
-            v = v * (*scale_column)(col);
-        } else if (scaling == Scale::kScalar) {
-            v = v * *scale;
-        }
-        if (add_bias) {
-            v = v + load_f32((*bias)(col));
-        }
-        linear(col, row) = v;
-        activated(col, row) = activate(activation, linear(col, row), get_target(), stored_type(output, type));
-        v = activated(col, row);
-        if (add_residual) {
-            v = v + load_f32((*residual)(col, row));
-        }
+        const auto times_scale = [&](const Expr &v) {
+            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale : v;
+        };
+        const auto plus_bias = [&](const Expr &v) { return bias ? v + load_f32((*bias)(col)) : v; };
+        const auto activate_it = [&](const Expr &v) -> Expr {
+            linear(col, row) = v;
+            activated(col, row) = activate(activation, linear(col, row), get_target(), stored_type(output, type));
+            return activated(col, row);
+        };
+        const auto plus_residual = [&](const Expr &v) { return residual ? v + load_f32((*residual)(col, row)) : v; };
+        const Expr v = in_order(order, acc(col, row), {{"scale", times_scale},
+                                                       {"bias", plus_bias},
+                                                       {"activation", activate_it},
+                                                       {"residual", plus_residual}});
         y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
                               : store_as(stored_type(output, type), v);
         constrain_weights(*b, weights, panel, a.width());

@@ -3,7 +3,7 @@
 //   acc[row, col] = sum over k of (a[row, k] - a_zero_point) * b[k, col]              exact, in 32 bits
 //   y = activation(acc * a_scale * b_scale[col] + bias[col]) + residual[row, col]
 //
-// and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). a and b are as math/linear_int8.h has
+// or the same steps in another order, and, for an 8-bit output, y_q = saturate(round(y / y_scale) + y_zero_point). a and b are as math/linear_int8.h has
 // rows and weights.
 // Row-major: a is m x k, b is k x n in packed panels or transposed, y is m x n, the last index innermost.
 
@@ -11,6 +11,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/epilogue.h"
 #include "math/linear_int8.h"
 
 namespace {
@@ -30,6 +31,9 @@ public:
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<bool> add_residual{"add_residual", false};
+    GeneratorParam<OutputType> residual_type{"residual_type", OutputType::kSame, added_types()};
+    /** Of the epilogue's steps; a bias before dequantize is in units of acc. Storing, and quantising, is last. */
+    GeneratorParam<std::string> order{"order", "dequantize,bias,activation,residual"};
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
@@ -37,7 +41,7 @@ public:
     RowsInt8 rows;                            // a_scale and a_zero_point
     LinearInt8 b;                             // k x n
     Input<Buffer<float, 1>> *bias = nullptr;  // [n]
-    Input<Buffer<>> *residual = nullptr;      // [n, m]
+    Added residual;                           // [n, m]
     Stored stored;
     Output<Buffer<void, 2>> y{"y"};  // [n, m]
 
@@ -50,7 +54,7 @@ public:
             bias = add_input<Buffer<float, 1>>("bias");
         }
         if (add_residual) {
-            residual = add_input<Buffer<>>("residual", type, 2);
+            residual.add_to(*this, "residual", residual_type, type, 2);
         }
         stored.add_to(*this, "y", output, type);
     }
@@ -73,16 +77,18 @@ public:
         } else {
             b.multiply(acc(col, row), a.width(), col, columns, [&](const Expr &i) { return a_u(i, row); });
         }
-        Expr v = b.dequantize(acc(col, row), col, rows.scale(row), rows.zero(row));
-        if (add_bias) {
-            v += (*bias)(col);
-        }
-        linear(col, row) = v;
-        activated(col, row) = activate(activation, linear(col, row), get_target());
-        v = activated(col, row);
-        if (add_residual) {
-            v += load_f32((*residual)(col, row));
-        }
+        const auto dequantize = [&](const Expr &v) { return v * b.unit(col, rows.scale(row)); };
+        const auto plus_bias = [&](const Expr &v) { return bias ? v + (*bias)(col) : v; };
+        const auto activate_it = [&](const Expr &v) -> Expr {
+            linear(col, row) = v;
+            activated(col, row) = activate(activation, linear(col, row), get_target());
+            return activated(col, row);
+        };
+        const auto plus_residual = [&](const Expr &v) { return residual ? v + residual.at({col, row}) : v; };
+        const Expr v = in_order(order, b.centred(acc(col, row), col, rows.zero(row)), {{"dequantize", dequantize},
+                                                                                      {"bias", plus_bias},
+                                                                                      {"activation", activate_it},
+                                                                                      {"residual", plus_residual}});
         y(col, row) = stored(v);
     }
 

@@ -15,7 +15,9 @@ using namespace halyard;
 
 class SwigluMlp : public Generator<SwigluMlp> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16, of h too
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    /** Of h where it meets weights of bf16, on the host; else h is of the storage type. */
+    GeneratorParam<FactorType> h_type{"h_type", FactorType::kExact, factor_types()};
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
     GeneratorParam<int> panel{"panel", 48};
     GeneratorParam<bool> folded{"folded", true};  // the norm's weight is in w_gate and w_up
@@ -55,21 +57,31 @@ public:
         w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
         w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
         activated(col, row) = activate(activation, gate(col, row) * inv_rms(row), get_target(), type);
-        h(col, row) = store_as(type, activated(col, row) * (up(col, row) * inv_rms(row)));
+        const Expr product = activated(col, row) * (up(col, row) * inv_rms(row));
 
         // Were it not said that there are no fewer than none, h might start anywhere, and packed weights would be
         // gathered: a column's place in its panel is then not known (272 ms in place of 20, m 256, bf16).
-        const Expr depth = max(hidden, 0);
-        h_f(k, row) = load_f32(h(k, row));
-        w_down.multiply(acc(col, row), depth, col, y.dim(0).max() + 1, [&](const Expr &d) { return h_f(d, row); });
+        const Expr depth = max(hidden, 0), columns = y.dim(0).max() + 1;
+        const Target target = get_target();
+        const bool of_bf16 = type == BFloat(16) && !target.has_gpu_feature();
+        const bool exact = of_bf16 && h_type == FactorType::kExact, tiles = target.has_feature(Target::AVX512_SapphireRapids);
+        if (of_bf16 && (h_type == FactorType::kTwoBF16 || (exact && tiles))) {
+            h(col, row) = product;
+            h_parts(part, col, row) = part_in_bf16(h(col, row), part, false);
+            w_down.multiply_parts(acc(col, row), depth, 2, col, columns, [&](const Expr &d, const Expr &of) { return load_f32(h_parts(of, d, row)); });
+        } else {
+            h(col, row) = store_as(exact ? Float(32) : Type(type), product);
+            h_f(k, row) = load_f32(h(k, row));
+            w_down.multiply(acc(col, row), depth, col, columns, [&](const Expr &d) { return h_f(d, row); });
+        }
         const Expr sum = acc(col, row);
         y(col, row) = store_as(type, add_residual ? sum + load_f32((*residual)(col, row)) : sum);
     }
 
 private:
-    Var col{"col"}, row{"row"}, k{"k"};
+    Var col{"col"}, row{"row"}, k{"k"}, part{"half"};
     Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, gate{"gate"}, up{"up"}, activated{"activated"},
-        h{"h"}, h_f{"h_f"}, acc{"acc"};
+        h{"h"}, h_parts{"h_parts"}, h_f{"h_f"}, acc{"acc"};
 };
 
 }  // namespace

@@ -50,7 +50,18 @@ public:
         constrain_weights(*weights_, layout_, panel_, depth);
     }
 
-    /** The same for column j of panel p. Panels beyond the last are read as the last. */
+    /** The same of x(k, part), summed over the parts of each k too: those of a number that instructions take in several. On the host. */
+    template<typename X>
+    void multiply_parts(const Halide::FuncRef &acc, const Halide::Expr &depth, int parts, const Halide::Expr &col,
+                        const Halide::Expr &columns, const X &x) {
+        using namespace Halide;
+        accumulate_parts(acc, group(), depth, parts, [&](const Expr &k, const Expr &part) {
+            return x(k, part) * load_f32(weight_at(*weights_, layout_, panel_, k, col, columns));
+        });
+        constrain_weights(*weights_, layout_, panel_, depth);
+    }
+
+    /** As multiply() for column j of panel p. Panels beyond the last are read as the last. */
     template<typename X>
     void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j,
                         const Halide::Expr &p, const Halide::Expr &columns, const X &x) {

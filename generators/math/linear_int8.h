@@ -117,11 +117,20 @@ public:
         constrain_weights(*weights_, layout_, panel_, depth);
     }
 
+    /** A sum without what the zero of its row adds to it, as f32. */
+    Halide::Expr centred(const Halide::Expr &sum, const Halide::Expr &col, const Halide::Expr &zero) const {
+        return Halide::cast<float>(sum_ ? sum - zero * (*sum_)(col) : sum);
+    }
+
+    /** What 1 in it stands for, where `scale` is that of its row. */
+    Halide::Expr unit(const Halide::Expr &col, const Halide::Expr &scale) const {
+        return scale * (*scale_)(col);
+    }
+
     /** What a sum stands for, where `scale` and `zero` are those of its row. */
     Halide::Expr dequantize(const Halide::Expr &sum, const Halide::Expr &col, const Halide::Expr &scale,
                             const Halide::Expr &zero) const {
-        const Halide::Expr exact = sum_ ? sum - zero * (*sum_)(col) : sum;
-        return Halide::cast<float>(exact) * (scale * (*scale_)(col));
+        return centred(sum, col, zero) * unit(col, scale);
     }
 
 private:

@@ -2,15 +2,18 @@
 #define HALYARD_MATH_QUANTIZE_H
 
 /** \file
- * Outputs of 8 bits: q = clamp(round(v / scale) + zero_point), as ONNX's QuantizeLinear has it.
+ * Outputs of 8 bits: q = clamp(round(v / scale) + zero_point), as ONNX's QuantizeLinear has it; and tensors of 8 bits that
+ * are added to a result.
  */
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
 #include "math/compare.h"
+#include "math/elements.h"
 
 namespace halyard {
 
@@ -96,6 +99,42 @@ public:
 private:
     OutputType output_ = OutputType::kSame;
     Halide::Type type_;
+    Halide::GeneratorInput<float> *scale_ = nullptr;
+    Halide::GeneratorInput<int32_t> *zero_point_ = nullptr;
+};
+
+/** What a tensor that is added to a result may be stored as: the storage type, or 8 bits. */
+inline std::map<std::string, OutputType> added_types() {
+    return {{"same", OutputType::kSame}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
+}
+
+/** A tensor that is added to a result, with the scale and zero point of one of 8 bits as inputs of a generator:
+ * (q - zero_point) * scale, ONNX's DequantizeLinear. */
+class Added {
+public:
+    /** Adds NAME, and NAME_scale and NAME_zero_point where they are needed; `type` is the storage type. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType stored,
+                const Halide::Type &type, int rank) {
+        tensor_ = generator.add_input<Halide::Buffer<>>(name, stored_type(stored, type), rank);
+        if (is_quantized(stored)) {
+            scale_ = generator.add_input<float>(name + "_scale");
+            zero_point_ = generator.add_input<int32_t>(name + "_zero_point");
+        }
+    }
+
+    /** Whether there is one. */
+    explicit operator bool() const {
+        return tensor_ != nullptr;
+    }
+
+    Halide::Expr at(const std::vector<Halide::Expr> &index) const {
+        using namespace Halide;
+        const Expr q = (*tensor_)(index);
+        return scale_ ? cast<float>(cast<int32_t>(q) - *zero_point_) * *scale_ : load_f32(q);
+    }
+
+private:
+    Halide::GeneratorInput<Halide::Buffer<>> *tensor_ = nullptr;
     Halide::GeneratorInput<float> *scale_ = nullptr;
     Halide::GeneratorInput<int32_t> *zero_point_ = nullptr;
 };

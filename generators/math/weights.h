@@ -94,6 +94,19 @@ void accumulate(const Halide::FuncRef &acc, int group, const Halide::Expr &exten
     accumulate(acc, group, extent, product, product);
 }
 
+/** acc += product(k, part) over k in [0, extent) and the parts of each: as accumulate(), of loops "k_x" and "k_y", and
+ * "k_rest_x" and "k_rest_y". */
+template<typename Product>
+void accumulate_parts(Halide::FuncRef acc, int group, const Halide::Expr &extent, int parts, const Product &product) {
+    using namespace Halide;
+    const RDom r({{0, extent / group * group}, {0, parts}}, "k");
+    acc += product(Expr(r.x), Expr(r.y));
+    if (group > 1) {
+        const RDom left({{extent / group * group, extent % group}, {0, parts}}, "k_rest");
+        acc += product(Expr(left.x), Expr(left.y));
+    }
+}
+
 }  // namespace halyard
 
 #endif

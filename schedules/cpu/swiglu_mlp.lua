@@ -4,6 +4,7 @@
 -- come from memory, and h stays in cache; of many rows h is a small part of the traffic of the weights.
 
 local gemm = require "lib.gemm"
+local mlp = require "lib.mlp"
 local norm = require "lib.norm"
 
 return schedule "swiglu_mlp" {
@@ -24,10 +25,10 @@ return schedule "swiglu_mlp" {
   apply = function(k, p, target)
     local m = k.y:dim(1):extent()
     local up = norm.tiles(k, target, { m = m, panel = p.panel, rows = p.rows, task = p.task })
-    local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel, rows = p.rows, task = p.task })
+    local down = mlp.down(k, target, { m = m, panel = p.panel, rows = p.rows, task = p.task })
     k.y:dim(0):set_min(0)
     norm.statistics(k, up.lanes)
-    gemm.register_tiles(k.h:compute_root(), { k.gate, k.up }, up)
+    mlp.hidden(k, function(h) gemm.register_tiles(h:compute_root(), { k.gate, k.up }, up) end, mlp.row_of(up))
     gemm.register_tiles(k.y, k.acc, down)
   end,
 }

@@ -2,6 +2,7 @@
 -- one weight: up goes to memory, gate is activated and multiplied with it in registers.
 
 local gemm = require "lib.gemm"
+local mlp = require "lib.mlp"
 local norm = require "lib.norm"
 
 return schedule "swiglu_mlp" {
@@ -12,11 +13,11 @@ return schedule "swiglu_mlp" {
   apply = function(k, p, target)
     local m = k.y:dim(1):extent()
     local up = norm.tiles(k, target, { shared = true, m = m, panel = p.panel })
-    local down = gemm.packed(target, k.x, k.h_f, { m = m, panel = p.panel })
+    local down = mlp.down(k, target, { m = m, panel = p.panel })
     k.y:dim(0):set_min(0)
     norm.statistics(k, up.lanes)
     gemm.register_tiles(k.up:in_():compute_root(), k.up, up)
-    gemm.register_tiles(k.h:compute_root(), k.gate, up)
+    mlp.hidden(k, function(h) gemm.register_tiles(h:compute_root(), k.gate, up) end, mlp.row_of(up))
     gemm.register_tiles(k.y, k.acc, down)
   end,
 }

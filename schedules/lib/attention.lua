@@ -85,10 +85,11 @@ function attention.two_pass(k, p, target, tiles)
     k.k_pairs:compute_at(task):vectorize("d", lanes, "guard")
     k.v_pairs:compute_at(task):reorder_storage("m", "j", "kb", "d", "hk", "n"):bound("m", 0, 2):reorder("m", "d"):unroll "m"
   else
-    for _, copy in ipairs(dot and { k.k_pairs, k.v_pairs } or { k.k_f, k.v_f }) do
+    local dot_v = dot and k:has "v_pairs"
+    for _, copy in ipairs { dot and k.k_pairs or k.k_f, dot_v and k.v_pairs or k.v_f } do
       copy:compute_at(task):vectorize("d", lanes, "guard")
     end
-    if dot then k.v_pairs:bound("m", 0, 2):reorder("d", "m"):unroll "m" end
+    if dot_v then k.v_pairs:bound("m", 0, 2):reorder("d", "m"):unroll "m" end
   end
 
   -- Once a strip: queries turned into the lanes, scores, maxima, exponentials, sums.
@@ -146,21 +147,27 @@ function attention.two_pass(k, p, target, tiles)
       :reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i")
       :unroll("j", math.max(1, math.min(8 * lanes // p.query_block, keys_of_block)))
   end
-  if dot then
+  if k:has "weight_pairs" then
     k.weight_pairs:bound("m", 0, 2):vectorize "m"
     weigh(k.weight_pairs, { "m", "i", "j", "kb" }, p.key_block // 2)
   else
     k.p:reorder_storage("i", "j", "kb", "ib", "h", "n")
     weigh(k.p, { "i", "j", "kb" }, p.key_block)
   end
+  if k:has "weight_parts" then
+    k.weight_parts:bound("m", 0, 2):bound("part", 0, 2):vectorize "m"
+    weigh(k.weight_parts, { "m", "i", "part", "j", "kb" }, p.key_block // 2)
+    k.weight_parts:unroll "part"
+  end
   k.inv_sum:compute_at(step):vectorize("i", lanes)
 
+  local of_all = { "key_y", k:has "weight_parts" and "key_z" or nil } -- the loops of p v over blocks of keys, and parts of weights
   if tiles then
     k.acc:compute_at(step):store_in("stack"):reorder_storage("i", "d", "ib", "h", "n")
       :bound_extent("i", p.query_block):bound_extent("d", p.head_dim):reorder("i", "d"):vectorize("i", lanes)
     local product = k.acc:update(0)
     local groups, member = product:split("key_x", 2, "guard", "groups", "member")
-    product:reorder(member, "i", "d", groups, "key_y"):mma()
+    product:reorder(member, "i", "d", groups, table.unpack(of_all)):mma()
     return
   end
 
@@ -169,7 +176,8 @@ function attention.two_pass(k, p, target, tiles)
     :bound_extent("i", p.query_block):bound_extent("d", depth)
     :reorder("i", "d"):vectorize("i", lanes):unroll("i"):unroll("d")
   local parts_of_acc, query = k.acc:update(0):split("i", queries, "auto", "parts", "query")
-  attention.multiply(k.acc:update(0), { inner = { query, "d" }, over = "key_x", around = { "key_y", parts_of_acc }, dot = dot })
+  table.insert(of_all, parts_of_acc)
+  attention.multiply(k.acc:update(0), { inner = { query, "d" }, over = "key_x", around = of_all, dot = dot and k:has "v_pairs" })
     :vectorize(query, lanes):unroll(query):unroll("d"):unroll(parts_of_acc)
 end
 

@@ -66,6 +66,7 @@ end
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
 -- shared   other products read stage_a too: each gets a copy of its own
+-- k, around, rest, rest_around    as in_tiles() takes them
 function mma.blocks(out, acc, o)
   local panel, column = out:split(o.col or "col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
@@ -78,7 +79,10 @@ function mma.blocks(out, acc, o)
   out:vectorize(column, o.lanes, "guard"):unroll(column)
 
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
-    mma.in_tiles(sum, out, inner, { columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group, col = o.col })
+    mma.in_tiles(sum, out, inner, {
+      columns = o.panel, rows = o.rows, lanes = o.lanes, group = o.group, col = o.col,
+      k = o.k, around = o.around, rest = o.rest, rest_around = o.rest_around,
+    })
   end
   if o.stage_a then
     local staged = o.shared and o.stage_a:in_(acc) or o.stage_a

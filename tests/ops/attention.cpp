@@ -12,8 +12,8 @@ namespace {
 // the sum of |scale q k|, and 2 more for each of mask, bias and ALiBi; that is the relative error of its exponential,
 // which adds 4 + 2 |x| of its own. A result is a mean of values with such weights over a sum of
 // them: it is off by twice their error and one rounding a key, of the mean of |v|. A running
-// maximum rescales once a block of keys: 6 more for each of 8 keys. In bf16 the weights are rounded before they
-// meet the values and before they are summed, each time by half an epsilon of bf16 at most.
+// maximum rescales once a block of keys: 6 more for each of 8 keys. In bf16 the weights may be rounded before they
+// meet the values and before they are summed, each time by half an epsilon of bf16 at most, or by 2^-17 where they are two.
 struct Tolerance {
     int d, keys;
     double rounding;  // of weights
@@ -32,7 +32,8 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused", "online", "mma"}},
                 {"set.head_dim", {"0", "32"}},
-                {"type", {"float32", "float16", "bfloat16"}},
+                {"type", {"bfloat16", "float32", "float16"}},
+                {"weight_type", {"exact", "two_bf16", "bf16"}},
                 {"causal", {"false", "true"}},
                 {"windowed", {"false", "true"}},
                 {"padded", {"false", "true"}},
@@ -86,7 +87,16 @@ public:
             build["type"] = "bfloat16";
             build["set.tiles"] = "always";
         }
+        // Its schedule has no exact ones, and others none of two parts.
+        if (const auto weights = build.find("weight_type"); weights != build.end()) {
+            if (build["schedule"] == "mma" && weights->second == "exact") {
+                weights->second = "two_bf16";
+            } else if (build["schedule"] != "mma" && build["schedule"] != "" && weights->second == "two_bf16") {
+                weights->second = "exact";
+            }
+        }
         if (build.count("query_block")) {
+            build.erase("weight_type");
             build["key_block"] = "64";
             if (build.at("schedule") == "attention") {
                 build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
@@ -111,9 +121,9 @@ public:
         }
     }
 
-    // Weights are rounded to bf16, each by 2^-9 at most, as tile instructions want them: 1.1e-3 was seen.
-    double most_in_bf16() const override {
-        return 0x1p-8;
+    // Where weights are rounded to bf16, each by 2^-9 at most: 1.1e-3 was seen.
+    double most_in_bf16(const Problem &p) const override {
+        return rounds_weights(p) ? 0x1p-8 : 1e-3;
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
@@ -140,6 +150,10 @@ private:
         return windows[(keys + dims.at("queries")) % 6];
     }
 
+    static bool rounds_weights(const Problem &p) {
+        return p.is("type", "bfloat16") && (p.is("weight_type", "bf16") || p.is("softmax", "rescaled"));
+    }
+
     static bool seen(const Problem &p, int i, int key, int n) {
         const int position = i + p.dim("keys") - p.dim("queries");
         if (p.is("windowed", "true")) {
@@ -154,9 +168,10 @@ private:
 
     static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
         const int d = p.dim("d"), keys = p.dim("keys"), hk = h / (p.dim("heads") / p.dim("key_heads"));
-        const double rounding = p.is("type", "bfloat16")                              ? 0x1p-8
+        const double rounding = rounds_weights(p)                                        ? 0x1p-8
+                                : p.is("type", "bfloat16")                               ? 0x1p-16
                                 : p.is("type", "float16") && p.is("softmax", "rescaled") ? 0x1p-11
-                                                                                    : 0;
+                                                                                         : 0;
         const Tolerance tolerance{d, keys, rounding};
         const double scale = p.scalar("scale", 1);
         std::vector<double> logits;

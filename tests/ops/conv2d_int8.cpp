@@ -24,6 +24,7 @@ public:
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
+                {"residual_type", {"same", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -34,6 +35,9 @@ public:
         }
         if (build["schedule"] != "") {
             build.erase("set.skip_padding");
+        }
+        if (build["add_residual"] == "none") {
+            build.erase("residual_type");
         }
         if (build["schedule"] == "" && build["target"] != "cuda" && (build["output"] != "same" || build["kernel"] != "3")) {
             build["set.pixels"] = build["kernel"] == "1" ? "7" : "4";
@@ -164,7 +168,7 @@ private:
         const double product = sum * p.scalar("x_scale", 1);
         return stored_y(p, epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g),
                                     p.has("bias") ? p["bias"](o, g) : 0,
-                                    p.has("residual") ? p["residual"](o, g, col, row, n) : 0));
+                                    residual_at(p, o, g, col, row, n)));
     }
 
     static HostBuffer &weight_of(KernelArguments &arguments) {
@@ -213,13 +217,12 @@ private:
     }
 
     static void special_residual(KernelArguments &arguments, const Dims &) {
-        if (arguments.has_buffer("residual")) {
-            HostBuffer &residual = arguments.buffer("residual");
-            const int outputs = residual.extents()[0];
-            residual.set({0, 0, 0, 0, 0}, kNaN);
-            residual.set({32 % outputs, 0, 3, 0, 0}, kInfinity);
-            residual.set({20 % outputs, 0, 5, 0, 0}, -kInfinity);
-            residual.set({31 % outputs, 0, 6, 0, 0}, 1e30);
+        if (HostBuffer *residual = residual_of_floats(arguments)) {
+            const int outputs = residual->extents()[0];
+            residual->set({0, 0, 0, 0, 0}, kNaN);
+            residual->set({32 % outputs, 0, 3, 0, 0}, kInfinity);
+            residual->set({20 % outputs, 0, 5, 0, 0}, -kInfinity);
+            residual->set({31 % outputs, 0, 6, 0, 0}, 1e30);
         }
     }
 };

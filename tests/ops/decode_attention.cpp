@@ -58,8 +58,8 @@ public:
     }
 
     // As in attention, weights are rounded to bf16 where a GPU multiplies them.
-    double most_in_bf16() const override {
-        return 0x1p-8;
+    double most_in_bf16(const Problem &p) const override {
+        return p.is("softmax", "rescaled") ? 0x1p-8 : 1e-3;
     }
 
     std::vector<Expected> expected(const Problem &p) const override {

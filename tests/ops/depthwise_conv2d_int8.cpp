@@ -23,7 +23,14 @@ public:
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
+                {"residual_type", {"same", "uint8", "int8"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["add_residual"] == "none") {
+            build.erase("residual_type");
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -82,7 +89,7 @@ private:
         // Rounded to f32, and the scales multiplied: 4 roundings, of which the sum's is one of `terms`.
         const double product = sum * p.scalar("x_scale", 1);
         return stored_y(p, epilogue(p, product, std::fabs(product), 3, p["weight_scale"](c), p.has("bias") ? p["bias"](c) : 0,
-                                    p.has("residual") ? p["residual"](c, col, row, n) : 0));
+                                    residual_at(p, c, col, row, n)));
     }
 
     // Every product as large as it gets: where sums of two are kept in 16 bits, they saturate.
@@ -93,12 +100,11 @@ private:
     }
 
     static void special_residual(KernelArguments &arguments, const Dims &) {
-        if (arguments.has_buffer("residual")) {
-            HostBuffer &residual = arguments.buffer("residual");
-            residual.set({0, 0, 0, 0}, kNaN);
-            residual.set({32, 3, 0, 0}, kInfinity);
-            residual.set({20, 5, 0, 0}, -kInfinity);
-            residual.set({31, 6, 0, 0}, 1e30);
+        if (HostBuffer *residual = residual_of_floats(arguments)) {
+            residual->set({0, 0, 0, 0}, kNaN);
+            residual->set({32, 3, 0, 0}, kInfinity);
+            residual->set({20, 5, 0, 0}, -kInfinity);
+            residual->set({31, 6, 0, 0}, 1e30);
         }
     }
 };

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <sstream>
 #include <string>
 
 #include "rows.h"
@@ -75,6 +78,39 @@ inline Expected activated(const std::string &name, double x, double error) {
 inline Expected epilogue(const std::string &activation, double linear, double error, double residual) {
     const Expected y = activated(activation, linear, error);
     return {y.value + residual, y.error + 2 * kRoundoff * (std::fabs(y.value) + std::fabs(residual)), y.or_less};
+}
+
+/** v * factor, rounded. */
+inline Expected scaled(const Expected &v, double factor) {
+    return {v.value * factor, v.error * std::fabs(factor) + 2 * kRoundoff * std::fabs(v.value * factor), v.or_less};
+}
+
+/** v + more, rounded. */
+inline Expected added(const Expected &v, double more) {
+    return {v.value + more, v.error + 2 * kRoundoff * (std::fabs(v.value) + std::fabs(more)), v.or_less};
+}
+
+/** v after the steps that `order`, as "bias,activation", names. */
+inline Expected in_order(const std::string &order, Expected v, const std::map<std::string, std::function<Expected(const Expected &)>> &steps) {
+    std::istringstream names(order);
+    for (std::string name; std::getline(names, name, ',');) {
+        v = steps.at(name)(v);
+    }
+    return v;
+}
+
+/** The residual's element `at`, which may be of 8 bits; 0 where there is none. */
+template<typename... Index>
+double residual_at(const Problem &p, Index... at) {
+    const double stored = p.has("residual") ? p["residual"](at...) : 0;
+    const bool is_8_bit = p.is("residual_type", "uint8") || p.is("residual_type", "int8");
+    return p.has("residual") && is_8_bit ? (stored - p.scalar("residual_zero_point", 0)) * p.scalar("residual_scale", 1) : stored;
+}
+
+/** The residual, if there is one that can hold a NaN. */
+inline HostBuffer *residual_of_floats(KernelArguments &arguments) {
+    HostBuffer *residual = arguments.has_buffer("residual") ? &arguments.buffer("residual") : nullptr;
+    return residual && residual->type().code != halide_type_int && residual->type().code != halide_type_uint ? residual : nullptr;
 }
 
 /** The generator parameter `activation` of a build, with kInBf16 behind it where that changes what is computed. */

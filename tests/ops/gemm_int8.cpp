@@ -11,9 +11,20 @@ public:
         std::vector<Choice> choices = int8_choices("a");
         choices.insert(choices.begin(), {"schedule", {"", "unfused", "mma"}});
         choices.push_back({"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}});
-        choices.push_back({"add_residual", {"false", "true"}});
+        choices.push_back({"add_residual", {"true", "false"}});
+        choices.push_back({"residual_type", {"same", "uint8", "int8"}});
+        choices.push_back({"order", {kUsual, "bias,dequantize,residual,activation", "dequantize,activation,residual,bias"}});
         choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
         return choices;
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["add_residual"] != "true") {
+            build.erase("residual_type");
+        }
+        if (build["activation"] == "log_relu") {  // what may be less than it is would be more times a negative scale
+            build["order"] = kUsual;
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -48,18 +59,27 @@ public:
 
     std::vector<Expected> expected(const Problem &p) const override {
         const std::string activation = activation_of(p);
+        const auto given = p.params.find("order");
+        const std::string order = given == p.params.end() ? kUsual : given->second;
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             for (int col = 0; col < p.dim("n"); col++) {
-                const Inexact v = linear_int8(p, "a", row, "b", col, p.dim("k"), "bias");
-                const double residual = p.has("residual") ? p["residual"](col, row) : 0;
-                y.push_back(stored_y(p, epilogue(activation, v.value, v.error, residual)));
+                const Inexact sum = sum_int8(p, "a", row, "b", col, p.dim("k"));
+                const Expected v =
+                    in_order(order, {sum.value, sum.error},
+                             {{"dequantize", [&](const Expected &x) { return scaled(x, unit_int8(p, "a", row, "b", col)); }},
+                              {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},
+                              {"activation", [&](const Expected &x) { return activated(activation, x.value, x.error); }},
+                              {"residual", [&](const Expected &x) { return added(x, residual_at(p, col, row)); }}});
+                y.push_back(stored_y(p, v));
             }
         }
         return y;
     }
 
 private:
+    static constexpr const char *kUsual = "dequantize,bias,activation,residual";
+
     // Tiles of 128 x 256, 128 deep, fetched by the copy engine where rows begin at multiples of 16 bytes: dense, or with 3
     // more between them.
     static std::vector<Case> tile_cases() {
@@ -81,7 +101,7 @@ private:
     }
 
     static void special_residual(KernelArguments &arguments, const Dims &) {
-        if (HostBuffer *residual = find_buffer(arguments, "residual")) {
+        if (HostBuffer *residual = residual_of_floats(arguments)) {
             residual->set({0, 0}, kNaN);
             residual->set({49, 3}, kInfinity);
             residual->set({20, 5}, -kInfinity);

@@ -152,6 +152,7 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
              uint64_t seed) {
     Call call;
     call.problem.params = kernel.params();
+    call.problem.on_gpu = kernel.target().find("cuda") != std::string::npos;
     call.problem.dims = with_params(op, c.dims, kernel.params());
     call.arguments = std::make_unique<KernelArguments>(kernel);
     const Dims &dims = call.problem.dims;
@@ -281,8 +282,8 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         // A logarithm makes of the error of an argument near 0 as much as there is, and a few elements may all be such near 0.
         const bool bounded = call.problem.is("type", "bfloat16") && !call.problem.is("activation", "log_relu") && random && got.size() >= 64;
         const double error = relative_error(output.type(), got, want);
-        if (bounded && !is_integer(output.type()) && error > test.most_in_bf16()) {
-            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, test.most_in_bf16());
+        if (bounded && !is_integer(output.type()) && error > test.most_in_bf16(call.problem)) {
+            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, test.most_in_bf16(call.problem));
         }
     }
     return "";

@@ -71,16 +71,26 @@ inline void make_extreme(KernelArguments &arguments, const std::string &rows, co
     }
 }
 
-/** Row `row` of x times column `col` of w, both in 8 bits. The sum is exact; it is rounded to f32, and the scales are
- * multiplied. */
-inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
-    const std::string zero_point = x + "_zero_point", scale = x + "_scale";
+/** The sum of row `row` of x, without its zero point, times column `col` of w, both in 8 bits: exact, then rounded to f32. */
+inline Inexact sum_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
+    const std::string zero_point = x + "_zero_point";
     const double zero = p.has(zero_point + "_row") ? p[zero_point + "_row"](row) : p.scalar(zero_point, 0);
     double sum = 0;
     for (int k = 0; k < depth; k++) {
         sum += (p[x](k, row) - zero) * weight(p, w, k, col);
     }
-    const double value = sum * (p.has(scale + "_row") ? p[scale + "_row"](row) : p.scalar(scale, 1)) * p[w + "_scale"](col);
+    return {sum, kRoundoff * std::fabs(sum)};
+}
+
+/** What 1 in such a sum stands for. */
+inline double unit_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col) {
+    const std::string scale = x + "_scale";
+    return (p.has(scale + "_row") ? p[scale + "_row"](row) : p.scalar(scale, 1)) * p[w + "_scale"](col);
+}
+
+/** Such a sum times its unit. */
+inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
+    const double value = sum_int8(p, x, row, w, col, depth).value * unit_int8(p, x, row, w, col);
     return {value, 5 * kRoundoff * std::fabs(value)};
 }
 

@@ -50,6 +50,7 @@ struct Problem {
     Assignments params;  // of the generator
     std::map<std::string, Tensor> inputs;
     std::map<std::string, double> scalars;
+    bool on_gpu = false;
 
     int dim(const std::string &name) const {
         return static_cast<int>(dims.at(name));
@@ -115,7 +116,7 @@ public:
     virtual std::vector<Case> cases(const Assignments &build) const = 0;
 
     /** How far all results together may be from the reference in bf16, relative to its norm, before they are stored. Sums are f32. */
-    virtual double most_in_bf16() const {
+    virtual double most_in_bf16(const Problem &) const {
         return 1e-3;
     }
 
