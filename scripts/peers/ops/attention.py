@@ -20,14 +20,22 @@ def forms(type, amx):
     return ("", "online", "mma") if amx and type == "bf16" else ("", "online")
 
 
-for label, causal in (("", False), ("causal", True)):
-    op("attention", label=label, family=FAMILY, shapes=[*SIZES, *GROUPED, *ENCODER],
-       schedules=forms, params={"causal": str(causal).lower()}, settings=lambda d: {"head_dim": d},
+def attention(label, shapes, causal, params):
+    op("attention", label=label, family=FAMILY, shapes=shapes,
+       schedules=forms, params={"causal": str(causal).lower(), **params}, settings=lambda d: {"head_dim": d},
        flops=half if causal else None,
-       torch=lambda q, k, v, scale, heads, key_heads, now=causal: F.scaled_dot_product_attention(
-           q, k, v, is_causal=now, scale=scale, enable_gqa=heads != key_heads),
-       onnx=lambda scale, now=causal: nodes(
-           ("Attention", ["q", "k", "v"], ["result0"], {"scale": scale, "is_causal": int(now)})))
+       torch=lambda q, k, v, scale, heads, key_heads: F.scaled_dot_product_attention(
+           q, k, v, is_causal=causal, scale=scale, enable_gqa=heads != key_heads),
+       onnx=lambda scale: nodes(
+           ("Attention", ["q", "k", "v"], ["result0"], {"scale": scale, "is_causal": int(causal)})))
+
+
+ALL = [*SIZES, *GROUPED, *ENCODER]
+attention("", ALL, False, {})
+attention("causal", ALL, True, {})
+# As torch has it: weights rounded to bf16 before they meet the values.
+attention("rounded weights", [(size, "bf16") for size in ALL], False, {"weight_type": "bf16"})
+attention("causal, rounded weights", [(size, "bf16") for size in ALL], True, {"weight_type": "bf16"})
 
 
 WINDOW = 255  # the registry's window_left

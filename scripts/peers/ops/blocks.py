@@ -30,14 +30,20 @@ op("rms_norm_gemm", family=FAMILY, schedules=few_rows, constants="w",
    torch=lambda x, w, k, eps: F.linear(F.rms_norm(x, (k,), None, eps), w),
    spelled=lambda x, w, eps: F.linear(rms_norm(x, eps), w))
 
-op("swiglu_mlp", family=FAMILY, constants="w_gate w_up w_down",
-   shapes=[("m=1,hidden=11008,k=4096,n=4096", "f32 bf16"), "m=256,hidden=2816,k=1024,n=1024"],
-   prepare=lambda v: {"w_gate": linear(v, "w_gate", v["hidden"], v["k"]),
-                      "w_up": linear(v, "w_up", v["hidden"], v["k"]),
-                      "w_down": linear(v, "w_down", v["n"], v["hidden"])},
-   torch=lambda x, w_gate, w_up, w_down, residual, k, eps: mlp(
-       F.rms_norm(x, (k,), None, eps), w_gate, w_up, w_down, residual),
-   spelled=lambda x, w_gate, w_up, w_down, residual, eps: mlp(rms_norm(x, eps), w_gate, w_up, w_down, residual))
+def block(label, shapes, params):
+    op("swiglu_mlp", label=label, family=FAMILY, constants="w_gate w_up w_down", shapes=shapes, params=params,
+       prepare=lambda v: {"w_gate": linear(v, "w_gate", v["hidden"], v["k"]),
+                          "w_up": linear(v, "w_up", v["hidden"], v["k"]),
+                          "w_down": linear(v, "w_down", v["n"], v["hidden"])},
+       torch=lambda x, w_gate, w_up, w_down, residual, k, eps: mlp(
+           F.rms_norm(x, (k,), None, eps), w_gate, w_up, w_down, residual),
+       spelled=lambda x, w_gate, w_up, w_down, residual, eps: mlp(rms_norm(x, eps), w_gate, w_up, w_down, residual))
+
+
+ONE_ROW, MANY = "m=1,hidden=11008,k=4096,n=4096", "m=256,hidden=2816,k=1024,n=1024"
+block("", [(ONE_ROW, "f32 bf16"), MANY], {})
+# As torch has it: what goes to the second product rounded to bf16.
+block("rounded h", [(ONE_ROW, "bf16"), (MANY, "bf16")], {"h_type": "bf16"})
 
 
 def rms_norm(x, eps):
