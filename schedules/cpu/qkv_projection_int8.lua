@@ -1,5 +1,5 @@
--- The three projections in 8 bits, weights packed into panels: one after the other, each as in gemm_int8.lua, with its scales
--- and bias in registers. Where there is AMX, its tiles multiply.
+-- The three projections in 8 bits, weights packed into panels: each as in gemm_int8.lua, with its scales and bias in registers, and
+-- one parallel loop over the panels of all three, as in qkv_projection.lua. Where there is AMX, its tiles multiply.
 
 local gemm = require "lib.gemm"
 
@@ -26,5 +26,6 @@ return schedule "qkv_projection_int8" {
         shared = true, m = out:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
       }))
     end
+    k.q:side_by_side(k.k, k.v)
   end,
 }

@@ -410,18 +410,27 @@ bool Binding::warps(const Halide::Internal::Function &f, int stage, int warps) {
     return false;
 }
 
-void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) {
+// For a pass that runs when the script has ended: raises an error at the line of the script that is being run now.
+std::function<void(const std::string &)> Binding::late_error(const std::string &word) {
     Diagnostic d;
     host_.where(d.file, d.line);
-    d.word = "mma";
-    tile_products_.push_back({f, stage, 4, 8, 1, 1, false, [this, d](const std::string &message) {
-                                  Diagnostic here = d;
-                                  here.message = message;
-                                  if (on_late_error) {
-                                      on_late_error(here);
-                                  }
-                                  throw Halide::CompileError("\n" + here.text());
-                              }});
+    d.word = word;
+    return [this, d](const std::string &message) {
+        Diagnostic here = d;
+        here.message = message;
+        if (on_late_error) {
+            on_late_error(here);
+        }
+        throw Halide::CompileError("\n" + here.text());
+    };
+}
+
+void Binding::multiply_in_tiles(const Halide::Internal::Function &f, int stage) {
+    tile_products_.push_back({f, stage, 4, 8, 1, 1, false, late_error("mma")});
+}
+
+void Binding::put_side_by_side(std::vector<Halide::Internal::Function> funcs, std::vector<std::string> names) {
+    side_by_side_.push_back({std::move(funcs), std::move(names), late_error("side_by_side")});
 }
 
 int Binding::describe(lua_State *L) {

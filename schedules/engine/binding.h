@@ -11,6 +11,7 @@
 #include "mma.h"
 #include "prefetch.h"
 #include "prefetch_ahead.h"
+#include "side_by_side.h"
 #include "stream.h"
 #include "word.h"
 
@@ -109,6 +110,13 @@ public:
         return ahead_;
     }
 
+    /** Has the loops of some Funcs run as one; the line of the script that says so answers for it. */
+    void put_side_by_side(std::vector<Halide::Internal::Function> funcs, std::vector<std::string> names);
+
+    const std::vector<SideBySide> &side_by_side() const {
+        return side_by_side_;
+    }
+
     /** Has the copies of a Func into shared memory made so many turns of the loop around before they are needed. */
     void fetch(const Halide::Internal::Function &f, int ahead);
 
@@ -160,6 +168,7 @@ private:
     static int equal(lua_State *L);
     static Binding &of(lua_State *L);
     Diagnostic no_func(const std::string &name) const;
+    std::function<void(const std::string &)> late_error(const std::string &word);
     void run(lua_State *L, const Word &word, const Handle &self);
     void record(const Word &word, const Handle &self, const std::vector<Argument> &args,
                 const std::vector<Halide::Internal::Dim> &before);
@@ -174,6 +183,7 @@ private:
     std::vector<TileProduct> tile_products_;
     std::vector<SpreadPrefetch> prefetches_;
     std::vector<AheadPrefetch> ahead_;
+    std::vector<SideBySide> side_by_side_;
     const Word *current_ = nullptr;
 };
 

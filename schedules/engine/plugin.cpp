@@ -146,6 +146,10 @@ public:
                 });
             }
             add_passes(pipeline, target, target_facts(options.target, options.facts));
+            // Last, as it gives loops another name.
+            for (const auto &group : binding_->side_by_side()) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(put_side_by_side(group).release());
+            }
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, params);
             }
