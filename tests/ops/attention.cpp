@@ -174,13 +174,15 @@ private:
                                                                                          : 0;
         const Tolerance tolerance{d, keys, rounding};
         const double scale = p.scalar("scale", 1);
+        const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
         std::vector<double> logits;
+        std::vector<bool> sees;
         double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
         bool none = true;  // no key is seen
         for (int key = 0; key < keys; key++) {
             double score = 0, sum_abs = 0;
             for (int c = 0; c < d; c++) {
-                const double product = scale * p["q"](c, i, h, n) * p["k"](c, key, hk, n);
+                const double product = scale * q(c, i, h, n) * k(c, key, hk, n);
                 score += product;
                 sum_abs += std::fabs(product);
             }
@@ -188,7 +190,8 @@ private:
             const double bias = p.has("bias") ? p["bias"](key, i, h, n) : 0;
             const double distance = std::abs(i + keys - p.dim("queries") - key);
             const double alibi = p.has("slopes") ? -p["slopes"](h) * distance : 0;
-            const double logit = seen(p, i, key, n) ? score + mask + bias + alibi : -kInfinity;
+            sees.push_back(seen(p, i, key, n));
+            const double logit = sees.back() ? score + mask + bias + alibi : -kInfinity;
             logits.push_back(logit);
             top = std::max(top, logit);  // a NaN comes in with the sum
             none = none && logit == -kInfinity;
@@ -197,18 +200,21 @@ private:
                 worst = std::max(worst, tolerance.logit(sum_abs, std::fabs(mask) + std::fabs(bias) + std::fabs(alibi)));
             }
         }
+        std::vector<double> weights;
         for (double logit : logits) {
-            sum += none ? 0 : std::exp(logit - top);
+            weights.push_back(none ? 0 : std::exp(logit - top));
+            sum += weights.back();
+        }
+        for (double &weight : weights) {
+            if (rounding == 0x1p-11 && weight < 0x1p-25) {
+                weight = 0;  // in f16, which shows where the value is infinite
+            }
         }
         for (int c = 0; c < d; c++) {
             double value = 0, mean_abs = 0;
             for (int key = 0; key < keys && !none; key++) {
-                if (seen(p, i, key, n)) {
-                    double weight = std::exp(logits[size_t(key)] - top);
-                    if (rounding == 0x1p-11 && weight < 0x1p-25) {
-                        weight = 0;  // in f16, which shows where the value is infinite
-                    }
-                    const double product = weight / sum * p["v"](c, key, hk, n);
+                if (sees[size_t(key)]) {
+                    const double product = weights[size_t(key)] / sum * v(c, key, hk, n);
                     value += product;
                     mean_abs += std::fabs(product);
                 }

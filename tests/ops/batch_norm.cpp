@@ -61,14 +61,17 @@ public:
         const bool last = p.has("x_nhwc");
         const Tensor &x = p[last ? "x_nhwc" : "x"];
         const size_t plane = size_t(p.dim("w")) * size_t(p.dim("h")), channels = size_t(p.dim("c"));
+        const Tensor &weights = p["weight"], &biases = p["bias"], &means = p["mean"], &variances = p["variance"];
+        const std::string activation = activation_of(p);
+        const double eps = p.scalar("eps", 0);
         std::vector<Expected> y;
         for (size_t i = 0; i < x.values.size(); i++) {
             const int c = int(last ? i % channels : i / plane % channels);
-            const double scale = p["weight"](c) / std::sqrt(p["variance"](c) + p.scalar("eps", 0));
-            const double scaled = x.values[i] * scale, shifted = p["mean"](c) * scale;
+            const double scale = weights(c) / std::sqrt(variances(c) + eps), bias = biases(c);
+            const double scaled = x.values[i] * scale, shifted = means(c) * scale;
             // The scale is off by 4 roundings; what it makes of x and of the mean may cancel.
-            const double error = 8 * kRoundoff * (std::fabs(scaled) + std::fabs(shifted) + std::fabs(p["bias"](c)));
-            y.push_back(stored_y(p, epilogue(activation_of(p), scaled - shifted + p["bias"](c), error, 0)));
+            const double error = 8 * kRoundoff * (std::fabs(scaled) + std::fabs(shifted) + std::fabs(bias));
+            y.push_back(stored_y(p, epilogue(activation, scaled - shifted + bias, error, 0)));
         }
         return y;
     }

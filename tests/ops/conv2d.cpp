@@ -91,7 +91,7 @@ public:
 
     // What fills packed weights up must not matter: it stays NaN.
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
-        if (!has(arguments, "weight_packed")) {
+        if (!arguments.has_buffer("weight_packed")) {
             return;
         }
         HostBuffer &weight = arguments.buffer("weight_packed");
@@ -165,16 +165,18 @@ private:
 
     static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row,
                             int n) {
-        const Tensor &image = p["x"];  // by name in the innermost loop it takes most of the time of a test of boxes
+        const Layout layout = p.has("weight") ? kOihw : p.has("weight_ohwi") ? kOhwi : kPacked;
+        const Tensor &image = p["x"], &weights = p[layout == kOihw ? "weight" : layout == kOhwi ? "weight_ohwi" : "weight_packed"];
+        const int w = p.dim("w"), h = p.dim("h");
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {
                 const int at_col = window.at(col, s), at_row = window.at(row, r);
-                if (at_col < 0 || at_col >= p.dim("w") || at_row < 0 || at_row >= p.dim("h")) {
+                if (at_col < 0 || at_col >= w || at_row < 0 || at_row >= h) {
                     continue;
                 }
                 for (int c = 0; c < channels; c++) {
-                    const double product = image(c, g, at_col, at_row, n) * weight(p, k, c, s, r, g);
+                    const double product = image(c, g, at_col, at_row, n) * weight(weights, layout, k, c, s, r, g);
                     sum += product;
                     sum_abs += std::fabs(product);
                 }
@@ -185,24 +187,17 @@ private:
                         p.has("residual") ? p["residual"](k, g, col, row, n) : 0);
     }
 
-    static double weight(const Problem &p, int k, int c, int s, int r, int g) {
-        if (p.has("weight")) {
-            return p["weight"](s, r, c, k, g);
-        }
-        if (p.has("weight_ohwi")) {
-            return p["weight_ohwi"](c, s, r, k, g);
-        }
-        const int group = p["weight_packed"].extents[0], panel = p["weight_packed"].extents[1];
-        return p["weight_packed"](c % group, k % panel, c / group, s, r, k / panel, g);
-    }
+    enum Layout { kOihw, kOhwi, kPacked };
 
-    static bool has(const KernelArguments &arguments, const std::string &name) {
-        try {
-            const_cast<KernelArguments &>(arguments).buffer(name);
-            return true;
-        } catch (const std::exception &) {
-            return false;  // the build has another layout
+    static double weight(const Tensor &w, Layout layout, int k, int c, int s, int r, int g) {
+        if (layout == kOihw) {
+            return w(s, r, c, k, g);
         }
+        if (layout == kOhwi) {
+            return w(c, s, r, k, g);
+        }
+        const int group = w.extents[0], panel = w.extents[1];
+        return w(c % group, k % panel, c / group, s, r, k / panel, g);
     }
 
     template<typename Function>
@@ -231,7 +226,7 @@ private:
     }
 
     static void infinite_weight(KernelArguments &arguments, const Dims &) {
-        const bool packed = has(arguments, "weight_packed"), ohwi = has(arguments, "weight_ohwi");
+        const bool packed = arguments.has_buffer("weight_packed"), ohwi = arguments.has_buffer("weight_ohwi");
         HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi" : "weight");
         const auto at = [&](int k, int c) {
             const int group = weight.extents()[0];

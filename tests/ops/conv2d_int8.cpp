@@ -149,13 +149,13 @@ private:
     static Expected element(const Problem &p, const Window &window, int o, int g, int col, int row, int n) {
         const bool packed = p.has("weight_packed");
         const Tensor &x = p["x"], &weight = p[packed ? "weight_packed" : "weight_ohwi"];
-        const int panel = weight.extents[1], channels = p.dim("c");
+        const int panel = weight.extents[1], channels = p.dim("c"), w = p.dim("w"), h = p.dim("h");
         const double zero = p.scalar("x_zero_point", 0);
         double sum = 0;  // exact
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {
                 const int at_col = window.at(col, s), at_row = window.at(row, r);
-                if (at_col < 0 || at_col >= p.dim("w") || at_row < 0 || at_row >= p.dim("h")) {
+                if (at_col < 0 || at_col >= w || at_row < 0 || at_row >= h) {
                     continue;
                 }
                 for (int c = 0; c < channels; c++) {
@@ -183,10 +183,12 @@ private:
         const bool packed = arguments.has_buffer("weight_packed");
         HostBuffer &weight = weight_of(arguments), &sums = arguments.buffer(by_tap ? "weight_tap_sum" : "weight_sum");
         const int panel = weight.extents()[1], kernel = weight.extents()[packed ? 3 : 1];
+        const Tensor values = {weight.extents(), weight.values()};
+        const int channels = int(dims.at("c"));
         const auto of_tap = [&](int o, int s, int r, int g) {
             double sum = 0;
-            for (int c = 0; c < dims.at("c"); c++) {
-                sum += weight.get(packed ? std::vector<int>{c % 4, o % panel, c / 4, s, r, o / panel, g} : std::vector<int>{c, s, r, o, g});
+            for (int c = 0; c < channels; c++) {
+                sum += packed ? values(c % 4, o % panel, c / 4, s, r, o / panel, g) : values(c, s, r, o, g);
             }
             return sum;
         };

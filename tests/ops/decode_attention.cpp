@@ -82,12 +82,13 @@ private:
         const int length = p.has("lengths") ? int(p["lengths"](n)) : p.dim("keys");
         const int seen = p.is("causal", "true") ? length - (p.dim("queries") - 1 - i) : length;
         const double scale = p.scalar("scale", 1);
+        const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
         std::vector<double> logits;
         double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
         for (int key = 0; key < seen; key++) {
             double score = 0, sum_abs = 0;
             for (int c = 0; c < d; c++) {
-                const double product = scale * p["q"](c, i, h, n) * p["k"](c, key, hk, n);
+                const double product = scale * q(c, i, h, n) * k(c, key, hk, n);
                 score += product;
                 sum_abs += std::fabs(product);
             }
@@ -102,7 +103,7 @@ private:
         for (int c = 0; c < d; c++) {
             double value = 0, mean_abs = 0;
             for (int key = 0; key < seen; key++) {
-                const double product = logits[size_t(key)] / sum * p["v"](c, key, hk, n);
+                const double product = logits[size_t(key)] / sum * v(c, key, hk, n);
                 value += product;
                 mean_abs += std::fabs(product);
             }

@@ -73,12 +73,14 @@ private:
     }
 
     static Expected element(const Problem &p, const Window &window, int c, int col, int row, int n) {
+        const Tensor &x = p["x"], &weight = p["weight"];
+        const int w = p.dim("w"), h = p.dim("h");
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {
                 const int at_col = window.at(col, s), at_row = window.at(row, r);
-                const bool inside = at_col >= 0 && at_col < p.dim("w") && at_row >= 0 && at_row < p.dim("h");
-                const double product = (inside ? p["x"](c, at_col, at_row, n) : 0) * p["weight"](c, s, r);
+                const bool inside = at_col >= 0 && at_col < w && at_row >= 0 && at_row < h;
+                const double product = (inside ? x(c, at_col, at_row, n) : 0) * weight(c, s, r);
                 sum += product;
                 sum_abs += std::fabs(product);
             }

@@ -78,12 +78,14 @@ private:
 
     static Expected element(const Problem &p, const Window &window, int c, int col, int row, int n) {
         const double zero = p.scalar("x_zero_point", 0);
+        const Tensor &x = p["x"], &weight = p["weight"];
+        const int w = p.dim("w"), h = p.dim("h");
         double sum = 0;  // exact
         for (int r = 0; r < window.kernel; r++) {
             for (int s = 0; s < window.kernel; s++) {
                 const int at_col = window.at(col, s), at_row = window.at(row, r);
-                const bool inside = at_col >= 0 && at_col < p.dim("w") && at_row >= 0 && at_row < p.dim("h");
-                sum += inside ? (p["x"](c, at_col, at_row, n) - zero) * p["weight"](c, s, r) : 0;
+                const bool inside = at_col >= 0 && at_col < w && at_row >= 0 && at_row < h;
+                sum += inside ? (x(c, at_col, at_row, n) - zero) * weight(c, s, r) : 0;
             }
         }
         // Rounded to f32, and the scales multiplied: 4 roundings, of which the sum's is one of `terms`.

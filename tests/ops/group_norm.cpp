@@ -58,7 +58,8 @@ public:
     std::vector<Expected> expected(const Problem &p) const override {
         const int w = p.dim("w"), h = p.dim("h"), c = p.dim("c"), groups = p.dim("g"), n = p.dim("n");
         const size_t size = size_t(w) * size_t(h) * size_t(c / groups);
-        const Tensor &x = p["x"];
+        const Tensor &x = p["x"], &weights = p["weight"], &biases = p["bias"];
+        const std::string activation = activation_of(p);
         std::vector<Expected> y;
         for (size_t group = 0; group < size_t(groups) * size_t(n); group++) {
             const double *values = x.values.data() + group * size;
@@ -78,11 +79,11 @@ public:
             const double inv_error = units * (1 + mean_error * mean_error / var);
             for (size_t i = 0; i < size; i++) {
                 const int channel = int(group % size_t(groups)) * (c / groups) + int(i / (size_t(w) * size_t(h)));
-                const double weight = p["weight"](channel), bias = p["bias"](channel);
+                const double weight = weights(channel), bias = biases(channel);
                 const double scaled = (values[i] - mean) * inv * weight;
                 const double error = mean_error * inv * std::fabs(weight) + inv_error * std::fabs(scaled) +
                                      8 * kRoundoff * (std::fabs(scaled) + std::fabs(bias));
-                y.push_back(stored_y(p, epilogue(activation_of(p), scaled + bias, error, 0)));
+                y.push_back(stored_y(p, epilogue(activation, scaled + bias, error, 0)));
             }
         }
         return y;

@@ -20,21 +20,26 @@ inline bool is_packed(const std::string &argument) {
 
 /** Has the buffer `name`, for arguments that only some builds have. */
 inline HostBuffer *find_buffer(KernelArguments &arguments, const std::string &name) {
-    try {
-        return &arguments.buffer(name);
-    } catch (const std::exception &) {
-        return nullptr;
-    }
+    return arguments.has_buffer(name) ? &arguments.buffer(name) : nullptr;
 }
 
-/** The weights called `name`, k x n, in whichever layout the build has them. */
-inline double weight(const Problem &p, const std::string &name, int k, int col) {
-    if (p.has(name + "_packed")) {
+/** A column of the weights called `name`, k x n, in whichever layout the build has them. */
+inline const double *column(const Problem &p, const std::string &name, int col) {
+    auto found = p.made.find(name);
+    if (found == p.made.end() && p.has(name + "_packed")) {
         const Tensor &w = p[name + "_packed"];
-        const int group = w.extents[0], panel = w.extents[1];
-        return w(k % group, col % panel, k / group, col / panel);
+        const int group = w.extents[0], panel = w.extents[1], depth = group * w.extents[2], columns = panel * w.extents[3];
+        Tensor all = {{depth, columns}, {}};
+        for (int c = 0; c < columns; c++) {
+            for (int k = 0; k < depth; k++) {
+                all.values.push_back(w(k % group, c % panel, k / group, c / panel));
+            }
+        }
+        found = p.made.emplace(name, std::move(all)).first;
+    } else if (found == p.made.end()) {
+        found = p.made.emplace(name, p[name + "_nk"]).first;
     }
-    return p[name + "_nk"](k, col);
+    return found->second.row(col);
 }
 
 inline void set_weight(KernelArguments &arguments, const std::string &name, int k, int col, double value) {
@@ -44,14 +49,6 @@ inline void set_weight(KernelArguments &arguments, const std::string &name, int 
     } else if (HostBuffer *t = find_buffer(arguments, name + "_nk")) {
         t->set({k, col}, value);
     }
-}
-
-inline double weight_in(KernelArguments &arguments, const std::string &name, int k, int col) {
-    if (HostBuffer *w = find_buffer(arguments, name + "_packed")) {
-        const int group = w->extents()[0], panel = w->extents()[1];
-        return w->get({k % group, col % panel, k / group, col / panel});
-    }
-    return arguments.buffer(name + "_nk").get({k, col});
 }
 
 /** What fills up packed weights must not matter: it is NaN. */
@@ -87,11 +84,10 @@ struct Inexact {
     double value = 0, error = 0;
 };
 
-template<typename X, typename W>
-Inexact sum_of_products(int depth, X x, W w) {
+inline Inexact sum_of_products(int depth, const double *x, const double *w) {
     double sum = 0, sum_abs = 0;
     for (int k = 0; k < depth; k++) {
-        const double product = x(k) * w(k);
+        const double product = x[k] * w[k];
         sum += product;
         sum_abs += std::fabs(product);
     }
@@ -101,8 +97,7 @@ Inexact sum_of_products(int depth, X x, W w) {
 /** Row `row` of x times column `col` of w, plus bias[col] if there is one. */
 inline Inexact linear(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth,
                       const std::string &bias) {
-    Inexact y = sum_of_products(
-        depth, [&](int k) { return p[x](k, row); }, [&](int k) { return weight(p, w, k, col); });
+    Inexact y = sum_of_products(depth, p[x].row(row), column(p, w, col));
     if (p.has(bias)) {
         const double b = p[bias](col);
         y.error += 2 * kRoundoff * (std::fabs(y.value) + std::fabs(b));
@@ -129,12 +124,22 @@ inline Inexact plus(const Inexact &a, double b) {
 /** 1 / sqrt(mean(x^2) + eps) of a row. The squares are positive, so their sum is off by as many
  * roundings as it has terms, halved by the root. */
 inline Inexact inverse_rms(const Problem &p, const std::string &x, int row, int depth) {
+    const double *values = p[x].row(row);
     double sum = 0;
     for (int k = 0; k < depth; k++) {
-        sum += p[x](k, row) * p[x](k, row);
+        sum += values[k] * values[k];
     }
     const double inv = 1 / std::sqrt(sum / depth + p.scalar("eps", 0));
     return {inv, (depth / 2.0 + 8) * kRoundoff * inv};
+}
+
+/** A row of x, times the weights of its elements where there are any. */
+inline std::vector<double> weighted(const Problem &p, const std::string &x, int row, int depth) {
+    std::vector<double> values(p[x].row(row), p[x].row(row) + depth);
+    for (int k = 0; p.has("weight") && k < depth; k++) {
+        values[size_t(k)] *= p["weight"](k);
+    }
+    return values;
 }
 
 /** Off by more than rounding for what is not finite is not defined: exact there. */

@@ -25,11 +25,17 @@ inline std::vector<Choice> int8_choices(const std::string &rows) {
 
 /** NAME_sum: the sums of the columns of weights as they are now. */
 inline void set_column_sums(KernelArguments &arguments, const std::string &name, int64_t depth) {
-    HostBuffer *sums = find_buffer(arguments, name + "_sum");
-    for (int col = 0; sums && col < sums->extents()[0]; col++) {
+    HostBuffer *sums = find_buffer(arguments, name + "_sum"), *packed = find_buffer(arguments, name + "_packed");
+    if (!sums) {
+        return;
+    }
+    const HostBuffer &weights = packed ? *packed : arguments.buffer(name + "_nk");
+    const Tensor w = {weights.extents(), weights.values()};
+    for (int col = 0; col < sums->extents()[0]; col++) {
         double sum = 0;
         for (int k = 0; k < depth; k++) {
-            sum += weight_in(arguments, name, k, col);
+            const int group = w.extents[0], panel = w.extents[1];
+            sum += packed ? w(k % group, col % panel, k / group, col / panel) : w(k, col);
         }
         sums->set({col}, sum);
     }
@@ -75,9 +81,10 @@ inline void make_extreme(KernelArguments &arguments, const std::string &rows, co
 inline Inexact sum_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
     const std::string zero_point = x + "_zero_point";
     const double zero = p.has(zero_point + "_row") ? p[zero_point + "_row"](row) : p.scalar(zero_point, 0);
+    const double *of_x = p[x].row(row), *of_w = column(p, w, col);
     double sum = 0;
     for (int k = 0; k < depth; k++) {
-        sum += (p[x](k, row) - zero) * weight(p, w, k, col);
+        sum += (of_x[k] - zero) * of_w[k];
     }
     return {sum, kRoundoff * std::fabs(sum)};
 }
@@ -134,9 +141,10 @@ inline QuantizedRow quantize_row(const std::vector<Inexact> &row) {
 
 /** Such a row times column `col` of w. The sum is exact but for what the row may be off. */
 inline Inexact linear_int8(const Problem &p, const QuantizedRow &x, const Inexact &scale, const std::string &w, int col) {
+    const double *of_w = column(p, w, col);
     Inexact sum;
     for (size_t k = 0; k < x.q.size(); k++) {
-        const double v = weight(p, w, int(k), col);
+        const double v = of_w[k];
         sum.value += x.q[k] * v;
         sum.error += x.off[k] * std::fabs(v);
     }

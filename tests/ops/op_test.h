@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,11 @@ struct Tensor {
     std::vector<int> extents;
     std::vector<double> values;
 
+    /** The elements of a row: of a matrix, one of its columns or rows, as it lies. */
+    const double *row(int64_t number) const {
+        return values.data() + number * extents[0];
+    }
+
     /** By index from 0 in each dimension. */
     template<typename... Index>
     double operator()(Index... index) const {
@@ -48,20 +55,24 @@ struct Tensor {
 struct Problem {
     Dims dims;
     Assignments params;  // of the generator
-    std::map<std::string, Tensor> inputs;
-    std::map<std::string, double> scalars;
+    std::map<std::string, Tensor, std::less<>> inputs;
+    std::map<std::string, double, std::less<>> scalars;
+    /** What a reference makes of an input once, to read it for every element. */
+    mutable std::map<std::string, Tensor, std::less<>> made;
     bool on_gpu = false;
 
     int dim(const std::string &name) const {
         return static_cast<int>(dims.at(name));
     }
-    bool has(const std::string &input) const {
-        return inputs.count(input) > 0;
+    bool has(std::string_view input) const {
+        return inputs.find(input) != inputs.end();
     }
-    const Tensor &operator[](const std::string &input) const {
-        return inputs.at(input);
+    /** To be looked up outside of a reference's innermost loop, where it takes most of the time of a test. */
+    const Tensor &operator[](std::string_view input) const {
+        const auto found = inputs.find(input);
+        return found == inputs.end() ? throw std::out_of_range(std::string(input)) : found->second;
     }
-    double scalar(const std::string &name, double otherwise) const {
+    double scalar(std::string_view name, double otherwise) const {
         const auto s = scalars.find(name);
         return s == scalars.end() ? otherwise : s->second;
     }

@@ -52,10 +52,9 @@ public:
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             const Inexact inv = inverse_rms(p, "x", row, depth);
+            const std::vector<double> x = weighted(p, "x", row, depth);
             for (int col = 0; col < p.dim("n"); col++) {
-                Inexact sum = sum_of_products(
-                    depth, [&](int k) { return p["x"](k, row) * (p.has("weight") ? p["weight"](k) : 1); },
-                    [&](int k) { return weight(p, "w", k, col); });
+                Inexact sum = sum_of_products(depth, x.data(), column(p, "w", col));
                 sum.error *= (depth + 3.0) / (depth + 1);  // for the product with weight
                 sum = times(sum, inv);
                 sum = p.has("bias") ? plus(sum, p["bias"](col)) : sum;

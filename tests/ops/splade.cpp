@@ -86,17 +86,17 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        const Tensor &x = p["x"];
+        const int depth = p.dim("k");
         std::vector<Expected> y;
         for (int n = 0; n < p.dim("batch"); n++) {
             const int length =
                 p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
             for (int col = 0; col < p.dim("vocab"); col++) {
+                const double *w = column(p, "w", col), bias = p.has("bias") ? p["bias"](col) : 0;
                 double top = 0, error = 0;  // relu
                 for (int i = 0; i < length; i++) {
-                    Inexact logit = sum_of_products(
-                        p.dim("k"), [&](int k) { return p["x"](k, i, n); },
-                        [&](int k) { return weight(p, "w", k, col); });
-                    logit = plus(logit, p.has("bias") ? p["bias"](col) : 0);
+                    const Inexact logit = plus(sum_of_products(depth, x.row(i + int64_t(n) * x.extents[1]), w), bias);
                     top = std::isnan(top) || std::isnan(logit.value) ? kNaN : std::max(top, logit.value);
                     error = std::isfinite(logit.value) ? std::max(error, logit.error) : error;
                 }

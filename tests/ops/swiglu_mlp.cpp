@@ -66,24 +66,24 @@ public:
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             const Inexact inv = inverse_rms(p, "x", row, depth);
+            const std::vector<double> x = weighted(p, "x", row, depth);
             const auto projected = [&](const char *w, int col) {
-                Inexact sum = sum_of_products(
-                    depth, [&](int k) { return p["x"](k, row) * (p.has("weight") ? p["weight"](k) : 1); },
-                    [&](int k) { return weight(p, w, k, col); });
+                Inexact sum = sum_of_products(depth, x.data(), column(p, w, col));
                 sum.error *= (depth + 3.0) / (depth + 1);
                 return times(sum, inv);
             };
-            std::vector<Inexact> h;
+            std::vector<double> h, h_error;
             for (int col = 0; col < hidden; col++) {
                 Inexact v = times(activated(activation, projected("w_gate", col)), projected("w_up", col));
                 v.error += rounding * (std::fabs(v.value) + v.error) + (rounding > 0 ? 0x1p-25 : 0);
-                h.push_back(v);
+                h.push_back(v.value);
+                h_error.push_back(v.error);
             }
             for (int col = 0; col < p.dim("n"); col++) {
-                const auto w = [&](int k) { return weight(p, "w_down", k, col); };
-                Inexact sum = sum_of_products(hidden, [&](int k) { return h[size_t(k)].value; }, w);
+                const double *w = column(p, "w_down", col);
+                Inexact sum = sum_of_products(hidden, h.data(), w);
                 for (int k = 0; k < hidden; k++) {
-                    sum.error += h[size_t(k)].error * std::fabs(w(k));
+                    sum.error += h_error[size_t(k)] * std::fabs(w[k]);
                 }
                 y.push_back(expect(plus(sum, p.has("residual") ? p["residual"](col, row) : 0)));
             }
