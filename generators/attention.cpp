@@ -47,6 +47,7 @@ public:
     /** Of the weights where they meet values of bf16, on the host; rounded ones are summed as they are. On a GPU they are
      * rounded to the storage type. */
     GeneratorParam<FactorType> weight_type{"weight_type", FactorType::kExact, factor_types()};
+    GeneratorParam<bool> weight_parts{"weight_parts", false};  // exact ones are two of bf16, as a schedule's tiles want them
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
     /** A query sees the keys up to the one it stands at. */
@@ -107,8 +108,9 @@ public:
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
         const bool rescaled = softmax == SoftmaxForm::kRescaled, on_gpu = get_target().has_gpu_feature();
         const int pair = rescaled || on_gpu ? 1 : packed_group(type);
-        const bool in_pairs = pair == 2 && weight_type != FactorType::kExact;  // the second product, too
-        if (weight_type == FactorType::kTwoBF16 && in_pairs && softmax != SoftmaxForm::kTwoPass) {
+        const FactorType kind = weight_type == FactorType::kExact && weight_parts ? FactorType::kTwoBF16 : FactorType(weight_type);
+        const bool in_pairs = pair == 2 && kind != FactorType::kExact;  // the second product, too
+        if (kind == FactorType::kTwoBF16 && in_pairs && softmax != SoftmaxForm::kTwoPass) {
             throw CompileError("weight_type=two_bf16 is for softmax=two_pass; weight_type=exact is as exact");
         }
         const Expr depth = q.dim(0).extent();
@@ -194,14 +196,14 @@ public:
             const auto weight = [&](const Expr &of_key) {
                 return exp_nonpositive_f32(logits(of_key, i, kb, ib, h, n) - top, get_target());
             };
-            if (in_pairs && weight_type == FactorType::kBF16) {
+            if (in_pairs && kind == FactorType::kBF16) {
                 weight_pairs(m, i, j, kb, ib, h, n) = store_as(type, weight(2 * j + m));
                 p(j, i, kb, ib, h, n) = load_f32(weight_pairs(j % 2, i, j / 2, kb, ib, h, n));
             } else {
                 p(j, i, kb, ib, h, n) = weight(j);
             }
-            if (in_pairs && weight_type == FactorType::kTwoBF16) {
-                weight_parts(m, i, j, kb, part, ib, h, n) = part_in_bf16(p(2 * j + m, i, kb, ib, h, n), part, true);
+            if (in_pairs && kind == FactorType::kTwoBF16) {
+                p_parts(m, i, j, kb, part, ib, h, n) = part_in_bf16(p(2 * j + m, i, kb, ib, h, n), part, true);
             }
         };
 
@@ -214,10 +216,10 @@ public:
             const Expr top = row_max(i, ib, h, n);
             weigh(select(is_minus_infinity_f32(top), 0.0f, top));
             row_sum(i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n);
-            if (weight_parts.defined()) {
+            if (p_parts.defined()) {
                 RDom rp({{0, block}, {0, blocks}, {0, 2}}, "key");
                 seen(rp, rp.y);
-                acc(d, i, ib, h, n) += load_f32(weight_parts(rp.x % 2, i, rp.x / 2, rp.y, rp.z, ib, h, n)) * v_f(d, rp.x, rp.y, h / group, n);
+                acc(d, i, ib, h, n) += load_f32(p_parts(rp.x % 2, i, rp.x / 2, rp.y, rp.z, ib, h, n)) * v_f(d, rp.x, rp.y, h / group, n);
             } else {
                 acc(d, i, ib, h, n) += p(rm.x, i, rm.y, ib, h, n) * v_f(d, rm.x, rm.y, h / group, n);
             }
@@ -325,7 +327,7 @@ private:
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
         row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
     Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"},
-        weight_parts{"weight_parts"};
+        p_parts{"weight_parts"};
     Func raw_max{"raw_max"}, block_sum{"block_sum"}, weights{"weights"}, result{"result"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };

@@ -11,7 +11,7 @@ return schedule "attention" {
   generator = {
     type = "bfloat16",
     softmax = "two_pass",
-    weight_type = tune { "two_bf16", "bf16", default = "two_bf16" },
+    weight_parts = true, -- weights that are not rounded, in two numbers of bf16
     key_block = tune { 16, 32, default = 32 },   -- keys of a block
     query_block = tune { 16, 32, default = 32 }, -- queries a strip
   },

@@ -87,13 +87,10 @@ public:
             build["type"] = "bfloat16";
             build["set.tiles"] = "always";
         }
-        // Its schedule has no exact ones, and others none of two parts.
-        if (const auto weights = build.find("weight_type"); weights != build.end()) {
-            if (build["schedule"] == "mma" && weights->second == "exact") {
-                weights->second = "two_bf16";
-            } else if (build["schedule"] != "mma" && build["schedule"] != "" && weights->second == "two_bf16") {
-                weights->second = "exact";
-            }
+        const auto weights = build.find("weight_type");
+        const bool in_parts = build["schedule"] == "" || build["schedule"] == "mma";
+        if (weights != build.end() && weights->second == "two_bf16" && !in_parts) {
+            weights->second = "exact";
         }
         if (build.count("query_block")) {
             build.erase("weight_type");
