@@ -17,14 +17,14 @@ namespace halyard {
 namespace {
 
 // The text between the n-th pair of double quotes.
-std::string quoted(const std::string &line) {
+std::string in_quotes(const std::string &line) {
     const size_t begin = line.find('"');
     const size_t end = line.find('"', begin + 1);
     return begin == std::string::npos || end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
 }
 
 // A member of the stub's struct: `bool causal{ false };`, `Type type{ Halide::Float(32) };`,
-// `Enum_weights weights{ Enum_weights::kn };`. No name where the line is none.
+// `Enum_weights weights{ Enum_weights::kn };`, `std::string order{ "a,b" };`. No name where the line is none.
 GeneratorParam member(const std::string &line) {
     const size_t brace = line.find("{ "), end = line.find(" };");
     const std::vector<std::string> words = split(line.substr(0, brace), ' ');
@@ -48,6 +48,8 @@ GeneratorParam member(const std::string &line) {
         }
     } else if (starts_with(words[0], "Enum_")) {
         p.value = p.value.substr(p.value.rfind(':') + 1);
+    } else if (words[0] == "std::string") {
+        p.value = in_quotes(p.value);
     } else if (words[0] == "float" && p.value.size() > 1 && p.value.back() == 'f') {
         p.value.pop_back();
     }
@@ -121,7 +123,7 @@ std::vector<GeneratorParam> generator_params(const std::string &executable, cons
         const std::string line = trim(raw);
         if (starts_with(line, "{ Enum_")) {
             const size_t begin = std::string("{ Enum_").size();
-            choices[line.substr(begin, line.find("::") - begin)].push_back(quoted(line));
+            choices[line.substr(begin, line.find("::") - begin)].push_back(in_quotes(line));
         } else if (starts_with(line, "struct ")) {
             inside = starts_with(line, "struct GeneratorParams ");
         } else if (GeneratorParam p = inside ? member(line) : GeneratorParam(); !p.name.empty()) {
