@@ -23,11 +23,8 @@ end
 -- The tiles of the product back; o as gemm.packed() takes it.
 function mlp.down(k, target, o)
   if not k:has "h_parts" then
-    local h_f = k.h_f
-    local tiles = gemm.packed(target, k.x, h_f, o)
-    if k.h:type() == "f32" and k.x:type() ~= "f32" then -- weights alone are of bf16
-      tiles.dot, tiles.stage_a, tiles.amx = false, nil, nil
-    end
+    local tiles = gemm.packed(target, k.x, k.h_f, o)
+    if k.h:type() == "f32" then tiles.dot, tiles.stage_a = false, nil end -- weights alone may be of bf16
     return tiles
   end
   -- Both parts meet a panel of weights in turn.

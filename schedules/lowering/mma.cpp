@@ -9,6 +9,7 @@
 #include "mma_nest.h"
 #include "mma_task.h"
 #include "mma_touched.h"
+#include "parallel_loops.h"
 
 namespace halyard {
 
@@ -16,21 +17,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-class HasParallel : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const For *op) override {
-        found = found || op->is_parallel();
-        IRVisitor::visit(op);
-    }
-    void visit(const Fork *) override {
-        found = true;
-    }
-
-public:
-    bool found = false;
-};
 
 class MultiplyInTiles : public IRMutator {
 public:
@@ -143,8 +129,6 @@ private:
             const Stmt call = TileNest(op, product->fail).call(stored.fresh, stored.touched, task_);
             return in_task_ ? call : configured(call);
         }
-        HasParallel inner;
-        op->body.accept(&inner);
         if (in_task_) {
             task_.around.push_back({op->name, op->min, op->extent});
             const Stmt s = IRMutator::visit(op);
@@ -152,7 +136,7 @@ private:
             return s;
         }
         // While it waits for a loop within, a thread may do something else.
-        if (!op->is_parallel() || inner.found) {
+        if (!op->is_parallel() || has_parallel_loop(op->body)) {
             return IRMutator::visit(op);
         }
         called_ = false;

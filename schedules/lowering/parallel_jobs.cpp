@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "depends_on_data.h"
+#include "parallel_loops.h"
 
 namespace halyard {
 
@@ -10,24 +11,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-bool has_parallel_loop(const Stmt &s) {
-    class Find : public IRVisitor {
-        using IRVisitor::visit;
-        void visit(const For *op) override {
-            found = found || op->is_parallel();
-            IRVisitor::visit(op);
-        }
-        void visit(const Fork *) override {
-            found = true;
-        }
-
-    public:
-        bool found = false;
-    } find;
-    s.accept(&find);
-    return find.found;
-}
 
 // What is larger is a function of its own, by a loop of one turn. With the bodies of q, k and v in one, LLVM kept sums of v in
 // memory (4 rows by 64 columns of a panel that is not full, AVX-512): for the size of the function, it seems, as room on the stack

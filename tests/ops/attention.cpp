@@ -13,7 +13,7 @@ namespace {
 // which adds 4 + 2 |x| of its own. A result is a mean of values with such weights over a sum of
 // them: it is off by twice their error and one rounding a key, of the mean of |v|. A running
 // maximum rescales once a block of keys: 6 more for each of 8 keys. In bf16 the weights may be rounded before they
-// meet the values and before they are summed, each time by half an epsilon of bf16 at most, or by 2^-17 where they are two.
+// meet the values and before they are summed, each time by half an epsilon of bf16 at most, or by 2^-16 where they are two.
 struct Tolerance {
     int d, keys;
     double rounding;  // of weights
