@@ -127,7 +127,7 @@ void add_list(CLI::App &app) {
         if (*markdown) {
             fmt::print("# Ops\n\nMade by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. "
                        "Extents are given innermost first;\n`?` marks what only some variants have. Parameters are "
-                       "those of the generator, the default first.\n\n");
+                       "those of the generator, the default first. How far\nresults may be from float64: [accuracy](accuracy.md).\n\n");
             for (const auto &op : ops) {
                 print_markdown(op);
             }

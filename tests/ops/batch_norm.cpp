@@ -53,6 +53,10 @@ public:
         variance.assign(values);
     }
 
+    std::string held_to() const override {
+        return "4 (\\|scale x\\| + \\|scale mean\\| + \\|bias\\|), then the activation";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"w", "h", "c", "n"};
     }

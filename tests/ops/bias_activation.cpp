@@ -22,6 +22,10 @@ public:
         return row_cases(build);
     }
 
+    std::string held_to() const override {
+        return "\\|scale x\\| + \\|scale x + bias\\|, then the activation, and 1 of \\|result\\| + \\|residual\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows", "cols"};
     }

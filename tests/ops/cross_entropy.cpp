@@ -57,6 +57,10 @@ public:
         labels.assign(values);
     }
 
+    std::string held_to() const override {
+        return "15 + cols/16 + 2 \\|logit of the label - highest\\| + \\|loss\\|/2; smoothed, (2 + cols/2) of (highest - lowest logit) more";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows"};
     }

@@ -48,6 +48,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(kernel^2 + 1)/2 of \\|scale\\| sum \\|x w\\| + 1.5 (\\|scale sum\\| + \\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + \\|residual\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"n", "c"};
     }

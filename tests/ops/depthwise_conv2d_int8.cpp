@@ -48,6 +48,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "the sum is exact; 3.5 \\|product\\| + 1.5 (\\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + \\|residual\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"n", "c"};
     }

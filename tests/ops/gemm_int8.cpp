@@ -44,6 +44,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "the sum is exact; 1/2 of it, then 1 of each scale's result, 1 of \\|result\\| + \\|operand\\| of each addition, and the activation";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

@@ -18,6 +18,10 @@ public:
         return logits_cases();
     }
 
+    std::string held_to() const override {
+        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); max the most of a row; sum all of them and n/2 of sum \\|logit\\|; logsumexp the most and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 2 \\|result\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

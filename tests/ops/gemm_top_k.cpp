@@ -45,6 +45,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "0: inputs are small integers, so that every logit and the order of equal ones is exact";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

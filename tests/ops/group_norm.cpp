@@ -51,6 +51,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(4 + size/2) (mean \\|x\\| / deviation \\|weight\\| + \\|scaled\\|) + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"n"};
     }

@@ -234,7 +234,7 @@ bool untouched(const HostBuffer &output) {
 }
 
 // random    whether the inputs are nothing special
-std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &call, bool random) {
+std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &call, bool random, Accuracies *seen) {
     std::map<std::string, std::vector<double>> first;
     // Nothing of a kernel on a device is done by threads of the host.
     const bool on_device = kernel.target().find("cuda") != std::string::npos;
@@ -283,10 +283,14 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
             return fmt::format("{} {}", o.name, wrong);
         }
         // A logarithm makes of the error of an argument near 0 as much as there is, and a few elements may all be such near 0.
-        const bool bounded = call.problem.is("type", "bfloat16") && !call.problem.is("activation", "log_relu") && random && got.size() >= 64;
-        const double error = relative_error(output.type(), got, want);
-        if (bounded && !is_integer(output.type()) && error > test.most_in_bf16(call.problem)) {
-            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, test.most_in_bf16(call.problem));
+        const bool usual = random && !call.problem.is("activation", "log_relu");
+        const bool bounded = usual && call.problem.is("type", "bfloat16") && got.size() >= 64 && !is_integer(output.type());
+        const double error = bounded ? relative_error(output.type(), got, want) : 0, most = test.most_in_bf16(call.problem);
+        if (error > most) {
+            return fmt::format("{} is off by {:.2g} of its norm, more than {:.2g}", o.name, error, most);
+        }
+        if (seen && usual) {
+            add_output(*seen, output.type(), got, want, output.type().code == halide_type_bfloat ? most : 0, error);
         }
     }
     return "";
@@ -321,13 +325,13 @@ std::string why_skipped(const std::string &target) {
 }
 
 std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c,
-                       Placement placement, uint64_t seed) {
+                       Placement placement, uint64_t seed, Accuracies *seen) {
     // Device memory has no strides below 0.
     if (placement == Placement::kReversed && kernel.target().find("cuda") != std::string::npos) {
         placement = Placement::kPadded;
     }
     Call call = prepare(test, op, kernel, c, placement, seed);
-    const std::string wrong = check_call(test, kernel, call, c.alter == nullptr);
+    const std::string wrong = check_call(test, kernel, call, c.alter == nullptr, seen);
     return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims),
                                             kPlacementNames[int(placement)], wrong);
 }
@@ -337,14 +341,14 @@ bool is_refusal(const std::string &wrong) {
     return std::regex_search(wrong, refusal);
 }
 
-std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation) {
+std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen) {
     const CompiledKernel kernel = build(op, choices);
     int wrong = 0, number = 0;
     std::string text;
     for (const auto &c : test.cases(choices)) {
         auto placement = Placement((rotation + number) % kPlacements);
         placement = c.whole && placement == Placement::kWindow ? Placement::kDense : placement;
-        const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number));
+        const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number), seen);
         if (!problem.empty() && wrong++ < 4) {
             text += "\n  " + problem;
         }

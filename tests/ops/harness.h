@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "op_test.h"
+#include "accuracy.h"
 
 namespace ops_test {
 
@@ -34,13 +34,15 @@ constexpr int kPlacements = 6;
 /** Calls the kernel with one and with two threads, and again: the result has to be right, the same
  * each time to the bit, and nothing else may be written. "" or what is wrong. */
 std::string check_case(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
-                       const Case &c, Placement placement, uint64_t seed);
+                       const Case &c, Placement placement, uint64_t seed, Accuracies *seen = nullptr);
 
 /** Whether the kernel answered with an error and a message, and wrote nothing. */
 bool is_refusal(const std::string &wrong);
 
-/** Every case of a build, each in another placement. "" or what is wrong with the first that fails. */
-std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation);
+/** Every case of a build, each in another placement. "" or what is wrong with the first that fails. To `seen` it adds
+ * how far results are off. */
+std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation,
+                        Accuracies *seen = nullptr);
 
 }  // namespace ops_test
 

@@ -73,6 +73,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(4 + cols/16) (mean \\|x\\| / deviation \\|weight\\| + \\|scaled\\|) + 4 (\\|scaled\\| + \\|bias\\|); in one pass, mean \\|x - first\\| + \\|first\\| for mean \\|x\\|, and \\|scaled\\| times 1 + mean (x - first)^2 / variance";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows"};
     }

@@ -17,6 +17,10 @@ public:
         return logits_cases();
     }
 
+    std::string held_to() const override {
+        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); twice the most of a row, and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 3 \\|logsumexp\\| + \\|logit of the label\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

@@ -57,6 +57,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(6 + experts/2 + 2 (highest - lowest logit)) of the score; logits are exact, of small integers";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

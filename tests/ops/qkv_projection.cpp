@@ -26,6 +26,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|)";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

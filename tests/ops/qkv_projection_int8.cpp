@@ -27,6 +27,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "the sum is exact; 2.5 of \\|product\\| + 1 of (\\|product\\| + \\|bias\\|)";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

@@ -46,6 +46,10 @@ public:
         return row_cases(build);
     }
 
+    std::string held_to() const override {
+        return "(4 + cols/32) of \\|y\\|; 8 bits by rows twice that";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows"};
     }

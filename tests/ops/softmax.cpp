@@ -80,6 +80,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "(7 + cols/16 + (highest - logit) + 3 size) of y, where `size` is the largest \\|scale x\\| + \\|mask\\| of a row; log 6 + cols/16 + 2 (highest - logit) + 2 \\|y\\| + 3 size where scaled or masked";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows"};
     }

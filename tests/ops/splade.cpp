@@ -66,6 +66,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "the most of a column's logits, each (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), and 3 of y";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"batch"};
     }

@@ -39,6 +39,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "gate and up as of rms_norm_gemm, h as of swiglu; then sum (error of h) \\|w\\| + (hidden + 1)/2 of sum \\|h w\\| + 1 of (\\|sum\\| + \\|residual\\|); h that is rounded is off by 2^-8 more in bf16, in two parts 2^-16, and 2^-11 in f16";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

@@ -30,6 +30,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "as of swiglu_mlp with exact sums, and a step of 8 bits, 1/127 of the largest of its row, for each element that f32 may take over a half";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }

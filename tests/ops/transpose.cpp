@@ -36,6 +36,10 @@ public:
         return cases;
     }
 
+    std::string held_to() const override {
+        return "\\|scale x\\| + \\|scale x + bias\\|, then the activation, and 1 of \\|result\\| + \\|residual\\|";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"rows", "cols", "batch"};
     }

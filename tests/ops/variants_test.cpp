@@ -17,6 +17,9 @@ namespace {
 
 using namespace ops_test;
 
+// What docs/accuracy.md is of: the same code on every processor that runs it.
+const std::string kAccuracyTarget = "avx2";
+
 // The builds of one target, each once.
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
     std::vector<Assignments> builds;
@@ -31,16 +34,53 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
     return builds;
 }
 
+// Whether a build has results of that type which docs/accuracy.md counts.
+bool shows(const Assignments &build, const std::string &type) {
+    const auto is = [&](const char *name, const std::string &value) {
+        const auto b = build.find(name);
+        return b != build.end() && b->second == value;
+    };
+    return is("type", type) && (build.count("output") == 0 || is("output", "same") || is("output", type)) && !is("activation", "log_relu");
+}
+
+// For each type that has no results of its own in any of the builds, one that has: the first of every other choice.
+void add_missing_types(const OpTest &test, std::vector<Assignments> &builds) {
+    Assignments first;
+    std::vector<std::string> types;
+    for (const auto &choice : test.choices()) {
+        first[choice.name] = choice.values.front();
+        types = choice.name == "type" ? choice.values : types;
+    }
+    first["target"] = kAccuracyTarget;
+    for (const auto &type : types) {
+        if (std::none_of(builds.begin(), builds.end(), [&](const Assignments &b) { return shows(b, type); })) {
+            builds.push_back(first);
+            builds.back()["type"] = type;
+            if (first.count("output")) {
+                builds.back()["output"] = "same";
+            }
+            test.settle(builds.back());
+        }
+    }
+}
+
 void check_target(const OpTest &test, const std::string &op, const std::string &target) {
     if (const std::string why = why_skipped(target); !why.empty()) {
         WARN("skipped: " << why);
         return;
     }
-    const auto builds = builds_for(test, target);
+    auto builds = builds_for(test, target);
     REQUIRE(!builds.empty());
+    if (target == kAccuracyTarget) {
+        add_missing_types(test, builds);
+    }
     int rotation = 0;
+    Accuracies seen;
     for (const auto &choices : builds) {
-        CHECK(check_build(test, op, choices, rotation++) == "");
+        CHECK(check_build(test, op, choices, rotation++, &seen) == "");
+    }
+    if (target == kAccuracyTarget) {
+        CHECK(check_accuracy(test, op, seen) == "");
     }
 }
 
