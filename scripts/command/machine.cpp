@@ -264,8 +264,9 @@ Machine measured_machine(int threads, bool again) {
             kept.at("hertz").get_to(m.hertz);
             kept.at("streamed").get_to(m.streamed);
             kept.at("page_seconds").get_to(m.page_seconds);
-            m.bf16 = {kept.at("bf16").at("dots"), kept.at("bf16").at("tiles")};
-            m.bytes = {kept.at("bytes").at("dots"), kept.at("bytes").at("tiles")};
+            // "dots" were measured in memory.
+            m.bf16 = {kept.at("bf16").at("lanes"), kept.at("bf16").at("tiles")};
+            m.bytes = {kept.at("bytes").at("lanes"), kept.at("bytes").at("tiles")};
         } catch (const json::exception &) {
             m = Machine();  // written by another version
         }
@@ -278,8 +279,8 @@ Machine measured_machine(int threads, bool again) {
         }
         keep_measurement(file, threads, {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds},
                                          {"streamed", m.streamed},
-                                         {"bf16", {{"dots", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
-                                         {"bytes", {{"dots", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
+                                         {"bf16", {{"lanes", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
+                                         {"bytes", {{"lanes", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
     }
     m.threads = threads;
     m.flops = machine_peak(threads, again).flops;

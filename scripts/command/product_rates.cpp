@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -22,41 +21,26 @@ using Rounds = double (*)(int64_t rounds);
 
 #if defined(__x86_64__)
 
-// Twelve independent sums, as in peak.cpp.
+// Twelve independent sums, as in peak.cpp, each a variable: of an array GCC keeps the elements in memory around an asm.
 constexpr int kSums = 12;
 
-#define DOTS(name, target_name, Sum, sum_zero, add_dots, operations)                                         \
-    __attribute__((target(target_name))) double name(int64_t rounds) {                                       \
-        Sum sum[kSums];                                                                                      \
-        for (auto &s : sum) {                                                                                \
-            s = sum_zero();                                                                                  \
-        }                                                                                                    \
-        for (int64_t r = 0; r < rounds; r++) {                                                               \
-            _Pragma("GCC unroll 12") for (int i = 0; i < kSums; i++) {                                       \
-                add_dots(sum[i]);                                                                            \
-            }                                                                                                \
-        }                                                                                                    \
-        volatile char sink;                                                                                  \
-        for (const auto &s : sum) {                                                                          \
-            char first;                                                                                      \
-            std::memcpy(&first, &s, 1);                                                                      \
-            sink = first;                                                                                    \
-        }                                                                                                    \
-        (void)sink;                                                                                          \
-        return double(operations) * kSums * double(rounds);                                                  \
+#define DOTS(name, target_name, Sum, dot, constraint, operations)                                                     \
+    __attribute__((target(target_name))) double name(int64_t rounds) {                                                \
+        Sum a = {}, b = {}, c = {}, d = {}, e = {}, f = {}, g = {}, h = {}, i = {}, j = {}, k = {}, l = {};           \
+        for (int64_t r = 0; r < rounds; r++) {                                                                        \
+            asm volatile(dot "%0\n\t" dot "%1\n\t" dot "%2\n\t" dot "%3\n\t" dot "%4\n\t" dot "%5\n\t"                \
+                         dot "%6\n\t" dot "%7\n\t" dot "%8\n\t" dot "%9\n\t" dot "%10\n\t" dot "%11"                  \
+                         : constraint(a), constraint(b), constraint(c), constraint(d), constraint(e), constraint(f),  \
+                           constraint(g), constraint(h), constraint(i), constraint(j), constraint(k), constraint(l)); \
+        }                                                                                                             \
+        return double(operations) * kSums * double(rounds);                                                           \
     }
 
 // As text, so that a compiler without the instructions' intrinsics will do, and none folds the sums.
-#define BF16_512(s) asm volatile("vdpbf16ps %%zmm30, %%zmm31, %0" : "+v"(s))
-#define BYTES_512(s) asm volatile("vpdpbusd %%zmm30, %%zmm31, %0" : "+v"(s))
-#define BYTES_256(s) asm volatile("%{vex%} vpdpbusd %%ymm14, %%ymm15, %0" : "+x"(s))
-DOTS(bf16_dots_512, "avx512f", __m512, _mm512_setzero_ps, BF16_512, 2 * 32)
-DOTS(byte_dots_512, "avx512f", __m512i, _mm512_setzero_si512, BYTES_512, 2 * 64)
-DOTS(byte_dots_256, "avx2", __m256i, _mm256_setzero_si256, BYTES_256, 2 * 32)
+DOTS(bf16_dots_512, "avx512f", __m512, "vdpbf16ps %%zmm30, %%zmm31, ", "+v", 2 * 32)
+DOTS(byte_dots_512, "avx512f", __m512i, "vpdpbusd %%zmm30, %%zmm31, ", "+v", 2 * 64)
+DOTS(byte_dots_256, "avx2", __m256i, "%{vex%} vpdpbusd %%ymm14, %%ymm15, ", "+x", 2 * 32)
 #undef DOTS
-#undef BF16_512
-#undef BYTES_512
-#undef BYTES_256
 
 // Two by two tiles of sums, with what they load from L1, as runtime/mma.h multiplies.
 #define TILES(name, instruction, operations)                                                                 \
