@@ -7,7 +7,7 @@ namespace halyard {
 
 namespace {
 
-constexpr size_t kMostIntervals = 2048;
+constexpr size_t kMostIntervals = 2048, kMostParts = 64, kSamples = 64;
 
 int64_t floor_line(int64_t a) {
     return a >= 0 ? a / kLine : -((-a + kLine - 1) / kLine);
@@ -36,6 +36,33 @@ void Region::merge() {
         }
     }
     intervals_.swap(merged);
+}
+
+bool Region::has(int64_t address) const {
+    int64_t at = address;
+    for (auto s = steps_.rbegin(); s != steps_.rend() && !intervals_.empty(); ++s) {
+        at -= s->stride * std::clamp<int64_t>((at - span_begin()) / s->stride, 0, s->count - 1);
+    }
+    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), at,
+                                        [](int64_t a, const Interval &i) { return a < i.begin; });
+    return (after != intervals_.begin() && at < std::prev(after)->end) ||
+           std::any_of(more_.begin(), more_.end(), [&](const Region &r) { return r.has(address); });
+}
+
+double Region::part_in(const Region &other) const {
+    int64_t last = 0;  // where the last copy is
+    for (const Copies &s : steps_) {
+        last += s.stride * (s.count - 1);
+    }
+    size_t in = 0, all = 0;
+    for (size_t i = 0; i < intervals_.size(); i += intervals_.size() / kSamples + 1) {
+        const int64_t begin = intervals_[i].begin, middle = (begin + intervals_[i].end) / 2;
+        for (const int64_t at : {begin, middle, last + begin, last + middle}) {
+            in += other.has(at);
+            all++;
+        }
+    }
+    return all > 0 ? double(in) / double(all) : 0;
 }
 
 Region Region::of(const Access &access, int first_loop, int last_loop) {
@@ -82,15 +109,9 @@ Region Region::of(const Access &access, int first_loop, int last_loop) {
             r.copies_ = std::min(1.0, each * double(s.count) / whole);
         } else {
             r.copies_ *= double(s.count);
+            r.steps_.push_back({s.stride, s.count});
         }
-        r.begin_ = std::min(r.begin_, begin);
     }
-    int64_t reach = element;
-    for (const Step &s : steps) {
-        reach += s.stride * (s.count - 1);
-    }
-    r.begin_ = base;
-    r.end_ = base + reach;
     return r;
 }
 
@@ -104,28 +125,25 @@ void Region::add(Region other) {
         merge();
     } else {
         const double mine = bytes(), its = other.bytes();
-        const int64_t common = std::min(end_, other.end_) - std::max(begin_, other.begin_);
-        const int64_t smaller = std::min(end_ - begin_, other.end_ - other.begin_);
-        const double overlap = smaller > 0 ? std::clamp(double(common) / double(smaller), 0.0, 1.0) : 0;
         // Copies of one pattern side by side: offsets of an unrolled loop. Apart where the patterns are.
-        bool apart = copies_ == other.copies_ && copies_ > 1;
+        bool apart = copies_ == other.copies_ && copies_ > 1 && more_.empty() && other.more_.empty();
         if (apart) {
             Region both = *this;
             both.copies_ = other.copies_ = 1;
             both.add(other);
             both.copies_ = copies_;
-            both.begin_ = std::min(begin_, other.begin_);
-            both.end_ = std::max(end_, other.end_);
             *this = std::move(both);
             return;
         }
         if (its > mine) {
             std::swap(*this, other);
         }
-        copies_ *= (mine + its - overlap * std::min(mine, its)) / std::max(std::max(mine, its), 1.0);
+        const double in_it = other.part_in(*this);
+        copies_ *= (mine + its - in_it * std::min(mine, its)) / std::max(std::max(mine, its), 1.0);
+        if (in_it < 1 && more_.size() < kMostParts) {
+            more_.push_back(std::move(other));
+        }
     }
-    begin_ = std::min(begin_, other.begin_);
-    end_ = std::max(end_, other.end_);
 }
 
 double Region::bytes() const {

@@ -29,13 +29,20 @@ private:
     struct Interval {
         int64_t begin, end;
     };
+    struct Copies {
+        int64_t stride, count;
+    };
     void merge();
+    bool has(int64_t address) const;
+    /** The part of this that is in the other, by samples. */
+    double part_in(const Region &other) const;
     int64_t span_begin() const;
     int64_t span_end() const;
 
     std::vector<Interval> intervals_;
-    double copies_ = 1;
-    int64_t begin_ = 0, end_ = 0;  // of all copies
+    double copies_ = 1;            // as many as `steps_` say, times what else was added
+    std::vector<Copies> steps_;    // from the one copy to all, inside out
+    std::vector<Region> more_;     // what was added and is no copy of it
 };
 
 }  // namespace halyard

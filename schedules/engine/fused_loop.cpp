@@ -1,6 +1,7 @@
 #include "fused_loop.h"
 
 #include <algorithm>
+#include <map>
 
 namespace halyard {
 
@@ -15,25 +16,27 @@ public:
     std::vector<int64_t> periods;
 
     Divisors(const std::string &variable, IndexValue &value)
-        : variable_(variable), value_(value) {
+        : value_(value), steps_({{variable, 1}}) {
     }
 
 private:
-    bool is_variable(const Expr &e) {
-        const auto *v = e.as<Variable>();
-        return v && v->name == variable_;
-    }
     int64_t divisor(const Expr &e) {
         return value_(e).value_or(0);
     }
-    void add(const Expr &a, const Expr &b) {
-        if (!a.type().is_scalar() || !a.type().is_int()) {
-            return;
+    // After how many iterations an expression is the next one of what the variable was fused from: 1 for the variable itself,
+    // also after a remainder, and n for its n-th part. 0 where it is neither.
+    int64_t step(const Expr &e) {
+        if (const auto *v = e.as<Variable>()) {
+            const auto known = steps_.find(v->name);
+            return known == steps_.end() ? 0 : known->second;
         }
-        if (is_variable(a)) {
-            periods.push_back(divisor(b));
-        } else if (const auto *d = a.as<Div>(); d && is_variable(d->a)) {
-            periods.push_back(divisor(d->b) * divisor(b));
+        const auto *mod = e.as<Mod>();
+        const auto *div = e.as<Div>();
+        return mod ? step(mod->a) : div ? step(div->a) * divisor(div->b) : 0;
+    }
+    void add(const Expr &a, const Expr &b) {
+        if (a.type().is_scalar() && a.type().is_int()) {
+            periods.push_back(step(a) * divisor(b));
         }
     }
     void visit(const Div *op) override {
@@ -47,14 +50,15 @@ private:
     // Divisors that are lets themselves are known only inside.
     void visit(const LetStmt *op) override {
         op->value.accept(this);
+        steps_[op->name] = step(op->value);
         value_.push_let(op->name, op->value);
         op->body.accept(this);
         value_.pop(op->name);
     }
     using IRVisitor::visit;
 
-    const std::string variable_;
     IndexValue &value_;
+    std::map<std::string, int64_t> steps_;  // of the variable, and of lets that are parts of it
 };
 
 }  // namespace

@@ -45,7 +45,8 @@ struct Access {
     bool store = false;
     bool streamed = false;  // stored past the caches
     int64_t base = 0;
-    int64_t bytes = 0;          // that one execution moves
+    int64_t bytes = 0;          // that one execution moves, lanes that are masked off included
+    double part = 1;            // of them what is not masked off
     std::vector<Step> steps;    // loops outside in, then the lanes
     std::vector<std::pair<int, double>> anchors;  // of every loop around: the iteration that stands for all
     bool exact = true;          // false: the steps are a bound
@@ -54,7 +55,7 @@ struct Access {
 
 /** Arithmetic of one execution of a statement. */
 struct Work {
-    double flops = 0;         // f32 additions, multiplications, divisions, roots, minima and maxima
+    double flops = 0;         // f32 additions, multiplications, divisions, roots, minima and maxima; 2 for each product of integers
     double scalar_flops = 0;  // of them those that are not in SIMD lanes
     double instructions = 0;  // of the arithmetic, with the target's vectors and multiply-adds
     int calls = 0;            // of functions that the analysis cannot look into

@@ -15,6 +15,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+constexpr int64_t kLongestOfTile = 32;
+
 // Loops in code that does not run at this size count all the same.
 class CountLoops : public IRVisitor {
 public:
@@ -233,8 +235,8 @@ private:
             const Access &access = tree_.accesses[i];
             if (access.array == number) {
                 for (const auto &s : access.steps) {
-                    // The loop of an epilogue over the tile is unrolled or short; the tile stays close.
-                    registers = registers && (s.loop < outer_loops || s.stride == 0 || s.count <= 16);
+                    // The loop of an epilogue over the tile is unrolled or short (a row or column of it): the tile stays close.
+                    registers = registers && (s.loop < outer_loops || s.stride == 0 || s.count <= kLongestOfTile);
                 }
                 registers = registers && access.known;
             }
@@ -242,7 +244,21 @@ private:
         tree_.arrays[size_t(number)].in_registers = registers;
     }
 
-    void access(const std::string &full_name, const Type &type, const Expr &index, bool store) {
+    // The part of a vector's lanes that a predicate lets through, over all iterations.
+    double part_of_lanes(const Expr &predicate) {
+        if (is_const_one(predicate)) {
+            return 1;
+        }
+        const int lanes = predicate.type().lanes();
+        double through = 0;
+        for (int lane = 0; lane < lanes; lane++) {
+            const auto m = mean(lanes == 1 ? predicate : extract_lane(predicate, lane));
+            through += m ? std::clamp(m->value, 0.0, 1.0) : 1;
+        }
+        return through / lanes;
+    }
+
+    void access(const std::string &full_name, const Type &type, const Expr &index, const Expr &predicate, bool store) {
         const std::string name = without_streamed(full_name);
         const int array = array_number(name, type.element_of());
         Access a = addresses(around_, type, index);
@@ -250,6 +266,7 @@ private:
         a.streamed = store && name != full_name;
         a.stage = stage_;
         a.store = store;
+        a.part = part_of_lanes(predicate);
         if (!a.known) {
             note("an index of " + name + " comes out of memory: all of it may be touched");
         } else if (!a.exact) {
@@ -265,7 +282,7 @@ private:
             op->predicate.accept(this);
             op->index.accept(this);
             common_subexpression_elimination(op->value).accept(this);
-            access(op->name, op->value.type(), op->index, true);
+            access(op->name, op->value.type(), op->index, op->predicate, true);
         });
     }
 
@@ -318,7 +335,7 @@ private:
     void visit(const Load *op) override {
         op->predicate.accept(this);
         op->index.accept(this);
-        access(op->name, op->type, op->index, false);
+        access(op->name, op->type, op->index, op->predicate, false);
     }
 
     Work &work() override {

@@ -142,6 +142,7 @@ public:
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
                     traffic_ = std::move(t);
                     add_products(traffic_);
+                    add_side_by_side(traffic_);
                     write_report(nullptr);
                 });
             }
@@ -341,6 +342,14 @@ private:
         traffic["products"] = json::array();
         for (const auto &p : binding_->tile_products()) {
             traffic["products"].push_back({{"func", view_.name_of(p.func.name())}, {"update", p.stage}});
+        }
+    }
+
+    // Funcs whose parallel loops will be one: counted one after the other, which for a thread they are.
+    void add_side_by_side(json &traffic) const {
+        traffic["side_by_side"] = json::array();
+        for (const auto &group : binding_->side_by_side()) {
+            traffic["side_by_side"].push_back(group.names);
         }
     }
 

@@ -262,10 +262,11 @@ private:
         for (size_t i = n.first_access; i < n.last_access; i++) {
             const Access &a = tree_.accesses[i];
             const Array &array = tree_.arrays[size_t(a.array)];
-            const double bytes = double(a.bytes) * times;
+            const double bytes = double(a.bytes) * a.part * times;
             (a.store ? stage.registers.written : stage.registers.read) += bytes;
             if (a.store) {
                 stage.elements += bytes / array.element_bytes;
+                stage.masked += double(a.bytes) * (1 - a.part) * times / array.element_bytes;
             } else {
                 traffic_.loaded[{n.stage, a.array}] += bytes / array.element_bytes;
             }
@@ -284,7 +285,7 @@ private:
                 hoisted *= std::max((*l)->extent, 1.0);
                 break;  // the compiler does it for the innermost loop
             }
-            double width = array.element_bytes;
+            double width = array.element_bytes * a.part;
             for (const auto &s : a.steps) {
                 width *= s.loop < 0 ? double(s.count) : 1;
             }

@@ -52,6 +52,7 @@ struct StageTraffic {
     std::vector<std::string> around;  // loops of other Funcs around it, from outside in
     Work work;                        // over the whole run
     double elements = 0;              // stored
+    double masked = 0;                // lanes of the stores' vectors that are not
     Moved registers, l1;              // by instructions: of all values, and of those in memory
     Moved l2, l3, memory;             // the first call, nothing cached
     Moved l2_warm, l3_warm, memory_warm;  // a call that is repeated on the same data

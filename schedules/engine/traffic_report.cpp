@@ -32,6 +32,17 @@ CacheSizes parse_caches(const std::string &text) {
     return c;
 }
 
+// With the names that a script has for the arrays.
+std::vector<std::string> readable(std::vector<std::string> notes, const LoopTree &tree, const PipelineView &view) {
+    for (std::string &note : notes) {
+        for (const Array &a : tree.arrays) {
+            const std::string before = "an index of " + a.name + " ", now = "an index of " + view.name_of(a.name) + " ";
+            note = note.compare(0, before.size(), before) == 0 ? now + note.substr(before.size()) : note;
+        }
+    }
+    return notes;
+}
+
 // Runs after Halide's own passes, and changes nothing; or leaves nothing, where code for a device would be made next.
 class Look : public IRMutator {
 public:
@@ -150,7 +161,7 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             }
             json j = {{"func", func}, {"update", s.name.update}, {"around", around},
                       {"flops", s.work.flops}, {"scalar_flops", s.work.scalar_flops},
-                      {"instructions", s.work.instructions}, {"calls", s.work.calls}, {"elements", s.elements},
+                      {"instructions", s.work.instructions}, {"calls", s.work.calls}, {"elements", s.elements}, {"masked", s.masked},
                       {"footprint", s.footprint}, {"streamed", s.streamed}, {"allocated", s.allocated},
                       {"registers", to_json(s.registers)}, {"l1", to_json(s.l1)},
                       {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}},
@@ -204,7 +215,7 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             }
         }
         done({{"stages", stages}, {"loops", loops}, {"arrays", arrays}, {"inlined", inlined},
-              {"kernels", kernels_json(tree, view)}, {"footprint", t.footprint}, {"notes", tree.notes}});
+              {"kernels", kernels_json(tree, view)}, {"footprint", t.footprint}, {"notes", readable(tree.notes, tree, view)}});
     };
     Pipeline copy(pipeline);  // shares its contents
     copy.add_custom_lowering_pass(new Look(report, !target_.has_feature(Target::CUDA)));

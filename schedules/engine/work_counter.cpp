@@ -86,6 +86,10 @@ void WorkCounter::visit(const VectorReduce *op) {
 void WorkCounter::visit(const Call *op) {
     if (op->type.is_float() && op->call_type != Call::Intrinsic && op->call_type != Call::PureIntrinsic) {
         arithmetic(op->type, op->name.find("sqrt") != std::string::npos ? 6 : 20);
+    } else if (op->is_intrinsic(Call::widening_mul) && !op->type.is_float()) {
+        // A product of short integers, and the addition that it is made for.
+        work().flops += 2 * op->type.lanes();
+        work().scalar_flops += op->type.is_scalar() ? 2 : 0;
     } else if (op->is_intrinsic(Call::strict_add) || op->is_intrinsic(Call::strict_sub) ||
                op->is_intrinsic(Call::strict_mul) || op->is_intrinsic(Call::strict_div) ||
                op->is_intrinsic(Call::strict_min) || op->is_intrinsic(Call::strict_max) ||

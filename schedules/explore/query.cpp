@@ -60,23 +60,7 @@ Assignments all_params(const Task &task, const Assignments &params) {
 // "x:4096x64,y:4096x64"
 std::string sizes_text(const Task &task, const Assignments &params) {
     const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
-    std::vector<std::string> items;
-    if (!op) {
-        return "";
-    }
-    const Dims dims = with_params(*op, task.shape, all_params(task, params));
-    for (const auto &a : op->arguments) {
-        std::vector<std::string> extents;
-        for (const auto &e : a.is_buffer() ? a.extents : std::vector<std::string>{a.value}) {
-            if (const auto value = evaluate(e, dims); value && *value >= 0 && *value == double(int64_t(*value))) {
-                extents.push_back(std::to_string(int64_t(*value)));
-            }
-        }
-        if (extents.size() == std::max<size_t>(a.extents.size(), 1)) {
-            items.push_back(a.name + ":" + join(extents, "x"));
-        }
-    }
-    return join(items, ",");
+    return op ? sizes_text(*op, with_params(*op, task.shape, all_params(task, params))) : "";
 }
 
 // Schedules that name these serve one value of them; a search leaves them as the caller has them.

@@ -30,7 +30,7 @@ struct ExplainOptions : CommonOptions {
     std::vector<std::string> schedules;
     int threads = 1;
     double seconds = 0.3;
-    bool json = false, cold = false, again = false, predict_only = false;
+    bool json = false, cold = false, again = false, predict_only = false, count = false;
 };
 
 bool for_cuda(const ExplainOptions &o) {
@@ -68,8 +68,8 @@ void show(const ExplainOptions &o, const std::function<std::string()> &page, con
 
 // For CUDA: the first against the others, on the device here, or one that is known.
 void explain_cuda(const ExplainOptions &o, const Op &op) {
-    if (o.cold || o.again || o.threads != 1) {
-        throw UsageError("--cold, --measure-again and --threads are for the host");
+    if (o.cold || o.again || o.count || o.threads != 1) {
+        throw UsageError("--cold, --count, --measure-again and --threads are for the host");
     }
     if (!o.generator.empty()) {
         throw UsageError("explain takes ops of the registry, whose sizes are known; leave --generator out");
@@ -131,7 +131,8 @@ void explain(const ExplainOptions &o) {
         request.schedules.push_back(g);
     }
     Progress progress;
-    const auto all = explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
+    const auto all = o.count ? count_schedules(op, request)
+                             : explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
     progress.say("");
     const Machine machine = measured_machine(o.threads, false);
     show(o, [&] { return explanation_html(all, machine); }, [&] { return explanation_json(all, machine); },
@@ -154,6 +155,7 @@ void add_explain(CLI::App &app) {
         ->check(positive_seconds())->capture_default_str();
     cmd->add_flag("--cold", o->cold, "The table for data that comes from memory, instead of the cache");
     cmd->add_flag("--predict", o->predict_only, "Do not run the kernels");
+    cmd->add_flag("--count", o->count, "Only what is counted: compile nothing, and ask no llvm-mca for cycles");
     cmd->add_flag("--measure-again", o->again, "Measure the machine's bandwidths, also if they are in the cache");
     cmd->add_option("--gpu", o->gpu, "For CUDA: the device that is meant, as H200 [the one here, else the one that was measured "
                                      "last, else one of the architecture]")->type_name("NAME");

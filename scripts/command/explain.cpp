@@ -51,6 +51,13 @@ double tile_rate(const ExplainedStage &s, const Machine &machine) {
     return rate > 0 ? rate : machine.flops;
 }
 
+// The most operations a second that this machine has for the operands of a stage, in lanes: short types have more.
+double lane_rate(const Explained &e, const ExplainedStage &s, const Machine &machine) {
+    return s.operand_bytes == 1                       ? std::max(machine.flops, machine.bytes.dots)
+           : s.operand_bytes == 2 && e.type == "bf16" ? std::max(machine.flops, machine.bf16.dots)
+                                                      : machine.flops;
+}
+
 // The loops of a product count an element at a time, where a tile's rows or columns are loaded once for 32 of the others.
 void multiply_in_tiles(ExplainedStage &s) {
     constexpr double kTimes = 32;
@@ -83,6 +90,7 @@ void read_report(Explained &e, const json &report) {
         x.flops = s.at("flops");
         x.scalar_flops = s.at("scalar_flops");
         x.elements = s.at("elements");
+        x.masked = s.value("masked", 0.0);
         x.footprint = s.at("footprint");
         x.streamed = s.at("streamed");
         x.allocated = s.at("allocated");
@@ -119,11 +127,20 @@ void read_report(Explained &e, const json &report) {
     for (const auto &i : t.at("inlined")) {
         e.inlined.push_back({i.at("func"), i.at("recomputed"), i.at("instructions") == 0});
     }
+    for (const auto &group : t.value("side_by_side", json::array())) {
+        e.side_by_side.push_back(group);
+    }
     for (const auto &n : t.at("notes")) {
         e.notes.push_back(n);
     }
     e.footprint = t.at("footprint");
     e.nest = report.value("nest", json::array());
+}
+
+double product_rate(const Explained &e, const Machine &machine) {
+    const auto most = std::max_element(e.stages.begin(), e.stages.end(),
+                                       [](const ExplainedStage &a, const ExplainedStage &b) { return a.flops < b.flops; });
+    return most == e.stages.end() ? machine.flops : std::max(lane_rate(e, *most, machine), tile_rate(*most, machine));
 }
 
 void predict(Explained &e, const Machine &machine) {
@@ -165,9 +182,12 @@ void predict(Explained &e, const Machine &machine) {
         }
         const bool split = parallel || !s.place.empty();
         const int threads = split ? machine.threads : 1;
-        const double rate = s.product ? tile_rate(s, machine) : machine.flops;
+        const double rate = s.product ? tile_rate(s, machine) : lane_rate(e, s, machine);
         s.core_seconds = s.product ? s.flops / rate : cycles / machine.hertz / threads;
         s.flops_seconds = s.flops / rate;
+        if (!has_loop) {
+            s.core_seconds = std::max(s.core_seconds, s.flops_seconds);
+        }
         s.page_seconds = mapped > 0 && s.allocated >= kMapped ? e.page_seconds * s.allocated / mapped : 0;
         for (Cost *c : {&s.warm, &s.cold}) {
             Cost &whole = c == &s.warm ? e.warm : e.cold;

@@ -56,6 +56,7 @@ struct ExplainedStage {
     int operand_bytes = 0; // the widest element that it loads of other arrays
     Bytes registers;
     double flops = 0, scalar_flops = 0, elements = 0, footprint = 0;
+    double masked = 0;                 // lanes of the vectors that it stores which are masked off, in elements
     double streamed = 0;               // bytes stored past the caches
     double allocated = 0;              // bytes of new arrays that it stores to first
     double page_seconds = 0;           // its part of the page faults
@@ -124,13 +125,15 @@ struct Explained {
         bool free = false;        // it is no instruction: another name, a conversion to the same type
     };
     std::vector<Inlined> inlined;  // Funcs without a stage
+    std::vector<std::vector<std::string>> side_by_side;  // Funcs whose parallel loops are one
     std::vector<std::string> notes;
     std::vector<ExplainedKernel> kernels;  // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
     std::string device_limit;    // for CUDA: what most of the time is limited by, as a kernel's
     double allocated = 0;        // for CUDA: bytes of device memory besides the arguments
     std::string measured_where;  // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
     nlohmann::json nest;         // as the report has it
-    double flops = 0, needed_bytes = 0, footprint = 0;
+    double flops = 0, needed_bytes = 0, footprint = 0;  // needed: of the arguments
+    Bytes arguments;             // of them what is read and what is written
     double warm_floor = 0, cold_floor = 0;
     Cost warm, cold;             // of the whole op
     Timing warm_timing, cold_timing;
@@ -142,6 +145,9 @@ struct Explained {
 
 /** Adds stages, loops and predictions from the plugin's report. */
 void read_report(Explained &e, const nlohmann::json &report);
+
+/** The most operations a second that the machine has for the operands of the stage with most of them, in lanes or tiles. */
+double product_rate(const Explained &e, const Machine &machine);
 
 /** Fills in seconds, limits and totals, from bytes, cycles and the machine. */
 void predict(Explained &e, const Machine &machine);

@@ -71,6 +71,30 @@ std::string loop_table(const Explained &e) {
     return s + "</table></div>\n";
 }
 
+// What was counted beside what was predicted; nothing where no kernel ran.
+std::string counter_table(const Explained &e) {
+    if (!e.warm.measured) {
+        return "";
+    }
+    std::string rows;
+    const auto row = [&](const char *name, double value, const std::string &beside) {
+        rows += fmt::format("<tr><th scope=\"row\">{}</th>{}<td class=\"left\">{}</td></tr>\n", name, cell(fmt::format("{:.4g}", value)), beside);
+    };
+    if (e.counters.available) {
+        const double seconds = *e.warm.measured;
+        row("cycles", e.counters.cycles, fmt::format("{:.2f} GHz over the measured time", e.counters.cycles / seconds / 1e9));
+        row("instructions", e.counters.instructions,
+            fmt::format("{:.2f} a cycle", e.counters.instructions / std::max(e.counters.cycles, 1.0)));
+        row("cache references", e.counters.cache_references, "of the last level but one, as the processor counts them");
+        row("cache misses", e.counters.cache_misses,
+            fmt::format("{} in lines; {} predicted from and to DRAM", bytes_text(64 * e.counters.cache_misses),
+                        bytes_text(e.warm.bytes[kDram].both())));
+    }
+    row("page faults", e.counters.page_faults, seconds_text(e.page_seconds));
+    return fmt::format("<table class=\"counters\"><caption>Counted in one call of {}</caption>\n{}{}</table>\n", escape_html(e.schedule),
+                       head({"event", "count", ""}), rows);
+}
+
 }  // namespace
 
 std::string explanation_html(const std::vector<Explained> &all, const Machine &machine) {
@@ -91,7 +115,7 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
         s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, machine)) +
-             nest_table(e) + stage_table(all, roofline, i, false) + stage_table(all, roofline, i, true) + loop_table(e);
+             nest_table(e) + stage_table(all, roofline, i, false) + stage_table(all, roofline, i, true) + loop_table(e) + counter_table(e);
         if (!e.notes.empty()) {
             s += "<p class=\"dim\">Where a figure is a bound:</p>\n" + list(e.notes);
         }

@@ -9,6 +9,7 @@
 #include "assembly.h"
 #include "cpu.h"
 #include "failure.h"
+#include "generator_params.h"
 #include "peak.h"
 #include "process.h"
 #include "sampler.h"
@@ -19,6 +20,13 @@
 namespace halyard {
 
 namespace {
+
+const char *const kNeedsSchedule = "explain needs a schedule: name a Lua file with --schedule";
+
+// "f32" for "float32"
+std::string short_type(const std::string &type) {
+    return type == "float32" ? "f32" : type == "float16" ? "f16" : type == "bfloat16" ? "bf16" : type;
+}
 
 std::string caches_of(const Machine &machine, int threads) {
     std::vector<std::string> items;
@@ -39,16 +47,50 @@ std::string caches_of(const Machine &machine, int threads) {
     return join(items, ",");
 }
 
-// Together twice the last level of cache.
-std::vector<KernelArguments> make_sets(const Op &op, const CompiledKernel &kernel, const Dims &dims) {
+// Together twice the last level of cache. Where nothing is called, one, and nothing in it: only sizes are asked for.
+std::vector<KernelArguments> make_sets(const Op &op, const CompiledKernel &kernel, const Dims &dims, bool called) {
     std::vector<KernelArguments> sets;
-    sets.push_back(make_arguments(op, kernel, dims, 1));
+    sets.push_back(make_arguments(op, kernel, dims, 1, called));
+    if (!called) {
+        return sets;
+    }
     const size_t count =
         std::min<size_t>(size_t(2 * cpu().last_level()) / std::max<size_t>(sets.front().bytes(), 1) + 1, 4096);
     while (sets.size() < count) {
         sets.push_back(make_arguments(op, kernel, dims, sets.size() + 1));
     }
     return sets;
+}
+
+Bytes argument_bytes(const CompiledKernel &kernel, KernelArguments &set) {
+    Bytes b;
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer) {
+            (a.is_output ? b.written : b.read) += double(set.buffer(a.name).bytes());
+        }
+    }
+    return b;
+}
+
+// The same of what the plugin says.
+Bytes argument_bytes(const Op &op, const nlohmann::json &arrays) {
+    Bytes b;
+    for (const auto &a : arrays) {
+        const OpArgument *registered = a.at("argument") ? op.argument(a.at("name")) : nullptr;
+        if (registered) {
+            (registered->output ? b.written : b.read) += a.at("bytes").get<double>();
+        }
+    }
+    return b;
+}
+
+// What a call reads and writes at least, at the bandwidths and from the level that holds all of it: where little is written a copy is no measure.
+double arguments_once(const Bytes &b, const Machine &machine, bool cold) {
+    const auto found = std::find_if(machine.levels.begin(), machine.levels.end(),
+                                    [&](const MemoryLevel &l) { return !cold && double(l.bytes) >= b.both(); });
+    const MemoryLevel &level = found == machine.levels.end() ? machine.levels.back() : *found;
+    const double written = level.bytes == 0 ? std::max(level.written, machine.streamed) : level.written;
+    return b.read / level.read + b.written / written;
 }
 
 // The least time of a call on the processor: where others use it, a long call is never left alone.
@@ -148,7 +190,74 @@ void add_samples(Explained &e, const Assembly &assembly, const Samples &samples)
     }
 }
 
+// One run of the generator, which compiles nothing and reports what the plugin counts.
+Explained counted(const Op &op, GenerateRequest g, const ExplainRequest &request, const Machine &machine) {
+    g.emit = {"c_header"};
+    g.caches = caches_of(machine, request.threads);
+    g.target = g.target.empty() ? "host" : g.target;
+    const Plan plan = make_plan(g);
+    if (plan.script.empty()) {
+        throw UsageError(kNeedsSchedule);
+    }
+    const TemporaryDirectory work(temporary_root());
+    const Generated made = generate(plan, work.path());
+    if (!made.ok) {
+        throw Failure(made.error);
+    }
+    if (!made.report.is_object() || !made.report.contains("traffic")) {
+        throw Failure(fmt::format("{}: error: the plugin {} reported no traffic", plan.script, plan.inputs.at(1)));
+    }
+    Explained e;
+    e.op = op.name;
+    e.script = plan.script;
+    e.schedule = schedule_name(e.script);
+    e.shape = shape_text(op, request.shape);
+    e.target = plan.targets.front();
+    e.threads = request.threads;
+    e.arguments = argument_bytes(op, made.report.at("traffic").at("arrays"));
+    e.needed_bytes = e.arguments.both();
+    read_report(e, made.report);
+    return e;
+}
+
+// Of a generator's parameters those that nobody gave, too.
+Assignments all_params(const GenerateRequest &g) {
+    const Plan plan = make_plan(g);
+    Assignments all = plan.params;
+    for (const auto &p : generator_params(plan.executable, plan.op)) {
+        all.emplace(p.name, p.value);
+    }
+    return all;
+}
+
+void set_floors(Explained &e, const Op &op, const Assignments &params, const Dims &shape, const Machine &machine, const Peak &peak) {
+    const double flops = flops_of(op, with_params(op, shape, params)) / std::max(peak.flops, product_rate(e, machine));
+    const double warm = e.needed_bytes / peak.bandwidth(int64_t(e.needed_bytes)), cold = e.needed_bytes / peak.memory_bandwidth();
+    e.warm_floor = std::max(flops, std::min(warm, arguments_once(e.arguments, machine, false)));
+    e.cold_floor = std::max(flops, std::min(cold, arguments_once(e.arguments, machine, true)));
+}
+
 }  // namespace
+
+std::vector<Explained> count_schedules(const Op &op, const ExplainRequest &request) {
+    check_shape(op, request.shape);
+    const Machine machine = measured_machine(request.threads, request.again);
+    const Peak peak = machine_peak(request.threads, false);
+    std::vector<Explained> all;
+    for (GenerateRequest g : request.schedules) {
+        g.target = g.target.empty() ? "host" : g.target;
+        const Assignments params = all_params(g);
+        g.sizes = sizes_text(op, with_params(op, request.shape, params));
+        Explained e = counted(op, g, request, machine);
+        const auto type = params.find("type");
+        e.type = type == params.end() ? "" : short_type(type->second);
+        e.mca_error = "not asked, as nothing was compiled (--count): two vector instructions a cycle are assumed";
+        predict(e, machine);
+        set_floors(e, op, params, request.shape, machine, peak);
+        all.push_back(std::move(e));
+    }
+    return all;
+}
 
 std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request,
                                          const std::function<void(const std::string &)> &say) {
@@ -165,37 +274,23 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         kernels.push_back(CompiledKernel::build(g));
         const CompiledKernel &kernel = kernels.back();
         if (kernel.script().empty()) {
-            throw UsageError("explain needs a schedule: name a Lua file with --schedule");
+            throw UsageError(kNeedsSchedule);
         }
-        sets.push_back(make_sets(op, kernel, request.shape));
+        sets.push_back(make_sets(op, kernel, request.shape, request.measure));
 
-        g.emit = {"c_header"};
         g.sizes = sizes_text(op, request.shape, kernel, sets.back().front());
-        g.caches = caches_of(machine, request.threads);
         g.target = g.target.empty() ? "host" : g.target;
-        Plan plan = make_plan(g);
-        const TemporaryDirectory work(temporary_root());
-        const Generated made = generate(plan, work.path());
-        if (!made.ok) {
-            throw Failure(made.error);
-        }
-        if (!made.report.is_object() || !made.report.contains("traffic")) {
-            throw Failure(fmt::format("{}: error: the plugin {} reported no traffic", plan.script, plan.inputs.at(1)));
-        }
-        Explained e;
-        e.op = op.name;
-        e.script = kernel.script();
-        e.schedule = schedule_name(e.script);
-        e.shape = shape_text(op, request.shape);
+        Explained e = counted(op, g, request, machine);
         e.type = type_of(kernel);
         e.target = kernel.target();
-        e.threads = request.threads;
-        e.needed_bytes = double(sets.back().front().bytes());
-        read_report(e, made.report);
+        e.arguments = argument_bytes(kernel, sets.back().front());
+        e.needed_bytes = e.arguments.both();
         all.push_back(std::move(e));
 
+        const TemporaryDirectory work(temporary_root());
         g.emit = {"assembly"};
-        plan = make_plan(g);
+        g.caches = caches_of(machine, request.threads);
+        Plan plan = make_plan(g);
         plan.finish = false;
         const Generated named = generate(plan, work.path());
         if (!named.ok) {
@@ -243,9 +338,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         if (request.measure) {
             add_samples(all[i], assemblies[i], samples[i]);
         }
-        const double flops = flops_of(op, request.shape) / peak.flops;
-        all[i].warm_floor = std::max(all[i].needed_bytes / peak.bandwidth(int64_t(all[i].needed_bytes)), flops);
-        all[i].cold_floor = std::max(all[i].needed_bytes / peak.memory_bandwidth(), flops);
+        set_floors(all[i], op, kernels[i].params(), request.shape, machine, peak);
     }
     return all;
 }

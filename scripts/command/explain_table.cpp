@@ -76,7 +76,7 @@ nlohmann::json to_json(const Cost &c) {
 
 nlohmann::json stage_json(const ExplainedStage &s) {
     nlohmann::json j = {{"stage", s.name}, {"func", s.func}, {"computed_at", s.place}, {"flops", s.flops},
-                        {"scalar_flops", s.scalar_flops}, {"elements", s.elements}, {"footprint", s.footprint},
+                        {"scalar_flops", s.scalar_flops}, {"elements", s.elements}, {"masked", s.masked}, {"footprint", s.footprint},
                         {"allocated", s.allocated}, {"page_fault_seconds", s.page_seconds},
                         {"registers", to_json(s.registers)}, {"instruction_seconds", s.core_seconds},
                         {"flops_seconds", s.flops_seconds}, {"from_mca", s.core_from_mca}, {"cycles", s.cycles},
@@ -112,7 +112,7 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
     }
     nlohmann::json j = {{"op", e.op}, {"schedule", e.schedule}, {"script", e.script}, {"shape", e.shape},
                         {"type", e.type}, {"target", e.target}, {"threads", e.threads}, {"stages", stages},
-                        {"loops", loops}, {"inlined", inlined}, {"nest", e.nest}, {"notes", e.notes},
+                        {"loops", loops}, {"inlined", inlined}, {"side_by_side", e.side_by_side}, {"nest", e.nest}, {"notes", e.notes},
                         {"flops", e.flops}, {"needed_bytes", e.needed_bytes}, {"footprint", e.footprint},
                         {"warm", to_json(e.warm)}, {"cold", to_json(e.cold)}, {"about", about_schedule(e, machine)}};
     j["warm"]["floor_seconds"] = e.warm_floor;
@@ -149,10 +149,13 @@ void print_explanation(const std::vector<Explained> &all, const Machine &machine
     if (!e.mca_error.empty()) {
         dim("llvm-mca: " + e.mca_error);
     }
-    if (e.counters.available) {
-        dim(fmt::format("counters of one call of {}: {:.3g} cycles, {:.3g} instructions, {:.3g} cache misses",
-                        e.schedule, e.counters.cycles, e.counters.instructions, e.counters.cache_misses));
-    } else if (!e.counters.why_not.empty()) {
+    for (const auto &x : all) {
+        if (x.counters.available) {
+            dim(fmt::format("counters of one call of {}: {:.3g} cycles, {:.3g} instructions, {:.3g} cache misses",
+                            x.schedule, x.counters.cycles, x.counters.instructions, x.counters.cache_misses));
+        }
+    }
+    if (!e.counters.available && !e.counters.why_not.empty()) {
         dim("no hardware counters: " + e.counters.why_not);
     }
     if (!e.sample_error.empty()) {

@@ -45,6 +45,11 @@ std::string fits(double footprint, const Machine &machine) {
     return "fits no cache";
 }
 
+// What a call finds that is repeated on the same data.
+std::string repeated(const Explained &e, const Machine &machine) {
+    return fits(e.needed_bytes, machine) == "fits no cache" ? "Again on the same data, which fits no cache" : "In the cache";
+}
+
 double scalar_share(const ExplainedStage &s) {
     return s.flops > 0 ? s.scalar_flops / s.flops : 0;
 }
@@ -79,7 +84,7 @@ std::string place_text(const ExplainedStage &s) {
 
 std::vector<std::string> about_schedule(const Explained &e, const Machine &machine) {
     std::vector<std::string> lines;
-    const auto timed = [&](const char *state, const Cost &c, double floor) {
+    const auto timed = [&](const std::string &state, const Cost &c, double floor) {
         std::string line =
             fmt::format("{}: predicted {}, limited by {}", state, seconds_text(c.predicted), limit_words(c.limit));
         if (c.measured) {
@@ -88,7 +93,7 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
         }
         lines.push_back(line + fmt::format("; the floor is {}.", seconds_text(floor)));
     };
-    timed("In the cache", e.warm, e.warm_floor);
+    timed(repeated(e, machine), e.warm, e.warm_floor);
     timed("From memory", e.cold, e.cold_floor);
 
     // The loop that other stages are computed in: what it touches in one iteration decides where they find it.
@@ -120,10 +125,23 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
                                         seconds_text(s.core_seconds)));
         }
     }
+    for (const auto &s : e.stages) {
+        const double lanes = s.elements + s.masked;
+        if (s.masked > 0.2 * lanes && s.core_seconds > 0.01 * e.warm.predicted) {
+            lines.push_back(fmt::format("{} fills {} of the lanes that it stores; the others are masked off.", s.name,
+                                        percent(s.elements / lanes)));
+        }
+    }
     for (const auto &i : e.inlined) {
         if (i.times > 1.02 && !i.free) {
-            lines.push_back(fmt::format("{} is inlined and computed {:.4g} times for each element.", i.func, i.times));
+            lines.push_back(fmt::format("{} is inlined and computed {} times for each element; what does not change in a loop the "
+                                        "compiler may compute before it.", i.func,
+                                        i.times < 100 ? fmt::format("{:.3g}", i.times) : fmt::format("{:.0f}", i.times)));
         }
+    }
+    for (const auto &group : e.side_by_side) {
+        lines.push_back(fmt::format("The parallel loops of {} are one: threads take jobs of all of them and wait once, at its end. "
+                                    "They are counted one after the other, as a thread does them.", join(group, ", ")));
     }
     for (const auto &s : e.stages) {
         if (s.product) {
@@ -150,7 +168,7 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
 
 std::vector<std::string> compare(const Explained &a, const Explained &b, const Machine &machine) {
     std::vector<std::string> lines;
-    const auto state = [&](const char *name, const Cost &x, const Cost &y) {
+    const auto state = [&](const std::string &name, const Cost &x, const Cost &y) {
         const double predicted = y.predicted / x.predicted;
         std::string line =
             fmt::format("{}: {} is predicted {:.2f} times as fast as {}", name, a.schedule, predicted, b.schedule);
@@ -177,13 +195,17 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
         lines.push_back(line);
     };
-    state("In the cache", a.warm, b.warm);
+    state(repeated(a, machine), a.warm, b.warm);
     state("From memory", a.cold, b.cold);
 
     double core_a = 0, core_b = 0, again_a = 0;
     for (const auto &s : a.stages) {
+        // What both compute again, as the last rows of a tile, is not for fusing.
+        const auto same = std::find_if(b.stages.begin(), b.stages.end(), [&](const ExplainedStage &t) { return t.name == s.name; });
+        const double times = std::max(s.recomputed.value_or(1), 1.0);
+        const double in_both = same == b.stages.end() ? 1 : std::clamp(same->recomputed.value_or(1), 1.0, times);
         core_a += s.core_seconds;
-        again_a += s.core_seconds * (1 - 1 / std::max(s.recomputed.value_or(1), 1.0));
+        again_a += s.core_seconds * (1 - in_both / times);
     }
     for (const auto &s : b.stages) {
         core_b += s.core_seconds;
@@ -195,14 +217,19 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         lines.push_back(fmt::format("The instructions of {} take longer too: {} against {}.", b.schedule,
                                     seconds_text(core_b), seconds_text(core_a)));
     }
+    double saved = 0;  // by less traffic, at most: levels overlap
+    for (int level = kL2; level < kLevels; level++) {
+        saved = std::max(saved, b.warm.seconds[size_t(level)] - a.warm.seconds[size_t(level)]);
+    }
     for (const auto &s : a.stages) {
         for (const auto &t : b.stages) {
             if (s.name == t.name && scalar_share(s) > 0.5 && scalar_share(t) < 0.5 &&
                 s.core_seconds > t.core_seconds + 0.05 * a.warm.predicted) {
-                lines.push_back(fmt::format("{} is scalar code in {} and SIMD in {}: {} against {} of instructions, "
-                                            "which fusing has to make up for.",
-                                            s.name, a.schedule, b.schedule, seconds_text(s.core_seconds),
-                                            seconds_text(t.core_seconds)));
+                lines.push_back(fmt::format("{} is scalar code in {} and SIMD in {}: {} against {} of instructions. The traffic that {} "
+                                            "saves in the cache is worth {} at most, which {} for it.",
+                                            s.name, a.schedule, b.schedule, seconds_text(s.core_seconds), seconds_text(t.core_seconds),
+                                            a.schedule, seconds_text(saved),
+                                            saved > s.core_seconds - t.core_seconds ? "makes up" : "does not make up"));
             }
         }
     }
@@ -219,7 +246,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
                         traffic_saved > again_a ? "it pays" : "it does not pay"));
     }
     // What decides, in one sentence.
-    const auto verdict = [&](const char *name, const Cost &x, const Cost &y) {
+    const auto verdict = [&](const std::string &name, const Cost &x, const Cost &y) {
         const bool measured = x.measured && y.measured;
         const double gain = measured ? *y.measured / *x.measured : y.predicted / x.predicted;
         const char *basis = measured ? "" : " (predicted)";
@@ -231,8 +258,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
         return fmt::format("{}, there is nothing in it either way{}.", name, basis);
     };
-    lines.push_back(verdict("In the cache", a.warm, b.warm) + " " + verdict("From memory", a.cold, b.cold));
-    (void)machine;
+    lines.push_back(verdict(repeated(a, machine), a.warm, b.warm) + " " + verdict("From memory", a.cold, b.cold));
     return lines;
 }
 

@@ -51,6 +51,12 @@ Roofline host_roofline(const std::vector<Explained> &all, const Machine &machine
         r.bandwidths.push_back({l.name, l.read});
     }
     r.peaks = {{"multiply-adds", machine.flops}};
+    for (const auto &e : all) {
+        const double rate = product_rate(e, machine);
+        if (rate > r.peaks.back().rate) {
+            r.peaks.push_back({"products of short types", rate});
+        }
+    }
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
         const auto add = [&](const std::string &name, int stage, double flops, const Cost &c) {

@@ -201,6 +201,22 @@ std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &ker
     return join(items, ",");
 }
 
+std::string sizes_text(const Op &op, const Dims &dims) {
+    std::vector<std::string> items;
+    for (const auto &a : op.arguments) {
+        std::vector<std::string> extents;
+        for (const auto &e : a.is_buffer() ? a.extents : std::vector<std::string>{a.value}) {
+            if (const auto value = evaluate(e, dims); value && *value >= 0 && *value == double(int64_t(*value))) {
+                extents.push_back(std::to_string(int64_t(*value)));
+            }
+        }
+        if (extents.size() == std::max<size_t>(a.extents.size(), 1)) {
+            items.push_back(a.name + ":" + join(extents, "x"));
+        }
+    }
+    return join(items, ",");
+}
+
 std::string type_of(const CompiledKernel &kernel) {
     for (const auto &a : kernel.arguments()) {
         if (a.is_output) {

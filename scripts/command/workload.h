@@ -33,6 +33,9 @@ double flops_of(const Op &op, const Dims &dims);
 /** The extents of the arguments and the values of whole scalars, as the plugin takes them: "x:4096x64,y:4096x64". */
 std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &kernel, KernelArguments &arguments);
 
+/** The same of what the registry knows, before there is a kernel; `dims` are with_params(). */
+std::string sizes_text(const Op &op, const Dims &dims);
+
 /** Element type of the output. */
 std::string type_of(const CompiledKernel &kernel);
 

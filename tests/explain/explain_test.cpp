@@ -84,6 +84,25 @@ TEST_CASE("The table, and a schedule of one's own", "[explain]") {
     CHECK(contains(r.out, "computes without SIMD"));
 }
 
+TEST_CASE("Scalar code that is fused is slower than SIMD code that is not", "[explain]") {
+    const Folder folder;
+    const std::string script = write_schedule(folder / "mine.lua");
+    const nlohmann::json j =
+        run_json({"explain", "rms_norm", "--schedule", script, "--schedule", "unfused", "--shape", "rows=64,cols=4096", "--predict"});
+    const std::string sentences = j.at("comparison")[0].at("sentences").dump();
+    INFO(sentences);
+    for (const char *name : {"sum_sq.update(0)", "y"}) {
+        CHECK(contains(sentences, std::string(name) + " is scalar code in mine and SIMD in rms_norm.unfused"));
+        const auto *fused = stage(j.at("schedules")[0], name), *unfused = stage(j.at("schedules")[1], name);
+        REQUIRE((fused && unfused));
+        CHECK(fused->at("scalar_flops") == fused->at("flops"));
+        CHECK(unfused->at("scalar_flops") < 0.1 * unfused->at("flops").get<double>());  // the last additions of a sum in lanes
+        CHECK(fused->at("instruction_seconds") > 2 * unfused->at("instruction_seconds").get<double>());
+    }
+    CHECK(count(sentences, "which does not make up for it") == 2);
+    CHECK(contains(sentences, "In the cache, mine does not pay: rms_norm.unfused is "));
+}
+
 TEST_CASE("A prediction alone runs no kernel", "[explain]") {
     const nlohmann::json j =
         run_json({"explain", "softmax", "--schedule", "softmax", "--shape", "rows=8,cols=512", "--predict"});
@@ -102,7 +121,7 @@ TEST_CASE("A prediction alone runs no kernel", "[explain]") {
 TEST_CASE("A product in tiles has its flops, though its loops are a call", "[explain]") {
     for (const char *schedule : {"mma", "mma_f32"}) {
         const nlohmann::json j = run_json({"explain", "gemm", "--schedule", schedule, "--target", "avx512_sapphirerapids", "--shape",
-                                           "m=64,n=96,k=128", "--predict"});
+                                           "m=64,n=96,k=128", "--count"});
         INFO(schedule);
         const nlohmann::json *product = stage(j.at("schedules")[0], "acc.update(0)");
         REQUIRE(product);

@@ -22,6 +22,7 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
     CHECK(count(html, "class=\"point measured") >= 4);
     CHECK(count(html, "<table class=\"nest\">") == 2);
     CHECK(count(html, "<tr class=\"stage\">") >= 8);
+    CHECK(count(html, "<table class=\"counters\">") == 2);
     CHECK(contains(html, "prefers-color-scheme: dark"));
     CHECK(contains(html, "role=\"img\""));
     // Nothing from elsewhere, and nothing that is not text.

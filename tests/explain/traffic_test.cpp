@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "device_traffic.h"
+#include "footprint.h"
 #include "interpreter.h"
 #include "lowered_tree.h"
 #include "traffic.h"
@@ -135,6 +136,78 @@ TEST_CASE("A matrix product, with and without tiles", "[traffic]") {
             check_against_interpreter(c, cache, 0.35);
         }
     }
+}
+
+TEST_CASE("Lanes that are masked off are no elements", "[traffic]") {
+    ImageParam x{Float(32), 2, "x"};
+    Func y("y");
+    Var i("i"), r("r"), o("o"), lane("lane");
+    y(i, r) = x(i, r) * 2.0f;
+    y.split(i, o, lane, 8, TailStrategy::Predicate).vectorize(lane);
+    const Case c = lower(y, {{x.name(), {12, 5}}, {y.name(), {12, 5}}});
+    const Traffic t = halyard::executions(halyard::loop_tree(c.lowered, c.sizes, 32, 16));
+    CHECK(t.stages[0].elements == Approx(60));
+    CHECK(t.stages[0].masked == Approx(20));
+    CHECK(t.stages[0].registers.written == Approx(240));
+}
+
+TEST_CASE("A tile stays in registers while a loop over its rows stores it", "[traffic]") {
+    const int n = 96;
+    ImageParam a{Float(32), 2, "a"}, b{Float(32), 2, "b"};
+    Func acc("acc"), out("out");
+    Var i("i"), j("j"), io("io"), jo("jo"), ii("ii"), ji("ji");
+    RDom k(0, n, "k");
+    acc(j, i) += a(k, i) * b(j, k);
+    out(j, i) = acc(j, i) * 2.0f;
+    out.tile(j, i, jo, io, ji, ii, 4, 32);  // the loop over ii has 32 iterations
+    acc.compute_at(out, jo).vectorize(j, 4).update(0).reorder(j, i, k).vectorize(j, 4).unroll(i);
+    const Case c = lower(out, {{a.name(), {n, n}}, {b.name(), {n, n}}, {out.name(), {n, n}}});
+    for (const auto &array : halyard::loop_tree(c.lowered, c.sizes, 32, 16).arrays) {
+        CHECK(array.in_registers == (array.name == acc.name()));
+    }
+}
+
+TEST_CASE("A product of bytes is two operations", "[traffic]") {
+    ImageParam a{UInt(8), 2, "a"}, b{Int(8), 2, "b"};
+    Func acc("acc");
+    Var i("i"), j("j");
+    RDom k(0, 32, "k");
+    acc(j, i) += cast<int32_t>(a(k, i)) * cast<int32_t>(b(j, k));
+    acc.update(0).vectorize(j, 8);
+    const Case c = lower(acc, {{a.name(), {32, 16}}, {b.name(), {64, 32}}, {acc.name(), {64, 16}}});
+    double flops = 0;
+    for (const auto &s : halyard::executions(halyard::loop_tree(c.lowered, c.sizes, 32, 16)).stages) {
+        flops += s.work.flops;
+    }
+    CHECK(flops == 2.0 * 32 * 64 * 16);
+}
+
+TEST_CASE("Rows of tiles with others at their ends add up, however many they are", "[traffic]") {
+    // 27 bands of 4 rows of 28 tiles of 4 pixels of 128 bytes. The first and the last tile of a row have loops of their own.
+    using halyard::Access;
+    using halyard::Region;
+    const auto pixel = [](int64_t base, std::vector<Access::Step> more) {
+        Access a;
+        a.base = base;
+        a.bytes = 128;
+        a.steps = {{0, 57344, 27}, {1, 14336, 4}};
+        a.steps.insert(a.steps.end(), more.begin(), more.end());
+        a.steps.push_back({-1, 4, 32});
+        return Region::of(a, 0, 3);
+    };
+    Region all;
+    for (const int64_t at : {0, 128, 256, 384}) {
+        all.add(pixel(at, {}));
+        all.add(pixel(27 * 512 + at, {}));
+        all.add(pixel(512 + at, {{2, 512, 26}}));
+    }
+    const double whole = 27.0 * 4 * 28 * 4 * 128;
+    CHECK(all.bytes() == Approx(whole).epsilon(0.02));
+    // The same again adds nothing.
+    for (const int64_t at : {0, 128, 256, 384}) {
+        all.add(pixel(512 + at, {{2, 512, 26}}));
+    }
+    CHECK(all.bytes() == Approx(whole).epsilon(0.02));
 }
 
 TEST_CASE("A stencil: neighbouring rows come back from the cache", "[traffic]") {
