@@ -12,6 +12,10 @@
 
 #include "threads.h"
 
+// Every access to shared memory comes by here and through shared.h.
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+
 namespace halyard {
 namespace emulator {
 
@@ -116,5 +120,7 @@ inline void join_clocks(int warp, unsigned mask) {
 
 }  // namespace emulator
 }  // namespace halyard
+
+#pragma GCC pop_options
 
 #endif
