@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rows.h"
 
@@ -90,11 +93,23 @@ inline Expected added(const Expected &v, double more) {
     return {v.value + more, v.error + 2 * kRoundoff * (std::fabs(v.value) + std::fabs(more)), v.or_less};
 }
 
-/** v after the steps that `order`, as "bias,activation", names. */
-inline Expected in_order(const std::string &order, Expected v, const std::map<std::string, std::function<Expected(const Expected &)>> &steps) {
-    std::istringstream names(order);
-    for (std::string name; std::getline(names, name, ',');) {
-        v = steps.at(name)(v);
+/** The names in the generator parameter `order`, as "bias,activation". */
+inline std::vector<std::string> order_of(const Problem &p, const std::string &otherwise) {
+    const auto given = p.params.find("order");
+    std::istringstream text(given == p.params.end() ? otherwise : given->second);
+    std::vector<std::string> names;
+    for (std::string name; std::getline(text, name, ',');) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+/** v after the steps that `order` names. */
+inline Expected in_order(const std::vector<std::string> &order, Expected v,
+                         const std::initializer_list<std::pair<const char *, std::function<Expected(const Expected &)>>> &steps) {
+    for (const auto &name : order) {
+        const auto step = std::find_if(steps.begin(), steps.end(), [&](const auto &s) { return name == s.first; });
+        v = step == steps.end() ? throw std::out_of_range(name) : step->second(v);
     }
     return v;
 }

@@ -63,15 +63,15 @@ public:
 
     std::vector<Expected> expected(const Problem &p) const override {
         const std::string activation = activation_of(p);
-        const auto given = p.params.find("order");
-        const std::string order = given == p.params.end() ? kUsual : given->second;
+        const std::vector<std::string> order = order_of(p, kUsual);
+        const ProductInt8 product(p, "a", "b", p.dim("k"));
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             for (int col = 0; col < p.dim("n"); col++) {
-                const Inexact sum = sum_int8(p, "a", row, "b", col, p.dim("k"));
+                const Inexact sum = product.sum(row, col);
                 const Expected v =
                     in_order(order, {sum.value, sum.error},
-                             {{"dequantize", [&](const Expected &x) { return scaled(x, unit_int8(p, "a", row, "b", col)); }},
+                             {{"dequantize", [&](const Expected &x) { return scaled(x, product.unit(row, col)); }},
                               {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},
                               {"activation", [&](const Expected &x) { return activated(activation, x.value, x.error); }},
                               {"residual", [&](const Expected &x) { return added(x, residual_at(p, col, row)); }}});

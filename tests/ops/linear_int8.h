@@ -77,36 +77,50 @@ inline void make_extreme(KernelArguments &arguments, const std::string &rows, co
     }
 }
 
-/** The sum of row `row` of x, without its zero point, times column `col` of w, both in 8 bits: exact, then rounded to f32. */
-inline Inexact sum_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
-    const std::string zero_point = x + "_zero_point";
-    const double zero = p.has(zero_point + "_row") ? p[zero_point + "_row"](row) : p.scalar(zero_point, 0);
-    const double *of_x = p[x].row(row), *of_w = column(p, w, col);
-    double sum = 0;
-    for (int k = 0; k < depth; k++) {
-        sum += (of_x[k] - zero) * of_w[k];
+/** Null where the problem has no such input. */
+inline const Tensor *find_input(const Problem &p, const std::string &name) {
+    return p.has(name) ? &p[name] : nullptr;
+}
+
+/** Rows of x times columns of w, both in 8 bits. What they are made of is looked up once: by name for each element, that took
+ * longer than the products. */
+class ProductInt8 {
+    const Tensor &rows, &column_scales, *row_zero_points, *row_scales;
+    double zero_point, scale;
+    const double *columns;
+    int64_t stride;  // from a column to the next
+    int depth;
+
+public:
+    ProductInt8(const Problem &p, const std::string &x, const std::string &w, int depth)
+        : rows(p[x]), column_scales(p[w + "_scale"]), row_zero_points(find_input(p, x + "_zero_point_row")),
+          row_scales(find_input(p, x + "_scale_row")), zero_point(p.scalar(x + "_zero_point", 0)), scale(p.scalar(x + "_scale", 1)),
+          columns(column(p, w, 0)), stride(p.made.at(w).extents[0]), depth(depth) {
     }
-    return {sum, kRoundoff * std::fabs(sum)};
-}
 
-/** What 1 in such a sum stands for. */
-inline double unit_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col) {
-    const std::string scale = x + "_scale";
-    return (p.has(scale + "_row") ? p[scale + "_row"](row) : p.scalar(scale, 1)) * p[w + "_scale"](col);
-}
+    /** The sum of a row, without its zero point, times a column: exact, then rounded to f32. */
+    Inexact sum(int row, int col) const {
+        const double zero = row_zero_points ? (*row_zero_points)(row) : zero_point;
+        const double *of_x = rows.row(row), *of_w = columns + int64_t(col) * stride;
+        double sum = 0;
+        for (int k = 0; k < depth; k++) {
+            sum += (of_x[k] - zero) * of_w[k];
+        }
+        return {sum, kRoundoff * std::fabs(sum)};
+    }
 
-/** Such a sum times its unit. */
-inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth) {
-    const double value = sum_int8(p, x, row, w, col, depth).value * unit_int8(p, x, row, w, col);
-    return {value, 5 * kRoundoff * std::fabs(value)};
-}
+    /** What 1 in such a sum stands for. */
+    double unit(int row, int col) const {
+        return (row_scales ? (*row_scales)(row) : scale) * column_scales(col);
+    }
 
-/** The same plus bias[col] if there is one. */
-inline Inexact linear_int8(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth,
-                           const std::string &bias) {
-    const Inexact product = linear_int8(p, x, row, w, col, depth);
-    return p.has(bias) ? plus(product, p[bias](col)) : product;
-}
+    /** Such a sum times its unit, plus the column's bias if there is one. */
+    Inexact linear(int row, int col, const Tensor *bias) const {
+        const double value = sum(row, col).value * unit(row, col);
+        const Inexact product = {value, 5 * kRoundoff * std::fabs(value)};
+        return bias ? plus(product, (*bias)(col)) : product;
+    }
+};
 
 /** A row rounded to int8 by the scale that takes its largest to 127: the integers, by how much each may differ, as f32 may
  * end on the other side of a half, and the scale. A row with a NaN or an infinity has none. */

@@ -51,11 +51,12 @@ public:
     }
 
     std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
+        const ProductInt8 product(p, "x", "w_" + output, p.dim("depth"));
+        const Tensor *bias = find_input(p, "bias_" + output);
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             for (int col = 0; col < p.dim(output == "q" ? "n_q" : "n_kv"); col++) {
-                const Inexact v = linear_int8(p, "x", row, "w_" + output, col, p.dim("depth"), "bias_" + output);
-                y.push_back(stored_y(p, expect(v), output));
+                y.push_back(stored_y(p, expect(product.linear(row, col, bias)), output));
             }
         }
         return y;

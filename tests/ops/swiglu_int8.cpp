@@ -43,12 +43,14 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        const ProductInt8 gates(p, "x", "w_gate", p.dim("k")), ups(p, "x", "w_up", p.dim("k"));
+        const Tensor *bias_gate = find_input(p, "bias_gate"), *bias_up = find_input(p, "bias_up");
+        const std::string activation = param(p, "activation", "silu");
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             for (int col = 0; col < p.dim("n"); col++) {
-                const Inexact gate = linear_int8(p, "x", row, "w_gate", col, p.dim("k"), "bias_gate");
-                const Inexact up = linear_int8(p, "x", row, "w_up", col, p.dim("k"), "bias_up");
-                y.push_back(stored_y(p, expect(times(activated(param(p, "activation", "silu"), gate), up))));
+                const Inexact gate = gates.linear(row, col, bias_gate), up = ups.linear(row, col, bias_up);
+                y.push_back(stored_y(p, expect(times(activated(activation, gate), up))));
             }
         }
         return y;
