@@ -11,6 +11,7 @@
 
 #include "cpu.h"
 #include "failure.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "targets.h"
@@ -41,7 +42,7 @@ Said said(const std::string &out) {
         if (starts_with(line, phase)) {
             s.phase = line.substr(phase.size());
         } else if (line[0] == '{') {
-            s.result = json::parse(line, nullptr, false);
+            s.result = parse_if_json(line);
         }
     }
     return s;

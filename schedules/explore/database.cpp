@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "failure.h"
+#include "json_text.h"
 #include "sqlite.h"
 
 namespace halyard::explore {
@@ -168,13 +169,13 @@ Entry read_entry(const Statement &s) {
     Entry e;
     e.key = {s.text(0), s.text(1), s.text(2), s.text(3), s.text(4), s.text(5), s.text(6), int(s.integer(7))};
     e.candidate.lua = s.text(8);
-    e.candidate.params = json::parse(s.text(9)).get<Assignments>();
-    e.candidate.set = json::parse(s.text(10)).get<Assignments>();
+    e.candidate.params = parse_json(s.text(9)).get<Assignments>();
+    e.candidate.set = parse_json(s.text(10)).get<Assignments>();
     e.candidate.origin = s.text(11);
     e.candidate.folder = s.text(12);
     e.candidate.predicted = s.number(13);
-    e.candidate.decisions = json::parse(s.text(14));
-    e.measured = measured_from_json(json::parse(s.text(15)));
+    e.candidate.decisions = parse_json(s.text(14));
+    e.measured = measured_from_json(parse_json(s.text(15)));
     e.script_hash = s.text(16);
     e.when = s.text(17);
     return e;
@@ -224,7 +225,7 @@ std::optional<Measured> Database::lookup(const Task &task, const Candidate &cand
     if (!s.step()) {
         return std::nullopt;
     }
-    const Measured m = measured_from_json(json::parse(s.text(0)));
+    const Measured m = measured_from_json(parse_json(s.text(0)));
     s.use();
     return m;
 }
@@ -268,7 +269,7 @@ void Database::keep(const Task &task, const std::string &name, const json &value
 json Database::kept(const Task &task, const std::string &name) {
     Statement &s = sqlite_->prepare("SELECT value FROM kept WHERE task=? AND name=?");
     s.bind(find_task(*sqlite_, key_of(task))).bind(name);
-    const json value = s.step() ? json::parse(s.text(0)) : json();
+    const json value = s.step() ? parse_json(s.text(0)) : json();
     s.use();
     return value;
 }

@@ -9,6 +9,7 @@
 
 #include "failure.h"
 #include "gpu.h"
+#include "json_text.h"
 #include "lua_text.h"
 #include "process.h"
 #include "query.h"
@@ -62,7 +63,7 @@ json report_of(const Task &task, const std::string &lua, const std::string &fold
     if (r.timed_out || !fs::exists(report)) {
         return nullptr;
     }
-    json said = json::parse(read_file(report), nullptr, false);
+    json said = parse_if_json(read_file(report));
     return said.is_object() ? said : json();
 }
 

@@ -11,6 +11,7 @@
 #include "candidate_process.h"
 #include "entry.h"
 #include "failure.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "reference.h"
@@ -38,7 +39,7 @@ json read_list(const std::string &folder) {
     if (!fs::exists(file)) {
         return {{"format", kFormat}, {"tasks", json::array()}};
     }
-    const json list = json::parse(read_file(file.string()), nullptr, false);
+    const json list = parse_if_json(read_file(file.string()));
     if (!list.is_object() || list.value("format", 0) != kFormat || !list.contains("tasks")) {
         throw Failure(fmt::format("{}: error: this is no list of `halyard explore --export` of this version\n  name another "
                                   "folder", file.string()));
@@ -237,7 +238,7 @@ std::map<std::string, Entry> read_results(const std::string &file) {
     std::map<std::string, Entry> results;
     if (fs::exists(file)) {
         for (const auto &line : split(read_file(file), '\n')) {
-            const json j = json::parse(line, nullptr, false);
+            const json j = parse_if_json(line);
             if (j.is_object()) {
                 Entry e = entry_from_json(j);
                 results[PackedTask::key(e)] = std::move(e);

@@ -9,6 +9,7 @@
 
 #include "failure.h"
 #include "generator_params.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "product.h"
@@ -225,7 +226,7 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
         throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op,
                                   describe_end(r, task.limits.build_seconds), trim(r.err)));
     }
-    const auto json = nlohmann::json::parse(read_file(file));
+    const auto json = parse_json(read_file(file));
     if (json.contains("error")) {
         throw Failure(json.at("error").get<std::string>());
     }

@@ -15,6 +15,7 @@
 #include "cpu.h"
 #include "device_timer.h"
 #include "failure.h"
+#include "json_text.h"
 #include "launches.h"
 #include "outputs.h"
 #include "process.h"
@@ -252,7 +253,7 @@ json look(const json &job) {
 }  // namespace
 
 int run_worker(const std::string &path) {
-    const json job = json::parse(read_file(path));
+    const json job = parse_json(read_file(path));
     const auto replace = json::error_handler_t::replace;
     try {
         const std::string step = job.at("step");

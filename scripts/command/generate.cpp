@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "finish.h"
 #include "generator_params.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "registry.h"
@@ -192,7 +193,7 @@ nlohmann::json read_report(const std::string &path) {
     if (!fs::exists(path, ignored)) {
         return nullptr;
     }
-    return nlohmann::json::parse(read_file(path), nullptr, false);
+    return parse_if_json(read_file(path));
 }
 
 void check_devices(const std::string &devices) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cpu.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "text.h"
@@ -24,7 +25,7 @@ std::string key(int threads) {
 json read_all(const std::string &file) {
     const fs::path path = fs::path(paths().cache) / file;
     std::error_code ignored;
-    json all = fs::exists(path, ignored) ? json::parse(read_file(path.string()), nullptr, false) : json();
+    json all = fs::exists(path, ignored) ? parse_if_json(read_file(path.string())) : json();
     return all.is_object() ? all : json::object();
 }
 

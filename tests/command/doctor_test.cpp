@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "json_text.h"
 #include "support.h"
 
 namespace fs = std::filesystem;
@@ -49,7 +50,7 @@ TEST_CASE("A root with nothing in it", "[doctor]") {
 
     const ProcessResult json = run({"doctor", "--json"}, environment);
     CHECK(json.exit_code == 1);
-    const nlohmann::json report = nlohmann::json::parse(json.out);
+    const nlohmann::json report = halyard::parse_json(json.out);
     CHECK(report.at("ok") == false);
     for (const auto &check : report.at("checks")) {
         CHECK((check.at("ok") == true || check.at("how").get<std::string>().size() > 10));

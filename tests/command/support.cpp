@@ -13,6 +13,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "json_text.h"
+
 namespace fs = std::filesystem;
 
 ProcessResult run(const Arguments &arguments, const std::vector<std::string> &environment) {
@@ -63,7 +65,7 @@ nlohmann::json run_json(const Arguments &arguments, int exit_code) {
     const ProcessResult r = run(with_json);
     INFO(r.err);
     REQUIRE(r.exit_code == exit_code);
-    return nlohmann::json::parse(r.out);
+    return halyard::parse_json(r.out);
 }
 
 std::vector<std::string> names_in(const std::string &folder) {

@@ -6,6 +6,7 @@
 
 #include "cubin.h"
 #include "gpu_figures.h"
+#include "json_text.h"
 #include "support.h"
 
 using halyard::KernelResources;
@@ -56,7 +57,7 @@ TEST_CASE("Softmax for CUDA, fused and unfused, without a GPU", "[device]") {
     ProcessResult r = run(with(kSoftmax, {"--json", "--html", page}), {kNoDriver});
     INFO(r.err);
     REQUIRE(r.exit_code == 0);
-    const auto j = nlohmann::json::parse(r.out);
+    const auto j = halyard::parse_json(r.out);
     CHECK(j.at("device").at("name") == "NVIDIA H200");
     REQUIRE(j.at("schedules").size() == 2);
     const auto &fused = j.at("schedules")[0], &unfused = j.at("schedules")[1];

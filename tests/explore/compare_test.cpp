@@ -7,6 +7,7 @@
 #include "../command/support.h"
 #include "compare.h"
 #include "database.h"
+#include "json_text.h"
 
 using namespace halyard::explore;
 
@@ -146,7 +147,7 @@ TEST_CASE("Alternatives for CUDA where there is no device, with what the databas
                                 {"HALYARD_CUDA_DRIVER=/there/is/none.so"});
     INFO(r.err);
     REQUIRE(r.ok());
-    const auto j = nlohmann::json::parse(r.out);
+    const auto j = halyard::parse_json(r.out);
     CHECK(j["measured"] == true);
     CHECK(j["device"]["name"] == "NVIDIA H200");
     REQUIRE(j["alternatives"].size() == 2);

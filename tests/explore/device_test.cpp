@@ -6,6 +6,7 @@
 #include "database.h"
 #include "fake_generator.h"
 #include "gpu.h"
+#include "json_text.h"
 #include "measurer.h"
 #include "search.h"
 
@@ -163,7 +164,7 @@ TEST_CASE("Built here, measured there", "[device]") {
     CHECK(contains(r.out, "4 candidates in"));
     CHECK(contains(r.out, "on " + kDevice));
     CHECK(contains(read_file(folder / "best.lua"), "found by halyard explore"));
-    const auto list = nlohmann::json::parse(read_file(next + "/pack.json"));
+    const auto list = halyard::parse_json(read_file(next + "/pack.json"));
     size_t known = 0;
     for (const auto &e : list.at("tasks")[0].at("entries")) {
         known += results.find(e.at("entry").at("candidate").at("id").get<std::string>()) != std::string::npos;

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "halide.h"
+#include "json_text.h"
 #include "paths.h"
 #include "process.h"
 #include "query.h"
@@ -60,7 +61,7 @@ Lowered lowered(const Task &task, const std::string &lua) {
     INFO(lua << "\n" << r.err);
     REQUIRE(r.ok());
     Lowered l;
-    l.nest = nest_without_names(nlohmann::json::parse(read_file(report)).at("nest"));
+    l.nest = nest_without_names(halyard::parse_json(read_file(report)).at("nest"));
     l.statements = without_names(read_file(work.path() + "/out.stmt"));
     return l;
 }
