@@ -5,8 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <new>
+
 #include "HalideRuntime.h"
 #include "amx_tiles.h"
+#include "mma_ahead.h"
 #include "mma_plain.h"
 
 using namespace halyard_mma;
@@ -54,6 +57,47 @@ int run(MATRICES) {
     return 0;
 }
 
+static_assert(sizeof(Ahead<Bf16>) <= kAheadBytes);
+
+// In the memory of a task: a product of so many groups, the next of which may be begun (mma_ahead.h). Strides in elements.
+#define SHAPE int c_stride, int a_stride, int b_stride, int groups, int outer, int outer_a, int outer_b, int inner, int inner_a, int inner_b
+#define SHAPE_VALUES c_stride, a_stride, b_stride, groups, outer, outer_a, outer_b, inner, inner_a, inner_b
+
+template<typename Tiles, typename C, typename A, typename B>
+int open(void *memory, SHAPE) {
+    new (memory) Ahead<Tiles>(product<C, A, B>(nullptr, 0, c_stride, nullptr, 0, a_stride, nullptr, 0, b_stride, 0, 0, groups, 1,
+                                               nullptr, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, outer, outer_a, outer_b, inner, inner_a,
+                                               inner_b, 1, 0, 0));
+    return 0;
+}
+
+#define BLOCK void *c, int c_start, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int lines, int lines_a, int lines_c
+#define BLOCK_VALUES c, c_start, a, a_start, b, b_start, rows, cols, lines, lines_a, lines_c
+
+template<typename Tiles, typename C, typename A, typename B>
+int take(void *memory, BLOCK) {
+    auto &ahead = *static_cast<Ahead<Tiles> *>(memory);
+    C *const to = static_cast<C *>(c) + c_start;
+    const A *const from_a = static_cast<const A *>(a) + a_start;
+    const B *const from_b = static_cast<const B *>(b) + b_start;
+    const Lines all = {lines, lines_a * ptrdiff_t(sizeof(A)), lines_c * ptrdiff_t(sizeof(C))};
+    if (have_tiles()) {
+        ahead.take(to, from_a, from_b, rows, cols, all);
+    } else {
+        multiply_plainly<C, A, B>(ahead.place(to, from_a, from_b, rows, cols, all));
+    }
+    return 0;
+}
+
+template<typename Tiles, typename A, typename B>
+int begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns, int pairs) {
+    if (there != 0 && have_tiles()) {
+        static_cast<Ahead<Tiles> *>(memory)->begin(static_cast<const A *>(a) + a_start, static_cast<const B *>(b) + b_start, rows, cols,
+                                                   turns, pairs);
+    }
+    return 0;
+}
+
 int (*custom_can_use)(int, const uint64_t *) = nullptr;
 
 }  // namespace
@@ -77,16 +121,53 @@ int halyard_mma_end() {
     return 0;
 }
 
+// Before what is taken.
+int halyard_mma_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r, int64_t r_start,
+                      int64_t r_stride, int r_rows, int r_bytes) {
+    static_cast<Ahead<Bf16> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes), touched(r, r_start, r_stride, r_rows, r_bytes));
+    return 0;
+}
+
 int halyard_mma_bf16(MATRICES) {
     return run<Bf16, float, uint16_t, uint16_t>(MATRIX_VALUES);
+}
+int halyard_mma_bf16_open(void *memory, SHAPE) {
+    return open<Bf16, float, uint16_t, uint16_t>(memory, SHAPE_VALUES);
+}
+int halyard_mma_bf16_take(void *memory, BLOCK) {
+    return take<Bf16, float, uint16_t, uint16_t>(memory, BLOCK_VALUES);
+}
+int halyard_mma_bf16_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
+                          int pairs) {
+    return begin<Bf16, uint16_t, uint16_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
 }
 
 int halyard_mma_u8s8(MATRICES) {
     return run<U8S8, int32_t, uint8_t, int8_t>(MATRIX_VALUES);
 }
+int halyard_mma_u8s8_open(void *memory, SHAPE) {
+    return open<U8S8, int32_t, uint8_t, int8_t>(memory, SHAPE_VALUES);
+}
+int halyard_mma_u8s8_take(void *memory, BLOCK) {
+    return take<U8S8, int32_t, uint8_t, int8_t>(memory, BLOCK_VALUES);
+}
+int halyard_mma_u8s8_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
+                          int pairs) {
+    return begin<U8S8, uint8_t, int8_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
+}
 
 int halyard_mma_s8s8(MATRICES) {
     return run<S8S8, int32_t, int8_t, int8_t>(MATRIX_VALUES);
+}
+int halyard_mma_s8s8_open(void *memory, SHAPE) {
+    return open<S8S8, int32_t, int8_t, int8_t>(memory, SHAPE_VALUES);
+}
+int halyard_mma_s8s8_take(void *memory, BLOCK) {
+    return take<S8S8, int32_t, int8_t, int8_t>(memory, BLOCK_VALUES);
+}
+int halyard_mma_s8s8_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
+                          int pairs) {
+    return begin<S8S8, int8_t, int8_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
 }
 
 // Halide asks this before it calls the code of a level. Its own answer says what the processor has;

@@ -8,7 +8,8 @@
  *
  * or, where the sums are fresh, = for +=.
  *
- * The sum may have two more loops around the groups, as over the window of a convolution.
+ * The sum may have two more loops around the groups, as over the window of a convolution, and rows may be those of several
+ * lines, as of an image.
  *
  * A group is the 32 bits that one step of a tile instruction multiplies and adds up: 2 of bf16, 4 of
  * 8 bits. b is so in packed weights (generators/math/weights.h), a is so by itself.
@@ -68,6 +69,12 @@ struct Taps {
     ptrdiff_t a = 0, b = 0;  // bytes from one to the next
 };
 
+/** Rows of several lines, as many of each. */
+struct Lines {
+    int count = 1;
+    ptrdiff_t a = 0, c = 0;  // bytes from one to the next
+};
+
 struct Product {
     Matrix<void> c;
     Matrix<const void> a, b;
@@ -75,6 +82,7 @@ struct Product {
     bool fresh = false;  // nothing is in c yet
     Rows written, read;  // after it
     Taps outer, inner;
+    Lines lines;
 
     int taps() const {
         return outer.count * inner.count;
@@ -90,6 +98,31 @@ struct Product {
 
 inline int least(int a, int b) {
     return a < b ? a : b;
+}
+
+/** The product of a line. What is touched after all of them is with the first. */
+inline Product line_of(Product p, int line) {
+    p.a.data = static_cast<const char *>(p.a.data) + line * p.lines.a;
+    p.c.data = static_cast<char *>(p.c.data) + line * p.lines.c;
+    p.lines = {};
+    if (line > 0) {
+        p.written = p.read = {};
+    }
+    return p;
+}
+
+/** All lines as one, if they lie so: what is between the rows of two lines, the same in a and in c, becomes rows that nobody reads.
+ * Lines of 7 pixels fill half of a tile, and each would read all of b. */
+inline Product joined(const Product &p) {
+    const ptrdiff_t pitch = p.a.stride > 0 ? p.lines.a / p.a.stride : 0;
+    const bool alike = pitch >= p.rows && p.lines.a == pitch * p.a.stride && p.lines.c == pitch * p.c.stride;
+    if (p.lines.count == 1 || !p.fresh || !alike || 2 * p.rows < pitch) {
+        return p;
+    }
+    Product all = p;
+    all.rows += int(pitch) * (p.lines.count - 1);
+    all.lines = {};
+    return all;
 }
 
 /** Whole tiles, all eight of them. What multiplies finds them so, and leaves them so. */
@@ -176,21 +209,32 @@ public:
                 Tiles::template load<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride);
             }
         });
-        const int whole = p_.groups / kTileGroups, rest_of_groups = p_.groups - whole * kTileGroups, taps = p_.taps();
-        Operands now = operands(0);
-        for (int tap = 0; tap < taps; tap++) {
-            const bool goes_on = tap + 1 < taps && rest_of_groups == 0;
-            const Operands next = tap + 1 < taps ? operands(tap + 1) : Operands();
-            steps(now, whole, tap > 0 && rest_of_groups == 0, goes_on ? &next : nullptr);
-            if (rest_of_groups > 0) {
-                rest(now, whole * kTileGroups, rest_of_groups);
-            }
-            now = next;
-        }
-        each_result<0>([&](auto t) { Tiles::template store<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
+        go_on(0);
+        store();
         if (partly) {
             Tiles::configure(whole_tiles());
         }
+    }
+
+    /** Steps of all taps from that one on, if tiles are whole; what is there of the sums is in their registers, and of a square
+     * maybe the operands of the first. */
+    void go_on(int first, bool loaded = false) {
+        const int whole = p_.groups / kTileGroups, rest_of_groups = p_.groups - whole * kTileGroups, taps = p_.taps();
+        int tap = whole > 0 ? first / whole : 0, skip = first - tap * whole;
+        for (Operands now = operands(tap); tap < taps; tap++, skip = 0) {
+            const bool goes_on = tap + 1 < taps && rest_of_groups == 0;
+            const Operands next = tap + 1 < taps ? operands(tap + 1) : Operands();
+            steps(now.after(skip), whole - skip, loaded, goes_on ? &next : nullptr);
+            if (rest_of_groups > 0) {
+                rest(now, whole * kTileGroups, rest_of_groups);
+            }
+            loaded = rest_of_groups == 0;
+            now = next;
+        }
+    }
+
+    void store() {
+        each_result<0>([&](auto t) { Tiles::template store<t.value>(p_.c.at(row_of(t), col_of(t)), p_.c.stride); });
     }
 
 private:
@@ -370,15 +414,16 @@ private:
     Prefetches<Tiles> &prefetches_;
 };
 
-/** The whole product in blocks. */
+/** A line in blocks. */
 template<typename Tiles>
-void multiply(const Product &p) {
-    const int steps = (p.groups + kTileGroups - 1) / kTileGroups * p.taps();
-    const int across = p.cols / kTileGroups / (p.rows > kTileRows ? 2 : 4);  // blocks, at least
-    const int times = steps * ((p.rows + 2 * kTileRows - 1) / (2 * kTileRows)) * (across > 1 ? across : 1);
-    Prefetches<Tiles> prefetches = {{p.written, times}, {p.read, times}};
-    for (int row = 0; row < p.rows; row += 2 * kTileRows) {
-        const int rows = least(2 * kTileRows, p.rows - row);
+void multiply_line(const Product &p, Prefetches<Tiles> &prefetches) {
+    for (int row = 0, rows = 0; row < p.rows; row += rows) {
+        rows = least(2 * kTileRows, p.rows - row);
+        // Less than a tile would need a configuration of its own: some rows are computed twice.
+        if (rows < kTileRows && row > 0 && p.fresh) {
+            row = p.rows - kTileRows;
+            rows = kTileRows;
+        }
         for (int col = 0, cols = 0; col < p.cols; col += cols) {
             const int left = p.cols - col, tiles_left = (left + kTileGroups - 1) / kTileGroups;
             // A block of two tiles would wait for its own sums, so that an odd one goes with the first two.
@@ -403,6 +448,23 @@ void multiply(const Product &p) {
             }
         }
     }
+}
+
+/** The whole product. */
+template<typename Tiles>
+void multiply(const Product &p) {
+    if (p.lines.count > 1) {
+        const Product all = joined(p);
+        for (int line = 0; line < all.lines.count; line++) {
+            multiply<Tiles>(line_of(all, line));
+        }
+        return;
+    }
+    const int steps = (p.groups + kTileGroups - 1) / kTileGroups * p.taps();
+    const int across = p.cols / kTileGroups / (p.rows > kTileRows ? 2 : 4);  // blocks, at least
+    const int times = steps * ((p.rows + 2 * kTileRows - 1) / (2 * kTileRows)) * (across > 1 ? across : 1);
+    Prefetches<Tiles> prefetches = {{p.written, times}, {p.read, times}};
+    multiply_line(p, prefetches);
 }
 
 }  // namespace halyard_mma

@@ -1,10 +1,9 @@
 -- Convolution of bf16 by AMX, weights packed into panels; where there is none, by vectors as in conv2d.lua, so that one library
--- serves both. A block of a row's pixels by a panel is a product over all of the window, a call whose sums stay in tiles. Each
--- job copies its band of x with the padding around it.
--- Microseconds of one thread on a Granite Rapids, 3x3 with bias and ReLU, of 56 x 56 x 64, 28 x 28 x 128 and 7 x 7 x 512:
---   panels of 32   190  192  489     of 64    203  196  465
---   vectors        1760 1947 1466    oneDNN   171  161  362
--- Rows of 7 pixels fill half of a tile, and each row reads all weights.
+-- serves both. A block of a row's pixels by a panel is a product over all of the window, a call whose sums stay in tiles; of an image
+-- of up to 16 columns all rows are one block. Each job copies its band of x with the padding around it.
+-- Microseconds of one thread on an Emerald Rapids, 3x3 with bias and ReLU, panels of 32 (each row by itself in brackets), and oneDNN:
+--   56 x 56 x 64 204, 182   28 x 28 x 128 169, 152   14 x 14 x 256 153 (263)   7 x 7 x 512 340 (530), 301
+-- What holds it at 56 x 56: 36 KiB of weights for each block of 32 pixels, from L2 at 32 bytes a cycle.
 
 local conv = require "lib.conv"
 local mma = require "lib.mma"
@@ -21,7 +20,7 @@ return schedule "conv2d" {
 
   params = {
     block  = tune { 16, 32, default = 32 },      -- pixels of a row
-    band   = tune { 2, 4, 8, 16, default = 8 },  -- rows of the image a job
+    band   = tune { 2, 4, 8, 14, 28, default = 14 },  -- rows of the image a job
     panels = tune { 1, 2, 4, 8, default = 4 },   -- a job
     -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
     tiles = tune { "amx", "always", default = "amx" },

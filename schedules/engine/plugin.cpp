@@ -254,6 +254,7 @@ private:
                 outputs[f.name()] = f.dimensions();
             }
             copy.add_custom_lowering_pass(multiply_in_tiles(products, outputs, facts.l2 / 2).release());
+            finish_ = true;
         }
         if (!streamed.empty()) {
             for (auto &s : streamed) {

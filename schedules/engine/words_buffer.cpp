@@ -156,6 +156,8 @@ const std::vector<Word> kExprWords = {
     {"above", Handle::kExpr, "value:expr", "condition:Expr", "Greater.", "a, b", "a > b", compare<operator> >},
     {"multiple_of", Handle::kExpr, "value:expr", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
      [](Call &c) { c.push_expr(c.self.expr % c.args[0].expr == 0); }},
+    {"plus", Handle::kExpr, "value:expr", "sum:Expr", "A sum; minus a number is plus what is below 0.", "a, b", "a + b",
+     [](Call &c) { c.push_expr(c.self.expr + c.args[0].expr); }},
     {"and_", Handle::kExpr, "other:condition", "condition:Expr", "Both conditions.", "a, b", "a && b",
      [](Call &c) { c.push_expr(c.self.expr && c.args[0].expr); }},
     {"or_", Handle::kExpr, "other:condition", "condition:Expr", "One of the conditions.", "a, b", "a || b",

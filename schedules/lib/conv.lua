@@ -6,6 +6,7 @@ local processor = require "lib.processor"
 
 local conv = {}
 
+
 -- The pixels of a register tile that suit a panel of channels: with 32 registers 28 sums of 32 channels, which 14 pixels read in
 -- half as many lines of weights as 7 of 64 would, and divide the rows of most images; where there are 16, 16 channels by 6.
 -- Emerald Rapids, 3x3, 28 x 28 x 128: 14 pixels by 32 channels 1.43 ms, 6 by 64 1.49, 8 by 48 1.80, 9 by 48 2.03, 7 by 64, a
@@ -71,25 +72,35 @@ end
 --   for n, g, h, w, o: out = f(sum over r, s, c of x * weight)
 --     ->
 --   parallel job (some panels of channels, a band of rows)
---     for panel, row of the band, block of pixels
+--     for panel, strip of rows of the image, block of a row's pixels
 --       acc on the stack = x * weight
 --       out block = f(acc)
 --
--- pixels   of a block
+-- A strip is a row, or of images of up to 16 columns 14 rows, which are one line for the call (runtime/mma.h, joined): acc has the
+-- pitch of x and its padding, of which a row of out has some less, so that tiles are full. A row of 7 pixels by itself fills half of one,
+-- and reads all weights. Of wider images such lines gain nothing, as no block fits L1.
+--
+-- width    the pixels of a row of out, kernel   the columns of the window, expressions
+-- block    pixels of a block
 -- panels   that a job takes
 -- the rest as above
 function conv.blocks(out, acc, o)
   local panel, channel = out:split("o", o.panel, "guard", "panel", "channel")
   local panels, panel_step = out:split(panel, o.panels, "guard", "panels", "panel_step")
-  local block, pixel = out:split("w", o.pixels, "guard", "block", "pixel")
-  local band, row = out:split("h", o.band, "guard", "band", "row")
-  out:reorder(channel, pixel, block, row, panel_step, band, "n", panels, "g")
+  local block, pixel = out:split("w", o.block, "guard", "block", "pixel")
+  local narrow = o.width:at_most(16)
+  local band, row_of_band = out:split("h", o.band, "guard", "band", "row_of_band")
+  local strip, row = out:split(row_of_band, narrow:select(14, 1), "guard", "strip", "row")
+  out:reorder(channel, pixel, row, block, strip, panel_step, band, "n", panels, "g")
   local bands = out:fuse(band, "n", "bands")
-  out:fuse(out:fuse(bands, panels, "strips"), "g", "job"):parallel()
+  out:fuse(out:fuse(bands, panels, "panel_bands"), "g", "job"):parallel()
   out:vectorize(channel, o.lanes, "guard"):unroll(channel)
+  -- The next block is begun meanwhile (runtime/mma_ahead.h): it is found where all blocks are turns of one loop.
+  out:never_partition(block, strip)
 
   mma.in_tiles(acc, out, "block", {
-    col = "o", row = "w", columns = o.panel, rows = o.pixels, lanes = o.lanes, group = o.group,
+    col = "o", row = "w", columns = o.panel, rows = narrow:select(o.width:plus(o.kernel):plus(-1), o.block),
+    lanes = o.lanes, group = o.group,
     k = "tap_x", around = { "tap_y", "tap_z" }, rest = "rest_x", rest_around = { "rest_y", "rest_z" },
   })
 end
@@ -145,7 +156,8 @@ function conv.of_floats(k, p, target, by_tiles)
   k.y:dim(0):set_min(0)
   if by_tiles then
     conv.blocks(k.y, k.acc, {
-      lanes = lanes, panel = p.panel, pixels = p.block, band = p.band, panels = p.panels, group = gemm.group(type),
+      width = k.y:dim(2):extent(), kernel = k.weight_packed:dim(3):extent(), block = p.block,
+      lanes = lanes, panel = p.panel, band = p.band, panels = p.panels, group = gemm.group(type),
     })
   else
     conv.register_tiles(k.y, k.acc, {
@@ -187,7 +199,8 @@ function conv.of_bytes(k, p, target, by_tiles)
   k.y:dim(0):set_min(0)
   if by_tiles then
     conv.blocks(k.y, k.acc, {
-      lanes = lanes, panel = p.panel, pixels = p.block, band = p.band, panels = p.panels, group = 4,
+      width = k.y:dim(2):extent(), kernel = k.weight_packed:dim(3):extent(), block = p.block,
+      lanes = lanes, panel = p.panel, band = p.band, panels = p.panels, group = 4,
     })
   else
     conv.register_tiles(k.y, k.acc, {

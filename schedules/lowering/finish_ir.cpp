@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "mma_step.h"
+
 namespace halyard {
 
 namespace {
@@ -254,9 +256,9 @@ bool convert_to_bf16(std::string &line, const Definitions &d) {
 }
 
 // As Halide names the features of the target in the module.
-bool has_bf16_conversion(const std::string &ir) {
+bool has_feature(const std::string &ir, const std::string &name) {
     const size_t at = ir.find("!\"halide_mattrs\"");
-    return at != std::string::npos && ir.substr(at, ir.find('\n', at) - at).find("+avx512bf16") != std::string::npos;
+    return at != std::string::npos && ir.substr(at, ir.find('\n', at) - at).find("+" + name) != std::string::npos;
 }
 
 std::string fence_function() {
@@ -289,7 +291,7 @@ FinishedIr finish_ir(const std::string &ir) {
     const std::string fence = fmt::format(" @{}(", kStreamFence);
     std::set<VectorType> used;
     FinishedIr finished;
-    if (has_bf16_conversion(ir)) {
+    if (has_feature(ir, "avx512bf16")) {
         for (size_t i = 0; i < lines.size(); i++) {
             if (!starts_with(lines[i], "define ")) {
                 continue;
@@ -304,7 +306,8 @@ FinishedIr finish_ir(const std::string &ir) {
             }
         }
     }
-    bool prefetches = false;
+    bool prefetches = false, steps = false;
+    const bool with_tiles = has_feature(ir, "amx-bf16");
     for (auto &line : lines) {
         finished.streamed += stream_store(line, tags, used);
         if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {
@@ -316,7 +319,15 @@ FinishedIr finish_ir(const std::string &ir) {
                 prefetches = true;
             }
         }
+        const std::string step = starts_with(line, "declare ") ? mma_step_function(line, with_tiles) : "";
+        if (!step.empty()) {
+            line = step;
+            steps = steps || with_tiles;
+        }
         finished.text += line + "\n";
+    }
+    if (steps) {
+        finished.text += mma_step_declarations();
     }
     if (prefetches && ir.find("declare void @llvm.prefetch.p0(") == std::string::npos) {
         finished.text += "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n";

@@ -6,7 +6,10 @@
 
 #include "accesses.h"
 #include "buffer_bytes.h"
+#include "mma_ahead.h"
 #include "mma_nest.h"
+#include "mma_overlap.h"
+#include "mma_step.h"
 #include "mma_task.h"
 #include "mma_touched.h"
 #include "parallel_loops.h"
@@ -29,8 +32,13 @@ private:
 
     // A Func between its storage and the end of it.
     struct Stored {
-        bool fresh = false;
+        int loops = 0;       // around it
+        bool fresh = false;  // its sums begin at 0
+        bool whole = false;  // and all are made at once
         TouchedRows touched;
+        int pairs = 0;     // that there is time for in what consumes it
+        Stmt begin_next;   // where the next product is begun by that
+        std::string step;  // and what goes on with it
     };
 
     const TileProduct *product_of(const For *loop, int stage) const {
@@ -47,7 +55,8 @@ private:
         own_.insert(op->name);
         for (const auto &p : products_) {
             if (p.func.name() == op->name) {
-                stored_[op->name] = {false, touched_by_consumer(op->name, op->body, own_)};
+                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_),
+                                     pairs_a_turn(op->name, op->body), {}, ""};
                 prefetch_if_large(stored_[op->name].touched.written);
             }
         }
@@ -71,8 +80,36 @@ private:
         const auto stored = stored_.find(op->name);
         if (op->is_producer && stored != stored_.end()) {
             stored->second.fresh = can_be_fresh(op);
+            stored->second.whole = stored->second.fresh && stored->second.loops == loops_;
         }
-        return IRMutator::visit(op);
+        const Stmt s = IRMutator::visit(op);
+        if (op->is_producer || stored == stored_.end() || !stored->second.begin_next.defined()) {
+            return s;
+        }
+        const Stmt body = s.as<ProducerConsumer>()->body;
+        return ProducerConsumer::make_consume(
+            op->name, Block::make(stored->second.begin_next, step_in_loops(body, ahead_, stored->second.step)));
+    }
+
+    // The Funcs that are products in a statement.
+    std::set<std::string> multiplied_in(const Stmt &s) const {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+
+            void visit(const For *loop) override {
+                if (const TileProduct *p = self->product_of(loop, -1)) {
+                    found.insert(p->func.name());
+                }
+                IRVisitor::visit(loop);
+            }
+
+        public:
+            const MultiplyInTiles *self = nullptr;
+            std::set<std::string> found;
+        } find;
+        find.self = this;
+        s.accept(&find);
+        return find.found;
     }
 
     // Whether what makes the sums 0 may leave: the product makes all of each at once.
@@ -124,13 +161,35 @@ private:
             return Evaluate::make(0);
         }
         if (product) {
-            const Stored &stored = stored_[product->func.name()];
+            Stored &stored = stored_[product->func.name()];
             called_ = true;
-            const Stmt call = TileNest(op, product->fail).call(stored.fresh, stored.touched, task_);
-            return in_task_ ? call : configured(call);
+            TileNest nest(op, product->fail);
+            if (stored.whole) {
+                nest.take_lines();
+            }
+            if (!in_task_) {
+                return configured(nest.call(stored.fresh, stored.touched, task_));
+            }
+            const auto ahead = alone_in_task_ && stored.whole && stored.pairs > 0 ?
+                                   nest.ahead(stored.touched, task_, ahead_, stored.pairs) :
+                                   std::nullopt;
+            if (!ahead || !opens(ahead->name, ahead->shape)) {
+                plain_in_task_ = true;
+                return nest.call(stored.fresh, stored.touched, task_);
+            }
+            stored.begin_next = ahead->begin_next;
+            stored.step = ahead->name + kMmaStepSuffix;
+            return ahead->take;
         }
+        loops_++;
+        const Stmt s = with_loops_within(op);
+        loops_--;
+        return s;
+    }
+
+    Stmt with_loops_within(const For *op) {
         if (in_task_) {
-            task_.around.push_back({op->name, op->min, op->extent});
+            task_.around.push_back({op->name, op->min, op->extent, accesses_of(op->body).stored});
             const Stmt s = IRMutator::visit(op);
             task_.around.pop_back();
             return s;
@@ -141,8 +200,20 @@ private:
         }
         called_ = false;
         in_task_ = true;
+        alone_in_task_ = multiplied_in(op->body).size() == 1;
+        ahead_ = unique_name("mma_ahead");
         task_.writes = accesses_of(op->body).stored;
-        const Stmt body = mutate(op->body);
+        plain_in_task_ = false;
+        open_ = Stmt();
+        Stmt body = mutate(op->body);
+        if (alone_in_task_ && plain_in_task_) {  // it would multiply in the tiles of a product that is begun
+            alone_in_task_ = false;
+            open_ = Stmt();
+            body = mutate(op->body);
+        }
+        if (open_.defined()) {
+            body = Allocate::make(ahead_, Int(32), MemoryType::Stack, {halyard_mma::kAheadBytes / 4}, const_true(), Block::make(open_, body));
+        }
         in_task_ = false;
         task_ = {};
         return called_ ? For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
@@ -154,7 +225,7 @@ private:
         if (!in_task_) {
             return IRMutator::visit(op);
         }
-        task_.around.push_back({op->name, op->value, Expr()});
+        task_.around.push_back({op->name, op->value, Expr(), {}});
         const Stmt s = IRMutator::visit(op);
         task_.around.pop_back();
         return s;
@@ -165,15 +236,29 @@ private:
         if (!in_task_) {
             return IRMutator::visit(op);
         }
-        task_.around.push_back({"", op->condition, Expr()});
+        task_.around.push_back({"", op->condition, Expr(), {}});
         const Stmt s = IRMutator::visit(op);
         task_.around.pop_back();
         return s;
     }
 
+    // Whether the product of the task has this shape, or is the first.
+    bool opens(const std::string &name, const std::vector<Expr> &shape) {
+        std::vector<Expr> args = {Variable::make(Handle(), ahead_)};
+        args.insert(args.end(), shape.begin(), shape.end());
+        const Stmt open = call_of(name + "_open", args);
+        if (!open_.defined()) {
+            open_ = open;
+        }
+        return equal(open, open_);
+    }
+
+    static Stmt call_of(const std::string &name, const std::vector<Expr> &args) {
+        return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
+    }
+
     static Stmt configured(const Stmt &s) {
-        const auto call = [](const char *name) { return Evaluate::make(Call::make(Int(32), name, {}, Call::Extern)); };
-        return Block::make({call("halyard_mma_begin"), s, call("halyard_mma_end")});
+        return Block::make({call_of("halyard_mma_begin", {}), s, call_of("halyard_mma_end", {})});
     }
 
     std::vector<TileProduct> products_;
@@ -181,7 +266,12 @@ private:
     int64_t cached_;
     std::map<std::string, Stored> stored_;
     std::set<std::string> own_;  // what is allocated, not the caller's
+    int loops_ = 0;  // around what is visited
     bool in_task_ = false, called_ = false;
+    // Of the task: it has one product, the next of which may be begun; one that may not; the memory for it, and what makes it one.
+    bool alone_in_task_ = false, plain_in_task_ = false;
+    std::string ahead_;
+    Stmt open_;
     TileTask task_;
 };
 

@@ -41,6 +41,14 @@ Expr pointer(const std::string &buffer) {
     return Variable::make(Handle(), buffer);
 }
 
+Stmt call_of(const std::string &name, const std::vector<Expr> &args) {
+    return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
+}
+
+void append(std::vector<Expr> &to, const std::vector<Expr> &more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 TileNest::TileNest(const Stmt &s, const std::function<void(const std::string &)> &fail)
@@ -59,13 +67,8 @@ bool TileNest::sums_at_once() const {
     return true;
 }
 
-Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task) const {
-    const char *name = function_name(store_->value.type(), a_.load->type, b_.load->type);
-    std::vector<Expr> args = {
-        pointer(store_->name), at_start(c_index_), stride(c_index_, row_),
-        pointer(a_.load->name), at_start(a_.index), stride(a_.index, row_),
-        pointer(b_.load->name), at_start(b_.index), stride(b_.index, groups_),
-        extent(row_), extent(col_), group_extent_, Expr(fresh ? 1 : 0)};
+std::vector<Expr> TileNest::touched_rows(const TouchedRows &touched) const {
+    std::vector<Expr> args;
     for (const Touched *t : {&touched.written, &touched.read}) {
         const bool any = t->start.defined();
         args.push_back(any ? pointer(t->buffer) : reinterpret(Handle(), make_zero(UInt(64))));
@@ -74,12 +77,60 @@ Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task
         args.push_back(any ? t->rows : Expr(0));
         args.push_back(any ? extent(col_) * t->bytes : Expr(0));
     }
+    return args;
+}
+
+std::vector<Expr> TileNest::taps() const {
+    std::vector<Expr> args;
     for (const size_t taps : {2, 1}) {
-        const std::optional<size_t> loop = taps_ >= taps ? std::optional(around_ + taps_ - taps) : std::nullopt;
-        args.push_back(extent(loop));
-        args.push_back(stride(a_.index, loop));
-        args.push_back(stride(b_.index, loop));
+        const std::optional<size_t> loop = taps_ >= taps ? std::optional(around_ + lines_ + taps_ - taps) : std::nullopt;
+        args.insert(args.end(), {extent(loop), stride(a_.index, loop), stride(b_.index, loop)});
     }
+    return args;
+}
+
+std::vector<Expr> TileNest::lines() const {
+    const std::optional<size_t> line = lines_ > 0 ? std::optional(around_) : std::nullopt;
+    return {extent(line), stride(a_.index, line), stride(c_index_, line)};
+}
+
+std::optional<TileNest::Ahead> TileNest::ahead(const TouchedRows &touched, const TileTask &task, const std::string &memory,
+                                               int pairs) const {
+    if (around_ > 0 || a_.load->type == Float(32)) {
+        return std::nullopt;
+    }
+    std::vector<Expr> shape = {stride(c_index_, row_), stride(a_.index, row_), stride(b_.index, groups_), group_extent_};
+    append(shape, taps());
+    shape = task.at_begin(shape);
+    const TileTask::Turn next = task.following({at_start(a_.index), at_start(b_.index), extent(row_), extent(col_)},
+                                               {a_.load->name, b_.load->name});
+    if (shape.empty()) {
+        return std::nullopt;
+    }
+    const std::string name = function_name(store_->value.type(), a_.load->type, b_.load->type);
+    std::vector<Expr> args = {pointer(memory), pointer(store_->name), at_start(c_index_), pointer(a_.load->name), at_start(a_.index),
+                              pointer(b_.load->name), at_start(b_.index), extent(row_), extent(col_)};
+    append(args, lines());
+    Stmt take = call_of(name + "_take", args);
+    if (touched.written.start.defined() || touched.read.start.defined()) {
+        std::vector<Expr> rows = {pointer(memory)};
+        append(rows, touched_rows(touched));
+        take = Block::make(call_of("halyard_mma_touch", rows), take);
+    }
+    const std::vector<Expr> begin = {pointer(memory), cast<int>(next.there), pointer(a_.load->name), next.values[0],
+                                     pointer(b_.load->name), next.values[1], next.values[2], next.values[3], next.values[2], pairs};
+    return Ahead{name, shape, take, call_of(name + "_begin", begin)};
+}
+
+Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task) const {
+    std::vector<Expr> args = {
+        pointer(store_->name), at_start(c_index_), stride(c_index_, row_),
+        pointer(a_.load->name), at_start(a_.index), stride(a_.index, row_),
+        pointer(b_.load->name), at_start(b_.index), stride(b_.index, groups_),
+        extent(row_), extent(col_), group_extent_, Expr(fresh ? 1 : 0)};
+    append(args, touched_rows(touched));
+    append(args, taps());
+    append(args, lines());
     if (a_.load->type == Float(32)) {
         for (const Access *x : {&a_, &b_}) {
             args.push_back(Expr(task.writes.count(x->load->name) ? 0 : 1));
@@ -88,7 +139,7 @@ Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task
         args.push_back(next);
         args.push_back(calls);
     }
-    Stmt s = Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
+    Stmt s = call_of(function_name(store_->value.type(), a_.load->type, b_.load->type), args);
     for (size_t i = around_; i-- > 0;) {
         const auto *loop = loops_[i].whole.as<For>();
         s = For::make(loop->name, loops_[i].min, loops_[i].extent, loop->for_type, loop->partition_policy,
@@ -204,15 +255,38 @@ void TileNest::classify() {
     take_taps();
 }
 
+bool TileNest::bounds_depend_on(const Loop &l, size_t first) const {
+    for (size_t i = first; i < loops_.size(); i++) {
+        if (expr_uses_var(loops_[i].min, l.name) || expr_uses_var(loops_[i].extent, l.name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void TileNest::take_lines() {
+    // Rows of float32 are taken apart once, and known by where they begin.
+    if (a_.load->type == Float(32) || around_ == 0 || !row_) {
+        return;
+    }
+    const Loop &l = loops_[around_ - 1];
+    for (size_t i = 0; i + 1 < around_; i++) {
+        if (moves(c_index_, loops_[i]) && !is_const_one(loops_[i].extent)) {
+            return;  // its sums may lie between
+        }
+    }
+    if (step(c_index_, l).defined() && step(a_.index, l).defined() && !moves(b_.index, l) && moves(c_index_, l) &&
+        !bounds_depend_on(l, around_)) {
+        around_--;
+        lines_ = 1;
+    }
+}
+
 void TileNest::take_taps() {
     // Parts of float32 are made of what one loop passes.
     while (a_.load->type != Float(32) && around_ > 0 && taps_ < 2) {
         const Loop &l = loops_[around_ - 1];
-        bool same = !moves(c_index_, l) && step(a_.index, l).defined() && step(b_.index, l).defined();
-        for (size_t i = around_; i < loops_.size(); i++) {
-            same = same && !expr_uses_var(loops_[i].min, l.name) && !expr_uses_var(loops_[i].extent, l.name);
-        }
-        if (!same) {
+        if (moves(c_index_, l) || !step(a_.index, l).defined() || !step(b_.index, l).defined() || bounds_depend_on(l, around_)) {
             return;
         }
         around_--;

@@ -25,8 +25,23 @@ public:
     /** Whether one call makes all of a sum. */
     bool sums_at_once() const;
 
+    /** Has the call take the loop around it, where that goes from line to line of rows, as over the rows of an image. What lies
+     * between two lines of sums may then be overwritten. */
+    void take_lines();
+
     /** The call, with the loops that stay around it. `fresh`: sums begin at 0. */
     Halide::Internal::Stmt call(bool fresh, const TouchedRows &touched, const TileTask &task) const;
+
+    /** The same in parts, so that the next product can be begun before it is called (runtime/mma_ahead.h). `memory` is of the task. */
+    struct Ahead {
+        std::string name;                  ///< of the product's functions
+        std::vector<Halide::Expr> shape;   ///< for NAME_open, known where the task begins
+        Halide::Internal::Stmt take;
+        Halide::Internal::Stmt begin_next;  ///< needs nothing that only their producer knows
+    };
+    /** Nothing: it is not one call by an instruction that is there, or its shape changes. `pairs` of tiles: for so many a turn of the loops
+     * that use the sums has time. */
+    std::optional<Ahead> ahead(const TouchedRows &touched, const TileTask &task, const std::string &memory, int pairs) const;
 
 private:
     using Expr = Halide::Expr;
@@ -54,6 +69,9 @@ private:
     // Loops of the sum that the call takes as they are, as over the window of a convolution: two at most.
     void take_taps();
 
+    // Whether loops from that one on have bounds that a loop around them moves.
+    bool bounds_depend_on(const Loop &l, size_t first) const;
+
     // What the loops inside of those around are. If one is nothing, or what a loop around it is already, there are more
     // around.
     bool find_roles(int group);
@@ -63,6 +81,9 @@ private:
     bool steps(const Expr &index, const Loop &loop, int by) const;
     bool moves(const Expr &index, const Loop &loop) const;
     Expr at_start(Expr index) const;
+    std::vector<Expr> touched_rows(const TouchedRows &touched) const;
+    std::vector<Expr> taps() const;
+    std::vector<Expr> lines() const;
     Expr stride(const Expr &index, const std::optional<size_t> &loop) const;
     Expr extent(const std::optional<size_t> &loop) const;
 
@@ -71,7 +92,7 @@ private:
     const Halide::Internal::Store *store_ = nullptr;
     std::vector<Loop> loops_;  // outermost first
     size_t around_ = 0;        // of them are around the call
-    size_t taps_ = 0;         // next to those, of the call
+    size_t lines_ = 0, taps_ = 0;  // next to those, of the call
     size_t none_ = 0;          // the last that was found to be no loop of the product inside of those
     Expr c_index_, value_;
     Access a_, b_;

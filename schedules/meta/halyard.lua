@@ -1395,6 +1395,17 @@ function Expr:above(value) end
 ---@return Expr condition
 function Expr:multiple_of(value) end
 
+--- A sum; minus a number is plus what is below 0.
+---
+---```text
+---a, b
+---  ->
+---a + b
+---```
+---@param value integer|Expr an integer or an expression
+---@return Expr sum
+function Expr:plus(value) end
+
 --- Both conditions.
 ---
 ---```text

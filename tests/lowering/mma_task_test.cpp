@@ -64,3 +64,40 @@ TEST_CASE("no panel is made ahead where it is not known whether it comes, or of 
     CHECK(none({{}, {{"panel", 0, 3}, {"rows", 0, panel + 1}}}, kSame));                      // as many calls as panels
     CHECK(none({{}, {{"panel", 0, 3}}}, Expr()));                                             // loops stay around the call
 }
+
+TEST_CASE("the next turn of a product is that of the loop nearest to it, or of the first around that goes on", "[mma]") {
+    // for panel in 2..4: width = panel + 1; for rows in 0..width-1
+    const TileTask task = {{}, {{"panel", 2, 3, {}}, {"width", var("panel") + 1, Expr(), {}}, {"rows", 0, var("width"), {}}}};
+    const TileTask::Turn next = task.following({var("panel") * 100 + var("rows"), var("width")}, {"a", "b"});
+    const auto value = [&](const Expr &e, int panel, int rows) { return at(substitute("width", panel + 1, e), panel, rows); };
+    for (int panel = 2; panel < 5; panel++) {
+        for (int rows = 0; rows <= panel; rows++) {
+            INFO(panel << ", " << rows);
+            const bool last = rows == panel;
+            CHECK(value(cast<int>(next.there), panel, rows) == (last && panel == 4 ? 0 : 1));
+            if (!last || panel < 4) {
+                CHECK(value(next.values[0], panel, rows) == (last ? (panel + 1) * 100 : panel * 100 + rows + 1));
+                CHECK(value(next.values[1], panel, rows) == (last ? panel + 2 : panel + 1));
+            }
+        }
+    }
+}
+
+TEST_CASE("no turn follows where an operand is written until then, or under a condition that does not hold", "[mma]") {
+    const Expr rows = var("rows");
+    const TileTask written = {{}, {{"panel", 0, 3, {"a"}}, {"rows", 0, 5, {"c"}}}};
+    const TileTask::Turn next = written.following({rows}, {"a", "b"});
+    CHECK(at(cast<int>(next.there), 0, 3) == 1);
+    CHECK(at(cast<int>(next.there), 0, 4) == 0);  // the next panel begins with another a
+    const TileTask guarded = {{}, {{"rows", 0, 5, {}}, {"", rows < 3, Expr(), {}}}};
+    CHECK(at(cast<int>(guarded.following({rows}, {}).there), 0, 1) == 1);
+    CHECK(at(cast<int>(guarded.following({rows}, {}).there), 0, 2) == 0);
+}
+
+TEST_CASE("what a task knows at its beginning depends on none of its loops", "[mma]") {
+    const TileTask task = {{}, {{"panel", 0, 3, {}}, {"stride", var("width") * 2, Expr(), {}}, {"moving", var("panel") + 1, Expr(), {}}}};
+    const auto known = task.at_begin({var("stride") + 1});
+    REQUIRE(known.size() == 1);
+    CHECK(equal(known[0], simplify(var("width") * 2 + 1)));
+    CHECK(task.at_begin({var("stride"), var("moving")}).empty());
+}

@@ -182,8 +182,50 @@ TEST_CASE("an odd column of tiles goes with two others", "[mma]") {
 
 TEST_CASE("tiles that are filled partly are configured for their block alone", "[mma]") {
     emulated::configurations = 0;
-    check<float, Bf16, Bf16>(40, 64, 32);  // two blocks of 32 rows, two of 8
-    CHECK(emulated::configurations == 1 + 2 * 2);  // 1 x 4 tiles take all 64 columns, and what was is restored
+    check<float, Bf16, Bf16>(40, 64, 32);  // two blocks of 32 rows, two of 8, whose 1 x 4 tiles take all 64 columns
+    CHECK(emulated::configurations == 1 + 2);  // and what was is restored; fresh sums of 8 rows are made with 8 before them
+}
+
+TEST_CASE("rows of several lines are one line where a and c have the same between them, and lines of their own where not", "[mma]") {
+    using Tiles = emulated::Tiles<float, Bf16, Bf16>;
+    const int groups = 16, cols = 32, k = 2 * groups;
+    for (const int width : {7, 14, 20}) {
+        for (const int lines : {1, 2, 5}) {
+            for (const int pitch_of_c : {width, width + 2, 3 * width}) {
+                const int pitch = pitch_of_c == 3 * width ? pitch_of_c : width + 2;
+                INFO(width << " rows of " << lines << " lines, " << pitch << " and " << pitch_of_c << " apart");
+                std::vector<Bf16> a(size_t(lines * pitch * k)), b(size_t(groups * cols * 2));
+                for (size_t i = 0; i < a.size(); i++) {
+                    a[i] = Bf16(float(i * 7 % 5));
+                }
+                for (size_t i = 0; i < b.size(); i++) {
+                    b[i] = Bf16(float(i * 3 % 7) - 3);
+                }
+                std::vector<float> c(size_t(lines * pitch_of_c * cols), 9), plain = c;
+                Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, width, cols, groups, true, {}, {}, {}, {},
+                          {lines, pitch * k * 2, pitch_of_c * cols * 4}};
+                emulated::multiplications = 0;
+                Tiles::configure(halyard_mma::whole_tiles());
+                halyard_mma::multiply<Tiles>(p);
+                const int rows = pitch == pitch_of_c && pitch <= 2 * width ? pitch * (lines - 1) + width : 0;
+                if (rows > 0) {  // pairs of tiles
+                    CHECK(emulated::multiplications == (rows + 15) / 16 * 2);
+                }
+                for (int line = 0; line < lines; line++) {
+                    for (int r = 0; r < width; r++) {
+                        for (int j = 0; j < cols; j++) {
+                            float sum = 0;
+                            for (int i = 0; i < k; i++) {
+                                sum += float(a[size_t((line * pitch + r) * k + i)]) * float(b[size_t(i / 2 * cols * 2 + j * 2 + i % 2)]);
+                            }
+                            REQUIRE(c[size_t((line * pitch_of_c + r) * cols + j)] == sum);
+                        }
+                    }
+                }
+                Tiles::release();
+            }
+        }
+    }
 }
 
 TEST_CASE("a second row of tiles that is not full is moved up", "[mma]") {
@@ -224,15 +266,44 @@ TEST_CASE("what a block stores is prefetched where it is larger than half of L2,
     const TempDir dir;
     for (const std::string activation : {"relu", "gelu_erf"}) {
         const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "-o", dir.path(), "--schedule", "mma", "--set", "tiles=always",
-                                        "--param", "activation=" + activation, "--target", "avx2", "--fact", "l2=3M", "--emit", "stmt"});
+                                        "--param", "activation=" + activation, "--target", "avx512", "--fact", "l2=3M", "--emit", "stmt"});
         INFO(f.err);
         REQUIRE(f.exit_code == 0);
         const std::string stmt = read_file(dir.path() + "/gemm.stmt");
-        REQUIRE(stmt.find("halyard_mma_bf16(acc, ") != std::string::npos);
+        REQUIRE(stmt.find(activation == "relu" ? "halyard_mma_bf16(acc, " : "halyard_mma_bf16_take(mma_ahead, acc, ") != std::string::npos);
         const std::string larger = "select((((int64)2*int64(_halide_buffer_get_extent(y.buffer, 0)))*"
                                    "int64(_halide_buffer_get_extent(y.buffer, 1))) > (int64)1572864, ";
         INFO(activation);
         CHECK((stmt.find(larger) != std::string::npos) == (activation == "relu"));
+    }
+}
+
+TEST_CASE("the next block is begun in the loop over the rows of one, if that does enough", "[mma]") {
+    const TempDir dir;
+    for (const std::string activation : {"none", "gelu_erf"}) {
+        const auto built = [&](const std::string &target, const std::string &emit) {
+            const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "-o", dir.path(), "--schedule", "mma", "--set",
+                                            "tiles=always", "--param", "activation=" + activation, "--target", target, "--emit", emit});
+            INFO(f.err);
+            REQUIRE(f.exit_code == 0);
+            return read_file(dir.path() + "/gemm." + (emit == "stmt" ? "stmt" : "s"));
+        };
+        INFO(activation);
+        const bool begun = activation == "gelu_erf";
+        const std::string stmt = built("avx512_sapphirerapids", "stmt");
+        const size_t take = stmt.find("halyard_mma_bf16_take("), begin = stmt.find("halyard_mma_bf16_begin("),
+                     step = stmt.find("halyard_mma_bf16_step(");
+        CHECK((step != std::string::npos) == begun);
+        if (begun) {
+            CHECK(stmt.find("halyard_mma_bf16_open(") < take);
+            CHECK(take < begin);
+            CHECK(begin < step);
+        }
+        // Inlined, with the instructions of tiles where there are any.
+        CHECK((built("avx512_sapphirerapids", "assembly").find("tdpbf16ps") != std::string::npos) == begun);
+        const std::string elsewhere = built("avx2", "assembly");
+        CHECK(elsewhere.find("_step") == std::string::npos);
+        CHECK(elsewhere.find("tdpbf16ps") == std::string::npos);
     }
 }
 
