@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <stdexcept>
 
 #include "minilm_attention.h"
@@ -12,6 +14,7 @@
 #include "minilm_gelu.h"
 #include "minilm_gelu_bf16.h"
 #include "minilm_gelu_tiles.h"
+#include "minilm_gelu_tiles_bf16.h"
 #include "minilm_gelu_unfused.h"
 #include "minilm_layer_norm.h"
 #include "minilm_layer_norm_bf16.h"
@@ -19,10 +22,12 @@
 #include "minilm_qkv.h"
 #include "minilm_qkv_bf16.h"
 #include "minilm_qkv_tiles.h"
+#include "minilm_qkv_tiles_bf16.h"
 #include "minilm_qkv_unfused.h"
 #include "minilm_residual.h"
 #include "minilm_residual_bf16.h"
 #include "minilm_residual_tiles.h"
+#include "minilm_residual_tiles_bf16.h"
 #include "minilm_residual_unfused.h"
 
 namespace minilm {
@@ -47,8 +52,12 @@ int attention_bf16(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, f
     return (tiles ? minilm_attention_tiles_bf16 : minilm_attention_bf16)(q, k, v, scale, out);
 }
 
-constexpr Kernels f32_by_tiles = {"fused", Precision::F32, minilm_qkv_tiles, minilm_gelu_tiles, minilm_residual_tiles, minilm_attention,
-                                  minilm_layer_norm, halide_get_num_threads, halide_do_par_for, 32};
+constexpr Kernels by_tiles[] = {
+    {"fused", Precision::F32, minilm_qkv_tiles, minilm_gelu_tiles, minilm_residual_tiles, minilm_attention, minilm_layer_norm,
+     halide_get_num_threads, halide_do_par_for, 32},
+    {"fused", Precision::BF16, minilm_qkv_tiles_bf16, minilm_gelu_tiles_bf16, minilm_residual_tiles_bf16, attention_bf16,
+     minilm_layer_norm_bf16, halide_get_num_threads, halide_do_par_for, 32},
+};
 
 constexpr Kernels tables[] = {
     {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm,
@@ -62,13 +71,14 @@ constexpr Kernels tables[] = {
 }  // namespace
 
 const Kernels &find_kernels(const std::string &name, Precision precision) {
-    if (name == f32_by_tiles.name && precision == f32_by_tiles.precision && has_tiles()) {
-        return f32_by_tiles;
+    const auto wanted = [&](const Kernels &kernels) { return name == kernels.name && precision == kernels.precision; };
+    const auto *tiles = std::find_if(std::begin(by_tiles), std::end(by_tiles), wanted);
+    if (tiles != std::end(by_tiles) && has_tiles()) {
+        return *tiles;
     }
-    for (const Kernels &kernels : tables) {
-        if (name == kernels.name && precision == kernels.precision) {
-            return kernels;
-        }
+    const auto *found = std::find_if(std::begin(tables), std::end(tables), wanted);
+    if (found != std::end(tables)) {
+        return *found;
     }
     throw std::invalid_argument(fmt::format(
         "no kernels '{}' in this type; there are fused, and in f32 unfused", name));
