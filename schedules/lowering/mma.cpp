@@ -236,10 +236,14 @@ private:
         if (!in_task_) {
             return IRMutator::visit(op);
         }
-        task_.around.push_back({"", op->condition, Expr(), {}});
-        const Stmt s = IRMutator::visit(op);
-        task_.around.pop_back();
-        return s;
+        const auto under = [&](const Expr &condition, const Stmt &s) {
+            task_.around.push_back({"", condition, Expr(), {}});
+            const Stmt mutated = mutate(s);
+            task_.around.pop_back();
+            return mutated;
+        };
+        const Stmt then_case = under(op->condition, op->then_case);
+        return IfThenElse::make(op->condition, then_case, op->else_case.defined() ? under(!op->condition, op->else_case) : Stmt());
     }
 
     // Whether the product of the task has this shape, or is the first.
@@ -266,7 +270,7 @@ private:
     int64_t cached_;
     std::map<std::string, Stored> stored_;
     std::set<std::string> own_;  // what is allocated, not the caller's
-    int loops_ = 0;  // around what is visited
+    int loops_ = 0;              // around what is visited
     bool in_task_ = false, called_ = false;
     // Of the task: it has one product, the next of which may be begun; one that may not; the memory for it, and what makes it one.
     bool alone_in_task_ = false, plain_in_task_ = false;

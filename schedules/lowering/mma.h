@@ -21,6 +21,14 @@
  * writes where that is large and few operations come before. Tiles are configured once for the body of the parallel loop around:
  *
  *   parallel task: { halyard_mma_begin(); ...; halyard_mma_end() }
+ *
+ * Where a task has one product, all of whose sums are made at once and whose consumer does enough with them, the next is begun in
+ * the loops of that consumer (runtime/mma_ahead.h). It is what the loops around come to next, by their bounds:
+ *
+ *   parallel task: { halyard_mma_bf16_open(memory, strides, groups, taps)
+ *     for block: { halyard_mma_bf16_take(memory, acc, a, b of this block)
+ *       halyard_mma_bf16_begin(memory, whether there is a next, a, b of it, ...)
+ *       for row: { halyard_mma_bf16_step(memory, turn); ... } } }
  */
 
 #include <cstdint>
