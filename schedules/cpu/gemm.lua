@@ -37,10 +37,11 @@ return schedule "gemm" {
     -- AVX2 takes its pairs of bf16 apart at half the speed (56 of 118 GFLOP/s, staged 92). Where
     -- converting is one cheap instruction it costs less than the copy (106 against 104).
     tiles.stage_b = tiles.stage_a and type == "bf16" and not wide and k.b_f
-    -- A block of rows meets eight panels before the next. Emerald Rapids, bf16, before and with this and the next block begun meanwhile:
+    -- A block of rows meets some panels before the next. Emerald Rapids, bf16, before and with this and the next block begun meanwhile:
     -- with GELU 64 x 1536 x 384 107 us and 80, 256 rows 409 and 328, 4096 x 384 x 384 1.67 ms and 1.33, 1024 cubed 2.15 and 1.93; with
-    -- a bias 71 us and 68, 1.29 ms and 1.26, 1.96 and 1.99.
-    if tiles.amx and type == "bf16" then tiles.amx.inner, tiles.amx.panels = "panels", 8 end
+    -- a bias 71 us and 68, 1.29 ms and 1.26, 1.96 and 1.99. That was 16 blocks by eight panels; four by four take 0 to 4 % more on one
+    -- thread, and half as long on eight.
+    if tiles.amx and type == "bf16" then tiles.amx.inner, tiles.amx.panels, tiles.amx.task = "panels", 4, 4 end
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, tiles)
   end,

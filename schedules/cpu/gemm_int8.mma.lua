@@ -1,6 +1,6 @@
 -- GEMM of 8-bit integers by AMX, weights packed into panels; where there is none, by vectors as in
 -- gemm_int8.lua: see gemm.mma. Rows of a block of signed numbers are copied, as unsigned ones. Microseconds on an Emerald Rapids,
--- panels of 32, a block of rows by eight panels first; in brackets all rows of two panels before the next, and the next block not begun
+-- panels of 32, a block of rows by eight panels first (four by four as gemm.mma); in brackets all rows of two panels before the next, and the next block not begun
 -- in the loop over its rows:
 --   bias         64 x 1536 x 384 37 (41)    4096 x 384 x 384 790 (814)    1024 cubed 1308 (1323), of 64 columns 1234
 --   bias, GELU   69 (91), 256 rows 301 (383)    1349 (1575)    1194 (1679)
@@ -14,8 +14,8 @@ return schedule "gemm_int8" {
   generator = { weights = "packed", panel = tune { 32, 48, 64, default = 32 } },
 
   params = {
-    task   = tune { 4, 8, 16, 32, default = 16 }, -- blocks of 32 rows a task
-    panels = tune { 1, 2, 4, 8, default = 8 },    -- a task
+    task   = tune { 4, 8, 16, 32, default = 4 }, -- blocks of 32 rows a task
+    panels = tune { 1, 2, 4, 8, default = 4 },    -- a task
     inner  = tune { "rows", "panels", default = "panels" },  -- of a task go by first
     -- always: also where the processor has no tiles, which are then plain loops. To try the route out.
     tiles = tune { "amx", "always", default = "amx" },
