@@ -43,7 +43,7 @@ return schedule "gemm_int8" {
         panel = p.panel,
         columns = tile.columns,
         rows = tile.rows,
-        task = p.task,
+        task = 4 * p.task,
         group = 4,
         dot = gemm.has_dot(target, "u8", tile.columns),
         stage_a = stage_a,
