@@ -1,5 +1,11 @@
 // Vectors in registers, and in memory: in the widest pieces where they are aligned, else one by one.
 
+#ifdef HALYARD_EMULATOR
+// As in vectors.h.
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+#endif
+
 namespace halyard {
 
 /** Of an array that the thread has in registers; P points to its elements. */
@@ -182,3 +188,7 @@ __device__ __forceinline__ auto load_elements_if(bool condition, P p) {
 #endif
 
 }  // namespace halyard
+
+#ifdef HALYARD_EMULATOR
+#pragma GCC pop_options
+#endif

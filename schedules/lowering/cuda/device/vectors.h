@@ -48,6 +48,13 @@ struct lanes_of<vec<T, N>> {
     static constexpr int count = N;
 };
 
+#ifdef HALYARD_EMULATOR
+// Kernels are not optimised for it (compile.cpp). These vectors are, which as loops over their elements took a tenth of the time of
+// a GEMM; the arithmetic takes longer to compile so than it saves.
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+#endif
+
 template<int N, class T>
 __device__ __forceinline__ vec<T, N> broadcast(T x) {
     vec<T, N> v;
@@ -67,6 +74,10 @@ __device__ __forceinline__ vec<T, N> ramp(T base, T stride) {
     }
     return v;
 }
+
+#ifdef HALYARD_EMULATOR
+#pragma GCC pop_options
+#endif
 
 /** f(a[i], b[i]) for each i. */
 template<class F, class T, int N>
