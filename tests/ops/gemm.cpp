@@ -131,21 +131,28 @@ public:
         // Looked up once: by name in the innermost loop, that took most of the time of a test of tiles.
         const Tensor &a = p["a"];
         const bool tf32 = p.is("tf32", "true");
-        std::vector<double> weights;  // by columns
-        for (int col = 0; col < n; col++) {
-            for (int i = 0; i < k; i++) {
+        std::vector<double> weights;  // by rows: the sums of a row's columns go on side by side, no addition waits for another one
+        for (int i = 0; i < k; i++) {
+            for (int col = 0; col < n; col++) {
                 weights.push_back(tf32 ? cut_to_tf32(weight(p, i, col)) : weight(p, i, col));
             }
         }
         std::vector<Expected> y;
+        std::vector<double> sums(static_cast<size_t>(n)), sums_abs(static_cast<size_t>(n));
         for (int row = 0; row < m; row++) {
-            for (int col = 0; col < n; col++) {
-                double sum = 0, sum_abs = 0;
-                for (int i = 0; i < k; i++) {
-                    const double product = (tf32 ? cut_to_tf32(a(i, row)) : a(i, row)) * weights[size_t(col) * size_t(k) + size_t(i)];
-                    sum += product;
-                    sum_abs += std::fabs(product);
+            std::fill(sums.begin(), sums.end(), 0.0);
+            std::fill(sums_abs.begin(), sums_abs.end(), 0.0);
+            for (int i = 0; i < k; i++) {
+                const double x = tf32 ? cut_to_tf32(a(i, row)) : a(i, row);
+                const double *const w = weights.data() + size_t(i) * size_t(n);
+                for (size_t col = 0; col < size_t(n); col++) {
+                    const double product = x * w[col];
+                    sums[col] += product;
+                    sums_abs[col] += std::fabs(product);
                 }
+            }
+            for (int col = 0; col < n; col++) {
+                const double sum = sums[size_t(col)], sum_abs = sums_abs[size_t(col)];
                 const double scale = p.has("scale_column") ? p["scale_column"](col) : p.has("scale_row") ? p["scale_row"](row) : p.scalar("scale", 1);
                 const Expected v = in_order(order, {sum, product_error(k, sum_abs)},
                                             {{"scale", [&](const Expected &x) { return scaled(x, scale); }},
