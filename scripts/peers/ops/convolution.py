@@ -47,6 +47,18 @@ for label, kernel, shapes, schedules in (("3x3 bias ReLU", 3, SIZES, whole),
        native={"oneDNN blocked": onednn_convolution(True)})
 
 
+# Peers have the scale of a BatchNorm in their weights, as it is the same at every call.
+def folded(v):
+    operands = prepare(v)
+    return {**operands, "w": operands["w"] * v["scale"].flatten()[:, None, None, None].to(operands["w"].dtype)}
+
+
+op("conv2d", label="3x3 BatchNorm ReLU", family=FAMILY, constants="w shift", shapes=SIZES[:2], schedules=whole,
+   params={"add_scale": "true", "add_bias": "true", "activation": "relu", "kernel": 3, "padding": 1}, prepare=folded,
+   flops=lambda n, groups, o, c, h, w: 2 * n * groups * o * c * 9 * h * w, results=lambda y: image(y), torch=torch_convolution,
+   onednn=onednn_convolution(False), native={"oneDNN blocked": onednn_convolution(True)})
+
+
 def pack_for_torch(w, v, x, around, groups):
     try:
         return torch.ops.onednn.qconv_prepack(w, v["weight_scale"].flatten(), v["x_scale"], int(v["x_zero_point"]),

@@ -42,6 +42,11 @@ op("gemm", label="bias residual", shapes=["m=256,n=384,k=1536"],
    torch=lambda a, w, bias, residual: F.linear(a, w, bias) + residual,
    onednn=lambda a, w, bias, residual: onednn.linear(a, w, bias, [("binary", onednn.ADD, residual)]), **COMMON)
 
+op("gemm", label="bias GELU, then residual", shapes=["m=256,n=384,k=1536"],
+   params={"add_bias": "true", "activation": "gelu_erf", "add_residual": "true", "order": "scale,bias,activation,residual"},
+   torch=lambda a, w, bias, residual: F.gelu(F.linear(a, w, bias)) + residual,
+   onednn=lambda a, w, bias, residual: onednn.linear(a, w, bias, GELU + [("binary", onednn.ADD, residual)]), **COMMON)
+
 # Results of the following are small; the logits are written by no one but the peers.
 HEAD = dict(family=FAMILY, constants="w bias", prepare=lambda v: {"w": linear(v, "w", v["n"], v["k"])},
             shapes=[("m=1,n=32000,k=2048", "f32 bf16"), "m=256,n=16384,k=512"])
