@@ -121,54 +121,32 @@ int halyard_mma_end() {
     return 0;
 }
 
-// Before what is taken.
-int halyard_mma_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r, int64_t r_start,
-                      int64_t r_stride, int r_rows, int r_bytes) {
-    static_cast<Ahead<Bf16> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes), touched(r, r_start, r_stride, r_rows, r_bytes));
-    return 0;
-}
-
-int halyard_mma_bf16(MATRICES) {
-    return run<Bf16, float, uint16_t, uint16_t>(MATRIX_VALUES);
-}
-int halyard_mma_bf16_open(void *memory, SHAPE) {
-    return open<Bf16, float, uint16_t, uint16_t>(memory, SHAPE_VALUES);
-}
-int halyard_mma_bf16_take(void *memory, BLOCK) {
-    return take<Bf16, float, uint16_t, uint16_t>(memory, BLOCK_VALUES);
-}
-int halyard_mma_bf16_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
-                          int pairs) {
-    return begin<Bf16, uint16_t, uint16_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
-}
-
-int halyard_mma_u8s8(MATRICES) {
-    return run<U8S8, int32_t, uint8_t, int8_t>(MATRIX_VALUES);
-}
-int halyard_mma_u8s8_open(void *memory, SHAPE) {
-    return open<U8S8, int32_t, uint8_t, int8_t>(memory, SHAPE_VALUES);
-}
-int halyard_mma_u8s8_take(void *memory, BLOCK) {
-    return take<U8S8, int32_t, uint8_t, int8_t>(memory, BLOCK_VALUES);
-}
-int halyard_mma_u8s8_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
-                          int pairs) {
-    return begin<U8S8, uint8_t, int8_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
-}
-
-int halyard_mma_s8s8(MATRICES) {
-    return run<S8S8, int32_t, int8_t, int8_t>(MATRIX_VALUES);
-}
-int halyard_mma_s8s8_open(void *memory, SHAPE) {
-    return open<S8S8, int32_t, int8_t, int8_t>(memory, SHAPE_VALUES);
-}
-int halyard_mma_s8s8_take(void *memory, BLOCK) {
-    return take<S8S8, int32_t, int8_t, int8_t>(memory, BLOCK_VALUES);
-}
-int halyard_mma_s8s8_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,
-                          int pairs) {
-    return begin<S8S8, int8_t, int8_t>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);
-}
+// Of a type: the whole product; and in the memory of a task open(), and for each block touch() if something is touched after it, take(),
+// begin() of the next.
+#define PRODUCTS(name, Tiles, C, A, B)                                                                                              \
+    int name(MATRICES) {                                                                                                            \
+        return run<Tiles, C, A, B>(MATRIX_VALUES);                                                                                  \
+    }                                                                                                                               \
+    int name##_open(void *memory, SHAPE) {                                                                                          \
+        return open<Tiles, C, A, B>(memory, SHAPE_VALUES);                                                                          \
+    }                                                                                                                               \
+    int name##_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r,        \
+                     int64_t r_start, int64_t r_stride, int r_rows, int r_bytes) {                                                  \
+        static_cast<Ahead<Tiles> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes),                                  \
+                                                   touched(r, r_start, r_stride, r_rows, r_bytes));                                 \
+        return 0;                                                                                                                   \
+    }                                                                                                                               \
+    int name##_take(void *memory, BLOCK) {                                                                                          \
+        return take<Tiles, C, A, B>(memory, BLOCK_VALUES);                                                                          \
+    }                                                                                                                               \
+    int name##_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns, \
+                     int pairs) {                                                                                                   \
+        return begin<Tiles, A, B>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);                                 \
+    }
+PRODUCTS(halyard_mma_bf16, Bf16, float, uint16_t, uint16_t)
+PRODUCTS(halyard_mma_u8s8, U8S8, int32_t, uint8_t, int8_t)
+PRODUCTS(halyard_mma_s8s8, S8S8, int32_t, int8_t, int8_t)
+#undef PRODUCTS
 
 // Halide asks this before it calls the code of a level. Its own answer says what the processor has;
 // whether the system lets the program use tiles is for us to ask.

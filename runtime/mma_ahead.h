@@ -33,7 +33,6 @@ struct Pairs {
     int32_t turns = 0;  // of loops with step(), since begin()
     int32_t mask = kNone, shift = 0;  // turns with none of these bits set multiply; of how many bits
     int32_t each = 0, count = 0;  // pairs a turn, at most, and of all turns
-    int32_t unused = 0;
     const char *a = nullptr, *b = nullptr;
     int64_t a_stride = 0, b_stride = 0;
     int64_t second = 0;  // bytes from the first row of tiles of a to the second

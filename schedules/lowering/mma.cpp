@@ -6,6 +6,7 @@
 
 #include "accesses.h"
 #include "buffer_bytes.h"
+#include "extern_call.h"
 #include "mma_ahead.h"
 #include "mma_nest.h"
 #include "mma_overlap.h"
@@ -255,10 +256,6 @@ private:
             open_ = open;
         }
         return equal(open, open_);
-    }
-
-    static Stmt call_of(const std::string &name, const std::vector<Expr> &args) {
-        return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
     }
 
     static Stmt configured(const Stmt &s) {

@@ -3,6 +3,8 @@
 #include <sstream>
 #include <utility>
 
+#include "extern_call.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -39,10 +41,6 @@ std::string text(const Type &t) {
 
 Expr pointer(const std::string &buffer) {
     return Variable::make(Handle(), buffer);
-}
-
-Stmt call_of(const std::string &name, const std::vector<Expr> &args) {
-    return Evaluate::make(Call::make(Int(32), name, args, Call::Extern));
 }
 
 void append(std::vector<Expr> &to, const std::vector<Expr> &more) {
@@ -115,7 +113,7 @@ std::optional<TileNest::Ahead> TileNest::ahead(const TouchedRows &touched, const
     if (touched.written.start.defined() || touched.read.start.defined()) {
         std::vector<Expr> rows = {pointer(memory)};
         append(rows, touched_rows(touched));
-        take = Block::make(call_of("halyard_mma_touch", rows), take);
+        take = Block::make(call_of(name + "_touch", rows), take);
     }
     const std::vector<Expr> begin = {pointer(memory), cast<int>(next.there), pointer(a_.load->name), next.values[0],
                                      pointer(b_.load->name), next.values[1], next.values[2], next.values[3], next.values[2], pairs};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "accesses.h"
+#include "extern_call.h"
 #include "vector_operations.h"
 
 namespace halyard {
@@ -108,7 +109,7 @@ private:
         TakeLoads take(op);
         const std::string name = unique_name("turns");
         const Expr turns = Variable::make(Int(32), name), turn = turns + Variable::make(Int(32), op->name) - op->min;
-        const Stmt step = Evaluate::make(Call::make(Int(32), step_, {Variable::make(Handle(), ahead_), turn}, Call::Extern));
+        const Stmt step = call_of(step_, {Variable::make(Handle(), ahead_), turn});
         const Stmt body = Block::make(step, take.mutate(op->body));
         Stmt s = For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
         for (auto it = take.taken.rbegin(); it != take.taken.rend(); ++it) {

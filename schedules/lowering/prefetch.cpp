@@ -5,6 +5,7 @@
 
 #include "definitions.h"
 #include "depends_on_data.h"
+#include "extern_call.h"
 #include "finish_ir.h"
 
 namespace halyard {
@@ -134,9 +135,8 @@ private:
         const Expr bytes = cast<int64_t>(s.first + begin) * p.type.bytes();
         std::vector<Stmt> all;
         for (int64_t line = 0; line < int64_t(count) * p.type.bytes(); line += kLine) {
-            all.push_back(Evaluate::make(Call::make(Int(32), p.for_write ? kPrefetchWrite : kPrefetchRead,
-                                                    {Variable::make(Handle(), p.buffer), bytes + make_const(Int(64), line)},
-                                                    Call::Extern)));
+            all.push_back(call_of(p.for_write ? kPrefetchWrite : kPrefetchRead,
+                                  {Variable::make(Handle(), p.buffer), bytes + make_const(Int(64), line)}));
         }
         return Block::make(all);
     }

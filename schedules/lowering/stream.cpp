@@ -4,6 +4,7 @@
 #include <set>
 
 #include "buffer_bytes.h"
+#include "extern_call.h"
 #include "finish_ir.h"
 
 namespace halyard {
@@ -43,7 +44,7 @@ size_t accesses(const Stmt &s, const std::set<std::string> &names) {
 }
 
 Stmt fenced(const Stmt &s) {
-    return Block::make(s, Evaluate::make(Call::make(Int(32), kStreamFence, {}, Call::Extern)));
+    return Block::make(s, call_of(kStreamFence, {}));
 }
 
 // The other name for every access, loads as well: LLVM takes buffers of different names for disjoint.
