@@ -13,17 +13,24 @@ namespace minilm {
 
 class LineReader {
 public:
+    /** Bytes of a line that are read; the rest of it is passed over, so that no input needs more memory. */
+    static constexpr size_t max_bytes = 1 << 20;
+
     /** "-" is standard input. Throws std::runtime_error if the file cannot be opened. */
     explicit LineReader(const std::string &path);
 
-    /** The next line without its end (LF or CRLF); false after the last one.
-     * Throws std::runtime_error if reading fails. */
+    /** The next line without its end (LF or CRLF); false after the last one. Throws std::runtime_error if reading
+     * fails. was_cut() is whether it had over max_bytes. */
     bool next(std::string *line);
+    bool was_cut() const {
+        return was_cut_;
+    }
 
 private:
     std::string path_;
     std::ifstream file_;
     std::istream *input_;
+    bool was_cut_ = false;
 };
 
 }  // namespace minilm
