@@ -118,15 +118,23 @@ void replace_all(std::string &text, const std::string &old, const std::string &w
     }
 }
 
-// Halide makes the include guard from the whole path of the file, and copies our parameters into the
-// schedule's header; both have the name of a temporary directory in them.
-void remove_temporary_names(const std::string &directory, const std::string &report) {
+// Halide makes the include guard from the whole path of the file, and copies our parameters, among which are paths, into
+// the schedule's header. What is written must not depend on where it was built.
+void remove_paths(const std::string &directory, const Plan &plan) {
     for (const auto &entry : fs::directory_iterator(directory)) {
         if (entry.path().extension() != ".h") {
             continue;
         }
         std::string header = read_file(entry.path().string());
-        replace_all(header, " autoscheduler.report=" + report, "");
+        const std::string params = "// with autoscheduler_params=";
+        if (const size_t at = header.find(params); at != std::string::npos) {
+            const size_t begin = at + params.size();
+            std::string kept = plan.script.empty() ? header.substr(begin, header.find('\n', begin) - begin) : "autoscheduler=Lua";
+            for (const auto &[name, values] : {std::pair("set", &plan.set), std::pair("facts", &plan.facts)}) {
+                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, assignments_text(*values, ":"));
+            }
+            header.replace(begin, header.find('\n', begin) - begin, kept);
+        }
         const std::string intro = "#ifndef ";
         if (starts_with(header, intro)) {
             std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
@@ -361,7 +369,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     generated.ok = result.ok();
     if (generated.ok) {
         generated.notes = trim(result.err);
-        remove_temporary_names(directory, report);
+        remove_paths(directory, plan);
         if (plan.finish && generated.report.is_object() && generated.report.value(kFinishField, false)) {
             finish(directory, plan.function);
         }
