@@ -8,6 +8,7 @@
 //   report   a JSON file to write: what was applied, the loop nest, or the error
 //   steps    true: the report has the loop nest after every word
 //   finish   true: whoever started this runs the finishing step where the report asks for it
+//   function what callers know the library by, for the messages of its errors; needs Halyard's runtime
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches; for CUDA
 //            there is then no code, and the report alone is what comes of it
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
@@ -25,6 +26,7 @@
 #include <Halide.h>
 #include <nlohmann/json.hpp>
 
+#include "argument_checks.h"
 #include "autoschedule.h"
 #include "barriers.h"
 #include "binding.h"
@@ -44,7 +46,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kParams = {"caches", "cuda", "describe", "devices", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
+const std::vector<std::string> kParams = {"caches", "cuda", "describe", "devices", "facts", "finish", "function", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -154,6 +156,7 @@ public:
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, params);
             }
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(get(params, "function")).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);

@@ -332,6 +332,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
     if (!plan.script.empty()) {
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
                                        "autoscheduler.report=" + report, "autoscheduler.lib=" + join(plan.lib_dirs, ":"),
+                                       "autoscheduler.function=" + plan.function,
                                        plan.finish ? "autoscheduler.finish=true" : "autoscheduler.finish=false"});
         if (!plan.set.empty()) {
             command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
