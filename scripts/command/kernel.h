@@ -81,7 +81,8 @@ public:
         return script_;
     }
 
-    /** A kernel for CUDA finds the arguments on the device, and leaves its results on the host. */
+    /** A kernel for CUDA finds the arguments on the device, as they lie on the host, and all of their memory comes back from
+     * there. */
     CallResult call(KernelArguments &arguments) const;
 
     /** With the addresses of buffers and scalars in the order of arguments(). Throws UsageError where this processor lacks
@@ -103,8 +104,6 @@ private:
     std::shared_ptr<void> library_;
     int (*function_)(void **) = nullptr;
     int (*set_num_threads_)(int) = nullptr;
-    int (*copy_to_host_)(void *, halide_buffer_t *) = nullptr;
-    int (*device_free_)(void *, halide_buffer_t *) = nullptr;
     std::vector<KernelArgument> arguments_;
     std::string target_, script_;
     std::string cannot_run_;  // why, or ""
@@ -135,6 +134,7 @@ public:
         bool is_output;
     };
     std::vector<BufferArgument> buffers();
+    std::vector<HostBuffer *> host_buffers();
 
     /** Bytes of all buffers. */
     size_t bytes() const;

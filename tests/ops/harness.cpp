@@ -19,7 +19,8 @@ namespace {
 
 using namespace halyard;
 
-const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
+const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window", "view", "view from an odd address",
+                                       "view with odd rows", "view with odd rows from an odd address"};
 
 bool is_integer(const halide_type_t &type) {
     return type.code == halide_type_int || type.code == halide_type_uint;
@@ -90,7 +91,22 @@ std::vector<int> strides(const std::vector<int> &extents, const std::vector<size
     return result;
 }
 
-Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, Placement placement) {
+// Of a view: whatever its rows have, more lies between them, and a row more between the matrices.
+Layout view(Layout layout, Placement placement) {
+    constexpr int kUnit = 16;  // elements, 16 bytes or more
+    const bool odd_rows = placement == Placement::kViewOfOddRows || placement == Placement::kViewOfOddRowsAndAddress;
+    const bool odd_address = placement == Placement::kViewOfOddAddress || placement == Placement::kViewOfOddRowsAndAddress;
+    layout.offset = odd_address ? 3 : kUnit;
+    int step = 1;
+    for (size_t d = 0; d < layout.extents.size(); d++) {
+        const int extent = std::max(layout.extents[d], 1);
+        layout.strides.push_back(step);
+        step = d > 0 ? step * (extent + 1) : (extent / kUnit + 1) * kUnit + (odd_rows ? 1 : 0);
+    }
+    return layout;
+}
+
+Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, Placement placement, bool on_gpu) {
     Layout layout(extents_of(argument, dims));
     const size_t rank = layout.extents.size();
     std::vector<size_t> order;
@@ -115,7 +131,10 @@ Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, P
     if (placement == Placement::kDense || test.needs_dense(argument.name)) {
         return layout;
     }
-    layout.offset = 1;
+    if (placement >= Placement::kView) {
+        return view(layout, placement);
+    }
+    layout.offset = on_gpu ? 0 : 1;  // on a device, kernels that move more than elements are to run here
     if (placement == Placement::kPermuted && rank > 2) {
         std::swap(order[1], order[2]);
     }
@@ -164,7 +183,7 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
             call.problem.scalars[a.name] = value;
             continue;
         }
-        HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement));
+        HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement, call.problem.on_gpu));
         if (a.is_output) {
             call.outputs.push_back({a.name, extents_of(registered, dims)});
         } else {
@@ -298,6 +317,47 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
 
 }  // namespace
 
+namespace {
+
+// The smallest case of nothing special, of those with an output whose rows end within a vector where there are such: what is
+// stored in whole vectors there is too much.
+const Case *case_for_views(const Op &op, const CompiledKernel &kernel, const std::vector<Case> &cases) {
+    constexpr int kVector = 8;  // elements
+    const Case *best = nullptr;
+    std::pair<bool, double> least;
+    for (const auto &c : cases) {
+        const Dims dims = with_params(op, c.dims, kernel.params());
+        bool whole = true;
+        for (const auto &a : kernel.arguments()) {
+            if (a.is_output) {
+                const auto extents = extents_of(*op.argument(a.name), dims);
+                whole = whole && (extents.size() < 2 || extents[1] < 2 || extents[0] < kVector || extents[0] % kVector == 0);
+            }
+        }
+        double size = 1;
+        for (const auto &d : c.dims) {
+            size *= double(d.second);
+        }
+        const auto cost = std::make_pair(whole, size);
+        if (!c.alter && size > 0 && (!best || cost < least)) {
+            best = &c;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+// On a device the view for which there are most kernels of their own, and another one; on the host one of all.
+std::vector<Placement> views_of(const CompiledKernel &kernel, int rotation) {
+    const auto view = [](int i) { return Placement(int(Placement::kView) + i); };
+    if (kernel.target().find("cuda") == std::string::npos) {
+        return {view(rotation % kViews)};
+    }
+    return {view(0), view(1 + rotation % (kViews - 1))};
+}
+
+}  // namespace
+
 CompiledKernel build(const std::string &op, const Assignments &choices) {
     GenerateRequest request;
     request.op = op;
@@ -343,9 +403,10 @@ bool is_refusal(const std::string &wrong) {
 
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen) {
     const CompiledKernel kernel = build(op, choices);
+    const std::vector<Case> cases = test.cases(choices);
     int wrong = 0, number = 0;
     std::string text;
-    for (const auto &c : test.cases(choices)) {
+    for (const auto &c : cases) {
         auto placement = Placement((rotation + number) % kPlacements);
         placement = c.whole && placement == Placement::kWindow ? Placement::kDense : placement;
         const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number), seen);
@@ -353,6 +414,14 @@ std::string check_build(const OpTest &test, const std::string &op, const Assignm
             text += "\n  " + problem;
         }
         number++;
+    }
+    if (const Case *c = case_for_views(find_op(op), kernel, cases)) {
+        for (const Placement placement : views_of(kernel, rotation)) {
+            const std::string problem = check_case(test, find_op(op), kernel, *c, placement, uint64_t(100 * number), seen);
+            wrong += problem.empty() ? 0 : 1;
+            text += problem.empty() ? "" : "\n  " + problem;
+            number++;
+        }
     }
     return wrong == 0 ? ""
                       : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);

@@ -65,7 +65,7 @@ Expr ChainLaunch::usable() const {
     }
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {
-            e = e && is_tensor(r->stored, r->value.type(), int(at->size()));
+            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->size()));
         }
     }
     return e;

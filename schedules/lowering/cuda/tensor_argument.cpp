@@ -60,4 +60,9 @@ Expr is_tensor(const std::string &buffer, const Type &type, int rank) {
     return yes;
 }
 
+Expr is_stored_tensor(const std::string &buffer, const Type &type, int rank) {
+    const Expr across = field_on_host(buffer, Call::buffer_get_extent, 0);
+    return is_tensor(buffer, type, rank) && across % (kAlignment / type.bytes()) == 0;
+}
+
 }  // namespace halyard

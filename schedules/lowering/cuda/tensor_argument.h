@@ -26,6 +26,11 @@ Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type
  * its rows do not overlap. */
 Halide::Expr is_tensor(const std::string &buffer, const Halide::Type &type, int rank);
 
+/** Whether it may store to such a buffer: its rows are whole chunks of 16 bytes, too. The copy engine loads the elements that a
+ * tensor has and zeros for the others, but it stores chunks: of a row that ends within one, it would write what lies behind
+ * the row, which is the caller's where rows are part of longer ones. */
+Halide::Expr is_stored_tensor(const std::string &buffer, const Halide::Type &type, int rank);
+
 }  // namespace halyard
 
 #endif

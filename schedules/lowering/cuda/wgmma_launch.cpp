@@ -111,7 +111,7 @@ Expr WgmmaLaunch::results_are_tensors() const {
     Expr e = pairs_aligned_.defined() ? pairs_aligned_ : const_true();
     for (const auto &p : after_) {
         if (leaves_by_copy_engine(p)) {
-            e = e && is_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
+            e = e && is_stored_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
         }
     }
     for (const auto &t : tiles_) {
