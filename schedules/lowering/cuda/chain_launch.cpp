@@ -40,7 +40,8 @@ std::optional<std::vector<Expr>> ChainLaunch::place_of(const Assignment &a) cons
     if (!t.is_float() || t.bits() != 16) {
         return std::nullopt;
     }
-    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_);
+    const IndexVariables variables = {{kChainColumn, kChainRow}, extents_of_launch(base_, parts_.block_names, strides_), false};
+    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_, variables);
     if (!all || all->size() < 2 || all->size() > 4) {
         return std::nullopt;
     }

@@ -169,7 +169,7 @@ private:
         Kernel k;
         k.name = program_.base.name + (form_ == Form::kEngine ? "" : "_mma");
         k.threads = {threads() + (form == Form::kEngine ? kWarp : 0), 1, 1};
-        k.blocks = {program_.base.blocks[1], program_.base.blocks[0], 1};
+        k.blocks = {program_.base.blocks[1], program_.base.blocks[0], program_.base.blocks[2]};
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
         std::vector<Expr> all = used();
@@ -287,12 +287,14 @@ private:
         return out.finish();
     }
 
-    // Blocks that read the same columns are neighbours. Two dimensions of blocks, so that no division stands before the first fetch.
+    // Blocks that read the same columns are neighbours. The dimensions of the launch are those of blocks, so that no division stands
+    // before the first fetch.
     void declare_coordinates() {
         const auto &names = program_.parts.block_names;
-        for (int d = 0; d < 2; d++) {
-            if (!names[size_t(d)].empty()) {
-                out_->line("const int " + out_->name(names[size_t(d)]) + " = int(blockIdx." + (d == 0 ? "y" : "x") + ");");
+        const char *const of_launch[] = {"y", "x", "z"};
+        for (size_t d = 0; d < names.size(); d++) {
+            if (!names[d].empty()) {
+                out_->line("const int " + out_->name(names[d]) + " = int(blockIdx." + of_launch[d] + ");");
             }
         }
         declare_places();

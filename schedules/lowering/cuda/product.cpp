@@ -202,7 +202,9 @@ private:
         }
         const auto all = coordinates_of_(without_clamps(load->index, names_), o.buffer);
         if (!all) {
-            fail("reads " + load->name + " at an index that is no sum of coordinates");
+            fail("reads " + load->name +
+                 " at an index that is no sum of coordinates, the first of them with a stride of 1; leave its storage in the order of "
+                 "its dimensions, and its strides open");
         }
         o.origin = *all;
         if (select) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "coordinates.h"
 #include "tile_order.h"
 
 namespace halyard {
@@ -98,10 +97,19 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
 
 }  // namespace
 
-std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides) {
-    const auto own = strides.find(buffer);
-    if (own != strides.end()) {
-        return coordinates(index, buffer, int(own->second.size()), own->second);
+Expr Strides::expanded(const Expr &e) const {
+    return simplify(substitute_in_all_lets(lets ? expand(e, *lets) : e));
+}
+
+std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides,
+                                                    const IndexVariables &variables) {
+    const auto own = strides.known.find(buffer);
+    if (own != strides.known.end()) {
+        std::vector<Expr> expanded;
+        for (const auto &stride : own->second) {
+            expanded.push_back(strides.expanded(stride));
+        }
+        return coordinates(strides.expanded(index), buffer, expanded, variables);
     }
     FreeVariables free;
     index.accept(&free);
@@ -110,6 +118,32 @@ std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std
         names.insert(v.first);
     }
     return coordinates(index, buffer, rank_of(names, buffer));
+}
+
+std::map<std::string, Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,
+                                              const Strides &strides) {
+    std::map<std::string, Expr> extents;
+    for (size_t d = 0; d < block_names.size(); d++) {
+        if (!block_names[d].empty()) {
+            extents[block_names[d]] = strides.expanded(kernel.blocks[d]);
+        }
+    }
+    return extents;
+}
+
+std::vector<std::string> loops_of(const Stmt &nest) {
+    class FindLoops : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const For *op) override {
+            names.push_back(op->name);
+            IRVisitor::visit(op);
+        }
+
+    public:
+        std::vector<std::string> names;
+    } find;
+    nest.accept(&find);
+    return find.names;
 }
 
 Expr field(const std::string &buffer, const char *what, int dimension) {
@@ -148,10 +182,13 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
     p.parts = split_into_parts(kernel, products, host);
     const ProductPart &first = p.first();
     for (const auto &part : p.parts.products) {
+        IndexVariables variables = {loops_of(part.nest), extents_of_launch(kernel, p.parts.block_names, strides)};
+        if (is_const_zero(simplify(part.min))) {
+            variables.extents[part.step] = strides.expanded(part.extent);
+        }
         const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-            const auto own = strides.find(buffer);
-            return own == strides.end() ? coordinates(index, buffer, rank_of_operand(part, buffer))
-                                        : coordinates(index, buffer, int(own->second.size()), own->second);
+            return strides.known.count(buffer) ? tensor_coordinates(index, buffer, strides, variables)
+                                               : coordinates(index, buffer, rank_of_operand(part, buffer));
         };
         p.tiles.push_back(
             with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
