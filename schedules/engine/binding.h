@@ -35,6 +35,13 @@ struct OpenPart {
     size_t touches = 0;              // made before it
 };
 
+/** A number of the schedule that is known only when the library is called. */
+struct Requirement {
+    Halide::Expr condition;  // of parameters and the extents of buffers
+    Halide::Expr value;      // what it is about
+    std::string message;     // without the value
+};
+
 /** What an autoscheduler of Halide has made, in words. */
 struct Translation {
     std::string scheduler, sizes;
@@ -51,6 +58,10 @@ public:
         return host_;
     }
     PipelineView &view() {
+        return view_;
+    }
+
+    const PipelineView &view() const {
         return view_;
     }
 
@@ -153,6 +164,12 @@ public:
         return tile_products_;
     }
 
+    /** Has the library ask, when it is called, whether a number of the schedule is one that its word can take. */
+    void require(const Halide::Expr &condition, const Halide::Expr &value, const std::string &message);
+
+    /** Adds what was required to a pipeline, once the script has ended. */
+    void add_requirements(Halide::Pipeline pipeline) const;
+
     /** The word being applied now, for errors that Halide raises in it; else nullptr. */
     const Word *current_word() const {
         return current_;
@@ -184,6 +201,7 @@ private:
     std::vector<SpreadPrefetch> prefetches_;
     std::vector<AheadPrefetch> ahead_;
     std::vector<SideBySide> side_by_side_;
+    std::vector<Requirement> requirements_;
     const Word *current_ = nullptr;
 };
 

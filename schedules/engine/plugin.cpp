@@ -32,6 +32,7 @@
 #include "binding.h"
 #include "compile.h"
 #include "describe.h"
+#include "effects.h"
 #include "fixed_part.h"
 #include "lua_text.h"
 #include "nest.h"
@@ -138,6 +139,7 @@ public:
                                                                   get(params, "caches"));
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
+            finish_script(pipeline, *binding_);
             applied_ = true;
             // Before products are calls.
             if (traffic_report_) {
@@ -288,6 +290,13 @@ private:
         auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
         v->binding = new_binding(v->view(), target);
         script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
+        finish_script(v->pipeline(), *v->binding);
+    }
+
+    // What can be told of a schedule only when all of it was said.
+    static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
+        check_placed(binding, binding.view());
+        binding.add_requirements(pipeline);
     }
 
     void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {

@@ -1,0 +1,135 @@
+#include "run.h"
+
+#include <regex>
+
+#include <Halide.h>
+
+namespace fuzz {
+
+using namespace Halide;
+
+namespace {
+
+// Odd ones, even ones, a window of what there could be, one element.
+const std::vector<Sizes> kSizes = {{37, 13, 0, 0, 37, 13}, {64, 8, 0, 0, 64, 8}, {40, 16, 5, 3, 21, 7}, {1, 1, 0, 0, 1, 1}};
+
+constexpr int kScale = 3;
+constexpr int kPoison = 0x5a5a5a5a;
+constexpr int kAround = 5;  // elements on each side of an output that nobody may write
+
+Target jit_target() {
+    return get_jit_target_from_environment();
+}
+
+Buffer<int> filled(int cols, int rows, int factor) {
+    Buffer<int> b(cols, rows);
+    b.for_each_element([&](int c, int r) { b(c, r) = (c * 7 + r * 13 + c * r * factor) % 19; });
+    return b;
+}
+
+// The message without what Halide puts before it.
+std::string plain(const std::string &what) {
+    const size_t begin = what.find_first_not_of('\n');
+    return begin == std::string::npos ? "" : what.substr(begin);
+}
+
+bool is_clear(const std::string &message) {
+    static const std::regex at_a_line("\\.lua:[0-9]+: error: .*[a-z]");
+    static const std::regex internal("internal error|internal_error|Internal Error", std::regex::icase);
+    return std::regex_search(message, at_a_line) && !std::regex_search(message, internal);
+}
+
+}  // namespace
+
+Runner::Runner() {
+    for (const auto &name : algorithm_names()) {
+        Algorithm a = make_algorithm(name);
+        for (const auto &f : Internal::build_environment([&] {
+                 std::vector<Internal::Function> outputs;
+                 for (const Func &o : a.pipeline.outputs()) {
+                     outputs.push_back(o.function());
+                 }
+                 return outputs;
+             }())) {
+            Func(f.second).compute_root();
+        }
+        for (const Sizes &s : kSizes) {
+            std::string error;
+            right_[name].push_back(call(a, s, error));
+            if (!error.empty()) {
+                throw std::runtime_error(name + ": " + error);
+            }
+        }
+    }
+}
+
+Runner::Values Runner::call(Algorithm &a, const Sizes &s, std::string &error) const {
+    a.x.set(filled(s.cols, s.rows, 3));
+    a.w.set(filled(s.cols, s.cols, 5));
+    a.scale.set(kScale);
+    std::vector<Buffer<int>> whole;
+    std::vector<Buffer<>> views;
+    for (size_t i = 0; i < a.outputs; i++) {
+        whole.emplace_back(s.wide + 2 * kAround, s.high + 2 * kAround);
+        whole.back().set_min(s.col - kAround, s.row - kAround);
+        whole.back().fill(kPoison);
+        views.emplace_back(Buffer<int>(whole.back().cropped(std::vector<std::pair<int, int>>{{s.col, s.wide}, {s.row, s.high}})));
+    }
+    try {
+        a.pipeline.realize(Realization(std::move(views)), jit_target());
+    } catch (const Error &e) {  // the plugin makes errors of the script of those at run time, too
+        error = plain(e.what());
+        error = error.empty() ? "an error without a message" : error;
+        return {};
+    }
+    Values values(a.outputs);
+    for (size_t i = 0; i < a.outputs; i++) {
+        whole[i].for_each_element([&](int c, int r) {
+            const bool inside = c >= s.col && c < s.col + s.wide && r >= s.row && r < s.row + s.high;
+            if (inside) {
+                values[i].push_back(whole[i](c, r));
+            } else if (whole[i](c, r) != kPoison) {
+                error = "writes around output " + std::to_string(i);
+            }
+        });
+    }
+    return error.empty() ? values : Values();
+}
+
+Result Runner::run(const std::string &algorithm, const std::string &script) const {
+    Algorithm a = make_algorithm(algorithm);
+    try {
+        a.pipeline.apply_autoscheduler(jit_target(), AutoschedulerParams("Lua", {{"script", script}}));
+        a.pipeline.compile_jit(jit_target());
+    } catch (const Error &e) {
+        const std::string message = plain(e.what());
+        return is_clear(message) ? Result{Outcome::kRefused, message} : Result{Outcome::kWrong, "is no clear error: " + message};
+    }
+    Result result{Outcome::kRight, ""};
+    for (size_t i = 0; i < kSizes.size(); i++) {
+        const Sizes &s = kSizes[i];
+        const std::string size = std::to_string(s.wide) + "x" + std::to_string(s.high) + ": ";
+        std::string error;
+        const Values got = call(a, s, error);
+        if (error.find("writes around") != std::string::npos) {
+            return {Outcome::kWrong, size + error};
+        }
+        if (!error.empty()) {
+            result = {Outcome::kRefusedAtCall, size + error};
+            continue;
+        }
+        const Values &right = right_.at(algorithm)[i];
+        for (size_t o = 0; o < right.size(); o++) {
+            for (size_t n = 0; n < right[o].size(); n++) {
+                if (got[o][n] != right[o][n]) {
+                    return {Outcome::kWrong, size + "output " + std::to_string(o) + " has " + std::to_string(got[o][n]) + " for " +
+                                                 std::to_string(right[o][n]) + " as its element " + std::to_string(n) +
+                                                 (got[o][n] == kPoison ? ", which nobody wrote" : "")};
+                }
+            }
+        }
+    }
+    return result;
+}
+
+}  // namespace fuzz
