@@ -8,6 +8,7 @@
 #include <fstream>
 #include <istream>
 #include <string>
+#include <utility>
 
 namespace minilm {
 
@@ -18,6 +19,11 @@ public:
 
     /** "-" is standard input. Throws std::runtime_error if the file cannot be opened. */
     explicit LineReader(const std::string &path);
+
+    /** Of a stream that outlives it; errors call it by the name. */
+    LineReader(std::istream *input, std::string name)
+        : path_(std::move(name)), input_(input) {
+    }
 
     /** The next line without its end (LF or CRLF); false after the last one. Throws std::runtime_error if reading
      * fails. was_cut() is whether it had over max_bytes. */
