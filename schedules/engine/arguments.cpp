@@ -225,6 +225,9 @@ private:
                 good = good && e < (*args_)[i].expr;
             }
         }
+        if (Internal::can_prove(!good)) {
+            fail("the argument \"" + spec_.name + "\" must be " + d.text() + ", which this expression is in no call");
+        }
         if (!Internal::can_prove(good)) {
             b_.require(good, e, "the argument \"" + spec_.name + "\" of " + word_.name + " must be " + d.text());
         }

@@ -323,8 +323,32 @@ private:
             o.versions.push_back({v.first, lowered, cuda_schedule(v.second->view(), *v.second->binding)});
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
-        copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+        copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
     }
+
+    // A pass whose errors are errors of the script, at the line that they are about.
+    class Attributed : public Halide::Internal::IRMutator {
+    public:
+        Attributed(Session &session, std::unique_ptr<Halide::Internal::IRMutator> pass)
+            : session_(session), pass_(std::move(pass)) {
+        }
+
+        using IRMutator::mutate;
+        Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &s) override {
+            std::string problem;
+            try {
+                return pass_->mutate(s);
+            } catch (const Halide::Error &e) {
+                problem = e.what();
+            }
+            // Those that have a line already begin with a new one.
+            throw Halide::CompileError(problem.rfind('\n', 0) == 0 ? problem : "\n" + session_.attribute(problem).text());
+        }
+
+    private:
+        Session &session_;
+        std::unique_ptr<Halide::Internal::IRMutator> pass_;
+    };
 
     // What a script says of kernels.
     static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding) {

@@ -12,8 +12,16 @@ bool is_input(const Call &c) {
     return c.self.parameter.defined();
 }
 
+// Halide has no handle for the buffers of a tuple.
+void need_one_buffer(const Call &c) {
+    if (!is_input(c) && c.func().outputs() > 1) {
+        c.fail(c.self.func_name + " is a tuple, which has a buffer for each of its values", "promise what the inputs are like");
+    }
+}
+
 // The constraints of an input buffer lie in its Parameter, those of an output in its Func's.
 Internal::Dimension output_dim(const Call &c) {
+    need_one_buffer(c);
     return c.func().output_buffer().dim(c.self.dimension);
 }
 
@@ -81,6 +89,7 @@ void need_buffer(const Call &c) {
 
 void set_host_alignment(Call &c) {
     need_buffer(c);
+    need_one_buffer(c);
     if (c.self.parameter.defined()) {
         Parameter(c.self.parameter).set_host_alignment(int(c.args[0].integer));
     } else {

@@ -39,12 +39,13 @@ struct FuncText {
     std::vector<StageText> stages;
     std::vector<std::string> readers;  // names
     bool input = false, output = false, placed = false;
+    std::string at;  // the level where it is computed; "" for the root
 };
 
 class Script {
 public:
-    Script(const Halide::Pipeline &pipeline, uint64_t seed)
-        : random_(seed), illegal_(random_.percent(25)) {
+    Script(const Halide::Pipeline &pipeline, uint64_t seed, bool cuda)
+        : random_(seed), cuda_(cuda), illegal_(random_.percent(25)) {
         const PipelineView view(pipeline);
         for (const auto &f : view.funcs()) {
             add(view, f.second);
@@ -59,19 +60,22 @@ public:
         }
     }
 
-    std::string text() {
+    std::string text(const std::string &op) {
         for (const auto &name : consumers_first()) {
             if (funcs_.at(name).input) {
                 stage_input(name);
             } else {
                 place(name);
-                say_some(name, funcs_.at(name).output ? 3 : 2);
+                if (cuda_) {
+                    run_on_device(name);
+                }
+                say_some(name, (cuda_ ? 1 : 2) + (funcs_.at(name).output ? 1 : 0));
             }
         }
         if (random_.percent(20)) {  // of anything, placed or not
             say_some(any_func(), 2);
         }
-        std::string s = "return schedule \"fuzzed\" {\n  apply = function(k, p, target)\n";
+        std::string s = "return schedule " + quoted(op) + " {\n" + std::string(cuda_ ? "  target = \"cuda\",\n" : "") + "  apply = function(k, p, target)\n";
         for (const auto &line : lines_) {
             s += "    " + line + "\n";
         }
@@ -163,6 +167,7 @@ private:
         if (level && how < (readers.size() == 1 ? 55 : 15)) {
             line(f.text + ":compute_at(" + *level + ")");
             f.placed = true;
+            f.at = *level;
         } else if (how < 80 || (f.stages.size() > 1 && how < 99)) {
             line(f.text + ":compute_root()");
             f.placed = true;
@@ -172,6 +177,46 @@ private:
                 auto &readers = other.second.readers;
                 if (std::find(readers.begin(), readers.end(), name) != readers.end()) {
                     readers.insert(readers.end(), f.readers.begin(), f.readers.end());
+                }
+            }
+        }
+    }
+
+    // Blocks and threads for the loops of a kernel; threads for those inside of its blocks.
+    void run_on_device(const std::string &name) {
+        FuncText &f = funcs_.at(name);
+        const bool in_block = f.at.find("_block") != std::string::npos, inside = !f.at.empty();
+        if (!f.placed || (inside && !in_block)) {
+            return;
+        }
+        for (StageText &stage : f.stages) {
+            std::vector<std::string> pure;
+            for (const auto &l : stage.loops) {
+                if (std::find(f.dims.begin(), f.dims.end(), l) != f.dims.end()) {
+                    pure.push_back(l);
+                }
+            }
+            pure.resize(std::min<size_t>(pure.size(), 1 + random_.below(2)));
+            if (pure.empty()) {
+                if (!in_block) {
+                    line(stage.text + ":gpu_single_thread()");
+                }
+                continue;
+            }
+            std::string loops, sizes;
+            for (const auto &l : pure) {
+                loops += (loops.empty() ? "" : ", ") + quoted(l);
+                sizes += (sizes.empty() ? "" : ", ") + std::to_string(random_.of(std::vector<int>{1, 2, 4, 8, 16}));
+            }
+            if (in_block) {
+                line(stage.text + ":gpu_threads({ " + loops + " })");
+                continue;
+            }
+            line(stage.text + ":gpu_tile({ " + loops + " }, { " + sizes + " }, \"guard\")");
+            for (const char *suffix : {"_thread", "_block"}) {
+                for (const auto &l : pure) {
+                    stage.loops.erase(std::remove(stage.loops.begin(), stage.loops.end(), l), stage.loops.end());
+                    stage.loops.push_back(l + suffix);
                 }
             }
         }
@@ -208,7 +253,7 @@ private:
 
     const Word &draw_word(const FuncText &f) {
         std::vector<const Word *> pool;
-        const bool any = random_.percent(illegal_ ? 10 : 3);
+        const bool any = random_.percent(illegal_ || cuda_ ? 10 : 3);
         for (const Word &w : halyard::words()) {
             if (kNotDrawn.count(w.name) > 0 || w.on == Handle::kExpr || w.on == Handle::kLoop) {
                 continue;
@@ -216,9 +261,12 @@ private:
             static const std::set<std::string> kOften = {"split", "fuse", "tile", "vectorize", "unroll", "parallel", "reorder"};
             static const std::set<std::string> kDevices = {"gpu_blocks", "gpu_threads", "gpu_lanes", "gpu_single_thread", "gpu",
                                                            "gpu_tile", "hexagon", "copy_to_device", "copy_to_host", "mma"};
+            static const std::set<std::string> kOfHosts = {"parallel", "prefetch", "prefetch_over", "prefetch_ahead", "side_by_side",
+                                                           "async"};
             const bool placing = w.effect == Effect::kInside || std::string(w.name) == "compute_root";
             if (!any && (w.effect == Effect::kCuda || kDevices.count(w.name) > 0 || (placing && !random_.percent(20)) ||
-                         (w.effect == Effect::kMemory && f.output) || (w.on == Handle::kDimension && !f.output))) {
+                         (w.effect == Effect::kMemory && f.output) || (w.on == Handle::kDimension && !f.output) ||
+                         (cuda_ && kOfHosts.count(w.name) > 0))) {
                 continue;
             }
             for (int n = kOften.count(w.name) > 0 ? 8 : 1; n > 0; n--) {
@@ -463,7 +511,7 @@ private:
     }
 
     Random random_;
-    bool illegal_;
+    bool cuda_, illegal_;
     std::map<std::string, FuncText> funcs_;
     std::vector<std::string> lines_;
     std::vector<std::string> args_;   // of the word that is said now
@@ -475,8 +523,8 @@ private:
 
 }  // namespace
 
-std::string draw_script(const Halide::Pipeline &pipeline, uint64_t seed) {
-    return Script(pipeline, seed).text();
+std::string draw_script(const std::string &op, const Halide::Pipeline &pipeline, uint64_t seed, bool cuda) {
+    return Script(pipeline, seed, cuda).text(op);
 }
 
 }  // namespace fuzz

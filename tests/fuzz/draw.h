@@ -13,8 +13,8 @@
 
 namespace fuzz {
 
-/** A script for this pipeline; the same seed gives the same script everywhere. */
-std::string draw_script(const Halide::Pipeline &pipeline, uint64_t seed);
+/** A script for this pipeline of the algorithm `op`; the same seed gives the same script everywhere. */
+std::string draw_script(const std::string &op, const Halide::Pipeline &pipeline, uint64_t seed, bool cuda = false);
 
 }  // namespace fuzz
 

@@ -20,6 +20,14 @@ struct Algorithm {
     size_t outputs = 1;  // buffers, a tuple having several
 };
 
+struct Inputs {
+    Halide::Func x, w;
+    Halide::Expr cols, rows, scale;  // cols, rows: of x
+};
+
+/** The outputs of one. */
+std::vector<Halide::Func> define_algorithm(const std::string &name, const Inputs &inputs);
+
 /** stencil, reductions, tuple, histogram, product, outputs */
 const std::vector<std::string> &algorithm_names();
 

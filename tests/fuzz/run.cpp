@@ -1,8 +1,11 @@
 #include "run.h"
 
+#include <memory>
 #include <regex>
 
 #include <Halide.h>
+
+#include "kernel.h"
 
 namespace fuzz {
 
@@ -13,7 +16,7 @@ namespace {
 // Odd ones, even ones, a window of what there could be, one element.
 const std::vector<Sizes> kSizes = {{37, 13, 0, 0, 37, 13}, {64, 8, 0, 0, 64, 8}, {40, 16, 5, 3, 21, 7}, {1, 1, 0, 0, 1, 1}};
 
-constexpr int kScale = 3;
+constexpr int kScale = 3, kFactorOfX = 3, kFactorOfW = 5;
 constexpr int kPoison = 0x5a5a5a5a;
 constexpr int kAround = 5;  // elements on each side of an output that nobody may write
 
@@ -21,9 +24,13 @@ Target jit_target() {
     return get_jit_target_from_environment();
 }
 
+int element(int c, int r, int factor) {
+    return (c * 7 + r * 13 + c * r * factor) % 19;
+}
+
 Buffer<int> filled(int cols, int rows, int factor) {
     Buffer<int> b(cols, rows);
-    b.for_each_element([&](int c, int r) { b(c, r) = (c * 7 + r * 13 + c * r * factor) % 19; });
+    b.for_each_element([&](int c, int r) { b(c, r) = element(c, r, factor); });
     return b;
 }
 
@@ -64,8 +71,8 @@ Runner::Runner() {
 }
 
 Runner::Values Runner::call(Algorithm &a, const Sizes &s, std::string &error) const {
-    a.x.set(filled(s.cols, s.rows, 3));
-    a.w.set(filled(s.cols, s.cols, 5));
+    a.x.set(filled(s.cols, s.rows, kFactorOfX));
+    a.w.set(filled(s.cols, s.cols, kFactorOfW));
     a.scale.set(kScale);
     std::vector<Buffer<int>> whole;
     std::vector<Buffer<>> views;
@@ -96,6 +103,20 @@ Runner::Values Runner::call(Algorithm &a, const Sizes &s, std::string &error) co
     return error.empty() ? values : Values();
 }
 
+std::string Runner::compare(const std::string &algorithm, size_t size, const Values &got) const {
+    const Values &right = right_.at(algorithm)[size];
+    for (size_t o = 0; o < right.size(); o++) {
+        for (size_t n = 0; n < right[o].size(); n++) {
+            if (got[o][n] != right[o][n]) {
+                return "output " + std::to_string(o) + " has " + std::to_string(got[o][n]) + " for " +
+                       std::to_string(right[o][n]) + " as its element " + std::to_string(n) +
+                       (got[o][n] == kPoison || got[o][n] == -1 ? ", which perhaps nobody wrote" : "");
+            }
+        }
+    }
+    return "";
+}
+
 Result Runner::run(const std::string &algorithm, const std::string &script) const {
     Algorithm a = make_algorithm(algorithm);
     try {
@@ -118,15 +139,76 @@ Result Runner::run(const std::string &algorithm, const std::string &script) cons
             result = {Outcome::kRefusedAtCall, size + error};
             continue;
         }
-        const Values &right = right_.at(algorithm)[i];
-        for (size_t o = 0; o < right.size(); o++) {
-            for (size_t n = 0; n < right[o].size(); n++) {
-                if (got[o][n] != right[o][n]) {
-                    return {Outcome::kWrong, size + "output " + std::to_string(o) + " has " + std::to_string(got[o][n]) + " for " +
-                                                 std::to_string(right[o][n]) + " as its element " + std::to_string(n) +
-                                                 (got[o][n] == kPoison ? ", which nobody wrote" : "")};
+        if (const std::string wrong = compare(algorithm, i, got); !wrong.empty()) {
+            return {Outcome::kWrong, size + wrong};
+        }
+    }
+    return result;
+}
+
+Result Runner::run_on_device(const std::string &algorithm, const std::string &script) const {
+    using namespace halyard;
+    GenerateRequest request;
+    request.op = algorithm;
+    request.generator = HALYARD_FUZZED_GENERATOR;
+    request.schedule = script;
+    request.target = "cuda";
+    request.devices = "emulator";
+    std::unique_ptr<CompiledKernel> kernel;
+    try {
+        kernel = std::make_unique<CompiledKernel>(CompiledKernel::build(request));
+    } catch (const std::exception &e) {
+        const std::string message = plain(e.what());
+        return is_clear(message) ? Result{Outcome::kRefused, message} : Result{Outcome::kWrong, "is no clear error: " + message};
+    }
+    Result result{Outcome::kRight, ""};
+    for (size_t i = 0; i < kSizes.size(); i++) {
+        const Sizes &s = kSizes[i];
+        const std::string size = std::to_string(s.wide) + "x" + std::to_string(s.high) + ": ";
+        KernelArguments arguments(*kernel);
+        const auto fill = [&](const char *name, int cols, int rows, int factor) {
+            if (kernel->argument(name)) {
+                HostBuffer &b = arguments.buffer(name, Layout({cols, rows}));
+                for (int r = 0; r < rows; r++) {
+                    for (int c = 0; c < cols; c++) {
+                        b.set({c, r}, element(c, r, factor));
+                    }
                 }
             }
+        };
+        fill("x", s.cols, s.rows, kFactorOfX);
+        fill("w", s.cols, s.cols, kFactorOfW);
+        arguments.scalar("scale", kScale);
+        std::vector<std::string> outputs;
+        for (const auto &a : kernel->arguments()) {
+            if (a.is_output) {
+                outputs.push_back(a.name);
+                Layout view({s.wide, s.high});
+                view.mins = {s.col, s.row};
+                view.strides = {1, s.wide + kAround};
+                arguments.buffer(a.name, view);
+            }
+        }
+        const CallResult r = kernel->call(arguments);
+        if (!r.ok()) {
+            result = {Outcome::kRefusedAtCall, size + r.message};
+            // The emulated device begins with the kernel what it finds a kernel do wrong.
+            if (r.message.empty() || r.message.rfind("kernel ", 0) == 0) {
+                return {Outcome::kWrong, size + (r.message.empty() ? "an error without a message" : r.message)};
+            }
+            continue;
+        }
+        Values got;
+        for (const auto &name : outputs) {
+            HostBuffer &b = arguments.buffer(name);
+            if (!b.surroundings_intact()) {
+                return {Outcome::kWrong, size + "writes around " + name};
+            }
+            const std::vector<double> values = b.values();
+            got.emplace_back(values.begin(), values.end());
+        }
+        if (const std::string wrong = compare(algorithm, i, got); !wrong.empty()) {
+            return {Outcome::kWrong, size + wrong};
         }
     }
     return result;

@@ -41,8 +41,13 @@ public:
     /** `script` is a file. Throws nothing; but compilers may crash. */
     Result run(const std::string &algorithm, const std::string &script) const;
 
+    /** The same for CUDA: built as a library by a stock generator, called on the emulated device. A tuple is none of these. */
+    Result run_on_device(const std::string &algorithm, const std::string &script) const;
+
 private:
     using Values = std::vector<std::vector<int>>;  // of each output
+
+    std::string compare(const std::string &algorithm, size_t size, const Values &got) const;
 
     Values call(Algorithm &a, const Sizes &sizes, std::string &error) const;
 
