@@ -31,6 +31,23 @@ std::string parent_of(const std::string &dir) {
     return last == "." || last == ".." || last.empty() ? dir + "/.." : directory_of(dir);
 }
 
+// Where a path really leads; "" where that is nowhere.
+std::string real_path(const std::string &path) {
+    char *const real = realpath(path.c_str(), nullptr);
+    const std::string result = real ? real : "";
+    std::free(real);
+    return result;
+}
+
+// A link in a schedule's folder may name any file of the user, whose text messages would show.
+bool leads_out_of(const std::vector<std::string> &dirs, const std::string &path) {
+    const std::string real = real_path(path);
+    return std::none_of(dirs.begin(), dirs.end(), [&](const std::string &dir) {
+        const std::string folder = real_path(dir), prefix = folder == "/" ? folder : folder + "/";
+        return !folder.empty() && real.compare(0, prefix.size(), prefix) == 0;
+    });
+}
+
 bool is_file(const std::string &path) {
     struct stat st;
     return stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
@@ -304,10 +321,10 @@ std::string LuaHost::find_module(const std::string &name, std::vector<std::strin
     dirs.push_back(parent_of(lib_dirs_[0]));
     for (const auto &dir : dirs) {
         const std::string path = join(dir, relative + ".lua");
-        if (is_file(path)) {
+        if (is_file(path) && !leads_out_of(dirs, path)) {
             return path;
         }
-        tried.push_back(path);
+        tried.push_back(path + (is_file(path) ? " (a link that leads out of these folders)" : ""));
     }
     return "";
 }

@@ -2,7 +2,8 @@
 //
 //   my.generator -p libhalyard.so autoscheduler=Lua autoscheduler.script=my.lua ...
 //
-// Its parameters (all after `autoscheduler.`):
+// Its parameters (all after `autoscheduler.`; plugin_settings.h):
+//   request  a JSON file with all of the others by their names, lists and tables as such: how `halyard` says them
 //   script   the Lua file                       set      name=value,... for tune{} parameters
 //   lib      folders for require, with colons   facts    l2=2M,... about the target
 //   report   a JSON file to write: what was applied, the loop nest, or the error
@@ -37,6 +38,7 @@
 #include "lua_text.h"
 #include "nest.h"
 #include "offload.h"
+#include "plugin_settings.h"
 #include "script.h"
 #include "traffic_report.h"
 #include "versions.h"
@@ -46,8 +48,6 @@ namespace halyard {
 namespace {
 
 using nlohmann::json;
-
-const std::vector<std::string> kParams = {"caches", "cuda", "describe", "devices", "facts", "finish", "function", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -68,62 +68,54 @@ json to_json(const Diagnostic &d) {
             {"text", d.text()}};
 }
 
-std::string get(const std::map<std::string, std::string> &params, const std::string &name) {
-    const auto it = params.find(name);
-    return it == params.end() ? "" : it->second;
-}
-
-ScriptOptions script_options(const std::map<std::string, std::string> &params, const Halide::Target &target) {
+ScriptOptions script_options(const PluginSettings &settings, const Halide::Target &target) {
     ScriptOptions options;
-    options.set = parse_assignments(get(params, "set"));
-    options.facts = parse_assignments(get(params, "facts"));
-    std::istringstream lib(get(params, "lib"));
-    for (std::string dir; std::getline(lib, dir, ':');) {
-        options.lib_dirs.push_back(dir);
-    }
+    options.set = settings.set;
+    options.facts = settings.facts;
+    options.lib_dirs = settings.lib;
     options.target = target.to_string();
     return options;
 }
 
 // What there is to schedule, and what of it a script fixes. An error of the script stands in the file too.
-void write_description(const std::string &file, const Halide::Pipeline &pipeline, const Halide::Target &target,
-                       const std::map<std::string, std::string> &params) {
+void write_description(const PluginSettings &settings, const Halide::Pipeline &pipeline, const Halide::Target &target) {
     PipelineView view(pipeline);
-    const BufferSizes sizes = params.count("sizes") ? parse_sizes(params.at("sizes")) : estimated_sizes(view);
-    const std::string script = get(params, "script");
+    const BufferSizes sizes = settings.sizes.empty() ? estimated_sizes(view) : parse_sizes(settings.sizes);
+    const std::string &script = settings.script;
     json j;
     try {
         if (!script.empty()) {
-            set_numbers_of_script(pipeline, view, script, script_options(params, target), sizes);
+            set_numbers_of_script(pipeline, view, script, script_options(settings, target), sizes);
             view = PipelineView(pipeline);
         }
         j = describe(pipeline, view, target, sizes);
         if (!script.empty()) {
-            j["script"] = describe_script(view, target, script, script_options(params, target), sizes);
+            j["script"] = describe_script(view, target, script, script_options(settings, target), sizes);
         }
     } catch (const ScriptError &e) {
         j = {{"error", e.what()}};
     } catch (const std::invalid_argument &e) {
         j = {{"error", e.what()}};
     }
-    std::ofstream(file) << j.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::ofstream(settings.describe) << j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
 public:
-    Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
-            const std::map<std::string, std::string> &params)
-        : view_(pipeline), report_path_(get(params, "report")), script_path_(get(params, "script")),
-          target_(target.to_string()), will_finish_(get(params, "finish") == "true"), want_steps_(get(params, "steps") == "true") {
+    Session(const Halide::Pipeline &pipeline, const Halide::Target &target, const PluginSettings &settings)
+        : view_(pipeline), report_path_(settings.report), script_path_(settings.script), target_(target.to_string()),
+          will_finish_(settings.finish), want_steps_(settings.steps) {
         try {
-            check_names(params);
-            const ScriptOptions options = script_options(params, target);
-            script_ = std::make_unique<Script>(get(params, "script"), options);
+            if (settings.script.empty()) {
+                throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
+            }
+            const ScriptOptions options = script_options(settings, target);
+            script_ = std::make_unique<Script>(settings.script, options);
             std::vector<ScheduleVersion> versions = read_versions(*script_, view_);
-            if (!get(params, "sizes").empty()) {
-                versions = {version_at(versions, parse_sizes(get(params, "sizes")))};
+            if (!settings.sizes.empty()) {
+                versions = {version_at(versions, parse_sizes(settings.sizes))};
             }
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
@@ -134,9 +126,8 @@ public:
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
             }
-            if (!get(params, "sizes").empty()) {
-                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, get(params, "sizes"),
-                                                                  get(params, "caches"));
+            if (!settings.sizes.empty()) {
+                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, settings.sizes, settings.caches);
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             finish_script(pipeline, *binding_);
@@ -156,16 +147,16 @@ public:
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(put_side_by_side(group).release());
             }
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
-                add_cuda_pass(pipeline, target, params);
+                add_cuda_pass(pipeline, target, settings);
             }
-            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(get(params, "function")).release());
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
             throw;
         } catch (const std::invalid_argument &e) {
             Diagnostic d;
-            d.file = get(params, "script");
+            d.file = settings.script;
             d.message = e.what();
             write_report(&d);
             throw ScriptError(d);
@@ -190,19 +181,6 @@ public:
     }
 
 private:
-    static void check_names(const std::map<std::string, std::string> &params) {
-        for (const auto &p : params) {
-            if (std::find(kParams.begin(), kParams.end(), p.first) == kParams.end()) {
-                const std::string hint = did_you_mean(p.first, kParams);
-                throw std::invalid_argument("there is no parameter autoscheduler." + p.first + "; there are " +
-                                            quoted_list(kParams) + (hint.empty() ? "" : "; " + hint));
-            }
-        }
-        if (get(params, "script").empty()) {
-            throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
-        }
-    }
-
     void add_step(const Touch &t) {
         json nest = json::array();
         try {
@@ -299,13 +277,13 @@ private:
         binding.add_requirements(pipeline);
     }
 
-    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {
+    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const PluginSettings &settings) {
         if (!target.has_feature(Halide::Target::CUDA)) {
             return;
         }
         CudaOptions o;
         o.name = script_->header().op;
-        std::istringstream devices(get(params, "devices"));
+        std::istringstream devices(settings.devices);
         for (std::string d; std::getline(devices, d, ',');) {
             if (d == "emulator") {
                 o.emulated = true;
@@ -316,7 +294,7 @@ private:
         if (o.architectures.empty()) {
             o.architectures = default_architectures();
         }
-        o.source_file = get(params, "cuda");
+        o.source_file = settings.cuda;
         o.schedule = cuda_schedule(view_, *binding_);
         for (auto &v : versions_) {
             const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
@@ -398,6 +376,8 @@ private:
                 text = func + ": " + t.file.substr(t.file.rfind('/') + 1) + ":" + std::to_string(t.line);
             }
         }
+        // It is a comment of one line in what is compiled.
+        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, '?');
         return text;
     }
 
@@ -521,17 +501,29 @@ AttributeErrors &reporter() {
     return *r;
 }
 
+PluginSettings settings_of(const std::map<std::string, std::string> &words) {
+    try {
+        return plugin_settings(words);
+    } catch (const std::invalid_argument &e) {
+        Diagnostic d;
+        d.file = words.count("script") ? words.at("script") : "";
+        d.message = e.what();
+        throw ScriptError(d);
+    }
+}
+
 void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target,
                      const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
     reporter().session.reset();
     try {
-        if (const auto file = params.extra.find("describe"); file != params.extra.end()) {
-            write_description(file->second, pipeline, target, params.extra);
+        const PluginSettings settings = settings_of(params.extra);
+        if (!settings.describe.empty()) {
+            write_description(settings, pipeline, target);
             results->target = target;
             results->autoscheduler_params = params;
             return;
         }
-        reporter().session = std::make_unique<Session>(pipeline, target, params.extra);
+        reporter().session = std::make_unique<Session>(pipeline, target, settings);
     } catch (const ScriptError &e) {
         // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.
         throw Halide::CompileError(std::string("\n") + e.what());

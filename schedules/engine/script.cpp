@@ -42,6 +42,12 @@ int new_param(lua_State *L) {
     LuaHost::of(L).raise(std::move(d));
 }
 
+// As generators declare them: never a setting of Halide or of ours, which have dots.
+bool is_name(const std::string &text) {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") ==
+                                std::string::npos;
+}
+
 // The comment lines that open the file: what the plan is, in prose.
 std::string opening_comment(const std::string &path) {
     std::ifstream in(path);
@@ -119,6 +125,11 @@ void Script::read_fields(lua_State *L) {
     header_.op = lua_tostring(L, -1);
     lua_getiuservalue(L, -2, kScheduleLine);
     definition_line_ = int(lua_tointeger(L, -1));
+    header_.line = definition_line_;
+    // It becomes part of names and comments of generated code.
+    if (!is_name(header_.op)) {
+        raise_at_definition("schedule: \"" + header_.op + "\" is not the name of an op", "use letters, digits and _");
+    }
     lua_getiuservalue(L, -3, kScheduleFields);
     const int fields = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, fields); lua_pop(L, 1)) {
@@ -177,6 +188,10 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
         }
         t.name = lua_tostring(L, -2);
         t.is_generator_param = for_generator;
+        if (for_generator && !is_name(t.name)) {
+            raise_at_definition("generator: \"" + t.name + "\" is not the name of a parameter of a generator",
+                                "take one that the generator declares, as `halyard list OP` shows them");
+        }
         if (lua_istable(L, -1)) {
             if (lua_getfield(L, -1, "is_tune") == LUA_TNIL) {
                 raise_at_definition(t.name + " is a plain table; write `tune { ... }`", "");

@@ -39,6 +39,7 @@ struct ScriptHeader {
     std::string op;
     std::string target;  // "cpu" or "cuda"
     std::string summary;  // the comment that opens the file
+    int line = 0;         // of the call of schedule
     std::vector<Tunable> params;
     std::map<std::string, std::string> generator;
     std::vector<std::string> requires_features;

@@ -10,6 +10,7 @@
 #include "failure.h"
 #include "finish.h"
 #include "generator_params.h"
+#include "generator_run.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
@@ -131,7 +132,7 @@ void remove_paths(const std::string &directory, const Plan &plan) {
             const size_t begin = at + params.size();
             std::string kept = plan.script.empty() ? header.substr(begin, header.find('\n', begin) - begin) : "autoscheduler=Lua";
             for (const auto &[name, values] : {std::pair("set", &plan.set), std::pair("facts", &plan.facts)}) {
-                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, assignments_text(*values, ":"));
+                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, printable(assignments_text(*values, ":")));
             }
             header.replace(begin, header.find('\n', begin) - begin, kept);
         }
@@ -184,18 +185,6 @@ std::string error_text(const Plan &plan, const ProcessResult &result, const nloh
                        message.empty() ? "the generator " + describe_end(result, plan.timeout) : message);
 }
 
-// Halide's generator main takes one = an argument; its own message would not say which.
-void check_assignments(const std::vector<std::string> &command) {
-    for (const auto &argument : command) {
-        const size_t first = argument.find('=');
-        if (argument[0] != '/' && argument[0] != '.' && first != std::string::npos &&
-            argument.find('=', first + 1) != std::string::npos && argument.find('/') > first) {
-            throw Failure(fmt::format("{}: error: Halide generators cannot take a path or a value with \"=\" in it",
-                                      argument.substr(first + 1)));
-        }
-    }
-}
-
 nlohmann::json read_report(const std::string &path) {
     std::error_code ignored;
     if (!fs::exists(path, ignored)) {
@@ -233,6 +222,36 @@ std::vector<std::string> emit_of(const Plan &plan) {
         emit.emplace_back("bitcode");
     }
     return emit;
+}
+
+// What the generator is started with: everything of ours stands in the plugin's request.
+GeneratorRun generator_run(const Plan &plan, const std::string &directory, const std::string &report, bool with_source) {
+    GeneratorRun run;
+    run.executable = plan.executable;
+    run.generator = plan.op;
+    run.function = plan.function;
+    run.directory = directory;
+    run.emit = emit_of(plan);
+    run.targets = plan.targets;
+    run.params = plan.params;
+    run.options.timeout = plan.timeout;
+    run.blame = blame_of(plan);
+    if (plan.script.empty()) {
+        return run;
+    }
+    run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish},
+                   {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps}};
+    if (!plan.sizes.empty()) {
+        run.request["sizes"] = plan.sizes;
+        run.request["caches"] = plan.caches;
+    }
+    if (place_of(plan.targets) == "cuda") {
+        run.request["devices"] = plan.devices;
+        if (with_source) {
+            run.request["cuda"] = (fs::path(directory) / (plan.function + ".cu")).string();
+        }
+    }
+    return run;
 }
 
 }  // namespace
@@ -310,6 +329,7 @@ Plan make_plan(const GenerateRequest &request) {
     options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
     const ScriptHeader head = read_header(plan.script, options);
+    plan.line = head.line;
     check_head(plan, head);
     choose_params(plan, head);
     merge_params(plan, head);
@@ -320,50 +340,19 @@ Plan make_plan(const GenerateRequest &request) {
 
 Generated generate(const Plan &plan, const std::string &directory) {
     const std::string report = (fs::path(directory) / ".report.json").string();
-    std::vector<std::string> command = {plan.executable, "-g", plan.op, "-f", plan.function, "-n", plan.function,
-                                        "-o", directory, "-e", join(emit_of(plan), ",")};
-    if (!plan.script.empty()) {
-        command.insert(command.end(), {"-p", paths().plugin});
-    }
-    command.push_back("target=" + join(plan.targets, ","));
-    for (const auto &p : plan.params) {
-        command.push_back(p.first + "=" + p.second);
-    }
-    if (!plan.script.empty()) {
-        command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
-                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + join(plan.lib_dirs, ":"),
-                                       "autoscheduler.function=" + plan.function,
-                                       plan.finish ? "autoscheduler.finish=true" : "autoscheduler.finish=false"});
-        if (!plan.set.empty()) {
-            command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
-        }
-        if (!plan.facts.empty()) {
-            command.push_back("autoscheduler.facts=" + assignments_text(plan.facts, ":"));
-        }
-        if (plan.steps) {
-            command.emplace_back("autoscheduler.steps=true");
-        }
-        if (!plan.sizes.empty()) {
-            command.insert(command.end(), {"autoscheduler.sizes=" + plan.sizes, "autoscheduler.caches=" + plan.caches});
-        }
-    }
     const auto asked = [&](const std::string &e) {
         return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
     };
-    if (!plan.script.empty() && place_of(plan.targets) == "cuda") {
-        if (!plan.devices.empty()) {
-            command.push_back("autoscheduler.devices=" + plan.devices);
-        }
-        if (asked(kCudaSource)) {
-            command.push_back("autoscheduler.cuda=" + (fs::path(directory) / (plan.function + ".cu")).string());
-        }
-    }
-    check_assignments(command);
-    ProcessOptions options;
-    options.timeout = plan.timeout;
-    const ProcessResult result = run_process(command, options);
-
+    const GeneratorRun run = generator_run(plan, directory, report, asked(kCudaSource));
     Generated generated;
+    ProcessResult result;
+    try {
+        result = run_generator(run);
+    } catch (const Failure &e) {
+        generated.error = e.what();
+        return generated;
+    }
+
     generated.report = read_report(report);
     std::error_code ignored;
     fs::remove(report, ignored);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "confine.h"
 #include "failure.h"
 #include "text.h"
 
@@ -91,35 +93,55 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     return pid;
 }
 
-// The same for a process that only works for another: the child ends with it, however it ends.
-pid_t start_bound(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+// The same between fork and exec by ourselves: for a child that is confined, and for one of a process that only works for
+// another, with which it ends, however that ends.
+pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement,
+                   int out, int err) {
     std::vector<char *> argv;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
     }
     argv.push_back(nullptr);
+    std::optional<Confiner> confiner;
+    std::vector<std::string> environment = options.environment;
+    if (confinement) {
+        confiner.emplace(*confinement);
+        environment.insert(environment.end(), confiner->environment().begin(), confiner->environment().end());
+    }
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         throw Failure(fmt::format("{} cannot be started: {}", command[0], std::strerror(errno)));
     }
     if (pid > 0) {
+        if (children_lead_groups) {
+            setpgid(pid, pid);  // as the child does: whoever comes first, the group is there
+        }
         return pid;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {  // it ended before that
-        _exit(127);
+    if (children_lead_groups) {
+        setpgid(0, 0);
+    } else {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {  // it ended before that
+            _exit(127);
+        }
     }
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    for (const auto &e : options.environment) {
+    for (const auto &e : environment) {
         putenv(const_cast<char *>(e.c_str()));
     }
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int number : {SIGINT, SIGTERM}) {
         std::signal(number, SIG_DFL);
     }
-    execvp(argv[0], argv.data());
+    if (!children_lead_groups) {
+        std::signal(SIGHUP, SIG_DFL);
+    }
+    if (!confiner || confiner->apply()) {
+        execvp(argv[0], argv.data());
+    }
     const std::string message = fmt::format("{} cannot be started: {}\n", command[0], std::strerror(errno));
     _exit(write(STDERR_FILENO, message.data(), message.size()) > 0 ? 127 : 126);
 }
@@ -142,13 +164,12 @@ int reap(pid_t pid) {
     return status;
 }
 
-}  // namespace
-
-ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
+ProcessResult run(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement) {
     check_signals();
     Pipe out, err;
-    const pid_t pid = children_lead_groups ? start(command, options, out.ends[1], err.ends[1])
-                                           : start_bound(command, options, out.ends[1], err.ends[1]);
+    const bool forked = !children_lead_groups || confinement;
+    const pid_t pid = forked ? start_forked(command, options, confinement, out.ends[1], err.ends[1])
+                             : start(command, options, out.ends[1], err.ends[1]);
     out.close_end(1);
     err.close_end(1);
 
@@ -192,6 +213,17 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         result.exit_code = WEXITSTATUS(status);
     }
     return result;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
+    return run(command, options, nullptr);
+}
+
+ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options,
+                           const Confinement &confinement) {
+    return run(command, options, &confinement);
 }
 
 void bind_children() {
