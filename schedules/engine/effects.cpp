@@ -24,10 +24,14 @@ bool is_read(const PipelineView &view, const Function &f) {
     return false;
 }
 
+bool is_unplaced(const PipelineView &view, const Function &f) {
+    const LoopLevel &level = f.schedule().compute_level();
+    return !is_output(view, f) && level.func_name().empty() && level.var_name().empty();
+}
+
 // What has updates is computed in the innermost loop where nothing else was said.
 bool is_inline(const PipelineView &view, const Function &f) {
-    const LoopLevel &level = f.schedule().compute_level();
-    return !is_output(view, f) && f.can_be_inlined() && level.func_name().empty() && level.var_name().empty();
+    return f.can_be_inlined() && is_unplaced(view, f);
 }
 
 const Word *word_named(const std::string &name) {
@@ -71,14 +75,21 @@ void check_placed(const Binding &binding, const PipelineView &view) {
     for (const Touch &t : binding.touches()) {
         const Word *word = word_named(t.word);
         const auto entry = view.funcs().find(t.func);
-        if (!word || !word->needs_place() || entry == view.funcs().end() || !is_inline(view, entry->second.function)) {
+        if (!word || !word->needs_place() || entry == view.funcs().end()) {
+            continue;
+        }
+        const Function &f = entry->second.function;
+        // Halide checks no buffers in turn where it was not said what they follow.
+        const bool buffers_in_turn = t.word == "ring_buffer" || t.word == "async";
+        if (!is_inline(view, f) && !(buffers_in_turn && is_unplaced(view, f))) {
             continue;
         }
         Diagnostic d;
         d.file = t.file;
         d.line = t.line;
         d.word = t.word;
-        d.message = "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own";
+        d.message = is_inline(view, f) ? "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own"
+                                       : "is for a Func of which it is said where it is computed";
         d.hint = "place it by k." + t.func + ":compute_at(...) or k." + t.func + ":compute_root(), or leave this out";
         throw ScriptError(d);
     }

@@ -22,7 +22,23 @@ void split(Call &c) {
     c.push_loop(inner);
 }
 
+Internal::ForType type_of(const Call &c, const LoopName &loop) {
+    for (const Internal::Dim &d : c.stage().get_schedule().dims()) {
+        if (d.var == loop.halide) {
+            return d.for_type;
+        }
+    }
+    return Internal::ForType::Serial;
+}
+
 void fuse(Call &c) {
+    // The one would run as the other does, and what is computed in it for every block would be for each thread.
+    const Internal::ForType inner = type_of(c, c.args[0].loops[0]), outer = type_of(c, c.args[1].loops[0]);
+    if ((Internal::is_gpu(inner) || Internal::is_gpu(outer)) && inner != outer) {
+        c.fail("joins \"" + c.args[0].loops[0].name + "\" and \"" + c.args[1].loops[0].name +
+                   "\", of which the device runs one in another way than the other",
+               "fuse loops before saying which are blocks and which threads");
+    }
     const bool rvar = c.args[0].loops[0].is_rvar;
     const std::string fused = c.new_loop(2, c.args[0].loops[0].name + "_" + c.args[1].loops[0].name);
     c.stage().fuse(c.loop(0), c.loop(1), VarOrRVar(fused, rvar));

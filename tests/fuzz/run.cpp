@@ -136,11 +136,11 @@ Result Runner::run(const std::string &algorithm, const std::string &script) cons
             return {Outcome::kWrong, size + error};
         }
         if (!error.empty()) {
-            result = {Outcome::kRefusedAtCall, size + error};
+            result = {Outcome::kRefusedAtCall, result.message + size + error + "\n"};
             continue;
         }
         if (const std::string wrong = compare(algorithm, i, got); !wrong.empty()) {
-            return {Outcome::kWrong, size + wrong};
+            return {Outcome::kWrong, result.message + size + wrong};
         }
     }
     return result;

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ using namespace fuzz;
 
 constexpr uint64_t kScripts = 200, kKernels = 8;  // a kernel takes seconds to compile
 constexpr uint64_t kBatch = 50;
-constexpr unsigned kSecondsEach = 60;
+constexpr unsigned kSecondsEach = 60;     // of processor time, for a script
+constexpr unsigned kLongestWait = 900;    // for one that waits for itself
 constexpr rlim_t kMemory = rlim_t(6) << 30;
 
 uint64_t number(const char *variable, uint64_t otherwise) {
@@ -80,7 +82,9 @@ uint64_t run_batch(const Runner &runner, const Draws &draws, const TempDir &dir,
             setrlimit(RLIMIT_AS, &memory);
         }
         for (uint64_t seed = first; seed < last; seed++) {
-            alarm(kSecondsEach);
+            const itimerval spent{{0, 0}, {kSecondsEach, 0}};
+            setitimer(ITIMER_PROF, &spent, nullptr);
+            alarm(kLongestWait);
             Result r;
             try {
                 r = draws.run(runner, seed, dir.write("script.lua", draws.script(seed)));
@@ -110,7 +114,7 @@ uint64_t run_batch(const Runner &runner, const Draws &draws, const TempDir &dir,
     int status = 0;
     waitpid(pid, &status, 0);
     if (WIFSIGNALED(status)) {
-        why = WTERMSIG(status) == SIGALRM ? "does not end" : "signal " + std::to_string(WTERMSIG(status));
+        why = WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGPROF ? "does not end" : "signal " + std::to_string(WTERMSIG(status));
     } else if (WEXITSTATUS(status) != 0) {
         why = WEXITSTATUS(status) == 3 ? read_file(dir.path() + "/why") : "exit " + std::to_string(WEXITSTATUS(status));
     }
@@ -176,4 +180,14 @@ TEST_CASE("a script that is accepted gives the right result", "[fuzz]") {
 
 TEST_CASE("a script for CUDA that is accepted gives the right result", "[fuzz][cuda]") {
     check_scripts({true}, number("HALYARD_FUZZ_KERNELS", kKernels));
+}
+
+// HALYARD_FUZZ_FILE=script.lua of HALYARD_FUZZ_ALGORITHM, to look at a script that was found.
+TEST_CASE("one script, by hand", "[.by hand]") {
+    Halide::load_plugin(HALYARD_PLUGIN);
+    const char *file = std::getenv("HALYARD_FUZZ_FILE"), *algorithm = std::getenv("HALYARD_FUZZ_ALGORITHM");
+    REQUIRE(file);
+    REQUIRE(algorithm);
+    const Result r = Runner().run(algorithm, file);
+    WARN("outcome " << int(r.outcome) << " " << r.message);
 }
