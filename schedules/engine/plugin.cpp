@@ -30,6 +30,7 @@
 #include "binding.h"
 #include "compile.h"
 #include "describe.h"
+#include "empty_calls.h"
 #include "fixed_part.h"
 #include "lua_text.h"
 #include "nest.h"
@@ -154,6 +155,7 @@ public:
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, params);
             }
+            add_empty_pass(pipeline);
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
@@ -312,6 +314,10 @@ private:
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+    }
+
+    static void add_empty_pass(Halide::Pipeline copy) {
+        copy.add_custom_lowering_pass(skip_empty_calls(copy.outputs()).release());
     }
 
     // What a script says of kernels.
