@@ -34,6 +34,7 @@
 #include "compile.h"
 #include "describe.h"
 #include "effects.h"
+#include "empty_calls.h"
 #include "fixed_part.h"
 #include "lua_text.h"
 #include "nest.h"
@@ -149,6 +150,7 @@ public:
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, settings);
             }
+            add_empty_pass(pipeline);
             Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
@@ -327,6 +329,10 @@ private:
         Session &session_;
         std::unique_ptr<Halide::Internal::IRMutator> pass_;
     };
+
+    static void add_empty_pass(Halide::Pipeline copy) {
+        copy.add_custom_lowering_pass(skip_empty_calls(copy.outputs()).release());
+    }
 
     // What a script says of kernels.
     static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding) {

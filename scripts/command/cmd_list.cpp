@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "generate.h"
 #include "generator_params.h"
+#include "ops_page.h"
 #include "paths.h"
 #include "registry.h"
 #include "schedules.h"
@@ -125,9 +126,7 @@ void add_list(CLI::App &app) {
             ops = registry();
         }
         if (*markdown) {
-            fmt::print("# Ops\n\nMade by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. "
-                       "Extents are given innermost first;\n`?` marks what only some variants have. Parameters are "
-                       "those of the generator, the default first. How far\nresults may be from float64: [accuracy](accuracy.md).\n\n");
+            fmt::print("{}", kOpsPageHead);
             for (const auto &op : ops) {
                 print_markdown(op);
             }

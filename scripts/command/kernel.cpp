@@ -297,6 +297,11 @@ void KernelArguments::scalar(const std::string &name, double value) {
     v.given = true;
 }
 
+double KernelArguments::scalar(const std::string &name) {
+    const Value &v = find(name);
+    return load_element(v.argument.type, &v.scalar);
+}
+
 std::vector<void *> KernelArguments::addresses() {
     std::vector<void *> result;
     for (auto &v : values_) {

@@ -125,6 +125,8 @@ public:
     bool has_buffer(const std::string &name) const;
 
     void scalar(const std::string &name, double value);
+    /** As it is stored. */
+    double scalar(const std::string &name);
 
     /** Addresses in the kernel's order. Throws Failure where one has no value. */
     std::vector<void *> addresses();

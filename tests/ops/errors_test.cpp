@@ -80,6 +80,13 @@ public:
     halide_dimension_t &dim(int i, int d) {
         return dims_[size_t(i)][size_t(d)];
     }
+    int find(const std::string &argument) const {
+        int i = 0;
+        while (name(i) != argument) {
+            i++;
+        }
+        return i;
+    }
     void forget(int i) {
         addresses_[size_t(i)] = nullptr;
     }
@@ -223,6 +230,15 @@ void check_any_stride(Call plain, Call strange) {
     CHECK(strange.results() == plain.results());
 }
 
+// Five heads of q, of which three of k and v are no divisor.
+void check_heads(Call call) {
+    for (const char *name : {"k", "v"}) {
+        call.dim(call.find(name), 2).extent = 3;
+    }
+    call.expect_error(call.find("k"), "heads that do not divide");
+    CHECK_THAT(halyard_last_error(), Catch::Contains("attention: q has 5 heads, which the 3 of k and v must divide"));
+}
+
 }  // namespace
 
 #define HALYARD_CALL(name, extent) Call(#name, ops_errors_##name##_argv, ops_errors_##name##_metadata(), extent)
@@ -236,3 +252,8 @@ void check_any_stride(Call plain, Call strange) {
     }
 #include "ops.inc"
 #undef HALYARD_OP
+
+TEST_CASE("heads that do not divide are an error") {
+    check_heads(Call("attention", ops_errors_attention_argv, ops_errors_attention_metadata()));
+    check_heads(Call("decode_attention", ops_errors_decode_attention_argv, ops_errors_decode_attention_metadata()));
+}

@@ -178,9 +178,7 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
     for (const auto &a : kernel.arguments()) {
         const OpArgument &registered = *op.argument(a.name);
         if (!a.is_buffer) {
-            const double value = double(float(evaluate(registered.value, dims).value()));
-            call.arguments->scalar(a.name, value);
-            call.problem.scalars[a.name] = value;
+            call.arguments->scalar(a.name, double(float(evaluate(registered.value, dims).value())));
             continue;
         }
         HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement, call.problem.on_gpu));
@@ -195,9 +193,14 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
         c.alter(*call.arguments, dims);
     }
     for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && call.arguments->buffer(a.name).size() == 0 && !call.problem.on_gpu) {
+            call.arguments->buffer(a.name).raw()->host = nullptr;  // what reads there ends
+        }
         if (a.is_buffer && !a.is_output) {
             const HostBuffer &buffer = call.arguments->buffer(a.name);
             call.problem.inputs[a.name] = {buffer.extents(), buffer.values()};
+        } else if (!a.is_buffer) {
+            call.problem.scalars[a.name] = call.arguments->scalar(a.name);
         }
     }
     return call;
@@ -401,6 +404,38 @@ bool is_refusal(const std::string &wrong) {
     return std::regex_search(wrong, refusal);
 }
 
+std::string check_empty(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Assignments &choices) {
+    // Sizes that the schedule takes, if it does not take all.
+    const std::vector<Case> cases = test.cases(choices);
+    const auto usual = std::find_if(cases.begin(), cases.end(), [](const Case &c) {
+        return !c.alter && std::all_of(c.dims.begin(), c.dims.end(), [](const auto &d) { return d.second > 1; });
+    });
+    const Dims dims = (usual == cases.end() ? cases.front() : *usual).dims;
+    const auto with = [&](const std::string &dim, int64_t extent) {
+        Case c = {"empty", dims};
+        c.dims[dim] = extent;
+        return c;
+    };
+    std::string text;
+    for (const auto &dim : op.dims) {
+        const Case c = with(dim, 0);
+        const Dims all = with_params(op, c.dims, kernel.params());
+        const bool possible = std::all_of(kernel.arguments().begin(), kernel.arguments().end(), [&](const KernelArgument &a) {
+            const auto extents = a.is_buffer ? extents_of(*op.argument(a.name), all) : std::vector<int>();
+            return std::all_of(extents.begin(), extents.end(), [](int e) { return e >= 0; });
+        });
+        if (!possible) {  // a window that is larger than the image
+            continue;
+        }
+        const std::string wrong = check_case(test, op, kernel, c, Placement::kDense, 1);
+        if (test.needs_some(dim) ? !is_refusal(wrong) : !wrong.empty() &&
+            !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
+            text += fmt::format("\n  {}", wrong.empty() ? fmt::format("{} = 0 is no error", dim) : wrong);
+        }
+    }
+    return text;
+}
+
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen) {
     const CompiledKernel kernel = build(op, choices);
     const std::vector<Case> cases = test.cases(choices);
@@ -423,8 +458,10 @@ std::string check_build(const OpTest &test, const std::string &op, const Assignm
             number++;
         }
     }
-    return wrong == 0 ? ""
-                      : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);
+    const std::string empty = check_empty(test, find_op(op), kernel, choices);
+    return wrong == 0 && empty.empty()
+               ? ""
+               : fmt::format("{} of {} cases of {} {}:{}{}", wrong, number, op, assignments_text(choices), text, empty);
 }
 
 }  // namespace ops_test

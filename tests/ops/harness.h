@@ -46,7 +46,12 @@ std::string check_case(const OpTest &test, const halyard::Op &op, const halyard:
 /** Whether the kernel answered with an error and a message, and wrote nothing. */
 bool is_refusal(const std::string &wrong);
 
-/** Every case of a build, each in another placement, and a case in views. "" or what is wrong with the first that fails. To `seen` it adds
+/** Calls without an element in a dimension, for each dimension of the op: the right result of sums over nothing. "" or what is
+ * wrong. An error only where test.needs_some() says so, or where the schedule takes but one extent. */
+std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
+                        const Assignments &choices);
+
+/** Every case of a build, each in another placement, a case in views, and those of check_empty(). "" or what is wrong with the first that fails. To `seen` it adds
  * how far results are off. */
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation,
                         Accuracies *seen = nullptr);
