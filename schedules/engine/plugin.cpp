@@ -28,6 +28,7 @@
 #include "autoschedule.h"
 #include "barriers.h"
 #include "binding.h"
+#include "code_size.h"
 #include "compile.h"
 #include "describe.h"
 #include "fixed_part.h"
@@ -137,6 +138,7 @@ public:
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             applied_ = true;
+            size_ = checked_size(view_, *binding_, target);
             // Before products are calls.
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
@@ -276,6 +278,7 @@ private:
     std::unique_ptr<Binding> new_binding(PipelineView &view, const Halide::Target &target) {
         auto binding = std::make_unique<Binding>(script_->host(), view);
         binding->target = target;
+        binding->before_word = [this](const Touch &t) { write_last(t); };
         binding->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
         return binding;
     }
@@ -285,6 +288,39 @@ private:
         auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
         v->binding = new_binding(v->view(), target);
         script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
+        checked_size(v->view(), *v->binding, target);
+    }
+
+    // Before Halide lowers it. Throws ScriptError.
+    CodeSize checked_size(const PipelineView &view, const Binding &binding, const Halide::Target &target) const {
+        Replaced replaced;
+        for (const auto &p : binding.tile_products()) {
+            replaced.insert({p.func.name(), p.stage});
+        }
+        CodeSize size = code_size(view, target, binding.touches(), replaced);
+        check_code_size(size, script_path_);
+        return size;
+    }
+
+    // Should the compiler die of a directive or later, this is what whoever started this finds.
+    void write_last(const Touch &t) const {
+        if (!report_path_.empty()) {
+            std::ofstream(report_path_ + ".last") << json{{"file", t.file}, {"line", t.line}, {"word", t.word}, {"func", t.func}}.dump(
+                -1, ' ', false, json::error_handler_t::replace);
+        }
+    }
+
+    json large_loops() const {
+        constexpr size_t kShown = 3;
+        constexpr int64_t kUsual = 64;
+        json large = json::array();
+        for (const WrittenOut &l : size_.loops) {
+            if (l.times > kUsual && large.size() < kShown) {
+                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line},
+                                 {"word", l.by.word}});
+            }
+        }
+        return large;
     }
 
     void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {
@@ -423,6 +459,8 @@ private:
                 // Lowering will say what is wrong.
             }
         }
+        r["large"] = large_loops();
+        r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
         if (want_steps_) {
             r["steps"] = steps_;
         }
@@ -446,6 +484,7 @@ private:
     bool finish_ = false;  // the library needs the finishing step
     bool want_steps_;
     bool applied_ = false;
+    CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
     std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself

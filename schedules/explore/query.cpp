@@ -12,6 +12,7 @@
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "product.h"
 #include "registry.h"
 #include "schedules.h"
@@ -202,9 +203,7 @@ ProcessResult run_generator(const Task &task, const Assignments &params, const s
     }
     command.emplace_back("autoscheduler=Lua");
     command.insert(command.end(), more.begin(), more.end());
-    ProcessOptions options;
-    options.timeout = task.limits.build_seconds;
-    return run_process(command, options);
+    return run_process(command, compiler_options(task.limits.build_seconds));
 }
 
 Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {

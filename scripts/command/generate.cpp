@@ -7,12 +7,15 @@
 
 #include <fmt/format.h>
 
+#include "compile_failure.h"
 #include "failure.h"
 #include "finish.h"
 #include "generator_params.h"
+#include "heads.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "registry.h"
 #include "schedules.h"
 #include "script.h"
@@ -154,16 +157,15 @@ std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
 
-std::string error_text(const Plan &plan, const ProcessResult &result, const nlohmann::json &report) {
+std::string error_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options, const nlohmann::json &report,
+                       const nlohmann::json &last) {
     if (report.is_object() && report.contains("error") && report["error"].contains("text")) {
         return report["error"]["text"].get<std::string>();
     }
-    if (result.timed_out || result.signal != 0) {
-        const std::string detail = fallback_message(result.err);
-        return fmt::format("{}: error: the generator {} while it compiled {}{}", place_text(plan),
-                           describe_end(result, plan.timeout), plan.op, detail.empty() ? "" : "\n  " + detail);
-    }
     const std::string message = fallback_message(result.err);
+    if (result.timed_out || result.signal != 0 || ran_out_of_memory(result, options)) {
+        return death_text(plan, result, options, report, last, message);
+    }
     if (const std::string explained = explain_param_error(plan, message); !explained.empty()) {
         return explained;
     }
@@ -301,7 +303,7 @@ Plan make_plan(const GenerateRequest &request) {
     options.facts = plan.facts;
     options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
-    const ScriptHeader head = read_header(plan.script, options);
+    const ScriptHeader head = read_head(plan.script, options, plan.timeout);
     check_head(plan, head);
     choose_params(plan, head);
     merge_params(plan, head);
@@ -350,14 +352,15 @@ Generated generate(const Plan &plan, const std::string &directory) {
         }
     }
     check_assignments(command);
-    ProcessOptions options;
-    options.timeout = plan.timeout;
+    const ProcessOptions options = compiler_options(plan.timeout);
     const ProcessResult result = run_process(command, options);
 
     Generated generated;
     generated.report = read_report(report);
+    const nlohmann::json last = read_report(report + ".last");
     std::error_code ignored;
     fs::remove(report, ignored);
+    fs::remove(report + ".last", ignored);
     generated.ok = result.ok();
     if (generated.ok) {
         generated.notes = trim(result.err);
@@ -375,7 +378,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
             fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
         }
     } else {
-        generated.error = error_text(plan, result, generated.report);
+        generated.error = error_text(plan, result, options, generated.report, last);
     }
     return generated;
 }
