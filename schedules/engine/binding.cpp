@@ -309,6 +309,11 @@ int Binding::call_word(lua_State *L) {
     const std::vector<Dim> before = dims_of(receiver);
     std::string problem;
     check_effect(call, *word);
+    if (b.before_word) {
+        Touch t{"", 0, word->name, receiver.func_name, {}};
+        b.host_.where(t.file, t.line);
+        b.before_word(t);
+    }
     try {
         word->apply(call);
     } catch (const Halide::Error &e) {

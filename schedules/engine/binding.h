@@ -76,6 +76,9 @@ public:
     /** What is compiled for. */
     Halide::Target target;
 
+    /** Called before a word is applied. */
+    std::function<void(const Touch &)> before_word;
+
     /** Called after every word that was applied. */
     std::function<void(const Touch &)> on_word;
 

@@ -31,6 +31,7 @@
 #include "autoschedule.h"
 #include "barriers.h"
 #include "binding.h"
+#include "code_size.h"
 #include "compile.h"
 #include "describe.h"
 #include "effects.h"
@@ -133,6 +134,7 @@ public:
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             finish_script(pipeline, *binding_);
             applied_ = true;
+            size_ = checked_size(view_, *binding_, target);
             // Before products are calls.
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
@@ -261,6 +263,7 @@ private:
     std::unique_ptr<Binding> new_binding(PipelineView &view, const Halide::Target &target) {
         auto binding = std::make_unique<Binding>(script_->host(), view);
         binding->target = target;
+        binding->before_word = [this](const Touch &t) { write_last(t); };
         binding->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
         return binding;
     }
@@ -271,6 +274,39 @@ private:
         v->binding = new_binding(v->view(), target);
         script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
         finish_script(v->pipeline(), *v->binding);
+        checked_size(v->view(), *v->binding, target);
+    }
+
+    // Before Halide lowers it. Throws ScriptError.
+    CodeSize checked_size(const PipelineView &view, const Binding &binding, const Halide::Target &target) const {
+        Replaced replaced;
+        for (const auto &p : binding.tile_products()) {
+            replaced.insert({p.func.name(), p.stage});
+        }
+        CodeSize size = code_size(view, target, binding.touches(), replaced);
+        check_code_size(size, script_path_);
+        return size;
+    }
+
+    // Should the compiler die of a directive or later, this is what whoever started this finds.
+    void write_last(const Touch &t) const {
+        if (!report_path_.empty()) {
+            std::ofstream(report_path_ + ".last") << json{{"file", t.file}, {"line", t.line}, {"word", t.word}, {"func", t.func}}.dump(
+                -1, ' ', false, json::error_handler_t::replace);
+        }
+    }
+
+    json large_loops() const {
+        constexpr size_t kShown = 3;
+        constexpr int64_t kUsual = 64;
+        json large = json::array();
+        for (const WrittenOut &l : size_.loops) {
+            if (l.times > kUsual && large.size() < kShown) {
+                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line},
+                                 {"word", l.by.word}});
+            }
+        }
+        return large;
     }
 
     // What can be told of a schedule only when all of it was said.
@@ -445,6 +481,8 @@ private:
                 // Lowering will say what is wrong.
             }
         }
+        r["large"] = large_loops();
+        r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
         if (want_steps_) {
             r["steps"] = steps_;
         }
@@ -468,6 +506,7 @@ private:
     bool finish_ = false;  // the library needs the finishing step
     bool want_steps_;
     bool applied_ = false;
+    CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
     std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself

@@ -86,7 +86,7 @@ Script::Script(const std::string &path, const ScriptOptions &options)
     add_script_words(host_);
     host_.run_file(path, 1);
     lua_setfield(host_.state(), LUA_REGISTRYINDEX, "halyard.schedule");
-    header_.summary = opening_comment(path);
+    header_.summary = printable(opening_comment(path));
     host_.protect([this](lua_State *L) {
         read_fields(L);
         check_set_names();
@@ -113,6 +113,12 @@ void Script::raise_at_definition(const std::string &message, const std::string &
     d.message = message;
     d.hint = hint;
     host_.raise(std::move(d));
+}
+
+void Script::check_entries(const std::string &name, size_t entries) {
+    if (entries > kMostEntries) {
+        raise_at_definition(name + " has more than " + std::to_string(kMostEntries) + " entries", "");
+    }
 }
 
 void Script::read_fields(lua_State *L) {
@@ -158,6 +164,7 @@ void Script::read_fields(lua_State *L) {
         if (!lua_istable(L, -1)) {
             raise_at_definition("requires is a list of target features, as in { \"avx2\", \"fma\" }", "");
         }
+        check_entries("requires", lua_rawlen(L, -1));
         for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
             lua_rawgeti(L, -1, i);
             if (lua_type(L, -1) != LUA_TSTRING) {
@@ -197,6 +204,7 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
                 raise_at_definition(t.name + " is a plain table; write `tune { ... }`", "");
             }
             lua_pop(L, 1);
+            check_entries(t.name, lua_rawlen(L, -1));
             for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
                 lua_rawgeti(L, -1, i);
                 t.choices.push_back(value_text(L, -1));
@@ -215,6 +223,7 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
             }
         }
         found.push_back(std::move(t));
+        check_entries(field, found.size());
     }
     lua_pop(L, 1);
     std::sort(found.begin(), found.end(), [](const Tunable &a, const Tunable &b) { return a.name < b.name; });
@@ -368,6 +377,7 @@ std::vector<Script::Version> Script::versions(const std::function<void(lua_State
         push_target(host_, facts_);
         lua_call(L, 3, 1);
         const lua_Integer n = lua_istable(L, -1) ? lua_Integer(lua_rawlen(L, -1)) : 0;
+        check_entries("versions", size_t(n));
         if (n == 0) {
             raise_at_definition("versions returns a list of versions, one at least", "");
         }

@@ -73,6 +73,7 @@ public:
 
 private:
     void read_fields(lua_State *L);
+    void check_entries(const std::string &name, size_t entries);  // raises where a list is too long
     void read_params(lua_State *L, const char *field, bool for_generator);
     void settle(Tunable tunable);
     void check_set_names();

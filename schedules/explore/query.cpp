@@ -10,9 +10,11 @@
 #include "failure.h"
 #include "generator_params.h"
 #include "generator_run.h"
+#include "heads.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "product.h"
 #include "registry.h"
 #include "schedules.h"
@@ -73,10 +75,15 @@ bool says_what_is_computed(const std::string &param) {
 // What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
 std::set<std::string> chosen_by_schedules(const std::string &op) {
     std::set<std::string> chosen;
+    std::vector<std::string> scripts;
     for (const auto &file : schedules_of(op)) {
-        ScriptOptions options;
-        options.lib_dirs = {paths().schedules};
-        for (const auto &g : read_header(file.path, options).generator) {
+        scripts.push_back(file.path);
+    }
+    for (const auto &head : read_heads(scripts)) {
+        if (!head.ok) {
+            throw ScriptError(head.error);
+        }
+        for (const auto &g : head.header.generator) {
             chosen.insert(g.first);
         }
     }
@@ -203,7 +210,7 @@ ProcessResult run_plugin(const Task &task, const Assignments &params, const std:
     run.params = params;
     run.params.insert(task.params.begin(), task.params.end());
     run.request = request;
-    run.options.timeout = task.limits.build_seconds;
+    run.options = compiler_options(task.limits.build_seconds);
     run.blame = [&](const std::string &name, const std::string &value) {
         return task.params.count(name) && !params.count(name)
                    ? fmt::format("--param {}={}", name, value)

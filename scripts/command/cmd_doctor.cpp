@@ -115,6 +115,7 @@ std::vector<Finding> examine() {
         halide(),
         piece("plugin", paths().plugin),
         piece("generators", paths().generators),
+        piece("reader of heads", paths().heads),
         piece("runtime library", paths().runtime),
         schedules(),
         processor(),

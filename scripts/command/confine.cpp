@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -86,12 +87,28 @@ void add_lua_files(const fs::path &folder, int depth, size_t &left, std::vector<
     }
 }
 
-}  // namespace
-
 std::vector<std::string> lua_files(const std::string &folder) {
     std::vector<std::string> files;
     size_t left = 5000;
     add_lua_files(folder.empty() ? "." : folder, 3, left, files);
+    return files;
+}
+
+}  // namespace
+
+std::vector<std::string> files_of_script(const std::string &script, const std::vector<std::string> &lib) {
+    std::vector<std::string> files = {paths().schedules};
+    std::set<std::string> folders(lib.begin(), lib.end());
+    if (!script.empty()) {
+        const fs::path folder = fs::absolute(script).parent_path();
+        files.push_back(script);
+        folders.insert({folder.string(), (folder / "lib").string(), folder.parent_path().string()});
+    }
+    folders.erase(paths().schedules);
+    for (const auto &folder : folders) {
+        const auto more = lua_files(folder);
+        files.insert(files.end(), more.begin(), more.end());
+    }
     return files;
 }
 

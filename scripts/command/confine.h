@@ -28,8 +28,9 @@ struct Confinement {
 /** Adds the program, and the libraries that it and `loads` need, to what may be read. */
 Confinement confinement_of(const std::string &program, const std::vector<std::string> &loads);
 
-/** The Lua files in a folder and the folders below it, to a small depth: a schedule's folder may be somebody's home. */
-std::vector<std::string> lua_files(const std::string &folder);
+/** What a script may require: the library that ships, and the Lua files in its own folder, in the one above and in `lib`, to a
+ * small depth: a schedule's folder may be somebody's home. */
+std::vector<std::string> files_of_script(const std::string &script, const std::vector<std::string> &lib);
 
 /** As run_process, for a child that reaches no more than that; a program that cannot be started is a failed run. */
 ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options,

@@ -7,13 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "compile_failure.h"
 #include "failure.h"
 #include "finish.h"
 #include "generator_params.h"
 #include "generator_run.h"
+#include "heads.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "registry.h"
 #include "schedules.h"
 #include "script.h"
@@ -163,16 +166,15 @@ std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
 
-std::string error_text(const Plan &plan, const ProcessResult &result, const nlohmann::json &report) {
+std::string error_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options, const nlohmann::json &report,
+                       const nlohmann::json &last) {
     if (report.is_object() && report.contains("error") && report["error"].contains("text")) {
         return report["error"]["text"].get<std::string>();
     }
-    if (result.timed_out || result.signal != 0) {
-        const std::string detail = fallback_message(result.err);
-        return fmt::format("{}: error: the generator {} while it compiled {}{}", place_text(plan),
-                           describe_end(result, plan.timeout), plan.op, detail.empty() ? "" : "\n  " + detail);
-    }
     const std::string message = fallback_message(result.err);
+    if (result.timed_out || result.signal != 0 || ran_out_of_memory(result, options)) {
+        return death_text(plan, result, options, report, last, message);
+    }
     if (const std::string explained = explain_param_error(plan, message); !explained.empty()) {
         return explained;
     }
@@ -234,7 +236,7 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
     run.emit = emit_of(plan);
     run.targets = plan.targets;
     run.params = plan.params;
-    run.options.timeout = plan.timeout;
+    run.options = compiler_options(plan.timeout);
     run.blame = blame_of(plan);
     if (plan.script.empty()) {
         return run;
@@ -328,7 +330,7 @@ Plan make_plan(const GenerateRequest &request) {
     options.facts = plan.facts;
     options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
-    const ScriptHeader head = read_header(plan.script, options);
+    const ScriptHeader head = read_head(plan.script, options, plan.timeout);
     plan.line = head.line;
     check_head(plan, head);
     choose_params(plan, head);
@@ -354,8 +356,10 @@ Generated generate(const Plan &plan, const std::string &directory) {
     }
 
     generated.report = read_report(report);
+    const nlohmann::json last = read_report(report + ".last");
     std::error_code ignored;
     fs::remove(report, ignored);
+    fs::remove(report + ".last", ignored);
     generated.ok = result.ok();
     if (generated.ok) {
         generated.notes = trim(result.err);
@@ -373,7 +377,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
             fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
         }
     } else {
-        generated.error = error_text(plan, result, generated.report);
+        generated.error = error_text(plan, result, run.options, generated.report, last);
     }
     return generated;
 }

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -74,24 +73,8 @@ Confinement confinement(const GeneratorRun &run) {
         }
     }
     c.starts_programs = c.starts_programs || run.request.value("devices", "").find("emulator") != std::string::npos;
-    c.reads.push_back(paths().schedules);
-    std::set<std::string> folders;
-    for (const auto &folder : run.request.value("lib", std::vector<std::string>())) {
-        folders.insert(folder);
-    }
-    if (const std::string script = run.request.value("script", ""); !script.empty()) {
-        const fs::path folder = fs::absolute(script).parent_path();
-        c.reads.push_back(script);
-        folders.insert(folder.string());
-        folders.insert((folder / "lib").string());
-        folders.insert(folder.parent_path().string());
-    }
-    for (const auto &folder : folders) {
-        if (folder != paths().schedules) {
-            const auto files = lua_files(folder);
-            c.reads.insert(c.reads.end(), files.begin(), files.end());
-        }
-    }
+    const auto files = files_of_script(run.request.value("script", ""), run.request.value("lib", std::vector<std::string>()));
+    c.reads.insert(c.reads.end(), files.begin(), files.end());
     return c;
 }
 

@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -13,12 +15,16 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "confine.h"
 #include "failure.h"
+#include "process_limits.h"
 #include "text.h"
 
 extern char **environ;
@@ -32,6 +38,84 @@ using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t caught_signal = 0;
 bool children_lead_groups = true;
+std::array<std::atomic<pid_t>, 64> running{};  // for kill(): groups are negative; 0 is a free place
+
+// A child that a second signal ends with the command.
+class Running {
+public:
+    explicit Running(pid_t pid) {
+        for (auto &place : running) {
+            pid_t free = 0;
+            if (place.compare_exchange_strong(free, pid)) {
+                place_ = &place;
+                break;
+            }
+        }
+    }
+    ~Running() {
+        if (place_) {
+            *place_ = 0;
+        }
+    }
+    Running(const Running &) = delete;
+    Running &operator=(const Running &) = delete;
+
+private:
+    std::atomic<pid_t> *place_ = nullptr;
+};
+
+// What is called here may be called by a handler.
+void on_signal(int number) {
+    if (caught_signal == 0) {
+        caught_signal = number;
+        return;
+    }
+    for (const auto &place : running) {
+        if (const pid_t pid = place; pid != 0) {
+            kill(pid, SIGKILL);
+        }
+    }
+    std::signal(number, SIG_DFL);
+    sigset_t this_one;
+    sigemptyset(&this_one);
+    sigaddset(&this_one, number);
+    std::raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);
+}
+
+// A file in memory with the child's standard input; -1 for none.
+class Input {
+public:
+    explicit Input(const std::string &text) {
+        if (text.empty()) {
+            return;
+        }
+        fd_ = memfd_create("input", MFD_CLOEXEC);
+        for (size_t at = 0; fd_ >= 0 && at < text.size();) {
+            const ssize_t n = write(fd_, text.data() + at, text.size() - at);
+            at += n > 0 ? size_t(n) : 0;
+            if (n < 0 && errno != EINTR) {
+                break;
+            }
+        }
+        if (fd_ < 0 || lseek(fd_, 0, SEEK_CUR) != off_t(text.size()) || lseek(fd_, 0, SEEK_SET) != 0) {
+            throw Failure(fmt::format("no input for a child process: {}", std::strerror(errno)));
+        }
+    }
+    ~Input() {
+        if (fd_ >= 0) {
+            close(fd_);
+        }
+    }
+    Input(const Input &) = delete;
+    Input &operator=(const Input &) = delete;
+    int fd() const {
+        return fd_;
+    }
+
+private:
+    int fd_ = -1;
+};
 
 struct Pipe {
     Pipe() {
@@ -55,7 +139,7 @@ struct Pipe {
 };
 
 // The child leads a process group of its own, so that whatever it starts is killed with it.
-pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int in, int out, int err) {
     std::vector<char *> argv, envp;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
@@ -73,7 +157,11 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (in >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    } else {
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
     sigset_t defaults;
@@ -96,7 +184,7 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
 // The same between fork and exec by ourselves: for a child that is confined, and for one of a process that only works for
 // another, with which it ends, however that ends.
 pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement,
-                   int out, int err) {
+                   int in, int out, int err) {
     std::vector<char *> argv;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
@@ -126,8 +214,7 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
             _exit(127);
         }
     }
-    const int nothing = open("/dev/null", O_RDONLY);
-    dup2(nothing, STDIN_FILENO);
+    dup2(in >= 0 ? in : open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
     for (const auto &e : environment) {
@@ -147,19 +234,19 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
 }
 
 // Reads what is there; closes the end at the end of the data.
-void drain(Pipe &pipe, std::string &into) {
+void drain(Pipe &pipe, Capture &into) {
     char block[65536];
     const ssize_t n = read(pipe.ends[0], block, sizeof(block));
     if (n > 0) {
-        into.append(block, size_t(n));
+        into.add(block, size_t(n));
     } else if (n == 0 || errno != EINTR) {
         pipe.close_end(0);
     }
 }
 
-int reap(pid_t pid) {
+int reap(pid_t pid, rusage &used) {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR) {
     }
     return status;
 }
@@ -167,13 +254,18 @@ int reap(pid_t pid) {
 ProcessResult run(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement) {
     check_signals();
     Pipe out, err;
+    const Input in(options.input);
     const bool forked = !children_lead_groups || confinement;
-    const pid_t pid = forked ? start_forked(command, options, confinement, out.ends[1], err.ends[1])
-                             : start(command, options, out.ends[1], err.ends[1]);
+    const pid_t pid = forked ? start_forked(command, options, confinement, in.fd(), out.ends[1], err.ends[1])
+                             : start(command, options, in.fd(), out.ends[1], err.ends[1]);
+    const Running known(children_lead_groups ? -pid : pid);
+    limit_process(pid, options.memory_bytes, options.processor_seconds);
     out.close_end(1);
     err.close_end(1);
 
     ProcessResult result;
+    Capture printed(options.output_bytes), complained(options.output_bytes);
+    rusage used = {};
     const auto begin = Clock::now();
     int status = 0;
     bool ended = false;
@@ -182,7 +274,7 @@ ProcessResult run(const std::vector<std::string> &command, const ProcessOptions 
         if (caught_signal || (options.timeout > 0 && elapsed > options.timeout)) {
             result.timed_out = !caught_signal;
             kill(children_lead_groups ? -pid : pid, SIGKILL);
-            status = ended ? status : reap(pid);
+            status = ended ? status : reap(pid, used);
             check_signals();
             break;
         }
@@ -191,19 +283,22 @@ ProcessResult run(const std::vector<std::string> &command, const ProcessOptions 
         const bool open = out.ends[0] >= 0 || err.ends[0] >= 0;
         const int ready = poll(fds, 2, open && !ended ? 50 : 1);
         if (ready > 0 && fds[0].revents) {
-            drain(out, result.out);
+            drain(out, printed);
         }
         if (ready > 0 && fds[1].revents) {
-            drain(err, result.err);
+            drain(err, complained);
         }
         if (ended && ready <= 0) {
             break;  // a grandchild holds the pipes
         }
-        ended = ended || waitpid(pid, &status, WNOHANG) == pid;
+        ended = ended || wait4(pid, &status, WNOHANG, &used) == pid;
     }
     if (options.end_group) {
         kill(-pid, SIGKILL);
     }
+    result.out = printed.text();
+    result.err = complained.text();
+    result.peak_bytes = int64_t(used.ru_maxrss) << 10;
     if (result.timed_out) {
         result.exit_code = -1;
     } else if (WIFSIGNALED(status)) {
@@ -242,7 +337,7 @@ std::string describe_end(const ProcessResult &result, double timeout) {
 
 void catch_signals() {
     struct sigaction action = {};
-    action.sa_handler = [](int number) { caught_signal = number; };
+    action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
     for (int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction old = {};

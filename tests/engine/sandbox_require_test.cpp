@@ -31,8 +31,8 @@ TEST_CASE("a syntax error has file and line", "[sandbox]") {
     CHECK(d.line == 2);
     CHECK(d.message == "unexpected symbol near '='");
     CHECK(failure_of_text("return schedule \"op\" {\n  apply = function(k\n").line == 3);
-    CHECK_THAT(failure_of_text(std::string(100000, '(')).text(), Contains("script.lua: error: C stack overflow"));
-    CHECK_THAT(failure_of_text("local x = " + std::string(100000, '{')).text(), Contains("script.lua: error: C stack"));
+    CHECK_THAT(failure_of_text(std::string(100000, '(')).text(), Contains("script.lua:1: error: C stack overflow"));
+    CHECK_THAT(failure_of_text("local x = " + std::string(100000, '{')).text(), Contains("script.lua:1: error: C stack"));
     CHECK(failure_of_text("goto nowhere").line == 1);
     CHECK(failure_of_text("local x <const> = 1\nx = 2").line == 2);
 }
