@@ -193,7 +193,9 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
         if (lua_type(L, -2) != LUA_TSTRING) {
             raise_at_definition(std::string(field) + " needs names, as in `rows = tune { 1, 4 }`", "");
         }
-        t.name = lua_tostring(L, -2);
+        size_t length = 0;
+        const char *name = lua_tolstring(L, -2, &length);
+        t.name = std::string(name, length);
         t.is_generator_param = for_generator;
         if (for_generator && !is_name(t.name)) {
             raise_at_definition("generator: \"" + t.name + "\" is not the name of a parameter of a generator",

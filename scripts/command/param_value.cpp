@@ -35,7 +35,7 @@ int bits_of(const std::string &type, bool &has_sign) {
 }
 
 bool is_integer(const std::string &value, int bits, bool has_sign) {
-    static const std::regex digits("-?[0-9]{1,19}");
+    static const std::regex digits("-?[0-9]{1,20}");
     if (!std::regex_match(value, digits) || (!has_sign && value[0] == '-')) {
         return false;
     }
