@@ -6,8 +6,6 @@
  * (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).
  */
 
-#include <limits>
-
 #include <Halide.h>
 
 #include "math/compare.h"
@@ -17,12 +15,15 @@
 namespace halyard {
 
 /** Where the search for the largest starts, and where it ends. Both are finite, so that no difference to them is NaN:
- * e^(-infinity - largest) is 0, and what is +infinity or NaN comes out of the sum. */
+ * e^(-infinity - largest) is 0, and what is +infinity or NaN comes out of the sum. One number inside of the range of f32: LLVM, which
+ * is told that there are no infinities, would leave out a maximum or minimum of its ends. */
+constexpr float kLargestFinite = 0x1.fffffcp127f;
+
 inline Halide::Expr least_largest() {
-    return -std::numeric_limits<float>::max();
+    return -kLargestFinite;
 }
 inline Halide::Expr finite_largest(const Halide::Expr &largest) {
-    return min(largest, std::numeric_limits<float>::max());
+    return min(largest, kLargestFinite);
 }
 
 /** The part's sum, as a share of all. */

@@ -158,7 +158,7 @@ private:
         const size_t at = op->name.rfind(".extent.");
         const Call *call = op->value.as<Call>();
         if (at == std::string::npos || !call || call->name != "_halide_buffer_get_extent") {
-            return LetStmt::make(op->name, op->value, mutate(op->body));
+            return LetStmt::make(op->name, mutate(op->value), mutate(op->body));
         }
         extents_[op->name.substr(0, at)].push_back(Variable::make(Int(32), op->name));
         Stmt s = LetStmt::make(op->name, op->value, mutate(op->body));
@@ -176,16 +176,17 @@ private:
 
     Stmt visit(const AssertStmt *op) override {
         const std::string error = error_of(op);
+        const Expr condition = mutate(op->condition);
         if (error == "halide_error_access_out_of_bounds" || error == "halide_error_constraints_make_required_region_smaller") {
             // What fails a requirement has that for its error, which comes behind these.
-            return AssertStmt::make(op->condition || nothing_to_do() || !is_read(buffer_of(op)) || !requirements_.required, op->message);
+            return AssertStmt::make(condition || nothing_to_do() || !is_read(buffer_of(op)) || !requirements_.required, op->message);
         }
         PointerIn pointer;
         op->condition.accept(&pointer);
         if (error == "halide_error_host_is_null" && extents_.count(pointer.name)) {
-            return AssertStmt::make(op->condition || is_empty(pointer.name), op->message);
+            return AssertStmt::make(condition || is_empty(pointer.name), op->message);
         }
-        return read_only_if(op).empty() ? op : Evaluate::make(0);
+        return read_only_if(op).empty() ? AssertStmt::make(condition, op->message) : Evaluate::make(0);
     }
 
     Expr visit(const Call *op) override {
