@@ -515,6 +515,17 @@ private:
     json traffic_;
 };
 
+// `halide_error_explicit_bounds_too_small("row", "f", 2, 5)` as "explicit bounds too small (...)".
+std::string check_name(std::string call) {
+    const std::string prefix = "halide_error_";
+    const size_t begin = call.find(prefix), end = call.find('(');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) {
+        return call;
+    }
+    std::replace(call.begin() + long(begin), call.begin() + long(end), '_', ' ');
+    return call.substr(begin + prefix.size(), end - begin - prefix.size()) + " " + call.substr(end);
+}
+
 // Errors that Halide raises after the script has ended become messages about the script.
 class AttributeErrors : public Halide::CompileTimeErrorReporter {
 public:
@@ -525,6 +536,14 @@ public:
     }
 
     void warning(const char *msg) override {
+        // What follows such an assertion is dropped, and with it, at times, the assertion: the library would return
+        // success and write nothing.
+        const std::string never = "This pipeline is guaranteed to fail an assertion at runtime:", text = halide_message(msg);
+        const size_t at = text.find(never);
+        if (at != std::string::npos && session && session->applied() && !reported_) {
+            reported_ = true;
+            throw Halide::CompileError("\n" + session->attribute("promises what no call can keep: " + check_name(text.substr(at + never.size()))).text());
+        }
         std::cerr << "warning: " << halide_message(msg) << "\n";
     }
 

@@ -150,10 +150,19 @@ private:
             return std::nullopt;
         }
         const StageText &stage = random_.of(funcs_.at(random_.of(placed)).stages);
-        if (stage.loops.empty()) {
+        std::vector<std::string> levels = stage.loops;
+        if (cuda_) {
+            // Not drawn yet: what is computed between two loops over threads, whose memory the backend makes too small.
+            const auto is_thread = [](const std::string &l) { return l.find("_thread") != std::string::npos; };
+            const auto innermost = std::find_if(levels.begin(), levels.end(), is_thread);
+            if (innermost != levels.end()) {
+                levels.erase(std::remove_if(innermost + 1, levels.end(), is_thread), levels.end());
+            }
+        }
+        if (levels.empty()) {
             return std::nullopt;
         }
-        return stage.text + ", " + quoted(random_.of(stage.loops));
+        return stage.text + ", " + quoted(random_.of(levels));
     }
 
     void place(const std::string &name) {

@@ -182,12 +182,19 @@ TEST_CASE("a script for CUDA that is accepted gives the right result", "[fuzz][c
     check_scripts({true}, number("HALYARD_FUZZ_KERNELS", kKernels));
 }
 
-// HALYARD_FUZZ_FILE=script.lua of HALYARD_FUZZ_ALGORITHM, to look at a script that was found.
+// HALYARD_FUZZ_FILE=script.lua of HALYARD_FUZZ_ALGORITHM, to look at a script that was found; HALYARD_FUZZ_LOWERED=FILE
+// takes what Halide makes of it.
 TEST_CASE("one script, by hand", "[.by hand]") {
     Halide::load_plugin(HALYARD_PLUGIN);
     const char *file = std::getenv("HALYARD_FUZZ_FILE"), *algorithm = std::getenv("HALYARD_FUZZ_ALGORITHM");
     REQUIRE(file);
     REQUIRE(algorithm);
+    if (const char *lowered = std::getenv("HALYARD_FUZZ_LOWERED")) {
+        Algorithm a = make_algorithm(algorithm);
+        const Halide::Target target = Halide::get_jit_target_from_environment();
+        a.pipeline.apply_autoscheduler(target, Halide::AutoschedulerParams("Lua", {{"script", file}}));
+        a.pipeline.compile_to_lowered_stmt(lowered, {a.x, a.w, a.scale}, Halide::Text, target);
+    }
     const Result r = Runner().run(algorithm, file);
     WARN("outcome " << int(r.outcome) << " " << r.message);
 }
