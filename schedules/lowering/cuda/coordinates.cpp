@@ -1,6 +1,7 @@
 #include "coordinates.h"
 
 #include <algorithm>
+#include <array>
 
 #include "polynomial.h"
 
@@ -29,17 +30,61 @@ bool has_stride(const Polynomial &p, const std::string &buffer) {
     return false;
 }
 
-// The largest multiple of a factor that a number from 0 on takes, of which there are so many.
-Expr largest_multiple(const Expr &numbers, int64_t factor) {
-    const auto *parts = numbers.as<Div>();
-    if (parts && is_const(parts->b, factor)) {  // as of (extent + 63) / 64 tiles of 64
-        return parts->a - int(factor);
-    }
-    if (const auto *most = numbers.as<Max>()) {
-        return max(largest_multiple(most->a, factor), largest_multiple(most->b, factor));
-    }
-    return (numbers - 1) * int(factor);
+// Without a maximum with 0 or less, of what is at least 1.
+Expr of_at_least_one(const Expr &e) {
+    const auto *most = e.as<Max>();
+    const auto least = most ? as_const_int(most->b) : std::nullopt;
+    return least && *least <= 0 ? most->a : e;
 }
+
+// Proves that a sum is less than a size, where there are tiles and steps at all.
+class LargestPlace {
+public:
+    explicit LargestPlace(Expr still)
+        : bounds_{still, still} {
+    }
+
+    // A multiple of a number from 0 on, of which there are so many.
+    void add(const Expr &numbers, int64_t factor) {
+        const Expr n = of_at_least_one(numbers), f = int(factor);
+        const auto *parts = n.as<Div>();
+        if (!parts || !is_const(parts->b, factor)) {
+            for (auto &b : bounds_) {
+                b += (n - 1) * f;
+            }
+            return;
+        }
+        // As of (extent + 63) / 64 tiles of 64.
+        const Expr whole = of_at_least_one(simplify(parts->a - (f - 1)));
+        if (const auto *v = whole.as<Variable>()) {
+            known_.push(v->name, Interval(1, Interval::pos_inf()));
+        }
+        bounds_[0] += whole - 1;
+        bounds_[1] += (whole - 1) / f * f;
+    }
+
+    bool is_less_than(const Expr &size) const {
+        if (std::any_of(bounds_.begin(), bounds_.end(), [&](const Expr &b) { return can_prove(simplify(b) < size, known_); })) {
+            return true;
+        }
+        if (const auto *least = size.as<Min>()) {
+            return is_less_than(least->a) && is_less_than(least->b);
+        }
+        // As of an extent that is rounded up.
+        const auto *times = size.as<Mul>();
+        const auto *whole = times ? times->a.as<Div>() : nullptr;
+        const auto unit = whole && equal(whole->b, times->b) ? as_const_int(whole->b) : std::nullopt;
+        if (unit && *unit > 0) {
+            return is_less_than(simplify(whole->a - int(*unit - 1)));
+        }
+        const auto *most = size.as<Max>();
+        return most && (is_less_than(most->a) || is_less_than(most->b));
+    }
+
+private:
+    std::array<Expr, 2> bounds_;  // both are
+    Scope<Interval> known_;
+};
 
 // How many numbers from 0 on an expression takes, by those of its variables; undefined where that is not known.
 Expr numbers_of(const Expr &e, const std::map<std::string, Expr> &extents) {
@@ -70,18 +115,19 @@ bool is_inside(const Polynomial &at, const Expr &size, const IndexVariables &var
     }
     Polynomial still = at;
     const Polynomial moves = still.take_out(names);
-    Expr most = still.expr();
-    if (!is_const_zero(most) && !can_prove(most >= 0)) {
+    const Expr first = still.expr();
+    if (!is_const_zero(first) && !can_prove(first >= 0)) {
         return false;
     }
+    LargestPlace last(first);
     for (const auto &t : moves.terms()) {
         const Expr numbers = t.atoms.size() == 1 ? numbers_of(t.atoms[0], variables.extents) : Expr();
         if (!numbers.defined() || t.factor < 0) {
             return false;
         }
-        most += largest_multiple(simplify(numbers), t.factor);
+        last.add(simplify(numbers), t.factor);
     }
-    return (moves.is_zero() && is_const_zero(most)) || can_prove(simplify(most) < size);
+    return (moves.is_zero() && is_const_zero(first)) || last.is_less_than(size);
 }
 
 class DropClamps : public IRMutator {

@@ -178,7 +178,7 @@ private:
         }
         for (const auto &o : program_.operands()) {
             for (int d = 0; d < o.rank() && form != Form::kEngine; d++) {
-                all.push_back(field(o.buffer, "extent", d));
+                all.push_back(extent_of(o, d));
                 if (d > 0) {
                     all.push_back(field(o.buffer, "stride", d));
                 }
@@ -199,7 +199,7 @@ private:
                 auto box = o.box;
                 box[0] = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
                 k.arguments.push_back(
-                    {o.buffer + ".map", false, false, Handle(), tensor_argument(o.buffer, o.type, box, o.step), Expr()});
+                    {o.buffer + ".map", false, false, Handle(), tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
             }
         }
         return k;
@@ -517,7 +517,7 @@ private:
             }
             const std::string name = "c" + number(d);
             out_->line("const int " + name + " = " + c + ";");
-            inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(field(o.buffer, "extent", d));
+            inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(extent_of(o, d));
             at += d ? " + " + name + " * " + e(field(o.buffer, "stride", d)) : name;
         }
         const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) +
@@ -527,7 +527,7 @@ private:
             out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at + "] : " +
                        type_text(o.type) + "(0.0f);");
         } else {
-            out_->line("const int valid = " + inside + " ? minimum(" + e(field(o.buffer, "extent", 0)) + " - c0, " + number(chunk) + ") : 0;");
+            out_->line("const int valid = " + inside + " ? minimum(" + e(extent_of(o, 0)) + " - c0, " + number(chunk) + ") : 0;");
             out_->line("copy_async_part(" + to + "), " + x + " + (valid > 0 ? " + at + " : 0), valid * " + number(o.type.bytes()) + ");");
         }
         out_->close();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "polynomial.h"
+#include "tensor_argument.h"
 #include "tile_order.h"
 
 namespace halyard {
@@ -27,12 +29,46 @@ int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     return rank_of(names, buffer);
 }
 
+// Steps begin inside of the buffer, so that what a coordinate is a remainder of is the coordinate.
+Expr without_remainders(const Expr &e) {
+    class Drop : public IRMutator {
+        using IRMutator::visit;
+        Expr visit(const Mod *op) override {
+            return mutate(op->a);
+        }
+    };
+    return simplify(Drop().mutate(e));
+}
+
+// Whether the end of a sum is known at the launch; one operand that ends there is enough, since it is 0 behind.
+bool find_end(Operand &o, const std::string &step, const std::array<std::string, 3> &block_names, const Lets &host) {
+    if (!o.end.defined()) {
+        return true;
+    }
+    const auto moves = [&](const std::string &name) { return !name.empty() && expr_uses_var(o.end, name); };
+    const auto moves_in_grid = [&] { return moves(step) || std::any_of(block_names.begin(), block_names.end(), moves); };
+    if (moves_in_grid()) {
+        o.end = Polynomial(without_remainders(o.end)).expr();
+    }
+    if (moves_in_grid()) {
+        o.end = Expr();
+        return false;
+    }
+    if (equal(o.end, field(o.buffer, "extent", o.depth_dimension))) {
+        o.end = Expr();
+        return true;
+    }
+    o.end = min(collapse(o.end, host), field_on_host(o.buffer, Call::buffer_get_extent, o.depth_dimension));
+    return true;
+}
+
 // The loops over steps of several products become one.
 TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
     for (Operand *o : {&t.a, &t.b}) {
         for (auto &e : o->origin) {
             e = substitute(step, Variable::make(Int(32), common), e);
         }
+        o->end = o->end.defined() ? substitute(step, Variable::make(Int(32), common), o->end) : o->end;
     }
     return t;
 }
@@ -95,6 +131,20 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
     }
 }
 
+// A buffer has one end for all that read it.
+void check_ends(const TileProgram &p, const TensorCores &product) {
+    const auto all = p.operands();
+    for (const auto &o : all) {
+        for (const auto &other : all) {
+            const bool same = o.depth_dimension == other.depth_dimension && o.end.defined() == other.end.defined() &&
+                              (!o.end.defined() || equal(o.end, other.end));
+            if (o.buffer == other.buffer && !same) {
+                product.fail("reads " + o.buffer + " as two operands of which the sums end at different places; compute one of them first");
+            }
+        }
+    }
+}
+
 }  // namespace
 
 Expr Strides::expanded(const Expr &e) const {
@@ -146,6 +196,11 @@ std::vector<std::string> loops_of(const Stmt &nest) {
     return find.names;
 }
 
+Expr extent_of(const Operand &o, int dimension) {
+    return dimension == o.depth_dimension && o.end.defined() ? Expr(Variable::make(Int(32), o.buffer + ".end"))
+                                                             : field(o.buffer, "extent", dimension);
+}
+
 Expr field(const std::string &buffer, const char *what, int dimension) {
     return Variable::make(Int(32), buffer + "." + what + "." + std::to_string(dimension));
 }
@@ -192,13 +247,19 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
         };
         p.tiles.push_back(
             with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
+        bool ends = false;
         for (Operand *o : {&p.tiles.back().a, &p.tiles.back().b}) {
+            ends = find_end(*o, first.step, p.parts.block_names, host) || ends;
             for (auto &c : o->origin) {
                 c = collapse(c, host);
             }
         }
+        if (!ends) {
+            part.asked->fail("reads both operands to another end in each block or step; sum over a range that is the same for all");
+        }
         p.accumulators.insert(p.tiles.back().accumulator);
         check_tile(p.tiles.back(), p.tile(), *part.asked);
+        check_ends(p, *part.asked);
         if (!equal(simplify(part.min), simplify(first.min)) || !equal(simplify(part.extent), simplify(first.extent))) {
             part.asked->fail("has another number of steps than the product before it in the same kernel");
         }

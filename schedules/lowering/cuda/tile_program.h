@@ -84,6 +84,9 @@ std::map<std::string, Halide::Expr> extents_of_launch(const Kernel &kernel, cons
 /** The loops of a nest. */
 std::vector<std::string> loops_of(const Halide::Internal::Stmt &nest);
 
+/** The extent of an operand, by its name in a kernel: of its depth as far as the sum goes. */
+Halide::Expr extent_of(const Operand &o, int dimension);
+
 /** A field of a buffer, by its name in a kernel. */
 Halide::Expr field(const std::string &buffer, const char *what, int dimension);
 

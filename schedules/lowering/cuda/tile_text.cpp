@@ -123,6 +123,9 @@ void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
 
 Expr TileText::value_on_host(const std::string &name) const {
     for (const auto &o : program_.operands()) {
+        if (o.end.defined() && name == o.buffer + ".end") {
+            return o.end;
+        }
         for (int d = 0; d < o.rank(); d++) {
             if (name == o.buffer + ".extent." + number(d)) {
                 return field_on_host(o.buffer, Call::buffer_get_extent, d);
