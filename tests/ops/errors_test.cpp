@@ -254,6 +254,6 @@ void check_heads(Call call) {
 #undef HALYARD_OP
 
 TEST_CASE("heads that do not divide are an error") {
-    check_heads(Call("attention", ops_errors_attention_argv, ops_errors_attention_metadata()));
-    check_heads(Call("decode_attention", ops_errors_decode_attention_argv, ops_errors_decode_attention_metadata()));
+    check_heads(HALYARD_CALL(attention, 5));
+    check_heads(HALYARD_CALL(decode_attention, 5));
 }
