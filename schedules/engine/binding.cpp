@@ -3,7 +3,6 @@
 #include "effects.h"
 #include "nest.h"
 
-#include <chrono>
 #include <new>
 
 namespace halyard {
@@ -359,9 +358,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
     touches_.push_back(t);
     if (on_word) {
-        const auto begin = std::chrono::steady_clock::now();
-        on_word(t);
-        host_.excuse(std::chrono::steady_clock::now() - begin);
+        host_.excuse([&] { on_word(t); });
     }
 }
 

@@ -1,5 +1,6 @@
 #include "lua_host.h"
 
+#include <ctime>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +14,12 @@
 namespace halyard {
 
 namespace {
+
+double processor_seconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
 
 // An instruction on strings of a megabyte takes a tenth of a millisecond.
 constexpr int kHookInterval = 250;
@@ -84,6 +91,7 @@ LuaHost &LuaHost::of(lua_State *L) {
 void LuaHost::restart_clock() {
     instructions_ = 0;
     start_ = std::chrono::steady_clock::now();
+    processor_start_ = processor_seconds();
     if (fatal_) {
         fatal_.reset();
         set_hook(kHookInterval);
@@ -125,9 +133,19 @@ bool LuaHost::may_grow(bool is_string, size_t bytes, size_t growth) {
     return false;
 }
 
+// How much of the processor was used is asked only after as much time has passed: asking costs more than looking at the clock.
 bool LuaHost::is_late() const {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    return elapsed.count() > limits_.seconds;
+    return elapsed.count() > limits_.wall_seconds ||
+           (elapsed.count() > limits_.seconds && processor_seconds() - processor_start_ > limits_.seconds);
+}
+
+void LuaHost::excuse(const std::function<void()> &work) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double processor_begin = processor_seconds();
+    work();
+    start_ += std::chrono::steady_clock::now() - begin;
+    processor_start_ += processor_seconds() - processor_begin;
 }
 
 void LuaHost::hook(lua_State *L, lua_Debug *ar) {

@@ -1,6 +1,6 @@
 // halyard-heads reads the heads of scripts for the command, which runs nothing of a script itself.
 //
-// Standard input is JSON: {"seconds": 5, "heads": [{"script", "set", "params", "facts", "lib_dirs", "target"}, ...]}.
+// Standard input is JSON: {"seconds": 5, "wall_seconds": 15, "heads": [{"script", "set", "params", "facts", "lib_dirs", "target"}, ...]}.
 // Standard output gets one line of JSON a head, in their order: {"head": {...}} or {"error": {...}}. A script that
 // breaks every limit of the sandbox ends the process, and the heads before it are there.
 
@@ -50,7 +50,7 @@ json to_json(const Diagnostic &d) {
     return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}};
 }
 
-json head_of(const json &request, double seconds) {
+json head_of(const json &request, double seconds, double wall_seconds) {
     using Assignments = std::map<std::string, std::string>;
     const std::string script = request.at("script");
     ScriptOptions options;
@@ -60,6 +60,7 @@ json head_of(const json &request, double seconds) {
     options.lib_dirs = request.at("lib_dirs").get<std::vector<std::string>>();
     options.target = request.at("target");
     options.limits.seconds = seconds;
+    options.limits.wall_seconds = std::min(options.limits.wall_seconds, wall_seconds);
     Diagnostic problem;
     problem.file = script;
     try {
@@ -85,10 +86,10 @@ int main() {
         std::cerr << "halyard-heads is started by the halyard command\n";
         return 2;
     }
-    const double seconds = request.at("seconds");
+    const double seconds = request.at("seconds"), wall_seconds = request.at("wall_seconds");
     for (const json &head : request.at("heads")) {
         limit_next(seconds);
-        std::cout << head_of(head, seconds).dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
+        std::cout << head_of(head, seconds, wall_seconds).dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
     }
     return 0;
 }

@@ -97,7 +97,7 @@ std::vector<Head> read_heads(const std::vector<HeadRequest> &requests, double ti
     std::vector<Head> heads;
     const std::string &program = require_piece(paths().heads, "what reads the heads of scripts");
     while (heads.size() < requests.size()) {
-        json request = {{"seconds", std::min(Limits().seconds, 0.8 * timeout)}, {"heads", json::array()}};
+        json request = {{"seconds", std::min(Limits().seconds, 0.8 * timeout)}, {"wall_seconds", 0.8 * timeout}, {"heads", json::array()}};
         for (size_t i = heads.size(); i < requests.size(); i++) {
             request["heads"].push_back(to_json(requests[i]));
         }

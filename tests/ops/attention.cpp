@@ -108,7 +108,7 @@ public:
         return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\|) + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
     }
 
-    bool needs_some(const std::string &dim) const override {
+    bool needs_some(const std::string &dim, const Assignments &) const override {
         return dim == "key_heads";
     }
 

@@ -73,7 +73,7 @@ public:
         return "15 + cols/16 + 2 \\|logit of the label - highest\\| + \\|loss\\|/2; smoothed, (2 + cols/2) of (highest - lowest logit) more";
     }
 
-    bool needs_some(const std::string &dim) const override {
+    bool needs_some(const std::string &dim, const Assignments &) const override {
         return dim == "cols";
     }
 

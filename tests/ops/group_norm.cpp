@@ -64,7 +64,7 @@ public:
         return "(4 + size/2) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where not all are equal + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
     }
 
-    bool needs_some(const std::string &dim) const override {
+    bool needs_some(const std::string &dim, const Assignments &) const override {
         return dim == "g";
     }
 

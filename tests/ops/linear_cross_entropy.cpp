@@ -21,7 +21,7 @@ public:
         return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); twice the most of a row, and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 3 \\|logsumexp\\| + \\|logit of the label\\|";
     }
 
-    bool needs_some(const std::string &dim) const override {
+    bool needs_some(const std::string &dim, const Assignments &) const override {
         return dim == "n";
     }
 

@@ -150,8 +150,8 @@ public:
         return {};
     }
 
-    /** Dimensions of which there has to be an element, as groups that others are divided by. */
-    virtual bool needs_some(const std::string & /*dim*/) const {
+    /** Dimensions of which a build has to get an element, as groups that others are divided by. */
+    virtual bool needs_some(const std::string & /*dim*/, const Assignments & /*choices*/) const {
         return false;
     }
 
