@@ -61,7 +61,7 @@ public:
         label_logit(row) += part(rp, row)[2];
         row_lse(row) = Tuple(row_max(row), log_f32(row_sum(row)));  // the parts of a sum
         lse(row) = row_lse(row)[0] + row_lse(row)[1];
-        const Expr label = labels(row);
+        const Expr label = labels(labelled_row);
         const Expr nan = reinterpret<float>(Expr(0x7fc00000));
         loss(row) = select(label == ignore_index, 0.0f, label >= 0 && label < product.columns,
                            logsumexp_minus(label_logit(row), row_lse(row)[0], row_lse(row)[1]), nan);

@@ -18,7 +18,8 @@ struct Window {
           dilation(number(params, "dilation", 1)), padding(number(params, "padding", 1)) {
     }
     int windows(int extent) const {
-        return (extent + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+        const int span = extent + 2 * padding - dilation * (kernel - 1);
+        return span < 1 ? 0 : (span - 1) / stride + 1;
     }
     /** The smallest image that has a window at all. */
     int smallest() const {
