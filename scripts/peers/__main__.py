@@ -45,7 +45,7 @@ def options():
     p.add_argument("--ratios", default=ratios.FILE, metavar="FILE",
                    help="the recorded ratios [scripts/peers/ratios.json]")
     p.add_argument("--json", metavar="FILE", help="where the rows go [build/bench/table.json]")
-    p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
+    p.add_argument("--page", metavar="FILE", help="the page docs/performance.md, with pictures in a folder beside it")
     p.add_argument("--note", default="", help="a sentence for the page, as on what else ran on the machine")
     p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
                    help="records of --json instead of a run, for the page, the pictures and the ratios; may be "

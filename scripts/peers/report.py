@@ -55,7 +55,7 @@ def table(records):
 
 PAGE = """# Benchmarks
 
-Made by `scripts/bench --page docs/benchmarks.md`. Halyard's libraries and their peers took turns in one process,
+Made by `scripts/bench --page docs/performance.md`. Halyard's libraries and their peers took turns in one process,
 in an order that rotated; a peer counts only if it computed the same numbers.
 
 {machine}
@@ -79,7 +79,7 @@ The ratios are on file in `scripts/peers/ratios.json`; `scripts/bench` fails whe
 
 
 def page(records, machine, versions, pictures):
-    """docs/benchmarks.md. `pictures`: {family: file}, as the page names it."""
+    """docs/performance.md. `pictures`: {family: file}, as the page names it."""
     first, last = min(r["time"] for r in records)[:10], max(r["time"] for r in records)[:10]
     when = first if first == last else f"{first} to {last}"
     lines = [PAGE.format(machine=f"{machine}. {when}.", versions=versions.rstrip('.') + '.')]
