@@ -21,7 +21,9 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/heads.h"
 #include "math/weights.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -97,9 +99,10 @@ public:
         const int block = key_block, strip = query_block;
         const Expr keys = k.dim(1).extent(), blocks = (keys + (block - 1)) / block;
         const Expr ninf = Float(32).min();
-        const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
+        const Expr group = heads_of_group(*this, "attention", q.dim(2).extent(), k.dim(2).extent());
         const Expr key = kb * block + j, real_key = min(key, keys - 1);
         const Expr first_query = out.dim(1).min();
+        read_only_if(*this, keys > 0, {"k", "v", "mask", "bias"});
         const Expr nearest = min(first_query + ib * strip + i, out.dim(1).max());
         const Visible all = visible(first_query + ib * strip, first_query + ib * strip + (strip - 1));
         const Visible own = visible(first_query + ib * strip + i, first_query + ib * strip + i);

@@ -1,5 +1,6 @@
 // Cross-entropy of a softmax: loss = log(sum over columns of e^logit) - logit[label], for each row.
-// With label smoothing s, the target has 1 - s + s/cols at the label and s/cols elsewhere (Szegedy et al. 2016).
+// With label smoothing s, the target has 1 - s + s/cols at the label and s/cols elsewhere (Szegedy et al. 2016). A column whose
+// target is 0 does not count.
 // A row whose label is ignore_index has loss 0; one whose label is no column, NaN.
 //
 // With `parts`, a row is read once: its columns go in pieces of `piece` vectors to so many parts in turn, and each
@@ -63,8 +64,8 @@ public:
         Expr v = log_sum(row) - at_label;
         if (smoothed) {
             sum(row) += min(x(r, row) - top, 0.0f);
-            v = log_sum(row) -
-                (at_label * (1.0f - *label_smoothing) + sum(row) * (*label_smoothing / cast<float>(cols)));
+            v = log_sum(row) - (weighed(at_label, 1.0f - *label_smoothing) +
+                                weighed(sum(row), *label_smoothing / cast<float>(cols)));
         }
         loss(row) = select(label == ignore_index, 0.0f, label < 0 || label >= cols, nan(), v);
     }
@@ -95,6 +96,11 @@ private:
         row_max(row) = max(row_max(row), running(all, row)[0]);
         part_sum(part, row) = running(part, row)[1] * exp_f32(running(part, row)[0] - row_max(row), get_target());
         row_sum(row) += part_sum(all, row);
+    }
+
+    // What has no weight does not count, not even where it is -infinity.
+    static Expr weighed(const Expr &x, const Expr &weight) {
+        return select(is_zero_f32(weight), 0.0f, x * weight);
     }
 
     static Expr nan() {

@@ -19,7 +19,9 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/heads.h"
 #include "math/weights.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -64,8 +66,9 @@ public:
         const bool rescaled = softmax == SoftmaxForm::kRescaled;
         const int block = key_block, rows = row_block, of_split = split_keys, blocks = of_split / block;
         const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
+        read_only_if(*this, keys > 0, {"k", "v"});
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
-        const Expr group = max(q.dim(2).extent() / k.dim(2).extent(), 1);
+        const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), k.dim(2).extent());
         // Finite, as LLVM is told that there are no infinities: far enough below where maxima start that the
         // exponential of the difference is 0, also where a row sees nothing.
         const Expr unseen = -std::numeric_limits<float>::max(), lowest = -1e38f;

@@ -47,7 +47,7 @@ public:
     }
 
     void generate() {
-        add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "groups must divide the channels of x");
+        add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "group_norm: x has", x.dim(2).extent(), "channels, which", Expr(groups), "groups must divide");
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
         if (parts != 0) {
@@ -55,9 +55,9 @@ public:
         } else {
             RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
             const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));
-            // Two passes, as layer_norm has by default: a large mean costs no digits.
-            sum(g, n) += v;
-            mean(g, n) = sum(g, n) / count;
+            // Two passes, and distances from the first element, as layer_norm has by default: a large mean costs no digits.
+            sum(g, n) += v - first(channels);
+            mean(g, n) = first(channels) + sum(g, n) / count;
             sum_sq(g, n) += (v - mean(g, n)) * (v - mean(g, n));
         }
         inv_std(g, n) = 1.0f / sqrt(sum_sq(g, n) / count + eps);
@@ -75,6 +75,11 @@ public:
     }
 
 private:
+    // The first element of a group.
+    Expr first(const Expr &channels) {
+        return load_f32(x(x.dim(0).min(), x.dim(1).min(), x.dim(2).min() + g * channels, n));
+    }
+
     void reduce_parts(const Expr &channels, const Expr &parts) {
         const Expr pixels = x.dim(0).extent() * x.dim(1).extent(), of_part = (channels + (parts - 1)) / parts;
         RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, of_part}}, "pixel");
@@ -84,16 +89,18 @@ private:
         const Expr real = x.dim(2).min() + g * channels + unsafe_promise_clamped(channel, 0, channels - 1);
         const Expr v = load_f32(x(r.x, r.y, real, n));
         const auto count = [&](const Expr &p) { return cast<float>(clamp(channels - p * of_part, 0, of_part) * pixels); };
-        part_sum(part, g, n) += v;
+        // Means are distances from the group's first element until they are one.
+        part_sum(part, g, n) += v - first(channels);
         part_mean(part, g, n) = part_sum(part, g, n) / max(count(part), 1.0f);
-        const Expr distance = v - part_mean(part, g, n);
+        const Expr distance = v - (first(channels) + part_mean(part, g, n));
         part_sq(part, g, n) += distance * distance;
         of_parts(part, g, n) = Tuple(part_mean(part, g, n), part_sq(part, g, n));
 
         RDom p(0, parts, "part");
         sum(g, n) += of_parts(p, g, n)[0] * count(p);
-        mean(g, n) = sum(g, n) / cast<float>(channels * pixels);
-        const Expr moved = of_parts(p, g, n)[0] - mean(g, n);
+        const Expr shift = sum(g, n) / cast<float>(channels * pixels);
+        mean(g, n) = first(channels) + shift;
+        const Expr moved = of_parts(p, g, n)[0] - shift;
         sum_sq(g, n) += of_parts(p, g, n)[1] + moved * moved * count(p);
     }
 

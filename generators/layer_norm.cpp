@@ -19,9 +19,9 @@ enum class Statistics { kTwoPass, kOnePass };
 class LayerNorm : public Generator<LayerNorm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    /** two_pass: the mean, then the squares of the distances from it. one_pass: sum and sum of
-     * squares together, of the distances from the row's first element, so that a mean far from
-     * zero cancels nothing. */
+    /** two_pass: the mean, then the squares of the distances from it. one_pass: sum and sum of squares together. What is summed
+     * are the distances from the row's first element, so that a mean far from zero costs no digits, and that of a constant row
+     * is exact. */
     GeneratorParam<Statistics> statistics{
         "statistics", Statistics::kTwoPass, {{"two_pass", Statistics::kTwoPass}, {"one_pass", Statistics::kOnePass}}};
 
@@ -66,18 +66,16 @@ public:
         h(col, row) = v;
         const Expr n = cast<float>(x.width());
         RDom r(0, x.width(), "col");
+        const Expr from_first = h(r, row) - h(0, row);
+        sum(row) += from_first;
+        const Expr shift = sum(row) / n;
+        mean(row) = h(0, row) + shift;
         if (statistics == Statistics::kTwoPass) {
-            sum(row) += h(r, row);
-            mean(row) = sum(row) / n;
             const Expr d = h(r, row) - mean(row);
             sum_sq(row) += d * d;
             inv_std(row) = 1.0f / sqrt(sum_sq(row) / n + eps);
         } else {
-            const Expr d = h(r, row) - h(0, row);
-            sum(row) += d;
-            sum_sq(row) += d * d;
-            const Expr shift = sum(row) / n;
-            mean(row) = h(0, row) + shift;
+            sum_sq(row) += from_first * from_first;
             const Expr var = sum_sq(row) / n - shift * shift;
             // Rounding may leave it below 0 by as much as it is off anyway. Not max(var, 0): the NaN of a row
             // with an infinity has to stay one. Not a strict_float: one in the pipeline, and LLVM keeps

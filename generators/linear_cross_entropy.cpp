@@ -33,6 +33,8 @@ public:
     }
 
     void generate() {
+        add_requirement(product.columns_given() > 0 || loss.dim(0).extent() == 0, "linear_cross_entropy: there are",
+                        product.columns_given(), "columns; a row has its loss at one of them");
         product.define(x);
         const Var &row = product.row, &p = product.p;
         RDom rj(0, panel, "j"), rp(0, product.panels, "p");
@@ -57,12 +59,12 @@ public:
         row_max(row) = max(row_max(row), part(rp, row)[0]);
         row_sum(row) += rescaled(part(rp, row)[1], part(rp, row)[0], row_max(row), get_target());
         label_logit(row) += part(rp, row)[2];
-        row_lse(row) = logsumexp(row_max(row), row_sum(row));
-        lse(row) = row_lse(row);
+        row_lse(row) = Tuple(row_max(row), log_f32(row_sum(row)));  // the parts of a sum
+        lse(row) = row_lse(row)[0] + row_lse(row)[1];
         const Expr label = labels(row);
         const Expr nan = reinterpret<float>(Expr(0x7fc00000));
         loss(row) = select(label == ignore_index, 0.0f, label >= 0 && label < product.columns,
-                           row_lse(row) - label_logit(row), nan);
+                           logsumexp_minus(label_logit(row), row_lse(row)[0], row_lse(row)[1]), nan);
         lse.dim(0).set_bounds(loss.dim(0).min(), loss.dim(0).extent());
     }
 

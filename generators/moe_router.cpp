@@ -12,6 +12,7 @@
 #include "math/order.h"
 #include "math/linear.h"
 #include "math/open_number.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -61,6 +62,7 @@ public:
 
     void generate() {
         const Expr count = experts;
+        read_only_if(*this, count > 0, {"logits", "w_nk", "w_packed"});
         if (weights == Logits::kGiven) {
             order(e, row) = order_key(load_f32((*logits_in)(e, row_at(*logits_in, row, get_target()))));
         } else {
@@ -92,7 +94,10 @@ public:
             RDom ri(0, best, "i");
             sum(row) += weight(ri, row);
         }
-        chosen(i, row) = Tuple(select(is_none(i), 0.0f, weight(i, row) / sum(row)), rank_index(ranked(i)));
+        // Shares of nothing, of infinity and of NaN are NaN, also the whole, which LLVM would take for 1.
+        const Expr first = rank_order(ranked(0)), is_finite = first > -0x7f800000 && first < 0x7f800000;
+        const Expr share = select(is_finite, weight(i, row) / sum(row), reinterpret<float>(Expr(0x7fc00000)));
+        chosen(i, row) = Tuple(select(is_none(i), 0.0f, share), rank_index(ranked(i)));
         scores(i, row) = chosen(i, row)[0];
         indices(i, row) = chosen(i, row)[1];
         scores.dim(0).set_bounds(0, best);

@@ -5,6 +5,7 @@
 
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -46,6 +47,8 @@ public:
         for (int i = 0; i < 3; i++) {
             Output<Buffer<void, 2>> &out = *outputs[i];
             Func &acc = *products[i];
+            const std::string name = {"qkv"[i]};
+            read_only_if(*this, out.dim(0).extent() > 0, {weights_name("w_" + name, weights), "bias_" + name});
             w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1,
                           [&](const Expr &depth) { return x_f(depth, row); });
             const Expr sum = acc(col, row);

@@ -11,6 +11,7 @@
 #include "math/open_number.h"
 #include "math/order.h"
 #include "math/linear.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -49,6 +50,7 @@ public:
 
     void generate() {
         const Expr block = number_or_open(block_size, "columns");
+        read_only_if(*this, positions > 0, {"x"});
         const Expr length = masked ? min((*lengths)(n), positions) : Expr(positions);
         x_blocks(k, i, s, n) = x(k, min(s * block + i, positions - 1), n);
         x_f(k, i, s, n) = load_f32(x_blocks(k, i, s, n));

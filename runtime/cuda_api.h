@@ -152,6 +152,9 @@ struct Driver {
 #undef F
     /** What went wrong inside a kernel, from the driver of tests/emulator; null from any other. */
     const char *(*emulator_last_error)();
+    /** Tells that driver which buffers the next launch of this thread has as its parameters, null for one that is no buffer;
+     * null from any other. */
+    void (*emulator_arguments)(int count, const halide_buffer_t *const *buffers);
 };
 
 /** Loads the driver on the first call; never fails. */

@@ -48,6 +48,8 @@ void load() {
 #undef F
     void *last_error = library ? dlsym(library, "halyard_emulator_last_error") : nullptr;
     functions.emulator_last_error = last_error ? reinterpret_cast<const char *(*)()>(last_error) : no_words;
+    void *arguments = library ? dlsym(library, "halyard_emulator_arguments") : nullptr;
+    functions.emulator_arguments = reinterpret_cast<void (*)(int, const halide_buffer_t *const *)>(arguments);
 }
 
 }  // namespace

@@ -308,6 +308,8 @@ class Parameters {
 public:
     static constexpr int kMax = 256;
     void *pointers[kMax];
+    const halide_buffer_t *buffers[kMax];  // that parameters are of; null for others
+    int count = 0;
     uint64_t *counter = nullptr;  // where the address of a counter belongs; null where none is needed
 
     // False where an argument cannot be passed: no room for it, or a buffer without device memory.
@@ -324,9 +326,12 @@ public:
             const size_t size = kind == 'c' ? 1 : kind == 's' ? 2 : kind == 'i' ? 4 : 8;
             offset = (offset + size - 1) & ~(size - 1);
             pointers[i] = const_cast<uint8_t *>(at + offset);
+            buffers[i] = nullptr;
+            count = i + 1;
             if (kind == 'b') {
                 const halide_buffer_t *buffer = nullptr;
                 memcpy(&buffer, at + offset, sizeof(buffer));
+                buffers[i] = buffer;
                 addresses[i] = buffer ? buffer->device : 0;
                 pointers[i] = &addresses[i];
                 if (!addresses[i]) {
@@ -348,6 +353,7 @@ public:
                 if (*result) {
                     return false;
                 }
+                buffers[i] = tensor->buffer;
                 pointers[i] = &maps[tensors++];
             }
             offset += size;
@@ -462,6 +468,9 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
             return error;
         }
         *parameters.counter = counter.address();
+    }
+    if (__builtin_expect(driver().emulator_arguments != nullptr, 0)) {
+        driver().emulator_arguments(parameters.count, parameters.buffers);
     }
     Result r = kNotSupported;
     if (beside && !parameters.counter && k->runs_beside && before.image == image->host && before.stream == scope.stream) {

@@ -64,15 +64,23 @@ Pool current_pool(void *user_context) {
     return pool == kNoPools ? nullptr : pool;
 }
 
-// At least one, so that a buffer without elements has an address too. Of such a one size_in_bytes() may be below 0.
-size_t bytes_of(const halide_buffer_t *buffer) {
+bool is_empty(const halide_buffer_t *buffer) {
     for (int i = 0; i < buffer->dimensions; i++) {
         if (buffer->dim[i].extent <= 0) {
-            return 1;
+            return true;
         }
     }
-    return buffer->size_in_bytes();
+    return false;
 }
+
+// At least one, so that a buffer without elements has an address too. Of such a one size_in_bytes() may be below 0.
+size_t bytes_of(const halide_buffer_t *buffer) {
+    return is_empty(buffer) ? 1 : buffer->size_in_bytes();
+}
+
+// The address of a buffer without elements whose owner has none for it: no kernel reads there, but zero would say that memory
+// is still to be allocated. Aligned as allocations are.
+constexpr uintptr_t kNoElements = 256;
 
 Result allocate(DevicePointer *pointer, size_t bytes, Pool pool, Stream stream) {
     return pool ? driver().pool_alloc(pointer, bytes, pool, stream) : driver().memory_alloc(pointer, bytes);
@@ -229,6 +237,9 @@ int halide_cuda_copy_to_host(void *user_context, halide_buffer_t *buffer) {
 int halyard_cuda_wrap(halide_buffer_t *buffer, const void *pointer) {
     if (buffer->device) {
         return report(nullptr, halide_error_code_device_wrap_native_failed, "halyard_cuda_wrap: the buffer has device memory already");
+    }
+    if (is_empty(buffer)) {
+        return halide_cuda_wrap_device_ptr(nullptr, buffer, pointer ? uintptr_t(pointer) : kNoElements);
     }
     const Scope scope(nullptr);
     if (scope.error) {

@@ -121,8 +121,9 @@ TokenBatch make_bench_batch(const std::string &bench_case, const std::string &se
 
 void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,
                  const std::string &sentences_path, std::istream *requests, std::ostream *answers) {
+    LineReader lines(requests, "requests");
     std::string request;
-    while (std::getline(*requests, request)) {
+    while (lines.next(&request)) {
         std::string answer;
         try {
             answer = run(request, model, tokenizer, encoder, sentences_path);

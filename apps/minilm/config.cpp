@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
+#include "json_events.h"
 #include "mapped_file.h"
 
 namespace minilm {
@@ -25,45 +28,48 @@ bool exists(const std::string &path) {
     return stat(path.c_str(), &info) == 0;
 }
 
-/** A JSON file and the checks on its fields, with errors that name both. */
-class Fields {
+constexpr uint64_t max_config_bytes = 1 << 20;
+
+/** A JSON file and the checks on its fields, with errors that name both. Of lists and objects in it, such as a map of
+ * labels, it keeps just that they are there. */
+class Fields : private JsonEvents {
 public:
     explicit Fields(const std::string &path)
         : path_(path) {
-        const MappedFile file(path);
-        try {
-            json_ = Json::parse(file.data(), file.data() + file.size());
-        } catch (const Json::exception &e) {
-            fail(fmt::format("not JSON ({})", e.what()));
+        const MappedFile file(path, max_config_bytes);
+        const std::string wrong = read(file.data(), file.size());
+        if (!wrong.empty()) {
+            fail(fmt::format("not JSON ({})", wrong));
         }
-        if (!json_.is_object()) {
+        if (!is_object_) {
             fail("not a JSON object");
         }
     }
 
     int positive(const char *name) const {
-        const auto it = json_.find(name);
+        const Json *value = find(name);
         constexpr uint64_t most = 1 << 24;
-        if (it == json_.end() || !it->is_number_unsigned() || it->get<uint64_t>() == 0 ||
-            it->get<uint64_t>() > most) {
+        if (!value || !value->is_number_unsigned() || value->get<uint64_t>() == 0 || value->get<uint64_t>() > most) {
             fail(fmt::format("'{}' has to be a whole number from 1 to {}", name, most));
         }
-        return it->get<int>();
+        return value->get<int>();
     }
 
-    float number(const char *name) const {
-        const auto it = json_.find(name);
-        if (it == json_.end() || !it->is_number()) {
-            fail(fmt::format("'{}' has to be a number", name));
+    /** One that a square root can be taken of, after it was added to a variance. */
+    float epsilon(const char *name) const {
+        const Json *value = find(name);
+        if (!value || !value->is_number() || !(value->get<double>() >= 0 && value->get<double>() <= 1)) {
+            fail(fmt::format("'{}' has to be a number from 0 to 1", name));
         }
-        return it->get<float>();
+        return value->get<float>();
     }
 
-    void expect(const char *name, const Json &value) const {
-        const auto it = json_.find(name);
-        if (it == json_.end() || *it != value) {
+    void expect(const char *name, const Json &expected) const {
+        const Json *value = find(name);
+        if (!value || *value != expected) {
             fail(fmt::format("'{}' is {}, but this program computes models with {} only", name,
-                             it == json_.end() ? "missing" : it->dump(), value.dump()));
+                             value ? shown(value->dump(-1, ' ', false, Json::error_handler_t::replace)) : "missing",
+                             expected.dump()));
         }
     }
 
@@ -72,8 +78,35 @@ public:
     }
 
 private:
-    std::string path_;
-    Json json_;
+    void begin(Kind kind) override {
+        const Json empty = kind == Kind::Object ? Json::object() : Json::array();
+        if (depth() == 0) {
+            is_object_ = kind == Kind::Object;
+        } else if (depth() == 1) {
+            fields_[name_] = empty;
+        }
+    }
+    void end(Kind) override {
+    }
+    void scalar(Json value) override {
+        if (depth() == 1) {
+            fields_[name_] = std::move(value);
+        }
+    }
+    void name(const std::string &name) override {
+        if (depth() == 1) {
+            name_ = name;
+        }
+    }
+
+    const Json *find(const char *name) const {
+        const auto it = fields_.find(name);
+        return it == fields_.end() ? nullptr : &it->second;
+    }
+
+    std::string path_, name_;
+    bool is_object_ = false;
+    std::map<std::string, Json> fields_;
 };
 
 }  // namespace
@@ -102,7 +135,7 @@ Config read_config(const std::string &model_directory) {
     config.vocabulary = bert.positive("vocab_size");
     config.max_positions = bert.positive("max_position_embeddings");
     config.token_types = bert.positive("type_vocab_size");
-    config.layer_norm_eps = bert.number("layer_norm_eps");
+    config.layer_norm_eps = bert.epsilon("layer_norm_eps");
     if (config.hidden % config.heads != 0) {
         bert.fail(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
                               config.hidden, config.heads));

@@ -25,12 +25,14 @@ LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder 
                 break;
             }
             counts.lines++;
-            if (tokenizer->encode(sentence, &batch.ids)) {
-                counts.cut++;
-                if (verbose) {
-                    fmt::print(stderr, "minilm: line {} is cut at {} tokens\n", counts.lines,
-                               tokenizer->max_tokens());
-                }
+            const bool long_text = tokenizer->encode(sentence, &batch.ids);
+            counts.cut += long_text ? 1 : 0;
+            counts.cut_bytes += lines->was_cut() ? 1 : 0;
+            if (verbose && long_text) {
+                fmt::print(stderr, "minilm: line {} is cut at {} tokens\n", counts.lines, tokenizer->max_tokens());
+            }
+            if (verbose && lines->was_cut()) {
+                fmt::print(stderr, "minilm: line {} is cut at {} bytes\n", counts.lines, LineReader::max_bytes);
             }
             batch.end_sentence();
         }

@@ -14,7 +14,8 @@ namespace minilm {
 
 struct LineCounts {
     size_t lines = 0;
-    size_t cut = 0;  // lines over the tokenizer's limit
+    size_t cut = 0;        // lines over the tokenizer's limit
+    size_t cut_bytes = 0;  // lines over LineReader's
 };
 
 /** With verbose, a note on standard error for every line that is cut. */

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -28,16 +29,32 @@ LineReader::LineReader(const std::string &path)
 }
 
 bool LineReader::next(std::string *line) {
-    if (!std::getline(*input_, *line)) {
+    line->clear();
+    was_cut_ = false;
+    bool found = false, ended = false;
+    while (!ended) {
+        char part[4096];
+        input_->getline(part, sizeof(part));
+        const size_t taken = size_t(input_->gcount());
         if (input_->bad()) {
             throw std::runtime_error(fmt::format("{}: reading failed", path_));
         }
-        return false;
+        // At the end of the input there is no line break; a part that is full sets the fail bit.
+        const bool full = input_->fail() && !input_->eof();
+        found = found || taken > 0;
+        ended = !full;
+        const size_t length = taken - (full || input_->eof() ? 0 : 1);
+        const size_t kept = std::min(length, max_bytes - line->size());
+        line->append(part, kept);
+        was_cut_ = was_cut_ || kept < length;
+        if (full) {
+            input_->clear();
+        }
     }
-    if (!line->empty() && line->back() == '\r') {
+    if (!was_cut_ && !line->empty() && line->back() == '\r') {
         line->pop_back();
     }
-    return true;
+    return found;
 }
 
 }  // namespace minilm

@@ -125,6 +125,10 @@ int run(const Options &o) {
                    counts.cut, counts.lines, config.max_tokens,
                    o.verbose ? "" : " (--verbose names them)");
     }
+    if (counts.cut_bytes > 0) {
+        fmt::print(stderr, "minilm: {} of {} lines cut at {} bytes, what is read of a line{}\n", counts.cut_bytes,
+                   counts.lines, LineReader::max_bytes, o.verbose ? "" : " (--verbose names them)");
+    }
     return good ? 0 : exit_failure;
 }
 

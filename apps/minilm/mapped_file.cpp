@@ -20,8 +20,9 @@ namespace {
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string &path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+MappedFile::MappedFile(const std::string &path, uint64_t most) {
+    // Without O_NONBLOCK, opening a pipe waits until somebody writes into it.
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         fail(path, std::strerror(errno));
     }
@@ -29,6 +30,10 @@ MappedFile::MappedFile(const std::string &path) {
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(fd);
         fail(path, "not a regular file");
+    }
+    if (uint64_t(info.st_size) > most) {
+        close(fd);
+        fail(path, fmt::format("its {} bytes are over the limit of {}", info.st_size, most));
     }
     size_ = size_t(info.st_size);
     if (size_ > 0) {  // An empty mapping is an error, an empty file is not.

@@ -13,8 +13,8 @@ namespace minilm {
 
 class MappedFile {
 public:
-    /** Throws std::runtime_error with the path and the system's reason. */
-    explicit MappedFile(const std::string &path);
+    /** Throws std::runtime_error with the path and the system's reason, and for a file of over `most` bytes. */
+    explicit MappedFile(const std::string &path, uint64_t most = UINT64_MAX);
     ~MappedFile();
     MappedFile(const MappedFile &) = delete;
     MappedFile &operator=(const MappedFile &) = delete;

@@ -15,7 +15,35 @@ size_t aligned(size_t bytes) {
     return (bytes + line - 1) / line * line;
 }
 
-size_t arena_size(const Config &c, int panel, Precision precision) {
+/** Every tensor that the model takes has to be there before memory is asked for by the numbers of config.json. */
+void require_tensors(const SafeTensors &file, const Config &c) {
+    const auto norm = [&](const std::string &prefix) {
+        file.require(prefix + ".weight", {c.hidden});
+        file.require(prefix + ".bias", {c.hidden});
+    };
+    const auto linear = [&](const std::string &prefix, int n, int k) {
+        file.require(prefix + ".weight", {n, k});
+        file.require(prefix + ".bias", {n});
+    };
+    file.require("embeddings.word_embeddings.weight", {c.vocabulary, c.hidden});
+    file.require("embeddings.position_embeddings.weight", {c.max_positions, c.hidden});
+    file.require("embeddings.token_type_embeddings.weight", {c.token_types, c.hidden});
+    norm("embeddings.LayerNorm");
+    for (int l = 0; l < c.layers; l++) {
+        const std::string at = fmt::format("encoder.layer.{}.", l);
+        for (const char *part : {"query", "key", "value"}) {
+            linear(at + "attention.self." + part, c.hidden, c.hidden);
+        }
+        linear(at + "attention.output.dense", c.hidden, c.hidden);
+        norm(at + "attention.output.LayerNorm");
+        linear(at + "intermediate.dense", c.intermediate, c.hidden);
+        linear(at + "output.dense", c.hidden, c.intermediate);
+        norm(at + "output.LayerNorm");
+    }
+}
+
+size_t arena_size(const SafeTensors &file, const Config &c, int panel, Precision precision) {
+    require_tensors(file, c);
     const size_t bytes = bytes_of(precision);
     const auto linear = [&](int n, int k) {
         return aligned(packed_size(n, k, packing_of(precision, n, panel)) * bytes) + aligned(size_t(n) * bytes);
@@ -33,7 +61,7 @@ size_t arena_size(const Config &c, int panel, Precision precision) {
 Model::Model(const std::string &model_directory, const Config &config, int panel,
              Precision precision)
     : config_(config), precision_(precision), file_(model_directory + "/model.safetensors"),
-      arena_(arena_size(config, panel, precision)) {
+      arena_(arena_size(file_, config, panel, precision)) {
     const int hidden = config.hidden;
     word_embeddings_ =
         file_.floats("embeddings.word_embeddings.weight", {config.vocabulary, hidden});

@@ -32,7 +32,10 @@ public:
         return entries_.count(name) != 0;
     }
 
-    /** The tensor as f32. Its dtype has to be F32, F16 or BF16 and its shape as given. */
+    /** Throws unless there is such a tensor, of this shape and of F32, F16 or BF16. Does not read its values. */
+    void require(const std::string &name, const std::vector<int64_t> &shape) const;
+
+    /** The tensor as f32, which require() has to accept. Values that are no finite numbers are an error. */
     FloatTensor floats(const std::string &name, const std::vector<int64_t> &shape) const;
 
 private:
@@ -42,8 +45,12 @@ private:
         uint64_t begin = 0, end = 0;
     };
 
+    class HeaderEvents;
+
     void read_header();
     void check_coverage() const;
+    const Entry &find(const std::string &name, const std::vector<int64_t> &shape) const;
+    void add(const std::string &name, const void *json);
     Entry read_entry(const std::string &name, const void *json) const;
     [[noreturn]] void fail(const std::string &what) const;
     [[noreturn]] void fail(const std::string &tensor, const std::string &what) const;

@@ -12,7 +12,7 @@ namespace minilm {
 namespace {
 
 constexpr std::string_view continuation_mark = "##";
-constexpr int max_word_length = 100;  // max_input_chars_per_word of tokenizer.json
+constexpr uint64_t max_file_bytes = 16 << 20;
 
 bool is_boundary(std::string_view text, size_t position) {
     return position >= text.size() || (uint8_t(text[position]) & 0xC0) != 0x80;
@@ -22,7 +22,7 @@ bool is_boundary(std::string_view text, size_t position) {
 
 Vocabulary::Vocabulary(const std::string &path)
     : path_(path) {
-    const MappedFile file(path);
+    const MappedFile file(path, max_file_bytes);
     text_.assign(reinterpret_cast<const char *>(file.data()), file.size());
     std::string_view rest = text_;
     while (!rest.empty()) {
@@ -57,7 +57,7 @@ void Vocabulary::split(const Word &word, std::vector<int32_t> *ids) const {
     const size_t before = ids->size();
     const std::string_view text = word.text;
     size_t begin = 0;
-    bool covered = word.length <= max_word_length;
+    bool covered = word.length <= Word::max_length;
     while (covered && begin < text.size()) {
         const Pieces &pieces = begin == 0 ? starts_ : continuations_;
         size_t end = std::min(text.size(), begin + longest_);

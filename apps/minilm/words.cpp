@@ -86,8 +86,10 @@ bool WordReader::next(Word *word) {
         if (separates) {
             continue;
         }
-        append_utf8(c, &word->text);
-        word->length++;
+        if (word->length <= Word::max_length) {
+            append_utf8(c, &word->text);
+            word->length++;
+        }
         if (alone) {
             return true;
         }

@@ -15,8 +15,10 @@
 namespace minilm {
 
 struct Word {
-    std::string text;  // UTF-8
-    int length = 0;    // in code points
+    static constexpr int max_length = 100;  // max_input_chars_per_word of tokenizer.json
+
+    std::string text;  // UTF-8; of a word that is longer just the beginning
+    int length = 0;    // in code points, max_length + 1 for all that are longer
 };
 
 class WordReader {

@@ -6,10 +6,13 @@
  * the logits exist, all of them or one panel of a few rows, is then a schedule's decision.
  */
 
+#include <string>
+
 #include <Halide.h>
 
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/unread.h"
 
 namespace halyard {
 
@@ -22,9 +25,16 @@ public:
         target_ = target;
         weights_.add_to(generator, "w", layout, panel, type, target);
         columns_ = generator.add_input<int>("columns");
+        generator_ = &generator;
+        weights_name_ = weights_name("w", layout);
         if (add_bias) {
             bias_ = generator.add_input<Halide::Buffer<>>("bias", type, 1);
         }
+    }
+
+    /** What the caller says that there are. */
+    Halide::Expr columns_given() const {
+        return *columns_;
     }
 
     /** x [k, m]. Column j of panel p is column p * panel + j. */
@@ -32,6 +42,7 @@ public:
         using namespace Halide;
         const Expr depth = x.dim(0).extent();
         columns = *columns_;
+        read_only_if(*generator_, columns > 0, {weights_name_, "bias"});
         panels = (columns + (panel_ - 1)) / panel_;
         x_f(d, row) = load_f32(x(d, row_at(x, row, target_)));
         weights_.multiply_panel(acc(j, row, p), depth, j, p, columns, [&](const Expr &k) { return x_f(k, row); });
@@ -54,6 +65,8 @@ public:
     Halide::Expr columns, panels;
 
 private:
+    Halide::Internal::GeneratorBase *generator_ = nullptr;
+    std::string weights_name_;
     int panel_ = 0;
     Halide::Target target_;
     Linear weights_;

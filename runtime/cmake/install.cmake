@@ -10,9 +10,9 @@ get_target_property(halide_include Halide::Runtime INTERFACE_INCLUDE_DIRECTORIES
 set_target_properties(halyard-generators PROPERTIES INSTALL_RPATH "$ORIGIN/../${halyard_private_lib}")
 set_target_properties(halyard_plugin PROPERTIES INSTALL_RPATH "$ORIGIN/halyard")
 
-install(TARGETS halyard halyard-generators RUNTIME DESTINATION bin)
+install(TARGETS halyard halyard-generators halyard-heads RUNTIME DESTINATION bin)
 install(TARGETS halyard_plugin LIBRARY DESTINATION lib)
-install(TARGETS halyard_launch_recorder LIBRARY DESTINATION ${halyard_private_lib})
+install(TARGETS halyard_launch_recorder halyard_own_temporary LIBRARY DESTINATION ${halyard_private_lib})
 install(FILES $<TARGET_FILE:Halide::Halide> ${HALYARD_LLVMLITE} DESTINATION ${halyard_private_lib})
 install(FILES ${PROJECT_BINARY_DIR}/lib/libhalyard_runtime.a DESTINATION lib)
 install(DIRECTORY runtime/include/halyard DESTINATION include)

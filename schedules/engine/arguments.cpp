@@ -32,6 +32,8 @@ public:
     std::vector<Argument> read() {
         std::vector<Argument> args;
         const auto specs = parse_arg_specs(word_.args);
+        specs_ = &specs;
+        args_ = &args;
         next_ = 2;
         const bool consumes = std::string(word_.name) == "split" || std::string(word_.name) == "fuse";
         for (size_t i = 0; i < specs.size(); i++) {
@@ -54,7 +56,7 @@ public:
             }
             const bool given = next_ <= top_ && !lua_isnil(L_, next_);
             if (!given && !spec_.optional) {
-                fail("needs the argument \"" + spec_.name + "\" (" + describe_kind(spec_.kind) + ")");
+                fail("needs the argument \"" + spec_.name + "\" (" + describe(spec_) + ")");
             }
             if (given) {
                 a.present = true;
@@ -72,6 +74,7 @@ public:
             }
             args.push_back(std::move(a));
         }
+        check_no_loop_twice(args);
         if (next_ <= top_) {
             fail("takes " + std::to_string(next_ - 2) + " arguments here, not " + std::to_string(top_ - 1));
         }
@@ -79,6 +82,18 @@ public:
     }
 
 private:
+    // But prefetch may count the turns of the loop that it stands in.
+    void check_no_loop_twice(const std::vector<Argument> &args) {
+        std::set<std::string> seen;
+        for (const Argument &a : args) {
+            for (const LoopName &l : a.loops) {
+                if (!seen.insert(l.halide).second && std::string(word_.name) != "prefetch") {
+                    fail("names the loop \"" + l.name + "\" twice");
+                }
+            }
+        }
+    }
+
     [[noreturn]] void fail(const std::string &message, const std::string &hint = "") {
         Diagnostic d;
         d.word = word_.name;
@@ -158,12 +173,64 @@ private:
         return h->expr;
     }
 
-    Expr size_at(int index) {
+    // The value of the argument that the domain is below, where it is known. What the receiver has is said
+    // better by the word itself.
+    std::optional<int64_t> limit() const {
+        for (size_t i = 0; i < args_->size(); i++) {
+            if ((*specs_)[i].name == spec_.domain->below) {
+                const auto v = Internal::as_const_int((*args_)[i].expr);
+                return v ? std::optional<int64_t>(*v) : std::nullopt;
+            }
+        }
+        return std::nullopt;
+    }
+
+    void check_in_domain(int64_t value) {
+        const bool of_receiver = spec_.domain->below == "dimensions" || spec_.domain->below == "updates";
+        if (!of_receiver && !spec_.domain->contains(value, limit())) {
+            fail("the argument \"" + spec_.name + "\" is " + std::to_string(value) + ", but must be " +
+                 spec_.domain->text(limit()));
+        }
+    }
+
+    // An expression with a domain: what is known now is checked now, the rest when the library is called.
+    Expr number_at(int index) {
         const Expr e = expr_at(index);
-        if (const auto v = Internal::as_const_int(e); v && *v <= 0) {
-            fail("the argument \"" + spec_.name + "\" is " + std::to_string(*v) + ", but must be positive");
+        if (!spec_.domain) {
+            return e;
+        }
+        if (!e.type().is_int() || !e.type().is_scalar()) {
+            fail("the argument \"" + spec_.name + "\" is " + (e.type().is_bool() ? "a condition" : "no integer") +
+                 ", but must be " + describe(spec_));
+        }
+        const Expr simple = Internal::simplify(e);
+        if (const auto v = Internal::as_const_int(simple)) {
+            check_in_domain(*v);
+            return simple;
+        }
+        if (spec_.domain->asked) {
+            require_in_domain(e);
         }
         return e;
+    }
+
+    void require_in_domain(const Expr &e) {
+        const Domain &d = *spec_.domain;
+        Expr good = e >= int32_t(d.least);
+        if (d.most < INT32_MAX) {
+            good = good && e <= int32_t(d.most);
+        }
+        for (size_t i = 0; i < args_->size(); i++) {
+            if ((*specs_)[i].name == d.below) {
+                good = good && e < (*args_)[i].expr;
+            }
+        }
+        if (Internal::can_prove(!good)) {
+            fail("the argument \"" + spec_.name + "\" must be " + d.text() + ", which this expression is in no call");
+        }
+        if (!Internal::can_prove(good)) {
+            b_.require(good, e, "the argument \"" + spec_.name + "\" of " + word_.name + " must be " + d.text());
+        }
     }
 
     std::string string_at(int index) {
@@ -220,13 +287,11 @@ private:
             level(a, i);
         } else if (kind == "dim") {
             dim(a, i);
-        } else if (kind == "size") {
-            a.expr = size_at(i);
+        } else if (kind == "size" || kind == "expr") {
+            a.expr = number_at(i);
         } else if (kind == "sizes") {
             require_table(i);
-            each(i, [&](int e) { a.exprs.push_back(word_.on == Handle::kFunc ? expr_at(e) : size_at(e)); });
-        } else if (kind == "expr") {
-            a.expr = expr_at(i);
+            each(i, [&](int e) { a.exprs.push_back(number_at(e)); });
         } else if (kind == "condition") {
             a.expr = expr_at(i);
             if (!a.expr.type().is_bool()) {
@@ -238,6 +303,7 @@ private:
                 wrong_type(i, "an integer");
             }
             a.integer = lua_tointeger(L_, i);
+            check_in_domain(a.integer);
         } else if (kind == "bool") {
             if (!lua_isboolean(L_, i)) {
                 wrong_type(i, "true or false");
@@ -369,6 +435,8 @@ private:
     const Handle &self_;
     const LoopName *implied_;
     ArgSpec spec_;
+    const std::vector<ArgSpec> *specs_ = nullptr;
+    const std::vector<Argument> *args_ = nullptr;  // read so far
     std::set<std::string> consumed_;  // loops whose names are free again for what they become
     int next_ = 2;
     const int top_;

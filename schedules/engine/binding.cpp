@@ -1,8 +1,8 @@
 #include "binding.h"
 
+#include "effects.h"
 #include "nest.h"
 
-#include <chrono>
 #include <new>
 
 namespace halyard {
@@ -307,6 +307,12 @@ int Binding::call_word(lua_State *L) {
     }
     const std::vector<Dim> before = dims_of(receiver);
     std::string problem;
+    check_effect(call, *word);
+    if (b.before_word) {
+        Touch t{"", 0, word->name, receiver.func_name, {}};
+        b.host_.where(t.file, t.line);
+        b.before_word(t);
+    }
     try {
         word->apply(call);
     } catch (const Halide::Error &e) {
@@ -352,9 +358,22 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
     touches_.push_back(t);
     if (on_word) {
-        const auto begin = std::chrono::steady_clock::now();
-        on_word(t);
-        host_.excuse(std::chrono::steady_clock::now() - begin);
+        host_.excuse([&] { on_word(t); });
+    }
+}
+
+void Binding::require(const Expr &condition, const Expr &value, const std::string &message) {
+    std::string file;
+    int line = 0;
+    host_.where(file, line);
+    // The name alone: the bytes of a library do not depend on the folder of its script.
+    const std::string where = file.substr(file.rfind('/') + 1) + ":" + std::to_string(line) + ": ";
+    requirements_.push_back({condition, value, where + message});
+}
+
+void Binding::add_requirements(Pipeline pipeline) const {
+    for (const Requirement &r : requirements_) {
+        pipeline.add_requirement(r.condition, std::vector<Expr>{Expr(r.message + ", not"), r.value});
     }
 }
 

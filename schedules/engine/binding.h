@@ -35,6 +35,13 @@ struct OpenPart {
     size_t touches = 0;              // made before it
 };
 
+/** A number of the schedule that is known only when the library is called. */
+struct Requirement {
+    Halide::Expr condition;  // of parameters and the extents of buffers
+    Halide::Expr value;      // what it is about
+    std::string message;     // without the value
+};
+
 /** What an autoscheduler of Halide has made, in words. */
 struct Translation {
     std::string scheduler, sizes;
@@ -54,6 +61,10 @@ public:
         return view_;
     }
 
+    const PipelineView &view() const {
+        return view_;
+    }
+
     /** Pushes `k`, the table of Funcs and scalars by name. */
     void push_funcs(lua_State *L);
 
@@ -64,6 +75,9 @@ public:
 
     /** What is compiled for. */
     Halide::Target target;
+
+    /** Called before a word is applied. */
+    std::function<void(const Touch &)> before_word;
 
     /** Called after every word that was applied. */
     std::function<void(const Touch &)> on_word;
@@ -153,6 +167,12 @@ public:
         return tile_products_;
     }
 
+    /** Has the library ask, when it is called, whether a number of the schedule is one that its word can take. */
+    void require(const Halide::Expr &condition, const Halide::Expr &value, const std::string &message);
+
+    /** Adds what was required to a pipeline, once the script has ended. */
+    void add_requirements(Halide::Pipeline pipeline) const;
+
     /** The word being applied now, for errors that Halide raises in it; else nullptr. */
     const Word *current_word() const {
         return current_;
@@ -184,6 +204,7 @@ private:
     std::vector<SpreadPrefetch> prefetches_;
     std::vector<AheadPrefetch> ahead_;
     std::vector<SideBySide> side_by_side_;
+    std::vector<Requirement> requirements_;
     const Word *current_ = nullptr;
 };
 

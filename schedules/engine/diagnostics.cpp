@@ -28,12 +28,7 @@ size_t edit_distance(const std::string &a, const std::string &b) {
 
 }  // namespace
 
-std::string printable(std::string text) {
-    constexpr size_t kMost = 4000;
-    if (text.size() > kMost) {
-        text.resize(kMost);
-        text += " ...";
-    }
+std::string without_control_characters(std::string text) {
     for (char &c : text) {
         const auto u = static_cast<unsigned char>(c);
         if ((u < ' ' && c != '\n' && c != '\t') || u == 127) {
@@ -41,6 +36,15 @@ std::string printable(std::string text) {
         }
     }
     return text;
+}
+
+std::string printable(std::string text) {
+    constexpr size_t kMost = 4000;
+    if (text.size() > kMost) {
+        text.resize(kMost);
+        text += " ...";
+    }
+    return without_control_characters(std::move(text));
 }
 
 std::string Diagnostic::text() const {
@@ -60,7 +64,11 @@ std::string Diagnostic::text() const {
 }
 
 std::string nearest(const std::string &name, const std::vector<std::string> &candidates) {
+    constexpr size_t kLongest = 200;  // the distance takes time and memory of the square
     std::string best;
+    if (name.size() > kLongest) {
+        return best;
+    }
     size_t best_distance = std::max<size_t>(1, (name.size() + 1) / 3) + 1;
     for (const auto &c : candidates) {
         // Lengths that differ by more cannot win; a hostile name may be megabytes long.

@@ -33,6 +33,9 @@ public:
     Diagnostic diagnostic;
 };
 
+/** A text for a terminal: `?` in place of what would control it; lines and tabs stay. */
+std::string without_control_characters(std::string text);
+
 /** A message that may hold anything a script made up, without control characters and cut to a
  * length that a person reads. */
 std::string printable(std::string text);

@@ -1,9 +1,11 @@
 #include "lua_host.h"
 
+#include <ctime>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -13,8 +15,15 @@ namespace halyard {
 
 namespace {
 
-constexpr int kHookInterval = 1000;
-constexpr size_t kMaxScriptBytes = size_t(1) << 20;
+double processor_seconds() {
+    timespec now = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
+}
+
+// An instruction on strings of a megabyte takes a tenth of a millisecond.
+constexpr int kHookInterval = 250;
+constexpr size_t kMaxScriptBytes = size_t(1) << 20, kMaxLoadedBytes = size_t(8) << 20;
 
 std::string directory_of(const std::string &path) {
     const size_t slash = path.rfind('/');
@@ -29,6 +38,23 @@ std::string join(const std::string &dir, const std::string &name) {
 std::string parent_of(const std::string &dir) {
     const std::string last = dir.substr(dir.rfind('/') + 1);
     return last == "." || last == ".." || last.empty() ? dir + "/.." : directory_of(dir);
+}
+
+// Where a path really leads; "" where that is nowhere.
+std::string real_path(const std::string &path) {
+    char *const real = realpath(path.c_str(), nullptr);
+    const std::string result = real ? real : "";
+    std::free(real);
+    return result;
+}
+
+// A link in a schedule's folder may name any file of the user, whose text messages would show.
+bool leads_out_of(const std::vector<std::string> &dirs, const std::string &path) {
+    const std::string real = real_path(path);
+    return std::none_of(dirs.begin(), dirs.end(), [&](const std::string &dir) {
+        const std::string folder = real_path(dir), prefix = folder == "/" ? folder : folder + "/";
+        return !folder.empty() && real.compare(0, prefix.size(), prefix) == 0;
+    });
 }
 
 bool is_file(const std::string &path) {
@@ -65,6 +91,7 @@ LuaHost &LuaHost::of(lua_State *L) {
 void LuaHost::restart_clock() {
     instructions_ = 0;
     start_ = std::chrono::steady_clock::now();
+    processor_start_ = processor_seconds();
     if (fatal_) {
         fatal_.reset();
         set_hook(kHookInterval);
@@ -73,6 +100,7 @@ void LuaHost::restart_clock() {
 
 void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_size) {
     auto *host = static_cast<LuaHost *>(self);
+    const bool is_string = !block && old_size == LUA_TSTRING;
     if (!block) {
         old_size = 0;  // for a new block Lua passes the kind of object here
     }
@@ -81,7 +109,7 @@ void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_siz
         std::free(block);
         return nullptr;
     }
-    if (new_size > old_size && host->memory_used_ + (new_size - old_size) > host->limits_.memory_bytes) {
+    if (new_size > old_size && !host->may_grow(is_string, new_size, new_size - old_size)) {
         return nullptr;  // Lua collects its garbage and asks once more
     }
     void *p = std::realloc(block, new_size);
@@ -89,6 +117,35 @@ void *LuaHost::allocate(void *self, void *block, size_t old_size, size_t new_siz
         host->memory_used_ += new_size - old_size;
     }
     return p;
+}
+
+// Near the limit of memory each block may cost a collection of all garbage, and no hook runs between those.
+bool LuaHost::may_grow(bool is_string, size_t bytes, size_t growth) {
+    if (is_string && bytes > limits_.string_bytes + 64) {  // Lua's own part of it
+        refused_ = Refused::kString;
+    } else if (memory_used_ + growth > limits_.memory_bytes) {
+        refused_ = Refused::kMemory;
+    } else if (memory_used_ > limits_.memory_bytes / 2 && is_late()) {
+        refused_ = Refused::kTime;
+    } else {
+        return true;
+    }
+    return false;
+}
+
+// How much of the processor was used is asked only after as much time has passed: asking costs more than looking at the clock.
+bool LuaHost::is_late() const {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
+    return elapsed.count() > limits_.wall_seconds ||
+           (elapsed.count() > limits_.seconds && processor_seconds() - processor_start_ > limits_.seconds);
+}
+
+void LuaHost::excuse(const std::function<void()> &work) {
+    const auto begin = std::chrono::steady_clock::now();
+    const double processor_begin = processor_seconds();
+    work();
+    start_ += std::chrono::steady_clock::now() - begin;
+    processor_start_ += processor_seconds() - processor_begin;
 }
 
 void LuaHost::hook(lua_State *L, lua_Debug *ar) {
@@ -106,23 +163,28 @@ void LuaHost::hook(lua_State *L, lua_Debug *ar) {
     host.check_limits();
 }
 
+std::string LuaHost::time_limit() const {
+    std::ostringstream message;
+    message << "the script did not finish within " << double(limits_.instructions) / 1e6 << " million instructions or "
+            << limits_.seconds << " seconds";
+    return message.str();
+}
+
 void LuaHost::check_limits() {
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-    if (fatal_ || instructions_ > limits_.instructions || elapsed.count() > limits_.seconds) {
-        std::ostringstream message;
-        message << "the script did not finish within " << double(limits_.instructions) / 1e6
-                << " million instructions or " << limits_.seconds << " seconds";
-        fail_limit(message.str());
+    if (fatal_ || instructions_ > limits_.instructions || is_late()) {
+        Diagnostic d;
+        d.message = time_limit();
+        d.hint = "a schedule only describes loops: look for a loop here that never ends";
+        fail_limit(std::move(d));
     }
 }
 
-void LuaHost::fail_limit(const std::string &message) {
+void LuaHost::fail_limit(Diagnostic d) {
     if (!fatal_) {
-        Diagnostic d;
-        where(d.file, d.line);
-        d.message = message;
-        d.hint = "a schedule only describes loops: look for a loop here that never ends";
-        fatal_ = d;
+        if (d.file.empty()) {
+            where(d.file, d.line);
+        }
+        fatal_ = std::move(d);
         // From here on every instruction raises again: handlers of <close> variables get nowhere.
         set_hook(1);
     }
@@ -130,15 +192,27 @@ void LuaHost::fail_limit(const std::string &message) {
 }
 
 void LuaHost::fail_memory() {
-    if (!fatal_) {
+    Diagnostic d;
+    d.file = last_file_;
+    d.line = last_line_;
+    d.message = refused_ == Refused::kTime     ? time_limit()
+                : refused_ == Refused::kString ? "the script makes a string of more than " +
+                                                     std::to_string(limits_.string_bytes >> 20) + " MiB"
+                                               : "the script needs more than " +
+                                                     std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
+    fail_limit(std::move(d));
+}
+
+void LuaHost::print(const std::string &line) {
+    if (line.size() >= printable_bytes()) {
         Diagnostic d;
-        d.file = last_file_;
-        d.line = last_line_;
-        d.message = "the script needs more than " + std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
-        fatal_ = d;
-        set_hook(1);
+        d.word = "print";
+        d.message = "the script prints more than " + std::to_string(limits_.print_bytes >> 10) + " KiB";
+        d.hint = "print what is looked at, and take it out when the schedule is right";
+        fail_limit(std::move(d));
     }
-    raise(*fatal_);
+    printed_ += line.size() + 1;
+    std::fprintf(stderr, "%s\n", without_control_characters(line).c_str());
 }
 
 void LuaHost::where(std::string &file, int &line) {
@@ -240,13 +314,19 @@ void LuaHost::load(const std::string &path) {
         raise(d);
     }
     std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    if (!in) {
+    std::string code(kMaxScriptBytes + 1, 0);  // what is there may be more than its size says
+    in.read(code.data(), std::streamsize(code.size()));
+    if (in.bad() || (in.fail() && !in.eof())) {
         d.message = std::string("cannot be read: ") + std::strerror(errno);
         raise(d);
     }
-    const std::string code = text.str();
+    code.resize(size_t(in.gcount()));
+    loaded_ += code.size();
+    if (code.size() > kMaxScriptBytes || loaded_ > kMaxLoadedBytes) {
+        d.message = code.size() > kMaxScriptBytes ? "is larger than 1 MiB, which no schedule needs"
+                                                  : "makes the script and what it requires larger than 8 MiB";
+        raise(d);
+    }
     if (!code.empty() && code[0] == LUA_SIGNATURE[0]) {
         d.message = "is compiled Lua; a schedule is text";
         raise(d);
@@ -261,14 +341,51 @@ void LuaHost::load(const std::string &path) {
         }
         sources_.emplace_back(path, std::move(lines));
     }
+    parse(path, code);
+}
+
+namespace {
+
+// What the parser has read, and what it has not.
+struct Source {
+    const std::string *code;
+    size_t begin, at;  // of the piece that it reads now
+};
+
+}  // namespace
+
+const char *LuaHost::next_piece(lua_State *L, void *data, size_t *size) {
+    constexpr size_t kPiece = 256;
+    auto *source = static_cast<Source *>(data);
+    LuaHost &host = of(L);
+    const char *text = source->code->data();
+    host.last_line_ += int(std::count(text + source->begin, text + source->at, '\n'));
+    if (host.is_late()) {
+        Diagnostic d;
+        d.file = host.last_file_;
+        d.line = host.last_line_;
+        d.message = host.time_limit();
+        d.hint = "here it was still being read: an expression or a block this long is no schedule";
+        host.fail_limit(std::move(d));
+    }
+    *size = std::min(kPiece, source->code->size() - source->at);
+    source->begin = source->at;
+    source->at += *size;
+    return text + source->begin;
+}
+
+// In pieces, since the parser's time can grow with the square of the text's length and no hook runs in it.
+void LuaHost::parse(const std::string &path, const std::string &code) {
     last_file_ = path;
-    last_line_ = 0;
-    const int status = luaL_loadbufferx(L_, code.data(), code.size(), ("@" + path).c_str(), "t");
+    last_line_ = 1;
+    Source source{&code, 0, 0};
+    const int status = lua_load(L_, &LuaHost::next_piece, &source, ("@" + path).c_str(), "t");
     if (status == LUA_ERRMEM) {
         fail_memory();
     } else if (status != LUA_OK) {
         lua_error(L_);
     }
+    last_line_ = 0;
 }
 
 std::string LuaHost::source_line(const std::string &file, int line) const {
@@ -304,10 +421,10 @@ std::string LuaHost::find_module(const std::string &name, std::vector<std::strin
     dirs.push_back(parent_of(lib_dirs_[0]));
     for (const auto &dir : dirs) {
         const std::string path = join(dir, relative + ".lua");
-        if (is_file(path)) {
+        if (is_file(path) && !leads_out_of(dirs, path)) {
             return path;
         }
-        tried.push_back(path);
+        tried.push_back(path + (is_file(path) ? " (a link that leads out of these folders)" : ""));
     }
     return "";
 }

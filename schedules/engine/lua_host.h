@@ -25,7 +25,10 @@ namespace halyard {
 struct Limits {
     size_t memory_bytes = size_t(64) << 20;
     int64_t instructions = 50'000'000;
-    double seconds = 5;
+    double seconds = 5;        // of the processor, so that a busy machine refuses no script
+    double wall_seconds = 15;  // of the clock
+    size_t string_bytes = size_t(1) << 20;  // of one string: comparisons and copies of it are quick
+    size_t print_bytes = size_t(1) << 20;   // of all that is printed
 };
 
 class LuaHost {
@@ -68,10 +71,22 @@ public:
     /** Starts the clock and the instruction count again, also after a limit was hit. */
     void restart_clock();
 
-    /** Moves the deadline by time that was spent for the host, not for the script. */
-    void excuse(std::chrono::steady_clock::duration spent) {
-        start_ += spent;
+    /** Raises where the time or the instructions are spent: for functions in C, where no hook runs. */
+    void check_limits();
+
+    /** Prints a line on standard error; raises where all that was printed is more than a script may print. */
+    void print(const std::string &line);
+
+    /** Raises for a limit that was hit: no pcall of the script may go on from there. Without a file, at the running line. */
+    [[noreturn]] void fail_limit(Diagnostic d);
+
+    /** How much may still be printed. */
+    size_t printable_bytes() const {
+        return limits_.print_bytes - printed_;
     }
+
+    /** Does work for the host while a script runs, whose clock stands still meanwhile. */
+    void excuse(const std::function<void()> &work);
 
 private:
     friend struct SandboxFunctions;
@@ -83,17 +98,24 @@ private:
     void require(const std::string &name);  // pushes the module
     std::string find_module(const std::string &name, std::vector<std::string> &tried) const;
     Diagnostic diagnose_top();  // turns the error value on the stack into a Diagnostic
-    void check_limits();  // raises where the time or the instructions are spent
+    void parse(const std::string &path, const std::string &code);  // pushes the chunk
+    static const char *next_piece(lua_State *L, void *source, size_t *size);  // of the text that is parsed
+    bool is_late() const;
+    bool may_grow(bool is_string, size_t bytes, size_t growth);
+    std::string time_limit() const;
     void set_hook(int interval);
-    [[noreturn]] void fail_limit(const std::string &message);
     [[noreturn]] void fail_memory();
 
     lua_State *L_ = nullptr;
     Limits limits_;
     std::vector<std::string> lib_dirs_;
+    enum class Refused { kMemory, kString, kTime };
+    Refused refused_ = Refused::kMemory;  // why the last block was not given
     size_t memory_used_ = 0;
+    size_t printed_ = 0, loaded_ = 0;     // bytes
     int64_t instructions_ = 0;
     std::chrono::steady_clock::time_point start_;
+    double processor_start_ = 0;  // seconds of this thread
     std::optional<Diagnostic> fatal_;  // a limit was hit: no pcall and no __close may swallow this
     std::string last_file_;
     int last_line_ = 0;

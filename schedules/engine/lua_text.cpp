@@ -30,7 +30,20 @@ std::string lua_identifier(std::string name) {
 }
 
 std::string in_quotes(const std::string &text) {
-    return "\"" + text + "\"";
+    std::string quoted = "\"";
+    for (const char c : text) {
+        const auto u = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            quoted += '\\';
+            quoted += c;
+        } else if (u < ' ' || u == 127) {
+            const std::string number = std::to_string(u);
+            quoted += "\\" + std::string(3 - number.size(), '0') + number;
+        } else {
+            quoted += c;
+        }
+    }
+    return quoted + "\"";
 }
 
 std::string all_in_quotes(const std::vector<std::string> &texts) {
@@ -50,7 +63,10 @@ std::string lua_head(const std::string &op, const std::string &target, const std
                      const std::set<std::string> &modules) {
     std::string head;
     for (const auto &line : comment) {
-        head += line.empty() ? "--\n" : "-- " + line + "\n";
+        // What follows a comment's end would be code.
+        std::string text = line;
+        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+        head += text.empty() ? "--\n" : "-- " + text + "\n";
     }
     for (const auto &m : modules) {
         head += (m == *modules.begin() ? "\n" : "") + ("local " + m + " = require \"lib." + m + "\"\n");
@@ -59,7 +75,8 @@ std::string lua_head(const std::string &op, const std::string &target, const std
     if (!generator.empty()) {
         std::string items;
         for (const auto &g : generator) {
-            items += (items.empty() ? "" : ", ") + g.first + " = " + number_or_text(g.second);
+            const std::string name = is_lua_name(g.first) ? g.first : "[" + in_quotes(g.first) + "]";
+            items += (items.empty() ? "" : ", ") + name + " = " + number_or_text(g.second);
         }
         head += "  generator = { " + items + " },\n\n";
     }

@@ -2,12 +2,14 @@
 //
 //   my.generator -p libhalyard.so autoscheduler=Lua autoscheduler.script=my.lua ...
 //
-// Its parameters (all after `autoscheduler.`):
+// Its parameters (all after `autoscheduler.`; plugin_settings.h):
+//   request  a JSON file with all of the others by their names, lists and tables as such: how `halyard` says them
 //   script   the Lua file                       set      name=value,... for tune{} parameters
 //   lib      folders for require, with colons   facts    l2=2M,... about the target
 //   report   a JSON file to write: what was applied, the loop nest, or the error
 //   steps    true: the report has the loop nest after every word
 //   finish   true: whoever started this runs the finishing step where the report asks for it
+//   function what callers know the library by, for the messages of its errors; needs Halyard's runtime
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches; for CUDA
 //            there is then no code, and the report alone is what comes of it
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
@@ -25,15 +27,20 @@
 #include <Halide.h>
 #include <nlohmann/json.hpp>
 
+#include "argument_checks.h"
 #include "autoschedule.h"
 #include "barriers.h"
 #include "binding.h"
+#include "code_size.h"
 #include "compile.h"
 #include "describe.h"
+#include "effects.h"
+#include "empty_calls.h"
 #include "fixed_part.h"
 #include "lua_text.h"
 #include "nest.h"
 #include "offload.h"
+#include "plugin_settings.h"
 #include "script.h"
 #include "traffic_report.h"
 #include "versions.h"
@@ -43,8 +50,6 @@ namespace halyard {
 namespace {
 
 using nlohmann::json;
-
-const std::vector<std::string> kParams = {"caches", "cuda", "describe", "devices", "facts", "finish", "lib", "report", "script", "set", "sizes", "steps"};
 
 json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
     json lines = json::array();
@@ -65,62 +70,54 @@ json to_json(const Diagnostic &d) {
             {"text", d.text()}};
 }
 
-std::string get(const std::map<std::string, std::string> &params, const std::string &name) {
-    const auto it = params.find(name);
-    return it == params.end() ? "" : it->second;
-}
-
-ScriptOptions script_options(const std::map<std::string, std::string> &params, const Halide::Target &target) {
+ScriptOptions script_options(const PluginSettings &settings, const Halide::Target &target) {
     ScriptOptions options;
-    options.set = parse_assignments(get(params, "set"));
-    options.facts = parse_assignments(get(params, "facts"));
-    std::istringstream lib(get(params, "lib"));
-    for (std::string dir; std::getline(lib, dir, ':');) {
-        options.lib_dirs.push_back(dir);
-    }
+    options.set = settings.set;
+    options.facts = settings.facts;
+    options.lib_dirs = settings.lib;
     options.target = target.to_string();
     return options;
 }
 
 // What there is to schedule, and what of it a script fixes. An error of the script stands in the file too.
-void write_description(const std::string &file, const Halide::Pipeline &pipeline, const Halide::Target &target,
-                       const std::map<std::string, std::string> &params) {
+void write_description(const PluginSettings &settings, const Halide::Pipeline &pipeline, const Halide::Target &target) {
     PipelineView view(pipeline);
-    const BufferSizes sizes = params.count("sizes") ? parse_sizes(params.at("sizes")) : estimated_sizes(view);
-    const std::string script = get(params, "script");
+    const BufferSizes sizes = settings.sizes.empty() ? estimated_sizes(view) : parse_sizes(settings.sizes);
+    const std::string &script = settings.script;
     json j;
     try {
         if (!script.empty()) {
-            set_numbers_of_script(pipeline, view, script, script_options(params, target), sizes);
+            set_numbers_of_script(pipeline, view, script, script_options(settings, target), sizes);
             view = PipelineView(pipeline);
         }
         j = describe(pipeline, view, target, sizes);
         if (!script.empty()) {
-            j["script"] = describe_script(view, target, script, script_options(params, target), sizes);
+            j["script"] = describe_script(view, target, script, script_options(settings, target), sizes);
         }
     } catch (const ScriptError &e) {
         j = {{"error", e.what()}};
     } catch (const std::invalid_argument &e) {
         j = {{"error", e.what()}};
     }
-    std::ofstream(file) << j.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::ofstream(settings.describe) << j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
 public:
-    Session(const Halide::Pipeline &pipeline, const Halide::Target &target,
-            const std::map<std::string, std::string> &params)
-        : view_(pipeline), report_path_(get(params, "report")), script_path_(get(params, "script")),
-          target_(target.to_string()), will_finish_(get(params, "finish") == "true"), want_steps_(get(params, "steps") == "true") {
+    Session(const Halide::Pipeline &pipeline, const Halide::Target &target, const PluginSettings &settings)
+        : view_(pipeline), report_path_(settings.report), script_path_(settings.script), target_(target.to_string()),
+          will_finish_(settings.finish), want_steps_(settings.steps) {
         try {
-            check_names(params);
-            const ScriptOptions options = script_options(params, target);
-            script_ = std::make_unique<Script>(get(params, "script"), options);
+            if (settings.script.empty()) {
+                throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
+            }
+            const ScriptOptions options = script_options(settings, target);
+            script_ = std::make_unique<Script>(settings.script, options);
             std::vector<ScheduleVersion> versions = read_versions(*script_, view_);
-            if (!get(params, "sizes").empty()) {
-                versions = {version_at(versions, parse_sizes(get(params, "sizes")))};
+            if (!settings.sizes.empty()) {
+                versions = {version_at(versions, parse_sizes(settings.sizes))};
             }
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
@@ -131,12 +128,13 @@ public:
             if (want_steps_) {
                 binding_->on_word = [this](const Touch &t) { add_step(t); };
             }
-            if (!get(params, "sizes").empty()) {
-                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, get(params, "sizes"),
-                                                                  get(params, "caches"));
+            if (!settings.sizes.empty()) {
+                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, settings.sizes, settings.caches);
             }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
+            finish_script(pipeline, *binding_);
             applied_ = true;
+            size_ = checked_size(view_, *binding_, target);
             // Before products are calls.
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
@@ -152,15 +150,17 @@ public:
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(put_side_by_side(group).release());
             }
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
-                add_cuda_pass(pipeline, target, params);
+                add_cuda_pass(pipeline, target, settings);
             }
+            add_empty_pass(pipeline);
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
             throw;
         } catch (const std::invalid_argument &e) {
             Diagnostic d;
-            d.file = get(params, "script");
+            d.file = settings.script;
             d.message = e.what();
             write_report(&d);
             throw ScriptError(d);
@@ -185,19 +185,6 @@ public:
     }
 
 private:
-    static void check_names(const std::map<std::string, std::string> &params) {
-        for (const auto &p : params) {
-            if (std::find(kParams.begin(), kParams.end(), p.first) == kParams.end()) {
-                const std::string hint = did_you_mean(p.first, kParams);
-                throw std::invalid_argument("there is no parameter autoscheduler." + p.first + "; there are " +
-                                            quoted_list(kParams) + (hint.empty() ? "" : "; " + hint));
-            }
-        }
-        if (get(params, "script").empty()) {
-            throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
-        }
-    }
-
     void add_step(const Touch &t) {
         json nest = json::array();
         try {
@@ -276,6 +263,7 @@ private:
     std::unique_ptr<Binding> new_binding(PipelineView &view, const Halide::Target &target) {
         auto binding = std::make_unique<Binding>(script_->host(), view);
         binding->target = target;
+        binding->before_word = [this](const Touch &t) { write_last(t); };
         binding->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
         return binding;
     }
@@ -285,15 +273,55 @@ private:
         auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
         v->binding = new_binding(v->view(), target);
         script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
+        finish_script(v->pipeline(), *v->binding);
+        checked_size(v->view(), *v->binding, target);
     }
 
-    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const std::map<std::string, std::string> &params) {
+    // Before Halide lowers it. Throws ScriptError.
+    CodeSize checked_size(const PipelineView &view, const Binding &binding, const Halide::Target &target) const {
+        Replaced replaced;
+        for (const auto &p : binding.tile_products()) {
+            replaced.insert({p.func.name(), p.stage});
+        }
+        CodeSize size = code_size(view, target, binding.touches(), replaced);
+        check_code_size(size, script_path_);
+        return size;
+    }
+
+    // Should the compiler die of a directive or later, this is what whoever started this finds.
+    void write_last(const Touch &t) const {
+        if (!report_path_.empty()) {
+            std::ofstream(report_path_ + ".last") << json{{"file", t.file}, {"line", t.line}, {"word", t.word}, {"func", t.func}}.dump(
+                -1, ' ', false, json::error_handler_t::replace);
+        }
+    }
+
+    json large_loops() const {
+        constexpr size_t kShown = 3;
+        constexpr int64_t kUsual = 64;
+        json large = json::array();
+        for (const WrittenOut &l : size_.loops) {
+            if (l.times > kUsual && large.size() < kShown) {
+                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line},
+                                 {"word", l.by.word}});
+            }
+        }
+        return large;
+    }
+
+    // What can be told of a schedule only when all of it was said.
+    static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
+        check_placed(binding, binding.view());
+        binding.add_requirements(pipeline);
+    }
+
+    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const PluginSettings &settings) {
         if (!target.has_feature(Halide::Target::CUDA)) {
             return;
         }
         CudaOptions o;
         o.name = script_->header().op;
-        std::istringstream devices(get(params, "devices"));
+        std::istringstream devices(settings.devices);
         for (std::string d; std::getline(devices, d, ',');) {
             if (d == "emulator") {
                 o.emulated = true;
@@ -304,14 +332,42 @@ private:
         if (o.architectures.empty()) {
             o.architectures = default_architectures();
         }
-        o.source_file = get(params, "cuda");
+        o.source_file = settings.cuda;
         o.schedule = cuda_schedule(view_, *binding_);
         for (auto &v : versions_) {
             const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
             o.versions.push_back({v.first, lowered, cuda_schedule(v.second->view(), *v.second->binding)});
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
-        copy.add_custom_lowering_pass(offload_to_cuda(std::move(o)).release());
+        copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
+    }
+
+    // A pass whose errors are errors of the script, at the line that they are about.
+    class Attributed : public Halide::Internal::IRMutator {
+    public:
+        Attributed(Session &session, std::unique_ptr<Halide::Internal::IRMutator> pass)
+            : session_(session), pass_(std::move(pass)) {
+        }
+
+        using IRMutator::mutate;
+        Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &s) override {
+            std::string problem;
+            try {
+                return pass_->mutate(s);
+            } catch (const Halide::Error &e) {
+                problem = e.what();
+            }
+            // Those that have a line already begin with a new one.
+            throw Halide::CompileError(problem.rfind('\n', 0) == 0 ? problem : "\n" + session_.attribute(problem).text());
+        }
+
+    private:
+        Session &session_;
+        std::unique_ptr<Halide::Internal::IRMutator> pass_;
+    };
+
+    static void add_empty_pass(Halide::Pipeline copy) {
+        copy.add_custom_lowering_pass(skip_empty_calls(copy.outputs()).release());
     }
 
     // What a script says of kernels.
@@ -362,6 +418,8 @@ private:
                 text = func + ": " + t.file.substr(t.file.rfind('/') + 1) + ":" + std::to_string(t.line);
             }
         }
+        // It is a comment of one line in what is compiled.
+        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, '?');
         return text;
     }
 
@@ -423,6 +481,8 @@ private:
                 // Lowering will say what is wrong.
             }
         }
+        r["large"] = large_loops();
+        r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
         if (want_steps_) {
             r["steps"] = steps_;
         }
@@ -446,6 +506,7 @@ private:
     bool finish_ = false;  // the library needs the finishing step
     bool want_steps_;
     bool applied_ = false;
+    CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
     std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself
@@ -453,6 +514,17 @@ private:
     std::unique_ptr<TrafficReport> traffic_report_;
     json traffic_;
 };
+
+// `halide_error_explicit_bounds_too_small("row", "f", 2, 5)` as "explicit bounds too small (...)".
+std::string check_name(std::string call) {
+    const std::string prefix = "halide_error_";
+    const size_t begin = call.find(prefix), end = call.find('(');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) {
+        return call;
+    }
+    std::replace(call.begin() + long(begin), call.begin() + long(end), '_', ' ');
+    return call.substr(begin + prefix.size(), end - begin - prefix.size()) + " " + call.substr(end);
+}
 
 // Errors that Halide raises after the script has ended become messages about the script.
 class AttributeErrors : public Halide::CompileTimeErrorReporter {
@@ -464,6 +536,14 @@ public:
     }
 
     void warning(const char *msg) override {
+        // What follows such an assertion is dropped, and with it, at times, the assertion: the library would return
+        // success and write nothing.
+        const std::string never = "This pipeline is guaranteed to fail an assertion at runtime:", text = halide_message(msg);
+        const size_t at = text.find(never);
+        if (at != std::string::npos && session && session->applied() && !reported_) {
+            reported_ = true;
+            throw Halide::CompileError("\n" + session->attribute("promises what no call can keep: " + check_name(text.substr(at + never.size()))).text());
+        }
         std::cerr << "warning: " << halide_message(msg) << "\n";
     }
 
@@ -485,17 +565,29 @@ AttributeErrors &reporter() {
     return *r;
 }
 
+PluginSettings settings_of(const std::map<std::string, std::string> &words) {
+    try {
+        return plugin_settings(words);
+    } catch (const std::invalid_argument &e) {
+        Diagnostic d;
+        d.file = words.count("script") ? words.at("script") : "";
+        d.message = e.what();
+        throw ScriptError(d);
+    }
+}
+
 void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target,
                      const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
     reporter().session.reset();
     try {
-        if (const auto file = params.extra.find("describe"); file != params.extra.end()) {
-            write_description(file->second, pipeline, target, params.extra);
+        const PluginSettings settings = settings_of(params.extra);
+        if (!settings.describe.empty()) {
+            write_description(settings, pipeline, target);
             results->target = target;
             results->autoscheduler_params = params;
             return;
         }
-        reporter().session = std::make_unique<Session>(pipeline, target, params.extra);
+        reporter().session = std::make_unique<Session>(pipeline, target, settings);
     } catch (const ScriptError &e) {
         // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.
         throw Halide::CompileError(std::string("\n") + e.what());

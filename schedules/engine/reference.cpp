@@ -116,7 +116,7 @@ void print_method(const Word &w, Handle::Kind kind) {
         }
         const std::string name = a.repeated ? "..." : a.name;
         const std::string optional = a.optional && !a.repeated ? "?" : "";
-        const std::string about = named_values(a.kind).empty() ? " " + describe_kind(a.kind) : "";
+        const std::string about = named_values(a.kind).empty() ? " " + describe(a) : "";
         std::cout << "---@param " << name << optional << " " << lua_type(a.kind)
                   << (a.repeated ? " " + a.name + ":" : "") << about << "\n";
         names += (names.empty() ? "" : ", ") + name;
@@ -266,16 +266,29 @@ void print_usage(const Word &w) {
     std::cout << "```\n\n";
 }
 
+const char *effect_text(Effect effect) {
+    switch (effect) {
+    case Effect::kPlaced: return "An error where the Func is computed inline, since it would have no effect.";
+    case Effect::kInside: return "An error where the Func is an output, since it would have no effect.";
+    case Effect::kMemory: return "An error where the Func is an output or computed inline, since it would have no effect.";
+    case Effect::kCuda: return "An error in a schedule for the host, since it would have no effect.";
+    default: return "";
+    }
+}
+
 void print_word(const Word &w) {
     std::cout << "### " << w.name << "\n\n";
     print_usage(w);
     std::cout << w.doc << (w.halide ? " Halide calls it `" + std::string(w.halide) + "`." : "") << "\n\n";
+    if (w.effect != Effect::kAnywhere) {
+        std::cout << effect_text(w.effect) << "\n\n";
+    }
     const auto args = parse_arg_specs(w.args);
     for (const auto &a : args) {
         std::cout << "- `" << a.name << "`" << (a.optional ? " (optional)" : "") << (a.repeated ? " (one or more)" : "")
                   << ": ";
         if (named_values(a.kind).empty()) {
-            std::cout << describe_kind(a.kind) << "\n";
+            std::cout << describe(a) << "\n";
         } else {
             std::cout << "a name of [" << a.kind << "](#names)\n";
         }
@@ -296,7 +309,11 @@ void print_reference() {
                  "A word is said of a Func (`k.y`), of a stage of one (`k.y:update(0)`) or of a loop (what `split` "
                  "returns). Words of a stage, said of a Func, mean its first definition. `?` marks an argument that "
                  "may be left out, `...` one that may be repeated. Under each word stand the loops before and "
-                 "after.\n\n";
+                 "after.\n\n"
+                 "A number that is not in the range that stands at its argument is an error at its line; where it is an "
+                 "expression, known only when the library is called, the call fails. So is what would have no effect: a word "
+                 "on the loops of a Func that is computed inline, or on where an output is computed. What only says the "
+                 "default, as `compute_root` of an output or `serial`, is legal.\n\n";
     for (const auto &g : groups()) {
         std::string words;
         for (const Word &w : *g.words) {

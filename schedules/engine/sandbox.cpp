@@ -8,9 +8,11 @@
 //   getmetatable raw*                 around the checks on handles
 //   table.* on a metatable            lengths and elements that are made up, for ever, inside C
 //   __gc                              finalisers run with hooks off
+//   __mode                            what is collected when; chains of weak keys take the collector the square of their length
+//   a __call that is no function      Lua follows a chain of them in C, for ever if it is a circle
+// What is left looks at the clock at each call, works on strings of a bounded size, and so is quick.
 
 #include <algorithm>
-#include <cstdio>
 
 #include "lua_host.h"
 
@@ -44,26 +46,48 @@ struct SandboxFunctions {
     }
 
     static int print(lua_State *L) {
+        LuaHost &host = LuaHost::of(L);
+        host.check_limits();
         std::string line;
-        for (int i = 1; i <= lua_gettop(L); i++) {
+        for (int i = 1; i <= lua_gettop(L) && line.size() < host.printable_bytes(); i++) {
             line += (i > 1 ? "\t" : "") + std::string(luaL_tolstring(L, i, nullptr));
             lua_pop(L, 1);
         }
-        std::fprintf(stderr, "%s\n", line.c_str());
+        host.print(line);
         return 0;
     }
 
+    // The metatable that counts is a copy: what was checked here stays so.
     static int setmetatable(lua_State *L) {
         luaL_checktype(L, 1, LUA_TTABLE);
         luaL_checktype(L, 2, LUA_TTABLE);
-        if (lua_getfield(L, 2, "__gc") != LUA_TNIL) {
-            return luaL_error(L, "a schedule cannot have finalisers (__gc)");
-        }
-        lua_pop(L, 1);
+        lua_settop(L, 2);
         if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL) {
             return luaL_error(L, "the metatable of this table cannot be replaced");
         }
+        const auto field = [L](const char *name) {
+            lua_pushstring(L, name);
+            return lua_rawget(L, 2);
+        };
+        if (field("__gc") != LUA_TNIL) {
+            return luaL_error(L, "a schedule cannot have finalisers (__gc)");
+        }
+        if (field("__mode") != LUA_TNIL) {
+            return luaL_error(L, "a schedule cannot have weak tables (__mode)");
+        }
+        if (const int type = field("__call"); type != LUA_TNIL && type != LUA_TFUNCTION) {
+            return luaL_error(L, "__call is a function in a schedule, not a %s", lua_typename(L, type));
+        }
+        lua_newtable(L);
+        const int copy = lua_gettop(L);
+        for (const char *name : {"__add", "__band", "__bnot", "__bor", "__bxor", "__call", "__close", "__concat", "__div", "__eq",
+                                 "__idiv", "__index", "__le", "__len", "__lt", "__metatable", "__mod", "__mul", "__name",
+                                 "__newindex", "__pow", "__shl", "__shr", "__sub", "__tostring", "__unm"}) {
+            field(name);
+            lua_setfield(L, copy, name);
+        }
         lua_setmetatable(L, 1);
+        lua_settop(L, 1);
         return 1;
     }
 
@@ -80,8 +104,8 @@ struct SandboxFunctions {
     }
 
     static int repeat(lua_State *L) {
-        size_t len = 0;
-        luaL_checklstring(L, 1, &len);
+        LuaHost::of(L).check_limits();
+        luaL_checkstring(L, 1);
         const lua_Integer n = luaL_checkinteger(L, 2);
         if (n > lua_Integer(1) << 20) {
             return luaL_error(L, "string.rep: %I repetitions are more than a schedule needs", n);
@@ -95,6 +119,7 @@ struct SandboxFunctions {
     // pairs() in an order that does not depend on Lua's random hash seed: the array part, then
     // numbers, then strings, each sorted.
     static int pairs(lua_State *L) {
+        LuaHost::of(L).check_limits();
         luaL_checktype(L, 1, LUA_TTABLE);
         lua_newtable(L);  // 2: the keys
         lua_Integer n = 0;
@@ -114,6 +139,15 @@ struct SandboxFunctions {
         return 1;
     }
 
+    // A function of Lua's; each call of one may take milliseconds in C, where no hook runs.
+    static int timed_function(lua_State *L) {
+        LuaHost::of(L).check_limits();
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+        return lua_gettop(L);
+    }
+
     // The functions of `table`, on plain tables only: with metamethods, lengths and elements can be
     // made up, and the loops in C, where no hook runs, would never end.
     static int table_function(lua_State *L) {
@@ -121,10 +155,7 @@ struct SandboxFunctions {
             return luaL_error(L, "table.%s works on tables without a metatable",
                               lua_tostring(L, lua_upvalueindex(2)));
         }
-        lua_pushvalue(L, lua_upvalueindex(1));
-        lua_insert(L, 1);
-        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-        return lua_gettop(L);
+        return timed_function(L);
     }
 
     // table.sort whose comparisons look at the clock: those of long strings are slow.
@@ -253,6 +284,8 @@ void push_members(lua_State *L, const Library &library) {
         if (std::string(library.name) == "table") {
             lua_pushstring(L, member);
             lua_pushcclosure(L, SandboxFunctions::table_function, 2);
+        } else if (std::string(library.name) == "string") {
+            lua_pushcclosure(L, SandboxFunctions::timed_function, 1);
         }
         lua_setfield(L, -3, member);
     }
@@ -310,6 +343,9 @@ void LuaHost::open_environment() {
     luaL_requiref(L, "_G", luaopen_base, 0);
     for (const char *name : {"assert", "error", "ipairs", "next", "select", "tonumber", "type"}) {
         lua_getfield(L, -1, name);
+        if (std::string(name) == "next") {
+            lua_pushcclosure(L, SandboxFunctions::timed_function, 1);
+        }
         lua_setfield(L, -3, name);
     }
     lua_pop(L, 1);

@@ -42,6 +42,12 @@ int new_param(lua_State *L) {
     LuaHost::of(L).raise(std::move(d));
 }
 
+// As generators declare them: never a setting of Halide or of ours, which have dots.
+bool is_name(const std::string &text) {
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") ==
+                                std::string::npos;
+}
+
 // The comment lines that open the file: what the plan is, in prose.
 std::string opening_comment(const std::string &path) {
     std::ifstream in(path);
@@ -80,7 +86,7 @@ Script::Script(const std::string &path, const ScriptOptions &options)
     add_script_words(host_);
     host_.run_file(path, 1);
     lua_setfield(host_.state(), LUA_REGISTRYINDEX, "halyard.schedule");
-    header_.summary = opening_comment(path);
+    header_.summary = printable(opening_comment(path));
     host_.protect([this](lua_State *L) {
         read_fields(L);
         check_set_names();
@@ -109,6 +115,12 @@ void Script::raise_at_definition(const std::string &message, const std::string &
     host_.raise(std::move(d));
 }
 
+void Script::check_entries(const std::string &name, size_t entries) {
+    if (entries > kMostEntries) {
+        raise_at_definition(name + " has more than " + std::to_string(kMostEntries) + " entries", "");
+    }
+}
+
 void Script::read_fields(lua_State *L) {
     lua_getfield(L, LUA_REGISTRYINDEX, "halyard.schedule");
     if (!luaL_testudata(L, -1, kScheduleType)) {
@@ -119,6 +131,11 @@ void Script::read_fields(lua_State *L) {
     header_.op = lua_tostring(L, -1);
     lua_getiuservalue(L, -2, kScheduleLine);
     definition_line_ = int(lua_tointeger(L, -1));
+    header_.line = definition_line_;
+    // It becomes part of names and comments of generated code.
+    if (!is_name(header_.op)) {
+        raise_at_definition("schedule: \"" + header_.op + "\" is not the name of an op", "use letters, digits and _");
+    }
     lua_getiuservalue(L, -3, kScheduleFields);
     const int fields = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, fields); lua_pop(L, 1)) {
@@ -147,6 +164,7 @@ void Script::read_fields(lua_State *L) {
         if (!lua_istable(L, -1)) {
             raise_at_definition("requires is a list of target features, as in { \"avx2\", \"fma\" }", "");
         }
+        check_entries("requires", lua_rawlen(L, -1));
         for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
             lua_rawgeti(L, -1, i);
             if (lua_type(L, -1) != LUA_TSTRING) {
@@ -175,13 +193,20 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
         if (lua_type(L, -2) != LUA_TSTRING) {
             raise_at_definition(std::string(field) + " needs names, as in `rows = tune { 1, 4 }`", "");
         }
-        t.name = lua_tostring(L, -2);
+        size_t length = 0;
+        const char *name = lua_tolstring(L, -2, &length);
+        t.name = std::string(name, length);
         t.is_generator_param = for_generator;
+        if (for_generator && !is_name(t.name)) {
+            raise_at_definition("generator: \"" + t.name + "\" is not the name of a parameter of a generator",
+                                "take one that the generator declares, as `halyard list OP` shows them");
+        }
         if (lua_istable(L, -1)) {
             if (lua_getfield(L, -1, "is_tune") == LUA_TNIL) {
                 raise_at_definition(t.name + " is a plain table; write `tune { ... }`", "");
             }
             lua_pop(L, 1);
+            check_entries(t.name, lua_rawlen(L, -1));
             for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(L, -1)); i++) {
                 lua_rawgeti(L, -1, i);
                 t.choices.push_back(value_text(L, -1));
@@ -200,6 +225,7 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
             }
         }
         found.push_back(std::move(t));
+        check_entries(field, found.size());
     }
     lua_pop(L, 1);
     std::sort(found.begin(), found.end(), [](const Tunable &a, const Tunable &b) { return a.name < b.name; });
@@ -353,6 +379,7 @@ std::vector<Script::Version> Script::versions(const std::function<void(lua_State
         push_target(host_, facts_);
         lua_call(L, 3, 1);
         const lua_Integer n = lua_istable(L, -1) ? lua_Integer(lua_rawlen(L, -1)) : 0;
+        check_entries("versions", size_t(n));
         if (n == 0) {
             raise_at_definition("versions returns a list of versions, one at least", "");
         }

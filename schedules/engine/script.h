@@ -39,6 +39,7 @@ struct ScriptHeader {
     std::string op;
     std::string target;  // "cpu" or "cuda"
     std::string summary;  // the comment that opens the file
+    int line = 0;         // of the call of schedule
     std::vector<Tunable> params;
     std::map<std::string, std::string> generator;
     std::vector<std::string> requires_features;
@@ -72,6 +73,7 @@ public:
 
 private:
     void read_fields(lua_State *L);
+    void check_entries(const std::string &name, size_t entries);  // raises where a list is too long
     void read_params(lua_State *L, const char *field, bool for_generator);
     void settle(Tunable tunable);
     void check_set_names();

@@ -44,6 +44,10 @@ int tune_word(lua_State *L) {
         d.message = "needs at least one choice";
         host.raise(d);
     }
+    if (lua_rawlen(L, 1) > kMostEntries) {
+        d.message = "has more than " + std::to_string(kMostEntries) + " choices";
+        host.raise(d);
+    }
     if (lua_getfield(L, 1, "default") == LUA_TNIL) {
         lua_pop(L, 1);
         lua_rawgeti(L, 1, 1);
@@ -81,8 +85,12 @@ std::string value_text(lua_State *L, int index) {
     case LUA_TNUMBER:
     case LUA_TSTRING: {
         lua_pushvalue(L, index);
-        std::string s = lua_tostring(L, -1);
+        size_t length = 0;
+        std::string s = lua_tolstring(L, -1, &length);
         lua_pop(L, 1);
+        if (length > kLongestValue) {
+            luaL_error(L, "a value has more than %d characters", int(kLongestValue));
+        }
         return s;
     }
     default:

@@ -11,6 +11,9 @@
 
 namespace halyard {
 
+/** Of names and values in a head: more is no schedule, and takes the time of its square. */
+constexpr size_t kMostEntries = 256, kLongestValue = 4096;
+
 /** `schedule` keeps its op, line and table in a userdata of this type, which a script cannot forge. */
 constexpr const char *kScheduleType = "halyard.schedule_type";
 enum ScheduleValue { kScheduleOp = 1, kScheduleLine, kScheduleFields, kScheduleValues = kScheduleFields };

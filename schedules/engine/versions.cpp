@@ -99,8 +99,11 @@ VersionedPipeline::VersionedPipeline(const Pipeline &pipeline, const Script &scr
 
 Stmt VersionedPipeline::lowered(const std::string &name, const Target &target) const {
     Take take;
+    std::vector<Stmt> requirements = requirements_;
+    const std::vector<Stmt> &own = pipeline_.requirements();
+    requirements.insert(requirements.end(), own.begin(), own.end());
     try {
-        lower(functions_of(pipeline_), name, target, {}, LinkageType::ExternalPlusMetadata, requirements_, false, {&take});
+        lower(functions_of(pipeline_), name, target, {}, LinkageType::ExternalPlusMetadata, requirements, false, {&take});
     } catch (const Lowered &l) {
         return l.body;
     }

@@ -44,6 +44,11 @@ public:
         return *view_;
     }
 
+    /** Shares its contents with the copy. */
+    Halide::Pipeline pipeline() const {
+        return pipeline_;
+    }
+
     /** What Halide makes of it, up to where custom passes begin. */
     Halide::Internal::Stmt lowered(const std::string &name, const Halide::Target &target) const;
 

@@ -15,6 +15,7 @@
 
 #include <Halide.h>
 
+#include "domain.h"
 #include "lua_host.h"
 #include "pipeline_view.h"
 
@@ -80,12 +81,21 @@ struct Call {
     [[noreturn]] void fail(const std::string &message, const std::string &hint = "") const;
 };
 
+/** Where a word has an effect; elsewhere it is an error (effects.h). */
+enum class Effect {
+    kAnywhere,
+    kPlaced,  // of what has loops and memory of its own: not of a Func that is computed inline
+    kInside,  // of what is computed on the way: an output is computed at the root, into the caller's buffer
+    kMemory,  // both: an output has the caller's memory
+    kCuda,    // in a schedule for CUDA
+};
+
 struct Word {
     const char *name;
     Handle::Kind on;  // words of kStage are words of Func (its first stage) too, and of a loop where
                       // their first argument is a loop
-    /** `name:kind`, separated by blanks; `?` marks what may be left out, `...` the last one repeated.
-     * The kinds are those of describe_kind(). */
+    /** `name:kind[domain]`, separated by blanks; `?` marks what may be left out, `...` the last one
+     * repeated. The kinds are those of describe_kind(); those of numbers have a domain (domain.h). */
     const char *args;
     const char *returns;  // "self", or `name:Kind` of each result
     const char *doc;
@@ -93,6 +103,10 @@ struct Word {
     const char *after;
     void (*apply)(Call &);
     const char *halide = nullptr;  // Halide's name, where Lua cannot parse it
+    Effect effect = Effect::kAnywhere;
+
+    /** Whether it is about loops or memory, which a Func that is computed inline has not. */
+    bool needs_place() const;
 };
 
 /** All words in the order of the reference. */
@@ -115,11 +129,15 @@ const std::vector<NamedValue> &named_values(const std::string &kind);
 struct ArgSpec {
     std::string name, kind;
     bool optional = false, repeated = false;
+    std::optional<Domain> domain;  // of a number
 };
 std::vector<ArgSpec> parse_arg_specs(const char *specs);
 
 /** What an argument of a kind may be, for messages and the reference: "an integer", ... */
 std::string describe_kind(const std::string &kind);
+
+/** The same with the domain of its numbers: "an integer or an expression, from 1 to 4096". */
+std::string describe(const ArgSpec &arg);
 
 /** `split(loop, factor, tail?, outer?, inner?)`; said of a loop, without the first argument. */
 std::string usage(const Word &word, bool on_loop);

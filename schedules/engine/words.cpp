@@ -1,6 +1,7 @@
 #include "word.h"
 
 #include <map>
+#include <set>
 #include <sstream>
 
 namespace halyard {
@@ -17,6 +18,11 @@ const std::vector<Word> &words() {
         return w;
     }();
     return all;
+}
+
+bool Word::needs_place() const {
+    static const std::set<std::string> kOfTheAlgorithm = {"has_condition", "rfactor", "unscheduled", "type", "dim"};
+    return (on == Handle::kStage && kOfTheAlgorithm.count(name) == 0) || effect == Effect::kPlaced || effect == Effect::kMemory;
 }
 
 const std::vector<NamedValue> &named_values(const std::string &kind) {
@@ -78,6 +84,11 @@ std::vector<ArgSpec> parse_arg_specs(const char *specs) {
         const size_t colon = item.find(':');
         a.name = item.substr(0, colon);
         a.kind = item.substr(colon + 1);
+        if (const size_t open = a.kind.find('['); open != std::string::npos) {
+            const size_t close = a.kind.find(']');
+            a.domain = Domain::parse(a.kind.substr(open + 1, close - open - 1));
+            a.kind.erase(open, close - open + 1);
+        }
         if (a.kind.back() == '?') {
             a.optional = true;
             a.kind.pop_back();
@@ -106,7 +117,7 @@ std::string describe_kind(const std::string &kind) {
         {"dim", "the name of a dimension of the Func"},
         {"level", "a loop of a consumer: as split returns it, or its Func and its name, where "
                   "\"outermost\" is around all of them"},
-        {"size", "a positive integer or an expression"},
+        {"size", "an integer or an expression"},
         {"sizes", "a list of integers or expressions"},
         {"expr", "an integer or an expression"},
         {"int", "an integer"},
@@ -118,6 +129,11 @@ std::string describe_kind(const std::string &kind) {
         {"names", "a list of new names"},
     };
     return kText.at(kind);
+}
+
+std::string describe(const ArgSpec &arg) {
+    const std::string range = arg.domain ? arg.domain->text() : "";
+    return describe_kind(arg.kind) + (range.empty() ? "" : ", " + range);
 }
 
 namespace {

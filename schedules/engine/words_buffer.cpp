@@ -12,8 +12,16 @@ bool is_input(const Call &c) {
     return c.self.parameter.defined();
 }
 
+// Halide has no handle for the buffers of a tuple.
+void need_one_buffer(const Call &c) {
+    if (!is_input(c) && c.func().outputs() > 1) {
+        c.fail(c.self.func_name + " is a tuple, which has a buffer for each of its values", "promise what the inputs are like");
+    }
+}
+
 // The constraints of an input buffer lie in its Parameter, those of an output in its Func's.
 Internal::Dimension output_dim(const Call &c) {
+    need_one_buffer(c);
     return c.func().output_buffer().dim(c.self.dimension);
 }
 
@@ -34,6 +42,9 @@ void set_extent(Call &c) {
 }
 
 void set_stride(Call &c) {
+    if (!is_input(c) && Internal::is_const_zero(c.args[0].expr)) {
+        c.fail("the argument \"stride\" is 0, with which all elements of an output would be one", "only an input may repeat itself");
+    }
     if (is_input(c)) {
         Parameter(c.self.parameter).set_stride_constraint(c.self.dimension, c.args[0].expr);
     } else {
@@ -78,10 +89,7 @@ void need_buffer(const Call &c) {
 
 void set_host_alignment(Call &c) {
     need_buffer(c);
-    const int64_t bytes = c.args[0].integer;
-    if (bytes <= 0 || bytes > 4096 || (bytes & (bytes - 1)) != 0) {
-        c.fail("the alignment is a power of two from 1 to 4096, not " + std::to_string(bytes));
-    }
+    need_one_buffer(c);
     if (c.self.parameter.defined()) {
         Parameter(c.self.parameter).set_host_alignment(int(c.args[0].integer));
     } else {
@@ -120,23 +128,23 @@ void select(Call &c) {
 }  // namespace
 
 const std::vector<Word> kBufferWords = {
-    {"dim", Handle::kFunc, "index:int", "dimension:Dimension",
+    {"dim", Handle::kFunc, "index:int[0..<dimensions]", "dimension:Dimension",
      "A dimension of an input or output buffer, 0 being the innermost. Constraints set on it are checked when the "
      "library is called, and let loops and addresses be constants.",
      "x.extent[0]", "a value to constrain", dim},
     {"type", Handle::kFunc, "", "type:string", "The type of the elements: \"f32\", \"bf16\", \"u8\" and so on.",
      "x", "\"f32\"", type},
-    {"set_host_alignment", Handle::kFunc, "bytes:int", "self",
+    {"set_host_alignment", Handle::kFunc, "bytes:int[1..4096,power]", "self",
      "Promises the alignment of a buffer's memory. Checked at run time.", "load", "aligned load", set_host_alignment},
-    {"set_min", Handle::kDimension, "min:expr", "self", "Promises where the dimension starts.", "x.min[0]", "min",
+    {"set_min", Handle::kDimension, "min:expr[any]", "self", "Promises where the dimension starts.", "x.min[0]", "min",
      set_min},
-    {"set_extent", Handle::kDimension, "extent:expr", "self", "Promises how long the dimension is.", "x.extent[0]",
+    {"set_extent", Handle::kDimension, "extent:size[1..]", "self", "Promises how long the dimension is.", "x.extent[0]",
      "extent", set_extent},
-    {"set_stride", Handle::kDimension, "stride:expr", "self", "Promises the distance of neighbours, in elements.",
+    {"set_stride", Handle::kDimension, "stride:expr[any]", "self", "Promises the distance of neighbours, in elements.",
      "x.stride[0]", "stride", set_stride},
-    {"set_bounds", Handle::kDimension, "min:expr extent:expr", "self", "set_min and set_extent in one word.",
+    {"set_bounds", Handle::kDimension, "min:expr[any] extent:size[1..]", "self", "set_min and set_extent in one word.",
      "x.min[0], x.extent[0]", "min, extent", set_bounds},
-    {"set_dim_estimate", Handle::kDimension, "min:expr extent:expr", "self",
+    {"set_dim_estimate", Handle::kDimension, "min:expr[any] extent:size[0..]", "self",
      "The expected range of the dimension, for autoschedulers only.", "x", "x", set_dim_estimate, "set_estimate"},
     {"min", Handle::kDimension, "", "min:Expr", "Where the dimension starts, as an expression for conditions.", "x",
      "x.min[0]", [](Call &c) { c.push_expr(field(c, "min")); }},
@@ -154,7 +162,7 @@ const std::vector<Word> kExprWords = {
     {"at_most", Handle::kExpr, "value:expr", "condition:Expr", "Less or equal.", "a, b", "a <= b", compare<operator<=>},
     {"below", Handle::kExpr, "value:expr", "condition:Expr", "Less.", "a, b", "a < b", compare<operator<>},
     {"above", Handle::kExpr, "value:expr", "condition:Expr", "Greater.", "a, b", "a > b", compare<operator> >},
-    {"multiple_of", Handle::kExpr, "value:expr", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
+    {"multiple_of", Handle::kExpr, "value:size[1..]", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
      [](Call &c) { c.push_expr(c.self.expr % c.args[0].expr == 0); }},
     {"plus", Handle::kExpr, "value:expr", "sum:Expr", "A sum; minus a number is plus what is below 0.", "a, b", "a + b",
      [](Call &c) { c.push_expr(c.self.expr + c.args[0].expr); }},

@@ -94,7 +94,7 @@ const std::vector<Word> kGpuWords = {
      "for x", "kernel<1, 1>: for x", [](Call &c) { c.stage().gpu_single_thread(device(c, 0)); }},
     {"gpu", Handle::kStage, "blocks:loop_or_loops threads:loop_or_loops device:device?", "self",
      "gpu_blocks and gpu_threads in one word.", "for y: for x", "blocks y: threads x", gpu},
-    {"gpu_tile", Handle::kStage, "loops:loop_or_loops sizes:sizes tail:tail? device:device?",
+    {"gpu_tile", Handle::kStage, "loops:loop_or_loops sizes:sizes[1..1024] tail:tail? device:device?",
      "blocks:Loop... threads:Loop...", "Tiles the loops; the outer ones become blocks, the inner ones threads.",
      "for y: for x", "blocks y, x: threads y, x", gpu_tile},
     {"hexagon", Handle::kStage, "loop:loop?", "self", "Runs the loop (or the whole stage) on a Hexagon DSP.", "for y",

@@ -22,7 +22,23 @@ void split(Call &c) {
     c.push_loop(inner);
 }
 
+Internal::ForType type_of(const Call &c, const LoopName &loop) {
+    for (const Internal::Dim &d : c.stage().get_schedule().dims()) {
+        if (d.var == loop.halide) {
+            return d.for_type;
+        }
+    }
+    return Internal::ForType::Serial;
+}
+
 void fuse(Call &c) {
+    // The one would run as the other does, and what is computed in it for every block would be for each thread.
+    const Internal::ForType inner = type_of(c, c.args[0].loops[0]), outer = type_of(c, c.args[1].loops[0]);
+    if ((Internal::is_gpu(inner) || Internal::is_gpu(outer)) && inner != outer) {
+        c.fail("joins \"" + c.args[0].loops[0].name + "\" and \"" + c.args[1].loops[0].name +
+                   "\", of which the device runs one in another way than the other",
+               "fuse loops before saying which are blocks and which threads");
+    }
     const bool rvar = c.args[0].loops[0].is_rvar;
     const std::string fused = c.new_loop(2, c.args[0].loops[0].name + "_" + c.args[1].loops[0].name);
     c.stage().fuse(c.loop(0), c.loop(1), VarOrRVar(fused, rvar));
@@ -91,26 +107,26 @@ void rename(Call &c) {
 }  // namespace
 
 const std::vector<Word> kLoopWords = {
-    {"split", Handle::kStage, "loop:loop factor:size tail:tail? outer:name? inner:name?", "outer:Loop inner:Loop",
+    {"split", Handle::kStage, "loop:loop factor:size[1..16777216] tail:tail? outer:name? inner:name?", "outer:Loop inner:Loop",
      "Splits a loop in two: the inner one runs `factor` times. `tail` says what happens where the extent is no "
      "multiple of the factor.",
      "for row in 0..n", "for row_outer in 0..n/4\n  for row_inner in 0..4", split},
     {"fuse", Handle::kStage, "inner:loop outer:loop name:name?", "fused:Loop",
      "Joins two loops that stand directly in one another into one over all their pairs.",
      "for row\n  for col", "for col_row in 0..rows*cols", fuse},
-    {"tile", Handle::kStage, "loops:loops sizes:sizes tail:tail? outers:names? inners:names?",
+    {"tile", Handle::kStage, "loops:loops sizes:sizes[1..16777216] tail:tail? outers:names? inners:names?",
      "outers:Loop... inners:Loop...",
      "Splits several loops and moves the inner ones inside all outer ones. Loops are named from the innermost out.",
      "for row\n  for col", "for row_outer\n  for col_outer\n    for row_inner in 0..6\n      for col_inner in 0..64",
      tile},
-    {"vectorize", Handle::kStage, "loop:loop lanes:size? tail:tail?", "self",
+    {"vectorize", Handle::kStage, "loop:loop lanes:size[1..1024]? tail:tail?", "self",
      "Runs the loop as one SIMD operation. With `lanes` the loop is split first and its inner part is vectorised; "
      "the loop keeps its name.",
      "for col in 0..n", "for col in 0..n/16\n  vectorized in 0..16", vectorize},
-    {"unroll", Handle::kStage, "loop:loop factor:size? tail:tail?", "self",
+    {"unroll", Handle::kStage, "loop:loop factor:size[1..4096]? tail:tail?", "self",
      "Writes the body out once for each iteration. With `factor` the loop is split first.",
      "for i in 0..4: body", "body(0) body(1) body(2) body(3)", unroll},
-    {"parallel", Handle::kStage, "loop:loop task:size? tail:tail?", "self",
+    {"parallel", Handle::kStage, "loop:loop task:size[1..16777216]? tail:tail?", "self",
      "Runs the iterations on the thread pool. With `task` that many iterations make one task.",
      "for row", "parallel row", parallel},
     {"serial", Handle::kStage, "loop:loop", "self", "Runs the loop in order on one thread, which is the default.",

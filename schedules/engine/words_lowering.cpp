@@ -1,7 +1,6 @@
 // Words that Halide has not: they take effect in a pass after its lowering (schedules/lowering).
 
 #include <algorithm>
-#include <chrono>
 #include <stdexcept>
 
 #include "autoschedule.h"
@@ -28,9 +27,6 @@ void stream(Call &c) {
         c.fail("is not for " + c.self.func_name + ": its update reads again what was stored",
                "give the output a definition of its own that reads the sum");
     }
-    if (c.args[0].present && c.args[0].integer < 0) {
-        c.fail("the argument \"above\" is " + std::to_string(c.args[0].integer) + ", but must not be negative");
-    }
     c.binding.stream(f, c.args[0].present ? c.args[0].integer : -1);
 }
 
@@ -45,9 +41,6 @@ void prefetch_over(Call &c) {
     p.loop = c.args[0].loops[0].halide;
     p.ahead = *c.args[2].level;
     p.offset = c.args[3].present ? int(c.args[3].integer) : 1;
-    if (p.offset < 0) {
-        c.fail("the argument \"offset\" is " + std::to_string(p.offset) + ", but must not be negative");
-    }
     p.only_streamed = c.args[4].present && c.args[4].boolean;
     if (what.parameter.defined()) {
         p.buffer = what.parameter.name();
@@ -79,9 +72,6 @@ void prefetch_ahead(Call &c) {
         }
     }
     p.bytes = c.args[1].present ? int(c.args[1].integer) : p.bytes;
-    if (p.bytes < 1) {
-        c.fail("the argument \"bytes\" is " + std::to_string(p.bytes) + ", but must be positive");
-    }
     c.binding.prefetch_ahead(std::move(p));
 }
 
@@ -139,9 +129,6 @@ void mma(Call &c) {
 
 void pipeline(Call &c) {
     const int64_t stages = c.args[0].integer, group = c.args[1].present ? c.args[1].integer : 8;
-    if (stages < 2 || stages > 16 || group < 1) {
-        c.fail("takes 2 to 16 stages, and groups of at least 1");
-    }
     if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(group), c.args[2].present && c.args[2].boolean)) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
@@ -149,9 +136,6 @@ void pipeline(Call &c) {
 
 void cluster(Call &c) {
     const int64_t blocks = c.args[0].integer;
-    if (blocks < 1 || blocks > 8) {
-        c.fail("has 1 to 8 blocks, not " + std::to_string(blocks));
-    }
     if (!c.binding.cluster(c.func().function(), c.self.stage_index, int(blocks))) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
@@ -159,9 +143,6 @@ void cluster(Call &c) {
 
 void warps(Call &c) {
     const int64_t warps = c.args[0].integer;
-    if (warps < 1 || warps > 16) {
-        c.fail("has 1 to 16 warps, not " + std::to_string(warps));
-    }
     if (!c.binding.warps(c.func().function(), c.self.stage_index, int(warps))) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
@@ -169,9 +150,6 @@ void warps(Call &c) {
 
 void fetch(Call &c) {
     const int64_t ahead = c.args[0].present ? c.args[0].integer : 0;
-    if (ahead < 0 || ahead > 15) {
-        c.fail("fetches 0 to 15 turns ahead, not " + std::to_string(ahead));
-    }
     if (c.func().has_update_definition()) {
         c.fail("is for a copy, and " + c.self.func_name + " has an update", "fetch a wrapper: k." + c.self.func_name + ":in_()");
     }
@@ -179,9 +157,6 @@ void fetch(Call &c) {
 }
 
 void resident(Call &c) {
-    if (c.args[0].integer < 1 || c.args[0].integer > 32) {
-        c.fail("a multiprocessor has 1 to 32 blocks, not " + std::to_string(c.args[0].integer));
-    }
     c.binding.resident(c.func().function(), int(c.args[0].integer));
 }
 
@@ -190,27 +165,32 @@ void halide_autoscheduler(Call &c) {
     if (std::find(known.begin(), known.end(), c.args[0].text) == known.end()) {
         c.fail("there is no autoscheduler \"" + c.args[0].text + "\"", "there are " + quoted_list(known));
     }
-    const auto begin = std::chrono::steady_clock::now();
     Translation t{c.args[0].text, c.args[1].text, c.args[2].present ? c.args[2].integer : 8, "", ""};
     const ScheduleText text(c.binding.view());
-    try {
-        autoschedule(c.binding.view(), c.binding.target, t.scheduler, int(t.threads), parse_sizes(t.sizes));
-    } catch (const std::invalid_argument &e) {
-        c.fail(e.what());
-    }
-    try {
-        t.statements = text.statements();
-    } catch (const std::runtime_error &e) {
-        t.problem = e.what();
+    std::string wrong;
+    c.binding.host().excuse([&] {
+        try {
+            autoschedule(c.binding.view(), c.binding.target, t.scheduler, int(t.threads), parse_sizes(t.sizes));
+        } catch (const std::invalid_argument &e) {
+            wrong = e.what();
+            return;
+        }
+        try {
+            t.statements = text.statements();
+        } catch (const std::runtime_error &e) {
+            t.problem = e.what();
+        }
+    });
+    if (!wrong.empty()) {
+        c.fail(wrong);
     }
     c.binding.translation = std::move(t);
-    c.binding.host().excuse(std::chrono::steady_clock::now() - begin);  // it is not the script that takes its time
 }
 
 }  // namespace
 
 const std::vector<Word> kLoweringWords = {
-    {"stream", Handle::kFunc, "above:int?", "self",
+    {"stream", Handle::kFunc, "above:int[0..1125899906842624]?", "self",
      "Stores an output past the caches in calls where it has more than `above` bytes, in rows that are whole lines of 64 "
      "bytes or long (16 KiB); by default, what half the last-level cache of the target holds. Then its lines are not read before they are written, and nothing else "
      "is pushed out of the caches for them. Decided once a call, for all streamed outputs at once. Vectors of 16, "
@@ -219,14 +199,14 @@ const std::vector<Word> kLoweringWords = {
      "for row: y[row][col] = ...", "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
                                   "  for row: y[row][col] = ...",
      stream},
-    {"prefetch_over", Handle::kStage, "over:loop func:func ahead:level offset:int? streamed:bool?", "self",
+    {"prefetch_over", Handle::kStage, "over:loop func:func ahead:level offset:int[0..65536]? streamed:bool?", "self",
      "Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations "
      "of `ahead` later: each asks for as many elements as this stage computes in it, so that memory is busy while the loop "
      "computes. What is streamed is not prefetched; with `streamed`, nothing is but in the version of the loops that streams "
      "an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no "
      "effect, and a note says so.",
      "for row: for col: f(col) = ...", "for row: for col: prefetch x(col, row + 1); f(col) = ...", prefetch_over},
-    {"prefetch_ahead", Handle::kStage, "loop:loop bytes:int?", "self",
+    {"prefetch_ahead", Handle::kStage, "loop:loop bytes:int[1..16777216]?", "self",
      "Has each iteration of `loop` prefetch, into L1, the lines that lie `bytes`, by default 4096, behind the vectors of inputs "
      "that it reads. For what is read in the order of memory, as weights are: a processor's own prefetchers stop at the end "
      "of each page. Loops inside of it have to be vectorised or unrolled, and a vector whose place depends on data is passed "
@@ -254,38 +234,38 @@ const std::vector<Word> kLoweringWords = {
      "signed or not, in int32; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
-    {"pipeline", Handle::kStage, "stages:int group:int? turns:bool?", "self",
+    {"pipeline", Handle::kStage, "stages:int[2..16] group:int[1..65536]? turns:bool?", "self",
      "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by "
      "a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, "
      "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
      "one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one "
      "half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its "
      "own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.",
-     "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline},
-    {"cluster", Handle::kStage, "blocks:int", "self",
+     "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline, nullptr, Effect::kCuda},
+    {"cluster", Handle::kStage, "blocks:int[1..8]", "self",
      "On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of "
      "them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would "
      "leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.",
      "blocks tile: for step: acc += a * b",
-     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", cluster},
-    {"warps", Handle::kStage, "warps:int", "self",
+     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", cluster, nullptr, Effect::kCuda},
+    {"warps", Handle::kStage, "warps:int[1..16]", "self",
      "On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention "
      "of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the "
      "end they put together what they have, in the order of the warps. More of them are under way for as many splits.",
      "blocks tile: for step: fetch; acc = f(acc, step)",
-     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", warps},
-    {"fetch", Handle::kFunc, "ahead:int?", "self",
+     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", warps, nullptr, Effect::kCuda},
+    {"fetch", Handle::kFunc, "ahead:int[0..15]?", "self",
      "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
      "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "
      "(ring_buffer), for which hoist_storage says the loop outside of that one. By default 0: all that a block, or a turn, "
      "fetches is under way together, and then waited for. Vectors of 4, 8 or 16 bytes are fetched so; where they are not "
      "aligned, the copy is made as if nothing was said.",
-     "for t: f = x; consume f", "fetch f of turn 0 .. ahead - 1\nfor t: fetch f of turn t + ahead; consume f of turn t", fetch},
-    {"resident", Handle::kFunc, "blocks:int", "self",
+     "for t: f = x; consume f", "fetch f of turn 0 .. ahead - 1\nfor t: fetch f of turn t + ahead; consume f of turn t", fetch, nullptr, Effect::kCuda},
+    {"resident", Handle::kFunc, "blocks:int[1..32]", "self",
      "On CUDA, of a Func with blocks of its own: threads get no more registers than leave room for so many blocks on a "
      "multiprocessor, so that one can compute while another waits. CUDA has it as the second argument of __launch_bounds__.",
-     "blocks", "blocks, so many at once", resident},
-    {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int?", "self",
+     "blocks", "blocks, so many at once", resident, nullptr, Effect::kCuda},
+    {"autoschedule", Handle::kFunc, "scheduler:string sizes:string parallelism:int[1..65536]?", "self",
      "Hands the whole pipeline to one of Halide's own autoschedulers: Mullapudi2016, Adams2019, Li2018 or, for GPUs, "
      "Anderson2021. `sizes` are the estimates that it works from, for every buffer and every integer of the kernel: "
      "\"x:4096x64,weight:4096,y:4096x64\". To compare with; nothing else should be said in such a script. "

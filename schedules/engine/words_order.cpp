@@ -83,7 +83,7 @@ const std::vector<Word> kOrderWords = {
     {"specialize_fail", Handle::kStage, "message:string", "self",
      "The general version fails at run time with the message: only specialisations remain.", "else\n  for row",
      "else\n  error(message)", [](Call &c) { c.stage().specialize_fail(c.args[0].text); }},
-    {"update", Handle::kFunc, "index:int?", "stage:Stage", "An update stage of the Func, counted from 0.",
+    {"update", Handle::kFunc, "index:int[0..<updates]?", "stage:Stage", "An update stage of the Func, counted from 0.",
      "sum(row) = 0\nsum(row) += x", "the second of the two", update},
     {"has_condition", Handle::kStage, "", "condition:boolean",
      "Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs "
@@ -95,7 +95,7 @@ const std::vector<Word> kOrderWords = {
     {"allow_race_conditions", Handle::kStage, "", "self",
      "Drops Halide's proof that a parallel update has no races. The schedule's author vouches for it.", "for r",
      "parallel r", [](Call &c) { c.stage().allow_race_conditions(); }},
-    {"prefetch", Handle::kStage, "func:func at:loop from:loop offset:expr? strategy:prefetch?", "self",
+    {"prefetch", Handle::kStage, "func:func at:loop from:loop offset:size[0..1048576]? strategy:prefetch?", "self",
      "Prefetches, in each iteration of `at`, what `func` needs `offset` iterations of `from` later.", "for col: x(col)",
      "for col: prefetch x(col + 8); x(col)", prefetch},
     {"partition", Handle::kStage, "loop:loop policy:partition", "self",

@@ -4,11 +4,14 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "confine.h"
 #include "cpu.h"
 #include "failure.h"
 #include "json_text.h"
@@ -78,6 +81,34 @@ std::string without_directory(std::string text, const std::string &directory) {
     return text;
 }
 
+// A candidate that runs needs its library and its own folder. The step that builds starts the compiler, which is confined
+// by itself (generator_run.cpp), and the linker.
+std::optional<Confinement> confinement(const std::string &command, const std::string &directory, const json &job) {
+    // The driver of a real device answers error 304 under either half of the profile.
+    const bool driver = job.value("device", false) && job.at("step") != "launches" && !std::getenv("HALYARD_CUDA_DRIVER");
+    if (job.at("step") == "build" || driver) {
+        return std::nullopt;
+    }
+    Confinement c = confinement_of(command, {});
+    c.writes = {directory};
+    c.device = job.value("device", false);
+    c.reads.push_back((fs::path(paths().root) / "CMakeCache.txt").string());  // says where the pieces are
+    c.reads.push_back(paths().recorder);
+    if (const char *given = std::getenv("HALYARD_CUDA_DRIVER")) {
+        c.reads.push_back(given);
+    }
+    c.reads.push_back(job.value("library", directory));
+    for (const json &k : job.value("kernels", json::array())) {
+        c.reads.push_back(k.at("library"));
+    }
+    if (const std::string outputs = job.value("outputs", ""); !outputs.empty()) {
+        // Those of a schedule that is trusted are made, beside the candidates.
+        const bool made = !job.at("compare").get<bool>();
+        (made ? c.writes : c.reads).push_back(made ? fs::path(outputs).parent_path().string() : outputs);
+    }
+    return c;
+}
+
 }  // namespace
 
 json run_step(const std::string &directory, const json &job, double seconds, Measured &m) {
@@ -87,8 +118,9 @@ json run_step(const std::string &directory, const json &job, double seconds, Mea
     ProcessOptions options;
     options.timeout = seconds + 10;  // it stops itself before
     options.end_group = true;
-    const ProcessResult r =
-        run_process({require_piece(command.string(), "the command itself"), "candidate", file}, options);
+    const std::vector<std::string> words = {require_piece(command.string(), "the command itself"), "candidate", file};
+    const auto confined = confinement(words[0], directory, job);
+    const ProcessResult r = confined ? run_confined(words, options, *confined) : run_process(words, options);
     const Said s = said(r.out);
     if (!r.ok() || !s.result.is_object()) {
         blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load" : s.phase, seconds, m);

@@ -8,6 +8,7 @@
 
 #include "failure.h"
 #include "json_text.h"
+#include "record_names.h"
 #include "sqlite.h"
 
 namespace halyard::explore {
@@ -132,6 +133,7 @@ int64_t make_task(Sqlite &sqlite, const Key &key) {
 // A faster time of the same code stays, as the least of many calls is what is kept; and one that was right does not
 // become a failure because the machine was busy. Whether something changed.
 bool put(Sqlite &sqlite, const Entry &e) {
+    check_names(e);
     const int64_t task = make_task(sqlite, e.key);
     Statement &old = sqlite.prepare("SELECT id, status, least FROM result WHERE task=? AND candidate=? AND "
                                     "script_hash=?");

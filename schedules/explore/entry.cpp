@@ -14,6 +14,7 @@
 #include "finish.h"
 #include "gpu.h"
 #include "paths.h"
+#include "record_names.h"
 #include "targets.h"
 #include "text.h"
 
@@ -150,6 +151,7 @@ Entry entry_from_json(const json &j) {
         e.measured = measured_from_json(j.at("measured"));
         e.script_hash = j.at("script_hash");
         e.when = j.at("when");
+        check_names(e);
         return e;
     } catch (const json::exception &error) {
         throw Failure(fmt::format("this is no record of `halyard db export`: {}", error.what()));

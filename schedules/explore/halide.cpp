@@ -57,8 +57,7 @@ json report_of(const Task &task, const std::string &lua, const std::string &fold
     const std::string script = folder + "/" + task.op + ".lua", report = folder + "/report.json";
     write_file(script, lua);
     fs::remove(report);
-    const ProcessResult r = run_generator(task, {}, folder, {"autoscheduler.script=" + script,
-                                                             "autoscheduler.report=" + report});
+    const ProcessResult r = run_plugin(task, {}, folder, {{"script", script}, {"report", report}});
     timed_out = r.timed_out;
     if (r.timed_out || !fs::exists(report)) {
         return nullptr;

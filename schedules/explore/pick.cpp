@@ -12,6 +12,7 @@
 #include "generator_params.h"
 #include "paths.h"
 #include "process.h"
+#include "record_names.h"
 #include "script.h"
 #include "targets.h"
 #include "text.h"
@@ -130,6 +131,7 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
 }  // namespace
 
 std::string script_file(const Entry &entry) {
+    check_names(entry);
     const fs::path folder = fs::path(paths().cache) / "schedules";
     const fs::path file = folder / fmt::format("{}.{}.lua", entry.key.op, entry.candidate.id());
     std::error_code ignored;

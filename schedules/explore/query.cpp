@@ -9,9 +9,12 @@
 
 #include "failure.h"
 #include "generator_params.h"
+#include "generator_run.h"
+#include "heads.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "product.h"
 #include "registry.h"
 #include "schedules.h"
@@ -72,10 +75,15 @@ bool says_what_is_computed(const std::string &param) {
 // What schedules of the op choose is theirs to say: the layout of weights, the form of an algorithm.
 std::set<std::string> chosen_by_schedules(const std::string &op) {
     std::set<std::string> chosen;
+    std::vector<std::string> scripts;
     for (const auto &file : schedules_of(op)) {
-        ScriptOptions options;
-        options.lib_dirs = {paths().schedules};
-        for (const auto &g : read_header(file.path, options).generator) {
+        scripts.push_back(file.path);
+    }
+    for (const auto &head : read_heads(scripts)) {
+        if (!head.ok) {
+            throw ScriptError(head.error);
+        }
+        for (const auto &g : head.header.generator) {
             chosen.insert(g.first);
         }
     }
@@ -190,38 +198,37 @@ Assignments declared_params(const Task &task) {
     return result;
 }
 
-ProcessResult run_generator(const Task &task, const Assignments &params, const std::string &folder,
-                            const std::vector<std::string> &more) {
-    std::vector<std::string> command = {executable_of(task), "-g", task.op, "-f", task.op, "-n", task.op, "-o", folder,
-                                        "-e", "c_header", "-p", require_piece(paths().plugin, "the Halide plugin")};
-    command.push_back("target=" + resolve_targets(task.target.empty() ? "host" : task.target).front());
-    Assignments given = params;
-    given.insert(task.params.begin(), task.params.end());
-    for (const auto &p : given) {
-        command.push_back(p.first + "=" + p.second);
-    }
-    command.emplace_back("autoscheduler=Lua");
-    command.insert(command.end(), more.begin(), more.end());
-    ProcessOptions options;
-    options.timeout = task.limits.build_seconds;
-    return run_process(command, options);
+ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder,
+                         const nlohmann::json &request) {
+    GeneratorRun run;
+    run.executable = executable_of(task);
+    run.generator = task.op;
+    run.function = task.op;
+    run.directory = folder;
+    run.emit = {"c_header"};
+    run.targets = {resolve_targets(task.target.empty() ? "host" : task.target).front()};
+    run.params = params;
+    run.params.insert(task.params.begin(), task.params.end());
+    run.request = request;
+    run.options = compiler_options(task.limits.build_seconds);
+    run.blame = [&](const std::string &name, const std::string &value) {
+        return task.params.count(name) && !params.count(name)
+                   ? fmt::format("--param {}={}", name, value)
+                   : fmt::format("{}: error: the schedule's generator parameter {}", task.op, printable(name + "=" + value));
+    };
+    return run_generator(run);
 }
 
 Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script) {
     const TemporaryDirectory work(temporary_root());
     const std::string file = (fs::path(work.path()) / "description.json").string();
-    std::vector<std::string> arguments = {"autoscheduler.describe=" + file};
-    if (const std::string sizes = sizes_text(task, params); !sizes.empty()) {
-        arguments.push_back("autoscheduler.sizes=" + sizes);
-    }
+    nlohmann::json request = {{"describe", file}, {"sizes", sizes_text(task, params)}};
     if (script) {
-        arguments.push_back("autoscheduler.script=" + script->file);
-        arguments.push_back("autoscheduler.lib=" + join(script->lib_dirs, ":"));
-        if (!script->set.empty()) {
-            arguments.push_back("autoscheduler.set=" + assignments_text(script->set, ":"));
-        }
+        request["script"] = script->file;
+        request["lib"] = script->lib_dirs;
+        request["set"] = script->set;
     }
-    const ProcessResult r = run_generator(task, params, work.path(), arguments);
+    const ProcessResult r = run_plugin(task, params, work.path(), request);
     if (!fs::exists(file)) {
         throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op,
                                   describe_end(r, task.limits.build_seconds), trim(r.err)));

@@ -37,10 +37,10 @@ struct GivenScript {
 /** Runs the generator with the plugin. Throws Failure with the generator's message, or the script's. */
 Description describe_pipeline(const Task &task, const Assignments &params, const GivenScript *script = nullptr);
 
-/** The generator with the plugin, whose arguments are `more`; nothing is compiled. What it
+/** The generator with the plugin, which is asked for `request`; nothing is compiled. What it
  * writes goes into `folder`. */
-ProcessResult run_generator(const Task &task, const Assignments &params, const std::string &folder,
-                            const std::vector<std::string> &more);
+ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder,
+                         const nlohmann::json &request);
 
 }  // namespace halyard::explore
 

@@ -8,6 +8,7 @@
 
 #include "diagnostics.h"
 #include "failure.h"
+#include "heads.h"
 #include "lua_writer.h"
 #include "open_call.h"
 #include "paths.h"
@@ -56,7 +57,7 @@ struct ScriptSpace::Implementation {
         options.target = resolve_targets(task.target).front();
         options.lib_dirs = lib_dirs();
         try {
-            return read_header(file, options);
+            return read_head(file, options, task.limits.build_seconds);
         } catch (const ScriptError &e) {
             throw Failure(by_its_name(e.what()));
         }

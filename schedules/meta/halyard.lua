@@ -68,7 +68,7 @@ local Stage = {}
 ---  for row_inner in 0..4
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param factor integer|Expr a positive integer or an expression
+---@param factor integer|Expr an integer or an expression, from 1 to 16777216
 ---@param tail? Tail
 ---@param outer? string a new name
 ---@param inner? string a new name
@@ -102,7 +102,7 @@ function Stage:fuse(inner, outer, name) end
 ---      for col_inner in 0..64
 ---```
 ---@param loops (string|Loop)[] a list of loops
----@param sizes (integer|Expr)[] a list of integers or expressions
+---@param sizes (integer|Expr)[] a list of integers or expressions, from 1 to 16777216
 ---@param tail? Tail
 ---@param outers? string[] a list of new names
 ---@param inners? string[] a list of new names
@@ -119,7 +119,7 @@ function Stage:tile(loops, sizes, tail, outers, inners) end
 ---  vectorized in 0..16
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param lanes? integer|Expr a positive integer or an expression
+---@param lanes? integer|Expr an integer or an expression, from 1 to 1024
 ---@param tail? Tail
 ---@return self
 function Stage:vectorize(loop, lanes, tail) end
@@ -132,7 +132,7 @@ function Stage:vectorize(loop, lanes, tail) end
 ---body(0) body(1) body(2) body(3)
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param factor? integer|Expr a positive integer or an expression
+---@param factor? integer|Expr an integer or an expression, from 1 to 4096
 ---@param tail? Tail
 ---@return self
 function Stage:unroll(loop, factor, tail) end
@@ -145,7 +145,7 @@ function Stage:unroll(loop, factor, tail) end
 ---parallel row
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param task? integer|Expr a positive integer or an expression
+---@param task? integer|Expr an integer or an expression, from 1 to 16777216
 ---@param tail? Tail
 ---@return self
 function Stage:parallel(loop, task, tail) end
@@ -283,7 +283,7 @@ function Stage:allow_race_conditions() end
 ---@param func Func a Func, as in k.y
 ---@param at string|Loop a loop of the stage, by name or as split returns it
 ---@param from string|Loop a loop of the stage, by name or as split returns it
----@param offset? integer|Expr an integer or an expression
+---@param offset? integer|Expr an integer or an expression, from 0 to 1048576
 ---@param strategy? Prefetch
 ---@return self
 function Stage:prefetch(func, at, from, offset, strategy) end
@@ -363,7 +363,7 @@ function Stage:always_partition_all() end
 ---@param func Func a Func, as in k.y
 ---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
----@param offset? integer an integer
+---@param offset? integer an integer, from 0 to 65536
 ---@param streamed? boolean true or false
 ---@return self
 function Stage:prefetch_over(over, func, ahead, loop, offset, streamed) end
@@ -376,7 +376,7 @@ function Stage:prefetch_over(over, func, ahead, loop, offset, streamed) end
 ---for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]
 ---```
 ---@param loop string|Loop a loop of the stage, by name or as split returns it
----@param bytes? integer an integer
+---@param bytes? integer an integer, from 1 to 16777216
 ---@return self
 function Stage:prefetch_ahead(loop, bytes) end
 
@@ -399,8 +399,8 @@ function Stage:mma() end
 ---fetch | fetch | fetch | fetch
 ---                    multiply | multiply ...
 ---```
----@param stages integer an integer
----@param group? integer an integer
+---@param stages integer an integer, from 2 to 16
+---@param group? integer an integer, from 1 to 65536
 ---@param turns? boolean true or false
 ---@return self
 function Stage:pipeline(stages, group, turns) end
@@ -413,7 +413,7 @@ function Stage:pipeline(stages, group, turns) end
 ---blocks tile, part: for step of part: acc += a * b
 ---blocks tile: acc of part 0 += acc of the others
 ---```
----@param blocks integer an integer
+---@param blocks integer an integer, from 1 to 8
 ---@return self
 function Stage:cluster(blocks) end
 
@@ -425,7 +425,7 @@ function Stage:cluster(blocks) end
 ---blocks tile, warps w: for step of w: fetch; acc = f(acc, step)
 ---blocks tile: acc = f(acc of warp 0, acc of the others)
 ---```
----@param warps integer an integer
+---@param warps integer an integer, from 1 to 16
 ---@return self
 function Stage:warps(warps) end
 
@@ -497,7 +497,7 @@ function Stage:gpu(blocks, threads, device) end
 ---blocks y, x: threads y, x
 ---```
 ---@param loops string|Loop|(string|Loop)[] a loop or a list of loops
----@param sizes (integer|Expr)[] a list of integers or expressions
+---@param sizes (integer|Expr)[] a list of integers or expressions, from 1 to 1024
 ---@param tail? Tail
 ---@param device? Device
 ---@return Loop ...
@@ -527,7 +527,7 @@ local Func = {}
 ---  ->
 ---the second of the two
 ---```
----@param index? integer an integer
+---@param index? integer an integer, 0 or more, and below `updates`
 ---@return Stage stage
 function Func:update(index) end
 
@@ -679,7 +679,7 @@ function Func:async() end
 ---  ->
 ---f[extent]
 ---```
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, from 1 to 64
 ---@return self
 function Func:ring_buffer(extent) end
 
@@ -713,7 +713,7 @@ function Func:store_in(memory) end
 ---float f[rows][80]
 ---```
 ---@param dim string the name of a dimension of the Func
----@param alignment integer|Expr an integer or an expression
+---@param alignment integer|Expr an integer or an expression, from 1 to 65536
 ---@return self
 function Func:align_storage(dim, alignment) end
 
@@ -725,7 +725,7 @@ function Func:align_storage(dim, alignment) end
 ---f[64]
 ---```
 ---@param dim string the name of a dimension of the Func
----@param bound integer|Expr an integer or an expression
+---@param bound integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Func:bound_storage(dim, bound) end
 
@@ -737,7 +737,7 @@ function Func:bound_storage(dim, bound) end
 ---f[2]
 ---```
 ---@param dim string the name of a dimension of the Func
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, from 1 to 16777216
 ---@param forward? boolean true or false
 ---@return self
 function Func:fold_storage(dim, extent, forward) end
@@ -763,7 +763,7 @@ function Func:reorder_storage(...) end
 ---else
 ---  for row: y[row][col] = ...
 ---```
----@param above? integer an integer
+---@param above? integer an integer, from 0 to 1125899906842624
 ---@return self
 function Func:stream(above) end
 
@@ -789,7 +789,7 @@ function Func:side_by_side(...) end
 ---fetch f of turn 0 .. ahead - 1
 ---for t: fetch f of turn t + ahead; consume f of turn t
 ---```
----@param ahead? integer an integer
+---@param ahead? integer an integer, from 0 to 15
 ---@return self
 function Func:fetch(ahead) end
 
@@ -800,7 +800,7 @@ function Func:fetch(ahead) end
 ---  ->
 ---blocks, so many at once
 ---```
----@param blocks integer an integer
+---@param blocks integer an integer, from 1 to 32
 ---@return self
 function Func:resident(blocks) end
 
@@ -813,7 +813,7 @@ function Func:resident(blocks) end
 ---```
 ---@param scheduler string a string
 ---@param sizes string a string
----@param parallelism? integer an integer
+---@param parallelism? integer an integer, from 1 to 65536
 ---@return self
 function Func:autoschedule(scheduler, sizes, parallelism) end
 
@@ -826,7 +826,7 @@ function Func:autoschedule(scheduler, sizes, parallelism) end
 ---```
 ---@param dim string the name of a dimension of the Func
 ---@param min integer|Expr an integer or an expression
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Func:bound(dim, min, extent) end
 
@@ -838,7 +838,7 @@ function Func:bound(dim, min, extent) end
 ---for x in a..a+64
 ---```
 ---@param dim string the name of a dimension of the Func
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Func:bound_extent(dim, extent) end
 
@@ -850,8 +850,8 @@ function Func:bound_extent(dim, extent) end
 ---for x in 0..32
 ---```
 ---@param dim string the name of a dimension of the Func
----@param modulus integer|Expr an integer or an expression
----@param remainder? integer|Expr an integer or an expression
+---@param modulus integer|Expr an integer or an expression, from 1 to 16777216
+---@param remainder? integer|Expr an integer or an expression, 0 or more, and below `modulus`
 ---@return self
 function Func:align_bounds(dim, modulus, remainder) end
 
@@ -863,7 +863,7 @@ function Func:align_bounds(dim, modulus, remainder) end
 ---for x in 3..19
 ---```
 ---@param dim string the name of a dimension of the Func
----@param modulus integer|Expr an integer or an expression
+---@param modulus integer|Expr an integer or an expression, from 1 to 16777216
 ---@return self
 function Func:align_extent(dim, modulus) end
 
@@ -876,7 +876,7 @@ function Func:align_extent(dim, modulus) end
 ---```
 ---@param dim string the name of a dimension of the Func
 ---@param min integer|Expr an integer or an expression
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 0 or more
 ---@return self
 function Func:set_estimate(dim, min, extent) end
 
@@ -898,7 +898,7 @@ function Func:set_estimates(ranges) end
 ---  ->
 ---a value to constrain
 ---```
----@param index integer an integer
+---@param index integer an integer, 0 or more, and below `dimensions`
 ---@return Dimension dimension
 function Func:dim(index) end
 
@@ -919,7 +919,7 @@ function Func:type() end
 ---  ->
 ---aligned load
 ---```
----@param bytes integer an integer
+---@param bytes integer an integer, from 1 to 4096, a power of two
 ---@return self
 function Func:set_host_alignment(bytes) end
 
@@ -986,7 +986,7 @@ local Loop = {}
 ---for row_outer in 0..n/4
 ---  for row_inner in 0..4
 ---```
----@param factor integer|Expr a positive integer or an expression
+---@param factor integer|Expr an integer or an expression, from 1 to 16777216
 ---@param tail? Tail
 ---@param outer? string a new name
 ---@param inner? string a new name
@@ -1015,7 +1015,7 @@ function Loop:fuse(outer, name) end
 ---for col in 0..n/16
 ---  vectorized in 0..16
 ---```
----@param lanes? integer|Expr a positive integer or an expression
+---@param lanes? integer|Expr an integer or an expression, from 1 to 1024
 ---@param tail? Tail
 ---@return self
 function Loop:vectorize(lanes, tail) end
@@ -1027,7 +1027,7 @@ function Loop:vectorize(lanes, tail) end
 ---  ->
 ---body(0) body(1) body(2) body(3)
 ---```
----@param factor? integer|Expr a positive integer or an expression
+---@param factor? integer|Expr an integer or an expression, from 1 to 4096
 ---@param tail? Tail
 ---@return self
 function Loop:unroll(factor, tail) end
@@ -1039,7 +1039,7 @@ function Loop:unroll(factor, tail) end
 ---  ->
 ---parallel row
 ---```
----@param task? integer|Expr a positive integer or an expression
+---@param task? integer|Expr an integer or an expression, from 1 to 16777216
 ---@param tail? Tail
 ---@return self
 function Loop:parallel(task, tail) end
@@ -1133,7 +1133,7 @@ function Loop:always_partition(...) end
 ---@param func Func a Func, as in k.y
 ---@param ahead Loop|Func|Stage a loop of a consumer: as split returns it, or its Func and its name, where "outermost" is around all of them
 ---@param loop? string the loop's name, where a Func or stage stands before it
----@param offset? integer an integer
+---@param offset? integer an integer, from 0 to 65536
 ---@param streamed? boolean true or false
 ---@return self
 function Loop:prefetch_over(func, ahead, loop, offset, streamed) end
@@ -1145,7 +1145,7 @@ function Loop:prefetch_over(func, ahead, loop, offset, streamed) end
 ---  ->
 ---for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]
 ---```
----@param bytes? integer an integer
+---@param bytes? integer an integer, from 1 to 16777216
 ---@return self
 function Loop:prefetch_ahead(bytes) end
 
@@ -1201,7 +1201,7 @@ function Loop:gpu(threads, device) end
 ---  ->
 ---blocks y, x: threads y, x
 ---```
----@param sizes (integer|Expr)[] a list of integers or expressions
+---@param sizes (integer|Expr)[] a list of integers or expressions, from 1 to 1024
 ---@param tail? Tail
 ---@param device? Device
 ---@return Loop ...
@@ -1240,7 +1240,7 @@ function Dimension:set_min(min) end
 ---  ->
 ---extent
 ---```
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Dimension:set_extent(extent) end
 
@@ -1263,7 +1263,7 @@ function Dimension:set_stride(stride) end
 ---min, extent
 ---```
 ---@param min integer|Expr an integer or an expression
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 1 or more
 ---@return self
 function Dimension:set_bounds(min, extent) end
 
@@ -1275,7 +1275,7 @@ function Dimension:set_bounds(min, extent) end
 ---x
 ---```
 ---@param min integer|Expr an integer or an expression
----@param extent integer|Expr an integer or an expression
+---@param extent integer|Expr an integer or an expression, 0 or more
 ---@return self
 function Dimension:set_dim_estimate(min, extent) end
 
@@ -1391,7 +1391,7 @@ function Expr:above(value) end
 ---  ->
 ---a % b == 0
 ---```
----@param value integer|Expr an integer or an expression
+---@param value integer|Expr an integer or an expression, 1 or more
 ---@return Expr condition
 function Expr:multiple_of(value) end
 

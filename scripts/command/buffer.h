@@ -69,6 +69,17 @@ public:
     /** True while every byte that belongs to no element is poison: the kernel wrote only where it may. */
     bool surroundings_intact() const;
 
+    /** All of its memory, a multiple of 8 bytes, and where in it the first element is. */
+    uint8_t *memory() {
+        return memory_.get();
+    }
+    size_t memory_bytes() const {
+        return memory_bytes_;
+    }
+    size_t offset_in_memory() const {
+        return size_t(first_ - memory_.get());
+    }
+
 private:
     template<typename F>
     void each(F f) const;

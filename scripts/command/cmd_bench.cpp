@@ -9,12 +9,12 @@
 #include "commands.h"
 #include "cpu.h"
 #include "failure.h"
+#include "heads.h"
 #include "measure.h"
 #include "options.h"
 #include "paths.h"
 #include "peak.h"
 #include "schedules.h"
-#include "script.h"
 #include "targets.h"
 #include "terminal.h"
 #include "text.h"
@@ -67,7 +67,7 @@ std::vector<std::string> schedules_for(const BenchOptions &o, const Op &op) {
         ScriptOptions options;
         options.lib_dirs = {paths().schedules};
         bool runs = true;
-        for (const auto &feature : read_header(s.path, options).requires_features) {
+        for (const auto &feature : read_head(s.path, options, o.timeout).requires_features) {
             runs = runs && features.count(feature) > 0;
         }
         if (runs) {

@@ -8,12 +8,12 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "heads.h"
 #include "options.h"
 #include "paths.h"
 #include "process.h"
 #include "registry.h"
 #include "schedules.h"
-#include "script.h"
 #include "targets.h"
 #include "terminal.h"
 #include "text.h"
@@ -69,7 +69,7 @@ std::string target_for(const ScriptHeader &head) {
 void check(const CheckOptions &o, Verdict &v) {
     ScriptOptions options;
     options.lib_dirs = {paths().schedules};
-    const ScriptHeader head = read_header(v.script, options);
+    const ScriptHeader head = read_head(v.script, options, o.timeout);
     v.op = head.op;
     GenerateRequest request = o.request(head.op, v.script);
     request.emit = {"c_header"};

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "confine.h"
 #include "cpu.h"
 #include "failure.h"
 #include "kernel.h"
@@ -82,6 +83,12 @@ Finding schedules() {
     return f;
 }
 
+// Where the kernel has no Landlock, generators and candidates may reach what their user may.
+Finding confinement() {
+    return {"confinement", confines(), false, confinement_state(),
+            "a kernel from 5.13 on with Landlock keeps generators and candidates in their folders (SECURITY.md)"};
+}
+
 Finding processor() {
     const Cpu &c = cpu();
     const std::string caches = fmt::format("L1 {} KiB, L2 {} KiB, L3 {} KiB", c.l1 >> 10, c.l2 >> 10, c.l3 >> 10);
@@ -108,9 +115,11 @@ std::vector<Finding> examine() {
         halide(),
         piece("plugin", paths().plugin),
         piece("generators", paths().generators),
+        piece("reader of heads", paths().heads),
         piece("runtime library", paths().runtime),
         schedules(),
         processor(),
+        confinement(),
         optional_library("CUDA driver", {"libcuda.so.1"}, "comes with the NVIDIA driver; only GPU schedules need it"),
         optional_library("NVRTC", {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"},
                          "pip install nvidia-cuda-nvrtc, or the CUDA toolkit; only GPU schedules need it"),

@@ -1,5 +1,6 @@
 // halyard list: the ops of the registry and their schedules; of a single op, the parameters of its generator, too.
 
+#include <map>
 #include <memory>
 
 #include <fmt/format.h>
@@ -8,10 +9,11 @@
 #include "commands.h"
 #include "generate.h"
 #include "generator_params.h"
+#include "heads.h"
+#include "ops_page.h"
 #include "paths.h"
 #include "registry.h"
 #include "schedules.h"
-#include "script.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -19,15 +21,23 @@ namespace halyard {
 
 namespace {
 
-// A script that does not load is listed too; `halyard check` says what is wrong with it.
-std::string summary_of(const ScheduleFile &schedule) {
-    try {
-        ScriptOptions options;
-        options.lib_dirs = {paths().schedules};
-        return read_header(schedule.path, options).summary;
-    } catch (const ScriptError &) {
-        return "(does not load: halyard check " + schedule.path + ")";
+// The opening comment of every schedule of some ops, by file. A script that does not load is listed too; `halyard
+// check` says what is wrong with it.
+using Summaries = std::map<std::string, std::string>;
+
+Summaries summaries_of(const std::vector<Op> &ops) {
+    std::vector<std::string> files;
+    for (const auto &op : ops) {
+        for (const auto &s : schedules_of(op.name)) {
+            files.push_back(s.path);
+        }
     }
+    const std::vector<Head> heads = read_heads(files);
+    Summaries summaries;
+    for (size_t i = 0; i < files.size(); i++) {
+        summaries[files[i]] = heads[i].ok ? heads[i].header.summary : "(does not load: halyard check " + files[i] + ")";
+    }
+    return summaries;
 }
 
 // "type=float32|float16|bfloat16", the default first; "panel=48"
@@ -43,10 +53,10 @@ std::vector<GeneratorParam> params_of(const Op &op) {
     return generator_params(require_piece(paths().generators, "the generator of every op"), op.name);
 }
 
-nlohmann::json to_json(const Op &op, bool with_params) {
+nlohmann::json to_json(const Op &op, const Summaries &summaries, bool with_params) {
     nlohmann::json schedules = nlohmann::json::array();
     for (const auto &s : schedules_of(op.name)) {
-        schedules.push_back({{"name", s.name}, {"target", s.place}, {"file", s.path}, {"summary", summary_of(s)}});
+        schedules.push_back({{"name", s.name}, {"target", s.place}, {"file", s.path}, {"summary", summaries.at(s.path)}});
     }
     nlohmann::json shapes = nlohmann::json::array();
     for (const auto &shape : op.shapes) {
@@ -64,7 +74,7 @@ nlohmann::json to_json(const Op &op, bool with_params) {
 }
 
 // docs/reference/ops.md: a section an op. File names are relative, so that the page is the same everywhere.
-void print_markdown(const Op &op) {
+void print_markdown(const Op &op, const Summaries &summaries) {
     fmt::print("## {}\n\n{}.\n\n    {}\n\n", op.name, op.summary, op.signature);
     std::vector<std::string> params;
     for (const auto &p : params_of(op)) {
@@ -73,7 +83,7 @@ void print_markdown(const Op &op) {
     fmt::print("Parameters: {}.\n\n", join(params, ", "));
     fmt::print("Floating-point operations: `{}`.\n\n| schedule | target | plan |\n| --- | --- | --- |\n", op.flops);
     for (const auto &s : schedules_of(op.name)) {
-        fmt::print("| [{0}](../../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summary_of(s));
+        fmt::print("| [{0}](../../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summaries.at(s.path));
     }
     fmt::print("\n");
 }
@@ -83,17 +93,17 @@ std::string first_sentence(const std::string &text) {
     return end == std::string::npos ? text : text.substr(0, end + 1);
 }
 
-void print(const Op &op) {
+void print(const Op &op, const Summaries &summaries) {
     const size_t width = output_width();
     fmt::print("{}  {}\n", paint(Colour::kBold, op.name), op.summary);
     for (const auto &s : schedules_of(op.name)) {
-        const std::string line = fmt::format("  {:<5} {:<26} {}", s.place, s.name, first_sentence(summary_of(s)));
+        const std::string line = fmt::format("  {:<5} {:<26} {}", s.place, s.name, first_sentence(summaries.at(s.path)));
         fmt::print("{}\n", width > 0 && columns(line) > width ? fit(line, width) : line);
     }
 }
 
 // One op with all that there is to say.
-void print_whole(const Op &op) {
+void print_whole(const Op &op, const Summaries &summaries) {
     fmt::print("{}  {}\n  {}\n", paint(Colour::kBold, op.name), op.summary, op.signature);
     fmt::print("parameters of the generator, the default first\n");
     for (const auto &p : params_of(op)) {
@@ -101,7 +111,7 @@ void print_whole(const Op &op) {
     }
     fmt::print("schedules\n");
     for (const auto &s : schedules_of(op.name)) {
-        fmt::print("  {:<5} {}  {}\n", s.place, s.name, summary_of(s));
+        fmt::print("  {:<5} {}  {}\n", s.place, s.name, summaries.at(s.path));
     }
 }
 
@@ -124,22 +134,21 @@ void add_list(CLI::App &app) {
         if (ops.empty()) {
             ops = registry();
         }
+        const Summaries summaries = summaries_of(ops);
         if (*markdown) {
-            fmt::print("# Ops\n\nMade by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. "
-                       "Extents are given innermost first;\n`?` marks what only some variants have. Parameters are "
-                       "those of the generator, the default first. How far\nresults may be from float64: [accuracy](accuracy.md).\n\n");
+            fmt::print("{}", kOpsPageHead);
             for (const auto &op : ops) {
-                print_markdown(op);
+                print_markdown(op, summaries);
             }
         } else if (*json) {
             nlohmann::json records = nlohmann::json::array();
             for (const auto &op : ops) {
-                records.push_back(to_json(op, !named->empty()));
+                records.push_back(to_json(op, summaries, !named->empty()));
             }
             fmt::print("{}\n", records.dump(1));
         } else {
             for (const auto &op : ops) {
-                named->empty() ? print(op) : print_whole(op);
+                named->empty() ? print(op, summaries) : print_whole(op, summaries);
             }
         }
     });

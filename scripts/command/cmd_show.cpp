@@ -121,6 +121,10 @@ void show(const ShowOptions &o) {
         fmt::print("{}\n", result.report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     }
     if (!result.ok) {
+        // It died of a schedule that was applied: the steps are what to look at.
+        if (o.step && !o.json && result.report.is_object() && result.report.value("ok", false) && result.report.contains("steps")) {
+            print_steps(result.report, plan);
+        }
         throw Failure(result.error);
     }
     if (!result.report.is_object() || !result.report.contains(o.step ? "steps" : "nest")) {

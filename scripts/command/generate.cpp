@@ -7,12 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "compile_failure.h"
 #include "failure.h"
 #include "finish.h"
 #include "generator_params.h"
+#include "generator_run.h"
+#include "heads.h"
 #include "json_text.h"
 #include "paths.h"
 #include "process.h"
+#include "process_limits.h"
 #include "registry.h"
 #include "schedules.h"
 #include "script.h"
@@ -118,15 +122,23 @@ void replace_all(std::string &text, const std::string &old, const std::string &w
     }
 }
 
-// Halide makes the include guard from the whole path of the file, and copies our parameters into the
-// schedule's header; both have the name of a temporary directory in them.
-void remove_temporary_names(const std::string &directory, const std::string &report) {
+// Halide makes the include guard from the whole path of the file, and copies our parameters, among which are paths, into
+// the schedule's header. What is written must not depend on where it was built.
+void remove_paths(const std::string &directory, const Plan &plan) {
     for (const auto &entry : fs::directory_iterator(directory)) {
         if (entry.path().extension() != ".h") {
             continue;
         }
         std::string header = read_file(entry.path().string());
-        replace_all(header, " autoscheduler.report=" + report, "");
+        const std::string params = "// with autoscheduler_params=";
+        if (const size_t at = header.find(params); at != std::string::npos) {
+            const size_t begin = at + params.size();
+            std::string kept = plan.script.empty() ? header.substr(begin, header.find('\n', begin) - begin) : "autoscheduler=Lua";
+            for (const auto &[name, values] : {std::pair("set", &plan.set), std::pair("facts", &plan.facts)}) {
+                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, printable(assignments_text(*values, ":")));
+            }
+            header.replace(begin, header.find('\n', begin) - begin, kept);
+        }
         const std::string intro = "#ifndef ";
         if (starts_with(header, intro)) {
             std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
@@ -154,16 +166,15 @@ std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
 
-std::string error_text(const Plan &plan, const ProcessResult &result, const nlohmann::json &report) {
+std::string error_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options, const nlohmann::json &report,
+                       const nlohmann::json &last) {
     if (report.is_object() && report.contains("error") && report["error"].contains("text")) {
         return report["error"]["text"].get<std::string>();
     }
-    if (result.timed_out || result.signal != 0) {
-        const std::string detail = fallback_message(result.err);
-        return fmt::format("{}: error: the generator {} while it compiled {}{}", place_text(plan),
-                           describe_end(result, plan.timeout), plan.op, detail.empty() ? "" : "\n  " + detail);
-    }
     const std::string message = fallback_message(result.err);
+    if (result.timed_out || result.signal != 0 || ran_out_of_memory(result, options)) {
+        return death_text(plan, result, options, report, last, message);
+    }
     if (const std::string explained = explain_param_error(plan, message); !explained.empty()) {
         return explained;
     }
@@ -174,18 +185,6 @@ std::string error_text(const Plan &plan, const ProcessResult &result, const nloh
     }
     return fmt::format("{}: error: {}", place_text(plan),
                        message.empty() ? "the generator " + describe_end(result, plan.timeout) : message);
-}
-
-// Halide's generator main takes one = an argument; its own message would not say which.
-void check_assignments(const std::vector<std::string> &command) {
-    for (const auto &argument : command) {
-        const size_t first = argument.find('=');
-        if (argument[0] != '/' && argument[0] != '.' && first != std::string::npos &&
-            argument.find('=', first + 1) != std::string::npos && argument.find('/') > first) {
-            throw Failure(fmt::format("{}: error: Halide generators cannot take a path or a value with \"=\" in it",
-                                      argument.substr(first + 1)));
-        }
-    }
 }
 
 nlohmann::json read_report(const std::string &path) {
@@ -225,6 +224,36 @@ std::vector<std::string> emit_of(const Plan &plan) {
         emit.emplace_back("bitcode");
     }
     return emit;
+}
+
+// What the generator is started with: everything of ours stands in the plugin's request.
+GeneratorRun generator_run(const Plan &plan, const std::string &directory, const std::string &report, bool with_source) {
+    GeneratorRun run;
+    run.executable = plan.executable;
+    run.generator = plan.op;
+    run.function = plan.function;
+    run.directory = directory;
+    run.emit = emit_of(plan);
+    run.targets = plan.targets;
+    run.params = plan.params;
+    run.options = compiler_options(plan.timeout);
+    run.blame = blame_of(plan);
+    if (plan.script.empty()) {
+        return run;
+    }
+    run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish},
+                   {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps}};
+    if (!plan.sizes.empty()) {
+        run.request["sizes"] = plan.sizes;
+        run.request["caches"] = plan.caches;
+    }
+    if (place_of(plan.targets) == "cuda") {
+        run.request["devices"] = plan.devices;
+        if (with_source) {
+            run.request["cuda"] = (fs::path(directory) / (plan.function + ".cu")).string();
+        }
+    }
+    return run;
 }
 
 }  // namespace
@@ -301,7 +330,8 @@ Plan make_plan(const GenerateRequest &request) {
     options.facts = plan.facts;
     options.lib_dirs = plan.lib_dirs;
     options.target = plan.targets.front();
-    const ScriptHeader head = read_header(plan.script, options);
+    const ScriptHeader head = read_head(plan.script, options, plan.timeout);
+    plan.line = head.line;
     check_head(plan, head);
     choose_params(plan, head);
     merge_params(plan, head);
@@ -312,56 +342,28 @@ Plan make_plan(const GenerateRequest &request) {
 
 Generated generate(const Plan &plan, const std::string &directory) {
     const std::string report = (fs::path(directory) / ".report.json").string();
-    std::vector<std::string> command = {plan.executable, "-g", plan.op, "-f", plan.function, "-n", plan.function,
-                                        "-o", directory, "-e", join(emit_of(plan), ",")};
-    if (!plan.script.empty()) {
-        command.insert(command.end(), {"-p", paths().plugin});
-    }
-    command.push_back("target=" + join(plan.targets, ","));
-    for (const auto &p : plan.params) {
-        command.push_back(p.first + "=" + p.second);
-    }
-    if (!plan.script.empty()) {
-        command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + plan.script,
-                                       "autoscheduler.report=" + report, "autoscheduler.lib=" + join(plan.lib_dirs, ":"),
-                                       plan.finish ? "autoscheduler.finish=true" : "autoscheduler.finish=false"});
-        if (!plan.set.empty()) {
-            command.push_back("autoscheduler.set=" + assignments_text(plan.set, ":"));
-        }
-        if (!plan.facts.empty()) {
-            command.push_back("autoscheduler.facts=" + assignments_text(plan.facts, ":"));
-        }
-        if (plan.steps) {
-            command.emplace_back("autoscheduler.steps=true");
-        }
-        if (!plan.sizes.empty()) {
-            command.insert(command.end(), {"autoscheduler.sizes=" + plan.sizes, "autoscheduler.caches=" + plan.caches});
-        }
-    }
     const auto asked = [&](const std::string &e) {
         return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
     };
-    if (!plan.script.empty() && place_of(plan.targets) == "cuda") {
-        if (!plan.devices.empty()) {
-            command.push_back("autoscheduler.devices=" + plan.devices);
-        }
-        if (asked(kCudaSource)) {
-            command.push_back("autoscheduler.cuda=" + (fs::path(directory) / (plan.function + ".cu")).string());
-        }
-    }
-    check_assignments(command);
-    ProcessOptions options;
-    options.timeout = plan.timeout;
-    const ProcessResult result = run_process(command, options);
-
+    const GeneratorRun run = generator_run(plan, directory, report, asked(kCudaSource));
     Generated generated;
+    ProcessResult result;
+    try {
+        result = run_generator(run);
+    } catch (const Failure &e) {
+        generated.error = e.what();
+        return generated;
+    }
+
     generated.report = read_report(report);
+    const nlohmann::json last = read_report(report + ".last");
     std::error_code ignored;
     fs::remove(report, ignored);
+    fs::remove(report + ".last", ignored);
     generated.ok = result.ok();
     if (generated.ok) {
         generated.notes = trim(result.err);
-        remove_temporary_names(directory, report);
+        remove_paths(directory, plan);
         if (plan.finish && generated.report.is_object() && generated.report.value(kFinishField, false)) {
             finish(directory, plan.function);
         }
@@ -375,7 +377,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
             fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
         }
     } else {
-        generated.error = error_text(plan, result, generated.report);
+        generated.error = error_text(plan, result, run.options, generated.report, last);
     }
     return generated;
 }

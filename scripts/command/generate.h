@@ -5,16 +5,15 @@
  * One run of a generator executable with a schedule, and what came of it.
  */
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-namespace halyard {
+#include "assignments.h"
 
-using Assignments = std::map<std::string, std::string>;
+namespace halyard {
 
 /** What is to be built, as the command line says it. */
 struct GenerateRequest {
@@ -40,6 +39,7 @@ struct Plan {
     Assignments set, facts, params;  // params has those that the schedule declares
     std::vector<std::string> emit;
     std::set<std::string> declared;   // the names of params that the schedule declares
+    int line = 0;                     // where it declares them
     std::vector<std::string> inputs;  // every file that the outputs depend on
     bool steps = false;
     std::string sizes, caches;

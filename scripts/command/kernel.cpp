@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "cpu.h"
+#include "device_copies.h"
 #include "diagnostics.h"
 #include "element.h"
 #include "failure.h"
@@ -167,8 +168,6 @@ CompiledKernel CompiledKernel::load(const std::string &path, const std::string &
     k.library_ = std::shared_ptr<void>(library, close_library);
     k.function_ = symbol<int (*)(void **)>(library, function + "_argv");
     k.set_num_threads_ = symbol<int (*)(int)>(library, "halide_set_num_threads");
-    k.copy_to_host_ = symbol<int (*)(void *, halide_buffer_t *)>(library, "halide_copy_to_host");
-    k.device_free_ = symbol<int (*)(void *, halide_buffer_t *)>(library, "halide_device_free");
     const auto metadata = symbol<const halide_filter_metadata_t *(*)()>(library, function + "_metadata");
     using Handler = void (*)(void *, const char *);
     const auto set_error_handler = symbol<Handler (*)(Handler)>(library, "halide_set_error_handler");
@@ -202,18 +201,15 @@ CallResult CompiledKernel::call(KernelArguments &arguments) const {
     if (!on_device) {
         return call(addresses.data());
     }
-    // What is written goes to the device too: the parts of an output that the kernel leaves alone have to stay.
-    const auto buffers = arguments.buffers();
-    for (const auto &b : buffers) {
-        b.buffer->set_host_dirty();
+    // Outputs go there too: what the kernel leaves alone has to stay.
+    DeviceCopies copies(*this, arguments.host_buffers());
+    CallResult result;
+    result.code = copies.to_device();
+    if (result.ok()) {
+        result = call(addresses.data());
     }
-    CallResult result = call(addresses.data());
-    for (const auto &b : buffers) {
-        if (result.ok() && b.is_output) {
-            result.code = copy_to_host_(nullptr, b.buffer);
-        }
-        device_free_(nullptr, b.buffer);
-        b.buffer->flags = 0;
+    if (result.ok()) {
+        result.code = copies.to_host();
     }
     if (result.message.empty() && !result.ok()) {
         result.message = take_error();
@@ -301,6 +297,11 @@ void KernelArguments::scalar(const std::string &name, double value) {
     v.given = true;
 }
 
+double KernelArguments::scalar(const std::string &name) {
+    const Value &v = find(name);
+    return load_element(v.argument.type, &v.scalar);
+}
+
 std::vector<void *> KernelArguments::addresses() {
     std::vector<void *> result;
     for (auto &v : values_) {
@@ -317,6 +318,16 @@ std::vector<KernelArguments::BufferArgument> KernelArguments::buffers() {
     for (auto &v : values_) {
         if (v.buffer) {
             result.push_back({v.buffer->raw(), v.argument.is_output});
+        }
+    }
+    return result;
+}
+
+std::vector<HostBuffer *> KernelArguments::host_buffers() {
+    std::vector<HostBuffer *> result;
+    for (auto &v : values_) {
+        if (v.buffer) {
+            result.push_back(v.buffer.get());
         }
     }
     return result;

@@ -81,7 +81,8 @@ public:
         return script_;
     }
 
-    /** A kernel for CUDA finds the arguments on the device, and leaves its results on the host. */
+    /** A kernel for CUDA finds the arguments on the device, as they lie on the host, and all of their memory comes back from
+     * there. */
     CallResult call(KernelArguments &arguments) const;
 
     /** With the addresses of buffers and scalars in the order of arguments(). Throws UsageError where this processor lacks
@@ -103,8 +104,6 @@ private:
     std::shared_ptr<void> library_;
     int (*function_)(void **) = nullptr;
     int (*set_num_threads_)(int) = nullptr;
-    int (*copy_to_host_)(void *, halide_buffer_t *) = nullptr;
-    int (*device_free_)(void *, halide_buffer_t *) = nullptr;
     std::vector<KernelArgument> arguments_;
     std::string target_, script_;
     std::string cannot_run_;  // why, or ""
@@ -126,6 +125,8 @@ public:
     bool has_buffer(const std::string &name) const;
 
     void scalar(const std::string &name, double value);
+    /** As it is stored. */
+    double scalar(const std::string &name);
 
     /** Addresses in the kernel's order. Throws Failure where one has no value. */
     std::vector<void *> addresses();
@@ -135,6 +136,7 @@ public:
         bool is_output;
     };
     std::vector<BufferArgument> buffers();
+    std::vector<HostBuffer *> host_buffers();
 
     /** Bytes of all buffers. */
     size_t bytes() const;

@@ -14,6 +14,7 @@
 #include "failure.h"
 #include "process.h"
 #include "terminal.h"
+#include "terminal_guard.h"
 
 namespace {
 
@@ -120,6 +121,7 @@ int flushed(int code) {
 
 int main(int argc, char **argv) {
     catch_signals();
+    guard_terminal();
     CLI::App app("Kernels ahead of time: Halide algorithms, Lua schedules, static libraries.", "halyard");
     app.set_version_flag("--version", version_text(), "Print the version");
     app.set_help_flag("-h,--help", "Print this help");

@@ -69,6 +69,7 @@ Paths find_paths() {
     Paths p;
     p.root = root.string();
     p.generators = (root / "bin/halyard-generators").string();
+    p.heads = (root / "bin/halyard-heads").string();
     p.plugin = (root / "lib/libhalyard.so").string();
     p.runtime = (root / "lib/libhalyard_runtime.a").string();
     p.recorder = (root / "lib/halyard/liblaunch_recorder.so").string();

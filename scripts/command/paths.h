@@ -16,6 +16,7 @@ namespace halyard {
 struct Paths {
     std::string root;
     std::string generators;  // the executable that holds every op of the registry
+    std::string heads;       // the executable that reads the heads of scripts
     std::string plugin;      // libhalyard.so
     std::string runtime;     // libhalyard_runtime.a
     std::string llvm;        // libllvmlite.so

@@ -1,22 +1,30 @@
 #include "process.h"
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "capture.h"
+#include "confine.h"
 #include "failure.h"
+#include "process_limits.h"
 #include "text.h"
 
 extern char **environ;
@@ -30,6 +38,84 @@ using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t caught_signal = 0;
 bool children_lead_groups = true;
+std::array<std::atomic<pid_t>, 64> running{};  // for kill(): groups are negative; 0 is a free place
+
+// A child that a second signal ends with the command.
+class Running {
+public:
+    explicit Running(pid_t pid) {
+        for (auto &place : running) {
+            pid_t free = 0;
+            if (place.compare_exchange_strong(free, pid)) {
+                place_ = &place;
+                break;
+            }
+        }
+    }
+    ~Running() {
+        if (place_) {
+            *place_ = 0;
+        }
+    }
+    Running(const Running &) = delete;
+    Running &operator=(const Running &) = delete;
+
+private:
+    std::atomic<pid_t> *place_ = nullptr;
+};
+
+// What is called here may be called by a handler.
+void on_signal(int number) {
+    if (caught_signal == 0) {
+        caught_signal = number;
+        return;
+    }
+    for (const auto &place : running) {
+        if (const pid_t pid = place; pid != 0) {
+            kill(pid, SIGKILL);
+        }
+    }
+    std::signal(number, SIG_DFL);
+    sigset_t this_one;
+    sigemptyset(&this_one);
+    sigaddset(&this_one, number);
+    std::raise(number);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);
+}
+
+// A file in memory with the child's standard input; -1 for none.
+class Input {
+public:
+    explicit Input(const std::string &text) {
+        if (text.empty()) {
+            return;
+        }
+        fd_ = memfd_create("input", MFD_CLOEXEC);
+        for (size_t at = 0; fd_ >= 0 && at < text.size();) {
+            const ssize_t n = write(fd_, text.data() + at, text.size() - at);
+            at += n > 0 ? size_t(n) : 0;
+            if (n < 0 && errno != EINTR) {
+                break;
+            }
+        }
+        if (fd_ < 0 || lseek(fd_, 0, SEEK_CUR) != off_t(text.size()) || lseek(fd_, 0, SEEK_SET) != 0) {
+            throw Failure(fmt::format("no input for a child process: {}", std::strerror(errno)));
+        }
+    }
+    ~Input() {
+        if (fd_ >= 0) {
+            close(fd_);
+        }
+    }
+    Input(const Input &) = delete;
+    Input &operator=(const Input &) = delete;
+    int fd() const {
+        return fd_;
+    }
+
+private:
+    int fd_ = -1;
+};
 
 struct Pipe {
     Pipe() {
@@ -53,7 +139,7 @@ struct Pipe {
 };
 
 // The child leads a process group of its own, so that whatever it starts is killed with it.
-pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+pid_t start(const std::vector<std::string> &command, const ProcessOptions &options, int in, int out, int err) {
     std::vector<char *> argv, envp;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
@@ -71,7 +157,11 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (in >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+    } else {
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
     posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
     sigset_t defaults;
@@ -91,68 +181,91 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
     return pid;
 }
 
-// The same for a process that only works for another: the child ends with it, however it ends.
-pid_t start_bound(const std::vector<std::string> &command, const ProcessOptions &options, int out, int err) {
+// The same between fork and exec by ourselves: for a child that is confined, and for one of a process that only works for
+// another, with which it ends, however that ends.
+pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement,
+                   int in, int out, int err) {
     std::vector<char *> argv;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
     }
     argv.push_back(nullptr);
+    std::optional<Confiner> confiner;
+    std::vector<std::string> environment = options.environment;
+    if (confinement) {
+        confiner.emplace(*confinement);
+        environment.insert(environment.end(), confiner->environment().begin(), confiner->environment().end());
+    }
     const pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         throw Failure(fmt::format("{} cannot be started: {}", command[0], std::strerror(errno)));
     }
     if (pid > 0) {
+        if (children_lead_groups) {
+            setpgid(pid, pid);  // as the child does: whoever comes first, the group is there
+        }
         return pid;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {  // it ended before that
-        _exit(127);
+    if (children_lead_groups) {
+        setpgid(0, 0);
+    } else {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) {  // it ended before that
+            _exit(127);
+        }
     }
-    const int nothing = open("/dev/null", O_RDONLY);
-    dup2(nothing, STDIN_FILENO);
+    dup2(in >= 0 ? in : open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(err, STDERR_FILENO);
-    for (const auto &e : options.environment) {
+    for (const auto &e : environment) {
         putenv(const_cast<char *>(e.c_str()));
     }
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int number : {SIGINT, SIGTERM}) {
         std::signal(number, SIG_DFL);
     }
-    execvp(argv[0], argv.data());
+    if (!children_lead_groups) {
+        std::signal(SIGHUP, SIG_DFL);
+    }
+    if (!confiner || confiner->apply()) {
+        execvp(argv[0], argv.data());
+    }
     const std::string message = fmt::format("{} cannot be started: {}\n", command[0], std::strerror(errno));
     _exit(write(STDERR_FILENO, message.data(), message.size()) > 0 ? 127 : 126);
 }
 
 // Reads what is there; closes the end at the end of the data.
-void drain(Pipe &pipe, std::string &into) {
+void drain(Pipe &pipe, Capture &into) {
     char block[65536];
     const ssize_t n = read(pipe.ends[0], block, sizeof(block));
     if (n > 0) {
-        into.append(block, size_t(n));
+        into.add(block, size_t(n));
     } else if (n == 0 || errno != EINTR) {
         pipe.close_end(0);
     }
 }
 
-int reap(pid_t pid) {
+int reap(pid_t pid, rusage &used) {
     int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    while (wait4(pid, &status, 0, &used) < 0 && errno == EINTR) {
     }
     return status;
 }
 
-}  // namespace
-
-ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
+ProcessResult run(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement) {
     check_signals();
     Pipe out, err;
-    const pid_t pid = children_lead_groups ? start(command, options, out.ends[1], err.ends[1])
-                                           : start_bound(command, options, out.ends[1], err.ends[1]);
+    const Input in(options.input);
+    const bool forked = !children_lead_groups || confinement;
+    const pid_t pid = forked ? start_forked(command, options, confinement, in.fd(), out.ends[1], err.ends[1])
+                             : start(command, options, in.fd(), out.ends[1], err.ends[1]);
+    const Running known(children_lead_groups ? -pid : pid);
+    limit_process(pid, options.memory_bytes, options.processor_seconds);
     out.close_end(1);
     err.close_end(1);
 
     ProcessResult result;
+    Capture printed(options.output_bytes), complained(options.output_bytes);
+    rusage used = {};
     const auto begin = Clock::now();
     int status = 0;
     bool ended = false;
@@ -161,7 +274,7 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         if (caught_signal || (options.timeout > 0 && elapsed > options.timeout)) {
             result.timed_out = !caught_signal;
             kill(children_lead_groups ? -pid : pid, SIGKILL);
-            status = ended ? status : reap(pid);
+            status = ended ? status : reap(pid, used);
             check_signals();
             break;
         }
@@ -170,19 +283,22 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         const bool open = out.ends[0] >= 0 || err.ends[0] >= 0;
         const int ready = poll(fds, 2, open && !ended ? 50 : 1);
         if (ready > 0 && fds[0].revents) {
-            drain(out, result.out);
+            drain(out, printed);
         }
         if (ready > 0 && fds[1].revents) {
-            drain(err, result.err);
+            drain(err, complained);
         }
         if (ended && ready <= 0) {
             break;  // a grandchild holds the pipes
         }
-        ended = ended || waitpid(pid, &status, WNOHANG) == pid;
+        ended = ended || wait4(pid, &status, WNOHANG, &used) == pid;
     }
     if (options.end_group) {
         kill(-pid, SIGKILL);
     }
+    result.out = printed.text();
+    result.err = complained.text();
+    result.peak_bytes = int64_t(used.ru_maxrss) << 10;
     if (result.timed_out) {
         result.exit_code = -1;
     } else if (WIFSIGNALED(status)) {
@@ -192,6 +308,17 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
         result.exit_code = WEXITSTATUS(status);
     }
     return result;
+}
+
+}  // namespace
+
+ProcessResult run_process(const std::vector<std::string> &command, const ProcessOptions &options) {
+    return run(command, options, nullptr);
+}
+
+ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options,
+                           const Confinement &confinement) {
+    return run(command, options, &confinement);
 }
 
 void bind_children() {
@@ -210,7 +337,7 @@ std::string describe_end(const ProcessResult &result, double timeout) {
 
 void catch_signals() {
     struct sigaction action = {};
-    action.sa_handler = [](int number) { caught_signal = number; };
+    action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
     for (int number : {SIGINT, SIGTERM, SIGHUP}) {
         struct sigaction old = {};

@@ -5,6 +5,7 @@
  * Child processes and temporary directories, neither of which outlives an interrupted command.
  */
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ struct ProcessResult {
     int exit_code = 0;   // -1 where a signal or the timeout ended it
     int signal = 0;      // the signal that ended it
     bool timed_out = false;
-    std::string out, err;
+    std::string out, err;   // of more than output_bytes, the beginning and the end
+    int64_t peak_bytes = 0;  // of memory that it had at once
 
     bool ok() const {
         return exit_code == 0;
@@ -25,6 +27,10 @@ struct ProcessOptions {
     double timeout = 0;                    // seconds; 0 waits for ever
     std::vector<std::string> environment;  // NAME=VALUE, added to ours
     bool end_group = false;                // what it left running is killed when it ended
+    std::string input = "";                // its standard input
+    int64_t memory_bytes = 0;              // that it may take; 0 for no bound
+    double processor_seconds = 0;          // likewise
+    size_t output_bytes = size_t(16) << 20;  // that are kept of each, standard output and error
 };
 
 /** Runs a program (searched in PATH where it has no slash) and captures what it prints.
@@ -38,7 +44,8 @@ void bind_children();
 /** "was killed by signal 11 (Segmentation fault)", "ran longer than 5 s", "failed with exit code 3". */
 std::string describe_end(const ProcessResult &result, double timeout);
 
-/** From here on SIGINT, SIGTERM and SIGHUP are noted instead of ending the program at once. */
+/** From here on SIGINT, SIGTERM and SIGHUP are noted instead of ending the program at once. A second one ends it, and the
+ * children of run_process with it. */
 void catch_signals();
 
 /** Throws Interrupted if SIGINT or SIGTERM came. */

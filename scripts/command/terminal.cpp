@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "terminal_guard.h"
 #include "text.h"
 
 namespace halyard {
@@ -30,7 +31,7 @@ size_t terminal_width(int fd) {
 
 std::string wrap(Colour colour, const std::string &text) {
     static const char *const kCodes[] = {"0", "31", "32", "33", "2", "1"};
-    return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<int>(colour)], text);
+    return own_control(fmt::format("\x1b[{}m", kCodes[static_cast<int>(colour)])) + text + own_control("\x1b[0m");
 }
 
 }  // namespace
@@ -79,14 +80,15 @@ void print_error(const std::string &message) {
 
 Progress::~Progress() {
     if (shown_) {
-        fmt::print(stderr, "\r\x1b[K");
+        fmt::print(stderr, "{}", own_control("\r\x1b[K"));
+        std::fflush(stderr);
     }
 }
 
 void Progress::say(const std::string &text) {
     static const size_t width = terminal_width(STDERR_FILENO);
     if (width > 1) {
-        fmt::print(stderr, "\r\x1b[K{}", trim(fit(text, width - 1)));
+        fmt::print(stderr, "{}{}", own_control("\r\x1b[K"), trim(fit(text, width - 1)));
         std::fflush(stderr);
         shown_ = true;
     }

@@ -41,7 +41,7 @@ TEST_CASE("A root with nothing in it", "[doctor]") {
     const ProcessResult r = run({"doctor"}, environment);
     INFO(r.out);
     CHECK(r.exit_code == 1);
-    for (const std::string piece : {"lib/libhalyard.so", "bin/halyard-generators", "lib/libhalyard_runtime.a"}) {
+    for (const std::string piece : {"lib/libhalyard.so", "bin/halyard-generators", "bin/halyard-heads", "lib/libhalyard_runtime.a"}) {
         CHECK(contains(r.out, "missing: " + (folder / "nowhere/") + piece));
     }
     CHECK(contains(r.out, "MISSING  schedules"));

@@ -4,6 +4,9 @@
 #include <csignal>
 #include <filesystem>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include "failure.h"
@@ -28,6 +31,56 @@ TEST_CASE("More than a pipe holds, on both", "[process]") {
                                                      "head -c 3000000 /dev/zero"});
     CHECK(r.out.size() == 6000000);
     CHECK(r.err.size() == 3000000);
+}
+
+TEST_CASE("Of endless output the beginning and the end are kept", "[process]") {
+    halyard::ProcessOptions options;
+    options.output_bytes = 1000;
+    const ProcessResult r = run_process({"sh", "-c", "echo begin; head -c 3000000 /dev/zero; echo end"}, options);
+    CHECK(halyard::starts_with(r.out, "begin\n"));
+    CHECK(halyard::ends_with(r.out, "end\n"));
+    CHECK(contains(r.out, "\n... 2999010 bytes are left out here ...\n"));
+    CHECK(r.out.size() < 1100);
+    // No more than that is in memory meanwhile.
+    options.output_bytes = 3000100;
+    CHECK(run_process({"sh", "-c", "head -c 3000000 /dev/zero"}, options).out.size() == 3000000);
+}
+
+TEST_CASE("Standard input that is given", "[process]") {
+    halyard::ProcessOptions options;
+    options.input = std::string(300000, 'x');
+    CHECK(run_process({"cat"}, options).out == options.input);
+}
+
+TEST_CASE("Memory and processor time of a process are bounded, and of what it starts", "[process]") {
+    halyard::ProcessOptions options;
+    options.memory_bytes = int64_t(64) << 20;
+    const std::string keep = "head -c 200000000 /dev/zero | tail -c 200000000 | wc -c";  // all of it in memory
+    CHECK(run_process({"sh", "-c", keep}).out == "200000000\n");
+    const ProcessResult greedy = run_process({"sh", "-c", keep}, options);
+    CHECK(contains(greedy.err, "memory exhausted"));
+    options.processor_seconds = 1;
+    CHECK(run_process({"sh", "-c", "while :; do :; done"}, options).signal == SIGXCPU);
+}
+
+// A part of the command that does not ask for signals, or asks too late.
+TEST_CASE("A second signal ends the command", "[process]") {
+    const pid_t pid = fork();
+    if (pid == 0) {
+        halyard::catch_signals();
+        alarm(10);
+        for (;;) {
+            pause();
+        }
+    }
+    int status = 0;
+    run_process({"sleep", "0.3"});
+    kill(pid, SIGINT);
+    run_process({"sleep", "0.1"});
+    CHECK(waitpid(pid, &status, WNOHANG) == 0);  // the first is for the command to answer
+    kill(pid, SIGINT);
+    waitpid(pid, &status, 0);
+    CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGINT));
 }
 
 TEST_CASE("A timeout ends the children too", "[process]") {

@@ -5,12 +5,19 @@
  * What the emulated driver (build/tests/emulator/libcuda.so.1) has beside the driver API. The runtime
  * loads it in place of libcuda where HALYARD_CUDA_DRIVER names it. */
 
+struct halide_buffer_t;
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /** What was wrong with the last kernel of this thread, "" if nothing was. */
 const char *halyard_emulator_last_error(void);
+
+/** The buffers that the next launch of this thread has as its parameters, in their order; null for one that is no buffer. What
+ * the kernel stores are their elements, and what it accesses lies between the first and the last of them, or it fails. Without
+ * this, the ends of an allocation are all that is known. */
+void halyard_emulator_arguments(int count, const struct halide_buffer_t *const *buffers);
 
 /** Sets a number. Each has an environment variable too, HALYARD_EMULATOR_DEVICES and so on.
  *

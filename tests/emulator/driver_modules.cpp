@@ -9,8 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
+#include "arguments.h"
+#include "driver.h"
 #include "world.h"
 
 using namespace halyard::emulator::driver;
@@ -50,6 +53,38 @@ int load_module(const void *image, Module **module) {
     return kSuccess;
 }
 
+// Of the next launch of this thread, by parameter. Never destroyed: programs call the driver in their last destructors.
+thread_local auto &arguments = *new std::vector<std::optional<ElementsOfBuffer>>;
+
+const ElementsOfBuffer *argument(int parameter) {
+    const bool known = size_t(parameter) < arguments.size() && arguments[size_t(parameter)];
+    return known ? &*arguments[size_t(parameter)] : nullptr;
+}
+
+int span(int parameter, int64_t *begin, int64_t *end, int *gaps) {
+    const ElementsOfBuffer *elements = argument(parameter);
+    if (!elements) {
+        return 0;
+    }
+    *begin = elements->begin();
+    *end = elements->end();
+    *gaps = elements->has_gaps();
+    return 1;
+}
+
+int holds(int parameter, int64_t offset, int bytes, char *place, uint64_t place_bytes) {
+    const ElementsOfBuffer *elements = argument(parameter);
+    if (!elements || elements->holds(offset, bytes)) {
+        return 1;
+    }
+    int64_t first = offset;
+    while (first < offset + bytes && elements->holds(first, 1)) {
+        first++;
+    }
+    snprintf(place, place_bytes, "%s", elements->place(first).c_str());
+    return 0;
+}
+
 int order_of_threads() {
     const char *order = getenv("HALYARD_EMULATOR_ORDER");
     if (!order || std::string(order) == "forward") {
@@ -73,6 +108,8 @@ int run_kernel(Function *f, const unsigned *grid, const unsigned *block, unsigne
     launch.shared_bytes = int(shared_bytes);
     launch.parameters = parameters;
     launch.find = [](uint64_t address, Region *region) { return int(find_region(address, region)); };
+    launch.span = span;
+    launch.holds = holds;
     launch.stacks = w.stacks;
     launch.stack_bytes = kStackBytes;
     launch.order = order_of_threads();
@@ -95,6 +132,16 @@ void halyard::emulator::driver::unload_module(Module *m) {
 }
 
 extern "C" {
+
+void halyard_emulator_arguments(int count, const halide_buffer_t *const *buffers) {
+    arguments.clear();
+    for (int i = 0; i < count; i++) {
+        arguments.emplace_back();
+        if (buffers[i]) {
+            arguments.back().emplace(*buffers[i]);
+        }
+    }
+}
 
 int cuModuleLoadData(Module **module, const void *image) {
     ENTER_CONTEXT;
@@ -162,6 +209,11 @@ int cuFuncSetAttribute(Function *function, int attribute, int value) {
 
 int cuLaunchKernel(Function *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, void **) {
+    const struct Forget {
+        ~Forget() {
+            arguments.clear();
+        }
+    } at_end;
     ENTER_CONTEXT;
     last_error[0] = '\0';
     if (!w.functions.count(function) || function->module->context != current()) {

@@ -65,7 +65,8 @@ std::string product(const char *kernel, int m, int n, int k, int fault = 0) {
             for (int i = 0; i < k; i++) {
                 sum += element(r, i, 1) * (across ? element(i, c, 2) : element(c, i, 2));
             }
-            if (y.data[r * y.stride + c] != (c < n ? bits_of(sum, bf16) : 0x7fff)) {
+            // The row of the tensor ends at n, and what is stored in 16 bytes at once: there stand the zeros that came for b.
+            if (y.data[r * y.stride + c] != bits_of(c < n ? sum : 0, bf16)) {
                 return "wrong at " + std::to_string(r) + ", " + std::to_string(c);
             }
         }
@@ -326,11 +327,37 @@ TEST_CASE("faults: boxes outside of their tensors' memory") {
     ta.extent[1] = 65;  // as the host would have to know
     const ProductArguments arguments = {&ty, &ta, &tb, 1, 2, 0};
     CHECK(launch(hopper(), "product_kn_half", {1, 384, 40992}, "tttiii", arguments) != 0);
-    CHECK_THAT(last_error(), Contains("reads outside of an array: a_map, element 4096"));
+    CHECK_THAT(last_error(), Contains("reads outside of an array: a_map, by the copy engine, element 4096"));
     for (Matrix *x : {&a, &b, &y}) {
         x->data.buffer().device_free();
     }
     halyard_cuda_release();
+}
+
+TEST_CASE("faults: what the copy engine stores behind a row of the caller's, whose rows are part of longer ones") {
+    const auto run = [](int n) {
+        Matrix a(129, 64, 1), b(64, n, 2), y(129, n, 0);
+        Tensor ty = y.tensor(64, 64), ta = a.tensor(64, 64), tb = b.tensor(64, 64);
+        halide_dimension_t dims[] = {{0, n, 1}, {0, 129, y.stride}};
+        halide_buffer_t rows = *ty.buffer;
+        rows.dimensions = 2;
+        rows.dim = dims;
+        ty.buffer = &rows;
+        const ProductArguments arguments = {&ty, &ta, &tb, 1, 3, 0};
+        const bool fails = launch(hopper(), "product_kn_half", {1, 384, 40992}, "tttiii", arguments) != 0;
+        const std::string message = fails ? last_error() : "";
+        for (Matrix *x : {&a, &b, &y}) {
+            x->data.buffer().device_free();
+        }
+        if (fails) {
+            halyard_cuda_release();
+        }
+        return message;
+    };
+    CHECK(run(56) == "");
+    CHECK_THAT(run(57), Contains("kernel product_kn_half") &&
+                            Contains("writes between the elements of an array: y_map, by the copy engine, element 56, 16 bytes; "
+                                     "at (57, 0) of (57, 129)"));
 }
 
 TEST_CASE("tensors that the driver refuses") {

@@ -226,9 +226,42 @@ TEST_CASE("faults: shared memory that nobody wrote", "[order]") {
     CHECK_THAT(fault("from_the_block_before", 64, 64, 2), Contains("block (1, 0, 0)") && Contains("which no thread of the block has written"));
 }
 
+// Of buffers that are a part of their allocation.
+TEST_CASE("faults: between the rows of the caller's buffer, and behind the last") {
+    const auto run = [](int how) {
+        static const Image wrong("wrong");
+        Array<float> x(48, 2), y(48, 3);
+        halide_dimension_t dims[] = {{0, 10, 1}, {0, 3, 16}};
+        halide_buffer_t rows[] = {*y.to_device(), *x.to_device()};
+        for (auto &b : rows) {
+            b.dimensions = 2;
+            b.dim = dims;
+        }
+        const struct {
+            halide_buffer_t *y, *x;
+            int how;
+        } arguments = {&rows[0], &rows[1], how};
+        const bool fails = launch(wrong, "beside_rows", {1, 1}, "bbi", arguments) != 0;
+        const std::string message = fails ? last_error() : "";
+        x.buffer().device_free();
+        y.buffer().device_free();
+        if (fails) {
+            halyard_cuda_release();
+        }
+        return message;
+    };
+    CHECK(run(0) == "");
+    CHECK_THAT(run(1), Contains("kernel beside_rows, block (0, 0, 0), thread (0, 0, 0): accesses between the elements of an array: "
+                                "y, element 10, 4 bytes; at (10, 0) of (10, 3)"));
+    CHECK_THAT(run(2), Contains("writes between the elements of an array: y, element 24, 16 bytes; at (10, 1) of (10, 3)"));
+    CHECK_THAT(run(3), Contains("accesses outside of an array: y, element 42, 4 bytes; it has the elements 0 to 41"));
+    CHECK_THAT(run(4), Contains("reads outside of an array: x, element 40, 16 bytes; it has the elements 0 to 41"));
+    CHECK_THAT(run(5), Contains("accesses between the elements of an array: y, element 27, 4 bytes; at (11, 1) of (10, 3)"));
+}
+
 TEST_CASE("faults: outside of arrays, and not aligned", "[order]") {
     CHECK_THAT(fault("outside_global", 64), Contains("reads outside of an array: x, element -") &&
-                                                Contains("4 bytes; its allocation has the elements 0 to 63"));
+                                                Contains("4 bytes; it has the elements 0 to 63"));
     CHECK_THAT(fault("vector_over_the_end", 64, 255), Contains("writes outside of an array: parameter 0, element 252, 16 bytes"));
     CHECK_THAT(fault("outside_shared", 64), Contains("thread (63, 0, 0): accesses element 64 of the shared array at byte 16, which has 64 elements"));
     CHECK_THAT(fault("misaligned", 1), Contains("reads 16 bytes at once that are not aligned: parameter 1, element 2"));

@@ -87,6 +87,17 @@ TEST_CASE("the caller's device memory: wrapped, used, given back") {
     CHECK(count("allocations") == before);
 }
 
+TEST_CASE("a buffer without elements needs no memory of the caller") {
+    Halide::Runtime::Buffer<float> x(nullptr, 0), y(nullptr, 0);
+    REQUIRE(halyard_cuda_wrap(x.raw_buffer(), nullptr) == 0);
+    REQUIRE(halyard_cuda_wrap(y.raw_buffer(), nullptr) == 0);
+    CHECK(x.raw_buffer()->device != 0);  // or a call would allocate some
+    CHECK(scale(y.raw_buffer(), x.raw_buffer(), 0) == 0);
+    CHECK(halyard_cuda_unwrap(x.raw_buffer()) == 0);
+    CHECK(halyard_cuda_unwrap(y.raw_buffer()) == 0);
+    CHECK(x.raw_buffer()->device == 0);
+}
+
 TEST_CASE("out of device memory") {
     const int before = count("allocations");
     Halide::Runtime::Buffer<float> small(16), large(nullptr, 1 << 20);

@@ -181,3 +181,16 @@ extern "C" __global__ void half_atomic(global<int> y) {
     y[threadIdx.x] = s[0];
 }
 HALYARD_KERNEL(half_atomic)
+
+// Beside rows of 10 elements that are 16 apart, three of them.
+extern "C" __global__ void beside_rows(global<float> y, global<const float> x, int how) {
+    switch (how) {
+    case 0: store(y + 16, load<4>(x + 8)); break;  // a load may read over a gap
+    case 1: y[10] = 1; break;
+    case 2: store(y + 24, broadcast<4>(1.0f)); break;
+    case 3: atomicAdd(y + 42, 1.0f); break;
+    case 4: store(y, load<4>(x + 40)); break;
+    case 5: scatter(y, vec<int, 2>{9, 27}, broadcast<2>(1.0f)); break;
+    }
+}
+HALYARD_KERNEL(beside_rows, "y, x, how")

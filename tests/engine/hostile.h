@@ -17,6 +17,7 @@ inline halyard::ScriptOptions small_limits() {
     options.limits.memory_bytes = size_t(8) << 20;
     options.limits.instructions = 2'000'000;
     options.limits.seconds = 1;
+    options.limits.print_bytes = 1024;
     return options;
 }
 

@@ -118,6 +118,82 @@ TEST_CASE("a script that never ends is stopped", "[sandbox]") {
     }
 }
 
+namespace {
+
+std::string repeated(const std::string &text, int times) {
+    std::string all;
+    for (int i = 0; i < times; i++) {
+        all += text;
+    }
+    return all;
+}
+
+}  // namespace
+
+// No hook runs within a line or in the parser as often as one would like.
+TEST_CASE("a text that takes long to read or to run in one line is stopped", "[sandbox]") {
+    const std::string strings = "local a, b = ('x'):rep(1000000), ('x'):rep(1000000) ";
+    const std::string compared = repeated("a<b,", 200) + "1", made = repeated("#a:upper(),", 200) + "1";
+    const std::string texts[] = {
+        strings + "local function f() end " + repeated("f(" + compared + ") ", 1000),
+        strings + "local function f() end " + repeated("f(" + made + ") ", 300),
+        "local a local _ = " + repeated("a or ", 200000) + "a",
+        "local a if a then " + repeated("elseif a then ", 70000) + "end",
+    };
+    for (const auto &text : texts) {
+        for (const std::string &script : {text, "pcall(function() " + text + " end)"}) {
+            INFO(script.substr(0, 100));
+            const Diagnostic d = failure_of_text(script);
+            INFO(d.text());
+            CHECK(d.message.find("did not finish within") != std::string::npos);
+            CHECK(d.line == 1);
+        }
+    }
+}
+
+TEST_CASE("what Lua would follow in C for ever is refused", "[sandbox]") {
+    const auto says = [](const std::string &code, const std::string &expected) {
+        INFO(code);
+        const Diagnostic d = failure_of_text(code);
+        INFO(d.text());
+        CHECK(d.message.find(expected) != std::string::npos);
+    };
+    says("local t = {} setmetatable(t, { __call = t }) t()", "__call is a function in a schedule, not a table");
+    // What was checked stays as it was.
+    says("local t, m = {}, {} setmetatable(t, m) m.__call = t t()", "attempt to call a table value");
+    says("setmetatable({}, { __mode = 'k' })", "a schedule cannot have weak tables");
+    // A class is what it was before.
+    says("local C = {} C.__index = C C.__call = function(_, x) return x + 1 end function C:get() return self.x end "
+         "local o = setmetatable({ x = 5 }, C) error(o:get() + o(1))", "7");
+}
+
+TEST_CASE("what a script prints is bounded", "[sandbox]") {
+    for (const char *code : {"print(('x'):rep(100000))", "while true do pcall(print, ('x'):rep(300)) end",
+                             "local s = ('x'):rep(1000000) print(s, s, s, s, s, s, s, s, s, s)"}) {
+        INFO(code);
+        const Diagnostic d = failure_of_text(code);
+        CHECK(d.word == "print");
+        CHECK(d.message == "the script prints more than 1 KiB");
+        CHECK(d.line == 1);
+    }
+}
+
+TEST_CASE("a head of endless lists is refused", "[sandbox]") {
+    const auto says = [](const std::string &code, const std::string &expected) {
+        INFO(code);
+        CHECK(failure_of_text(code).message.find(expected) != std::string::npos);
+    };
+    const std::string list = "local t = {} for i = 1, 1000 do t['k' .. i] = i t[i] = 'v' end ";
+    says(list + "return schedule 'op' { params = t, apply = function() end }", "params needs names");
+    says("local t = {} for i = 1, 1000 do t['k' .. i] = i end return schedule 'op' { params = t, apply = function() end }",
+         "params has more than 256 entries");
+    says(list + "return schedule 'op' { requires = t, apply = function() end }", "requires has more than 256 entries");
+    says(list + "tune(t)", "has more than 256 choices");
+    says("tune { ('x'):rep(5000) }", "a value has more than 4096 characters");
+    // The distance of two names takes memory of the square of their length.
+    CHECK(halyard::did_you_mean(std::string(300, 'a') + "b", {std::string(300, 'a') + "c"}).empty());
+}
+
 TEST_CASE("a script that fills the memory is stopped", "[sandbox]") {
     for (const auto &b : kGreedy) {
         INFO(b.name);
@@ -125,6 +201,7 @@ TEST_CASE("a script that fills the memory is stopped", "[sandbox]") {
             INFO(d.text());
             CHECK((d.message.find("needs more than 8 MiB") != std::string::npos ||
                    d.message.find("did not finish within") != std::string::npos ||
+                   d.message.find("a string of more than 1 MiB") != std::string::npos ||
                    d.message.find("resulting string too large") != std::string::npos));
             check_place(d);
         }

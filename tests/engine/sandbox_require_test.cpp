@@ -1,6 +1,7 @@
 // Files: what can be loaded, what `require` finds, and what it says otherwise.
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "hostile.h"
 
@@ -30,8 +31,8 @@ TEST_CASE("a syntax error has file and line", "[sandbox]") {
     CHECK(d.line == 2);
     CHECK(d.message == "unexpected symbol near '='");
     CHECK(failure_of_text("return schedule \"op\" {\n  apply = function(k\n").line == 3);
-    CHECK_THAT(failure_of_text(std::string(100000, '(')).text(), Contains("script.lua: error: C stack overflow"));
-    CHECK_THAT(failure_of_text("local x = " + std::string(100000, '{')).text(), Contains("script.lua: error: C stack"));
+    CHECK_THAT(failure_of_text(std::string(100000, '(')).text(), Contains("script.lua:1: error: C stack overflow"));
+    CHECK_THAT(failure_of_text("local x = " + std::string(100000, '{')).text(), Contains("script.lua:1: error: C stack"));
     CHECK(failure_of_text("goto nowhere").line == 1);
     CHECK(failure_of_text("local x <const> = 1\nx = 2").line == 2);
 }
@@ -58,6 +59,36 @@ TEST_CASE("a missing module lists where it was looked for", "[sandbox]") {
     CHECK_THAT(d.message,
                Contains("there is no module \"lib.reduse\"") && Contains(dir.path() + "/cpu/lib/reduse.lua") &&
                    Contains(dir.path() + "/more/lib/reduse.lua") && Contains(dir.path() + "/lib/reduse.lua"));
+}
+
+TEST_CASE("a link out of the folders of modules is not followed", "[sandbox]") {
+    const TempDir dir, elsewhere;
+    const std::string secret = elsewhere.write("secret", "the words of the user");
+    dir.write("inside.lua", "return 7");
+    dir.write("cpu/none.lua", "");
+    REQUIRE(symlink(secret.c_str(), (dir.path() + "/cpu/out.lua").c_str()) == 0);
+    REQUIRE(symlink(elsewhere.path().c_str(), (dir.path() + "/cpu/far").c_str()) == 0);
+    REQUIRE(symlink("../inside.lua", (dir.path() + "/cpu/near.lua").c_str()) == 0);
+    elsewhere.write("module.lua", "return 1");
+    for (const char *name : {"out", "far.module"}) {
+        const Diagnostic d = failure(dir.write("cpu/script.lua", "\nlocal x = require \"" + std::string(name) + "\""));
+        INFO(d.text());
+        CHECK(d.line == 2);
+        CHECK_THAT(d.message, Contains("there is no module") && Contains("a link that leads out of these folders") &&
+                                  !Contains("the words"));
+    }
+    const auto near = dir.write("cpu/script.lua", "assert(require 'near' == 7)\n"
+                                                  "return schedule 'op' { apply = function() end }");
+    CHECK(halyard::read_header(near, small_limits()).op == "op");
+}
+
+TEST_CASE("the name of an op is a name", "[sandbox]") {
+    for (const char *op : {"", "a b", "x\\n#include <stdio.h>", "../x", "x;"}) {
+        const Diagnostic d = failure_of_text("return schedule \"" + std::string(op) + "\" { apply = function() end }");
+        INFO(d.text());
+        CHECK(d.line == 1);
+        CHECK_THAT(d.message, Contains("is not the name of an op"));
+    }
 }
 
 TEST_CASE("modules are found, loaded once, and recorded", "[sandbox]") {

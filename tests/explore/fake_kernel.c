@@ -1,7 +1,10 @@
 // y[i] = 2 x[i] as a library that Halide might have written, in variants that do what a candidate should not.
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <HalideRuntime.h>
 
@@ -26,6 +29,19 @@ static void work(double seconds) {
     } while ((double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec) < seconds);
 }
 
+#if defined(HALYARD_ESCAPE)
+// Whether it gets out of its folder: to a file, to the network, to a process of its own.
+static int escapes(void) {
+    FILE *secret = fopen(getenv("HALYARD_SECRET"), "r"), *victim = fopen(getenv("HALYARD_VICTIM"), "w");
+    const int network = socket(AF_INET, SOCK_STREAM, 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    return secret || victim || network >= 0 || child > 0;
+}
+#endif
+
 int fake_argv(void **args) {
     static int calls = 0;
     const struct halide_buffer_t *x = args[0], *y = args[1];
@@ -40,6 +56,8 @@ int fake_argv(void **args) {
     factor = 3;
 #elif defined(HALYARD_RACE)
     factor = calls > 3 ? 3 : 2;
+#elif defined(HALYARD_ESCAPE)
+    factor = calls == 1 && escapes() ? 3 : 2;
 #elif defined(HALYARD_SLOW)
     work(2e-2);
 #elif defined(HALYARD_MEMORY)

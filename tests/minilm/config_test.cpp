@@ -1,9 +1,12 @@
 #include "config.h"
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
+
 #include <string>
 #include <utility>
 
+#include "model.h"
 #include "support.h"
 
 namespace {
@@ -61,9 +64,34 @@ TEST_CASE("another kind of model is refused") {
     CHECK_THAT(error_of("config.json", "384", "385"), Catch::Contains("not a multiple"));
     CHECK_THAT(error_of("config.json", ":12", ":0"), Catch::Contains("'num_attention_heads' has to be"));
     CHECK_THAT(error_of("config.json", "1e-12", "\"x\""), Catch::Contains("'layer_norm_eps'"));
+    CHECK_THAT(error_of("config.json", "1e-12", "-1e-12"), Catch::Contains("'layer_norm_eps'"));
+    CHECK_THAT(error_of("config.json", "1e-12", "1e300"), Catch::Contains("'layer_norm_eps'"));
     CHECK_THAT(error_of("config.json", "{", ""), Catch::Contains("not JSON"));
     CHECK_THAT(error_of("sentence_bert_config.json", "256", "513"), Catch::Contains("512 positions"));
     CHECK_THAT(error_of("sentence_bert_config.json", "256", "1"), Catch::Contains("between 2"));
     CHECK_THAT(error_of("1_Pooling/config.json", "true", "false"),
                Catch::Contains("'pooling_mode_mean_tokens' is false"));
+}
+
+TEST_CASE("a configuration that is deep, long or no file is one short error") {
+    const std::string deep = std::string(100000, '[') + std::string(100000, ']');
+    CHECK_THAT(error_of("config.json", "\"bert\"", deep), Catch::Contains("'model_type' is []"));
+    CHECK(error_of("config.json", "\"bert\"", "\"" + std::string(500000, 'x') + "\"").size() < 1000);
+    CHECK_THAT(error_of("config.json", "{", "{" + std::string(1 << 20, ' ')), Catch::Contains("over the limit"));
+    const ScratchFolder folder;
+    for (const char *name : {"sentence_bert_config.json", "1_Pooling/config.json", "vocab.txt", "model.safetensors"}) {
+        folder.write(name, "{}");
+    }
+    REQUIRE(mkfifo((folder.path() + "/config.json").c_str(), 0600) == 0);
+    CHECK_THROWS_WITH(read_config(folder.path()), Catch::Contains("not a regular file"));
+}
+
+TEST_CASE("a configuration that asks for more than the weights have costs no memory") {
+    const TinyModel tiny;
+    Config config = tiny.config;
+    config.hidden = config.intermediate = config.layers = config.max_positions = 1 << 24;
+    CHECK_THROWS_WITH(Model(tiny.directory(), config), Catch::Contains("but config.json asks for"));
+    config = tiny.config;
+    config.layers = 1 << 24;
+    CHECK_THROWS_WITH(Model(tiny.directory(), config), Catch::Contains("is missing"));
 }

@@ -75,8 +75,24 @@ TEST_CASE("a line over 256 tokens is cut, counted, and equal to its beginning") 
     }
     Collected collected;
     const LineCounts counts = embed(fits + "\n" + fits + over + "\n", 32, &collected);
-    CHECK((counts.lines == 2 && counts.cut == 1));
+    CHECK((counts.lines == 2 && counts.cut == 1 && counts.cut_bytes == 0));
     CHECK(collected.embeddings[0] == collected.embeddings[1]);
+    CHECK(embed(std::string(LineReader::max_bytes + 1, 'x'), 32, &collected).cut_bytes == 1);
+}
+
+TEST_CASE("lines end as they do in text files, and one over a megabyte is cut") {
+    const ScratchFolder folder;
+    const std::string most(LineReader::max_bytes, 'x'), part(4095, 'p'), zero("a\0b", 3);
+    LineReader lines(folder.write("lines.txt", "a\r\n\n" + part + "\n" + zero + "\n" + most + "\n" + most + most + "y\nlast"));
+    std::string line;
+    const std::vector<std::pair<std::string, bool>> expected = {
+        {"a", false}, {"", false}, {part, false}, {zero, false}, {most, false}, {most, true}, {"last", false}};
+    for (const auto &[text, cut] : expected) {
+        REQUIRE(lines.next(&line));
+        CHECK((line == text));
+        CHECK(lines.was_cut() == cut);
+    }
+    CHECK_FALSE(lines.next(&line));
 }
 
 TEST_CASE("no lines are no embeddings") {

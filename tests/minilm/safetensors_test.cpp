@@ -1,6 +1,9 @@
 #include "safetensors.h"
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
+
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -84,6 +87,10 @@ TEST_CASE("a file that is not there or no file says why") {
     const ScratchFolder folder;
     CHECK_THROWS_WITH(SafeTensors(folder.path() + "/none"), Catch::Contains("No such file"));
     CHECK_THROWS_WITH(SafeTensors(folder.path()), Catch::Contains("not a regular file"));
+    // Nobody ever writes into this pipe.
+    const std::string pipe = folder.path() + "/pipe";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH(SafeTensors(pipe), Catch::Contains("not a regular file"));
 }
 
 TEST_CASE("a broken header is one clear error") {
@@ -118,7 +125,9 @@ TEST_CASE("a broken header is one clear error") {
         for (const char *text :
              {"1", "{}", R"({"dtype":1,"shape":[2],"data_offsets":[0,8]})",
               R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})",
-              R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})"}) {
+              R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})",
+              R"({"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]})",
+              R"({"dtype":"F32","shape":[[2]],"shape":[2],"data_offsets":[0,8]})", "[[{}]]"}) {
             CAPTURE(text);
             CHECK_THAT(record(text), Catch::Contains("'a': its record needs"));
         }
@@ -131,6 +140,21 @@ TEST_CASE("a broken header is one clear error") {
                               R"(,"data_offsets":[0,8]})"),
                        Catch::Contains("impossible shape"));
         }
+    }
+    SECTION("what is long is not repeated whole") {
+        const std::string word(1 << 20, 'w');
+        for (const std::string &text : {"\"" + word, "{\"" + word + "\":1}", R"({"a":{"dtype":")" + word +
+                                            R"(","shape":[],"data_offsets":[0,0]}})"}) {
+            const std::string message = error_of(text, values);
+            CHECK(message != "");
+            CHECK(message.size() < 1000);
+        }
+        std::string ones = "1";
+        for (int i = 0; i < 64; i++) {
+            ones += ",1";
+        }
+        CHECK_THAT(record(R"({"dtype":"F32","shape":[)" + ones + R"(],"data_offsets":[0,4]})"),
+                   Catch::Contains("over 64 dimensions"));
     }
     SECTION("offsets") {
         const auto offsets = [&](const std::string &text) {
@@ -154,4 +178,34 @@ TEST_CASE("tensors that overlap or leave holes are refused") {
     CHECK_THAT(two("[2,6]", 6), Catch::Contains("'b': begins at byte 2 of the values, overlapping"));
     CHECK_THAT(two("[6,10]", 10), Catch::Contains("leaving a hole"));
     CHECK_THAT(two("[4,8]", 9), Catch::Contains("1 bytes follow the last tensor"));
+}
+
+TEST_CASE("a header is read in time proportional to its length") {
+    std::string header = "{";
+    for (int i = 0; i < 80000; i++) {
+        header += (i ? ",\"t" : "\"t") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(error_of(header + "}", "") == "");
+    // A second is hundreds of times what it takes; each tensor looking at all before it takes a minute.
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+}
+
+TEST_CASE("a value that is no finite number names its tensor and its index") {
+    const uint16_t half[] = {0x3C00, 0x7C00}, bfloat[] = {0x7FC0, 0x3F80};
+    const auto bytes = [](const uint16_t *bits) { return std::string(reinterpret_cast<const char *>(bits), 4); };
+    std::vector<float> many(5000, 1.0f);
+    many[4999] = -INFINITY;
+    const std::string values = floats({1, 2, 3, NAN}) + bytes(half) + bytes(bfloat) +
+                               std::string(reinterpret_cast<const char *>(many.data()), many.size() * sizeof(float));
+    const ScratchFolder folder;
+    const SafeTensors file(folder.write("nan.safetensors", safetensors_bytes(R"({
+        "f":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},
+        "h":{"dtype":"F16","shape":[2],"data_offsets":[16,20]},
+        "b":{"dtype":"BF16","shape":[1,2],"data_offsets":[20,24]},
+        "m":{"dtype":"F32","shape":[50,100],"data_offsets":[24,20024]}})", values)));
+    CHECK_THROWS_WITH(file.floats("f", {2, 2}), Catch::Contains("tensor 'f': element [1, 1] is nan, not a finite number"));
+    CHECK_THROWS_WITH(file.floats("h", {2}), Catch::Contains("tensor 'h': element [1] is inf"));
+    CHECK_THROWS_WITH(file.floats("b", {1, 2}), Catch::Contains("tensor 'b': element [0, 0] is nan"));
+    CHECK_THROWS_WITH(file.floats("m", {50, 100}), Catch::Contains("tensor 'm': element [49, 99] is -inf"));
 }

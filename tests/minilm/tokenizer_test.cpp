@@ -112,6 +112,19 @@ TEST_CASE("a text of megabytes is cut without being read to its end") {
     CHECK_FALSE(cut);
 }
 
+TEST_CASE("of a word that no piece covers just the beginning is kept") {
+    const std::string text = std::string(1 << 20, 'x') + " y";
+    WordReader reader;
+    reader.start(text);
+    Word word;
+    REQUIRE(reader.next(&word));
+    CHECK(word.text == std::string(101, 'x'));
+    CHECK(word.length == 101);
+    REQUIRE(reader.next(&word));
+    CHECK(word.text == "y");
+    CHECK_FALSE(reader.next(&word));
+}
+
 TEST_CASE("a vocabulary without the special tokens is refused") {
     const ScratchFolder folder;
     const std::string path = folder.write("vocab.txt", "[UNK]\n[SEP]\na\n");

@@ -108,6 +108,10 @@ public:
         return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\|) + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
     }
 
+    bool needs_some(const std::string &dim, const Assignments &) const override {
+        return dim == "key_heads";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"queries", "batch"};
     }

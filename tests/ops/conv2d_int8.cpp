@@ -75,6 +75,10 @@ public:
         return {"n", "groups"};
     }
 
+    bool needs_some(const std::string &dim, const Assignments &choices) const override {
+        return Window(choices).is_only_padding(dim);
+    }
+
     Dims fixed_dims(const std::string &schedule) const override {
         return is_grouped(schedule) ? Dims{{"c", 4}, {"o", 4}} : Dims{};
     }

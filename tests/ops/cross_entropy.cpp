@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "rows.h"
 
 namespace ops_test {
@@ -45,6 +47,16 @@ public:
         for (int cols : {1, 17, 64, 131}) {
             cases.push_back({"special rows", {{"cols", cols}, {"rows", 12}}, special});
         }
+        if (build.at("smoothed") == "true") {
+            // A weight of 0 leaves out what is -infinity, of the other columns and of the label.
+            for (const double smoothing : {0.0, 1.0}) {
+                const auto alter = [special, smoothing](KernelArguments &arguments, const Dims &dims) {
+                    special(arguments, dims);
+                    arguments.scalar("label_smoothing", smoothing);
+                };
+                cases.push_back({fmt::format("smoothing of {}", smoothing), {{"cols", 33}, {"rows", 12}}, alter});
+            }
+        }
         return cases;
     }
 
@@ -59,6 +71,10 @@ public:
 
     std::string held_to() const override {
         return "15 + cols/16 + 2 \\|logit of the label - highest\\| + \\|loss\\|/2; smoothed, (2 + cols/2) of (highest - lowest logit) more";
+    }
+
+    bool needs_some(const std::string &dim, const Assignments &) const override {
+        return dim == "cols";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -87,7 +103,7 @@ public:
                 loss.push_back({kNaN, 0});
             } else {
                 const double at_label = p["logits"](int(label), r) - top;
-                const double value = std::log(sum) - (s > 0 ? (1 - s) * at_label + s / cols * total : at_label);
+                const double value = std::log(sum) - ((s < 1 ? (1 - s) * at_label : 0) + (s > 0 ? s / cols * total : 0));
                 // The logarithm is off by the relative error of the sum, which has e^x and an addition in each
                 // lane; the rest by roundings of the distances from the top, and by those of their sum.
                 const double units =

@@ -53,6 +53,10 @@ public:
         return "keys + 12 + (d + 5) sum \\|scale q k\\| + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; on a GPU weights that are rounded 2^-8 of it more in bf16, 2^-11 in f16";
     }
 
+    bool needs_some(const std::string &dim, const Assignments &) const override {
+        return dim == "key_heads";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"batch"};
     }

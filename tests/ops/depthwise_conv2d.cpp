@@ -56,6 +56,10 @@ public:
         return {"n", "c"};
     }
 
+    bool needs_some(const std::string &dim, const Assignments &choices) const override {
+        return Window(choices).is_only_padding(dim);
+    }
+
     std::vector<Expected> expected(const Problem &p) const override {
         const Window window(p.params);
         std::vector<Expected> y;

@@ -56,6 +56,10 @@ public:
         return {"n", "c"};
     }
 
+    bool needs_some(const std::string &dim, const Assignments &choices) const override {
+        return Window(choices).is_only_padding(dim);
+    }
+
     void fill(KernelArguments &arguments, const Dims &, uint64_t) const override {
         arguments.buffer("weight_scale").fill_random(5, 0.0001, 0.004);
     }

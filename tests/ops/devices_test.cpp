@@ -15,16 +15,31 @@ static void check_sizes(const OpTest &test, const std::string &op, const halyard
     }
 }
 
+// With small tiles, for every device.
+static halyard::CompiledKernel build_gemm() {
+    return build("gemm", {{"target", kCudaTarget}, {"schedule", "nk"}, {"type", "float16"}, {"set.rows", "64"}, {"set.columns", "64"}});
+}
+
 TEST_CASE("kernels for every device in one library: gemm") {
-    const auto kernel = build("gemm", {{"target", kCudaTarget},
-                                       {"schedule", "nk"},
-                                       {"type", "float16"},
-                                       {"set.rows", "64"},
-                                       {"set.columns", "64"}});
+    const auto kernel = build_gemm();
     const Case aligned = {"aligned", {{"m", 70}, {"n", 136}, {"k", 200}}},
                odd = {"odd", {{"m", 65}, {"n", 33}, {"k", 71}}};
     for (const auto &c : {aligned, odd}) {
         CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, c, Placement(0), 1) == "");
+    }
+}
+
+// Rows that end within the 16 bytes that are stored at once, with somebody else's elements behind them.
+TEST_CASE("kernels for every device in one library: gemm of slices") {
+    const auto kernel = build_gemm();
+    const std::vector<Dims> sizes = {{{"m", 130}, {"n", 250}, {"k", 64}}, {{"m", 64}, {"n", 1}, {"k", 64}},
+                                     {{"m", 5}, {"n", 1001}, {"k", 71}}, {{"m", 1}, {"n", 1}, {"k", 1}},
+                                     {{"m", 66}, {"n", 72}, {"k", 136}}};
+    for (const auto &dims : sizes) {
+        for (int i = 0; i < kViews; i++) {
+            const auto view = Placement(int(Placement::kView) + i);
+            CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, {"a slice", dims}, view, 1) == "");
+        }
     }
 }
 

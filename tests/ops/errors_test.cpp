@@ -23,17 +23,17 @@ namespace {
 
 using namespace halyard;
 
-/** Arguments of a library, all right at first. */
+/** Arguments of a library, all right at first, of the same extent in every dimension that a size of the op gives. */
 class Call {
 public:
-    Call(const std::string &name, int (*function)(void **), const halide_filter_metadata_t *metadata)
+    Call(const std::string &name, int (*function)(void **), const halide_filter_metadata_t *metadata, int extent)
         : function_(function), metadata_(*metadata), op_(find_op(name)) {
         const Op &op = op_;
         GenerateRequest request;
         request.op = name;
         Dims dims;
         for (const auto &d : op.dims) {
-            dims[d] = 5;  // one less is another number of groups of 2 or 4, too
+            dims[d] = extent;
         }
         dims = with_params(op, dims, make_plan(request).params);
         for (int i = 0; i < metadata_.num_arguments; i++) {
@@ -80,6 +80,13 @@ public:
     halide_dimension_t &dim(int i, int d) {
         return dims_[size_t(i)][size_t(d)];
     }
+    int find(const std::string &argument) const {
+        int i = 0;
+        while (name(i) != argument) {
+            i++;
+        }
+        return i;
+    }
     void forget(int i) {
         addresses_[size_t(i)] = nullptr;
     }
@@ -91,6 +98,7 @@ public:
         const std::string message = halyard_last_error();
         CAPTURE(message);
         CHECK(message.find(name(i)) != std::string::npos);
+        CHECK(message.find(metadata_.name + std::string(": ")) == 0);
         for (int o = 0; o < count(); o++) {
             if (is_output(o)) {
                 CHECK(untouched(buffers_[size_t(o)]));
@@ -101,6 +109,26 @@ public:
 
     int call() {
         return function_(addresses_.data());
+    }
+
+    /** Gives floating-point inputs values, and all that have not been computed yet other ones than they may get. */
+    void fill() {
+        for (int i = 0; i < count(); i++) {
+            if (is_output(i)) {
+                buffers_[size_t(i)].poison();
+            } else if (is_buffer(i) && !is_integer(buffers_[size_t(i)].type())) {
+                buffers_[size_t(i)].fill_random(uint64_t(i) + 1, 0.5, 1);
+            }
+        }
+    }
+    std::vector<std::vector<double>> results() {
+        std::vector<std::vector<double>> values;
+        for (int i = 0; i < count(); i++) {
+            if (is_output(i)) {
+                values.push_back(buffers_[size_t(i)].values());
+            }
+        }
+        return values;
     }
 
     static bool is_integer(const halide_type_t &type) {
@@ -149,8 +177,22 @@ void check_errors(Call call) {
         call.expect_error(i, "another type");
         call.buffer(i).dimensions -= 1;
         call.expect_error(i, "a dimension less");
-        call.dim(i, 0).stride = 2;
-        call.expect_error(i, "gaps between elements");
+        if (call.dim(i, 0).extent > 1) {
+            call.dim(i, 0).stride = 2;
+            call.expect_error(i, "gaps between elements");
+        }
+        call.buffer(i) = {};
+        call.expect_error(i, "all zeros");
+        call.buffer(i).dim = nullptr;
+        call.expect_error(i, "no dimensions where they should be");
+        for (int d = 1; call.is_output(i) && d < call.buffer(i).dimensions; d++) {
+            if (call.dim(i, d).extent > 1 && call.dim(i, d - 1).extent > 1) {
+                call.dim(i, d).stride = 0;
+                call.expect_error(i, "rows on each other");
+                call.dim(i, d).stride = -call.dim(i, d - 1).stride;
+                call.expect_error(i, "rows that share elements");
+            }
+        }
         for (int d = 0; d < call.buffer(i).dimensions; d++) {
             CAPTURE(d);
             if (call.sees_size(i, d)) {  // a smaller output is a part of the result
@@ -164,11 +206,54 @@ void check_errors(Call call) {
     CHECK(call.call() == 0);
 }
 
+// Of a dimension of one element no stride is ever used, and of an array without elements none.
+void check_any_stride(Call plain, Call strange) {
+    plain.fill();
+    if (plain.call() != 0) {
+        return;  // what an op asks for in such sizes is for other tests
+    }
+    for (int i = 0; i < strange.count(); i++) {
+        bool empty = false;
+        for (int d = 0; strange.is_buffer(i) && d < strange.buffer(i).dimensions; d++) {
+            empty = empty || strange.dim(i, d).extent == 0;
+        }
+        for (int d = 0; strange.is_buffer(i) && d < strange.buffer(i).dimensions; d++) {
+            if (empty || strange.dim(i, d).extent == 1) {
+                strange.dim(i, d).stride = d % 2 ? 0 : 7 + d;
+            }
+        }
+    }
+    strange.fill();
+    const int code = strange.call();
+    CAPTURE(halyard_last_error());
+    CHECK(code == 0);
+    CHECK(strange.results() == plain.results());
+}
+
+// Five heads of q, of which three of k and v are no divisor.
+void check_heads(Call call) {
+    for (const char *name : {"k", "v"}) {
+        call.dim(call.find(name), 2).extent = 3;
+    }
+    call.expect_error(call.find("k"), "heads that do not divide");
+    CHECK_THAT(halyard_last_error(), Catch::Contains("attention: q has 5 heads, which the 3 of k and v must divide"));
+}
+
 }  // namespace
 
-#define HALYARD_OP(name, ...)                                                                        \
-    TEST_CASE(#name ": errors") {                                                                    \
-        check_errors(Call(#name, ops_errors_##name##_argv, ops_errors_##name##_metadata()));         \
+#define HALYARD_CALL(name, extent) Call(#name, ops_errors_##name##_argv, ops_errors_##name##_metadata(), extent)
+#define HALYARD_OP(name, ...)                                                                             \
+    TEST_CASE(#name ": errors") {                                                                         \
+        check_errors(HALYARD_CALL(name, 5)); /* one less is another number of groups of 2 or 4, too */    \
+    }                                                                                                     \
+    TEST_CASE(#name ": any stride of dimensions that have no two elements") {                             \
+        check_any_stride(HALYARD_CALL(name, 1), HALYARD_CALL(name, 1));                                   \
+        check_any_stride(HALYARD_CALL(name, 0), HALYARD_CALL(name, 0));                                   \
     }
 #include "ops.inc"
 #undef HALYARD_OP
+
+TEST_CASE("heads that do not divide are an error") {
+    check_heads(HALYARD_CALL(attention, 5));
+    check_heads(HALYARD_CALL(decode_attention, 5));
+}

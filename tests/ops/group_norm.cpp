@@ -47,12 +47,25 @@ public:
         if (build.at("target") == "cuda" && build.at("schedule") == "group_norm" && build.at("set.blocks") == "0") {
             cases.push_back({"long groups", {{"w", 250}, {"h", 33}, {"c", 3}, {"g", 1}, {"n", 1}}});
         }
+        const auto constant = [](KernelArguments &arguments, const Dims &) {
+            HostBuffer &x = arguments.buffer("x");
+            std::vector<double> values = x.values();
+            for (size_t i = 0; i < values.size(); i++) {
+                values[i] = i < values.size() / 2 ? 1e5 + 0.3 : -1000.1;
+            }
+            x.assign(values);
+        };
+        cases.push_back({"constant groups", {{"w", 45}, {"h", 3}, {"c", 6}, {"g", 2}, {"n", 1}}, constant});
         cases.push_back({"special groups", {{"w", 21}, {"h", 2}, {"c", 6}, {"g", 3}, {"n", 2}}, special});
         return cases;
     }
 
     std::string held_to() const override {
-        return "(4 + size/2) (mean \\|x\\| / deviation \\|weight\\| + \\|scaled\\|) + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
+        return "(4 + size/2) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where not all are equal + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
+    }
+
+    bool needs_some(const std::string &dim, const Assignments &) const override {
+        return dim == "g";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -67,19 +80,20 @@ public:
         std::vector<Expected> y;
         for (size_t group = 0; group < size_t(groups) * size_t(n); group++) {
             const double *values = x.values.data() + group * size;
-            double sum = 0, sum_abs = 0, sum_sq = 0;
+            double sum = 0, distances = 0, sum_sq = 0;  // from the first
             for (size_t i = 0; i < size; i++) {
                 sum += values[i];
-                sum_abs += std::fabs(values[i]);
+                distances += std::fabs(values[i] - values[0]);
             }
             const double mean = sum / double(size);
             for (size_t i = 0; i < size; i++) {
                 sum_sq += (values[i] - mean) * (values[i] - mean);
             }
             const double var = sum_sq / double(size) + p.scalar("eps", 0), inv = 1 / std::sqrt(var);
-            // As many roundings as there are numbers, of their mean size; the error of the mean also
-            // enters the variance, squared.
-            const double units = (8 + double(size)) * kRoundoff, mean_error = units * sum_abs / double(size);
+            // As many roundings as there are numbers, of their mean distance from the first, and two of the mean where there is
+            // any; the error of the mean also enters the variance, squared.
+            const double units = (8 + double(size)) * kRoundoff;
+            const double mean_error = distances == 0 ? 0 : units * distances / double(size) + 2 * kRoundoff * std::fabs(mean);
             const double inv_error = units * (1 + mean_error * mean_error / var);
             for (size_t i = 0; i < size; i++) {
                 const int channel = int(group % size_t(groups)) * (c / groups) + int(i / (size_t(w) * size_t(h)));

@@ -19,7 +19,8 @@ namespace {
 
 using namespace halyard;
 
-const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window"};
+const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window", "view", "view from an odd address",
+                                       "view with odd rows", "view with odd rows from an odd address"};
 
 bool is_integer(const halide_type_t &type) {
     return type.code == halide_type_int || type.code == halide_type_uint;
@@ -90,7 +91,22 @@ std::vector<int> strides(const std::vector<int> &extents, const std::vector<size
     return result;
 }
 
-Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, Placement placement) {
+// Of a view: whatever its rows have, more lies between them, and a row more between the matrices.
+Layout view(Layout layout, Placement placement) {
+    constexpr int kUnit = 16;  // elements, 16 bytes or more
+    const bool odd_rows = placement == Placement::kViewOfOddRows || placement == Placement::kViewOfOddRowsAndAddress;
+    const bool odd_address = placement == Placement::kViewOfOddAddress || placement == Placement::kViewOfOddRowsAndAddress;
+    layout.offset = odd_address ? 3 : kUnit;
+    int step = 1;
+    for (size_t d = 0; d < layout.extents.size(); d++) {
+        const int extent = std::max(layout.extents[d], 1);
+        layout.strides.push_back(step);
+        step = d > 0 ? step * (extent + 1) : (extent / kUnit + 1) * kUnit + (odd_rows ? 1 : 0);
+    }
+    return layout;
+}
+
+Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, Placement placement, bool on_gpu) {
     Layout layout(extents_of(argument, dims));
     const size_t rank = layout.extents.size();
     std::vector<size_t> order;
@@ -115,7 +131,10 @@ Layout place(const OpTest &test, const OpArgument &argument, const Dims &dims, P
     if (placement == Placement::kDense || test.needs_dense(argument.name)) {
         return layout;
     }
-    layout.offset = 1;
+    if (placement >= Placement::kView) {
+        return view(layout, placement);
+    }
+    layout.offset = on_gpu ? 0 : 1;  // on a device, kernels that move more than elements are to run here
     if (placement == Placement::kPermuted && rank > 2) {
         std::swap(order[1], order[2]);
     }
@@ -159,12 +178,10 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
     for (const auto &a : kernel.arguments()) {
         const OpArgument &registered = *op.argument(a.name);
         if (!a.is_buffer) {
-            const double value = double(float(evaluate(registered.value, dims).value()));
-            call.arguments->scalar(a.name, value);
-            call.problem.scalars[a.name] = value;
+            call.arguments->scalar(a.name, double(float(evaluate(registered.value, dims).value())));
             continue;
         }
-        HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement));
+        HostBuffer &buffer = call.arguments->buffer(a.name, place(test, registered, dims, placement, call.problem.on_gpu));
         if (a.is_output) {
             call.outputs.push_back({a.name, extents_of(registered, dims)});
         } else {
@@ -176,9 +193,14 @@ Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, con
         c.alter(*call.arguments, dims);
     }
     for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && call.arguments->buffer(a.name).size() == 0 && !call.problem.on_gpu) {
+            call.arguments->buffer(a.name).raw()->host = nullptr;  // what reads there ends
+        }
         if (a.is_buffer && !a.is_output) {
             const HostBuffer &buffer = call.arguments->buffer(a.name);
             call.problem.inputs[a.name] = {buffer.extents(), buffer.values()};
+        } else if (!a.is_buffer) {
+            call.problem.scalars[a.name] = call.arguments->scalar(a.name);
         }
     }
     return call;
@@ -298,6 +320,47 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
 
 }  // namespace
 
+namespace {
+
+// The smallest case of nothing special, of those with an output whose rows end within a vector where there are such: what is
+// stored in whole vectors there is too much.
+const Case *case_for_views(const Op &op, const CompiledKernel &kernel, const std::vector<Case> &cases) {
+    constexpr int kVector = 8;  // elements
+    const Case *best = nullptr;
+    std::pair<bool, double> least;
+    for (const auto &c : cases) {
+        const Dims dims = with_params(op, c.dims, kernel.params());
+        bool whole = true;
+        for (const auto &a : kernel.arguments()) {
+            if (a.is_output) {
+                const auto extents = extents_of(*op.argument(a.name), dims);
+                whole = whole && (extents.size() < 2 || extents[1] < 2 || extents[0] < kVector || extents[0] % kVector == 0);
+            }
+        }
+        double size = 1;
+        for (const auto &d : c.dims) {
+            size *= double(d.second);
+        }
+        const auto cost = std::make_pair(whole, size);
+        if (!c.alter && size > 0 && (!best || cost < least)) {
+            best = &c;
+            least = cost;
+        }
+    }
+    return best;
+}
+
+// On a device the view for which there are most kernels of their own, and another one; on the host one of all.
+std::vector<Placement> views_of(const CompiledKernel &kernel, int rotation) {
+    const auto view = [](int i) { return Placement(int(Placement::kView) + i); };
+    if (kernel.target().find("cuda") == std::string::npos) {
+        return {view(rotation % kViews)};
+    }
+    return {view(0), view(1 + rotation % (kViews - 1))};
+}
+
+}  // namespace
+
 CompiledKernel build(const std::string &op, const Assignments &choices) {
     GenerateRequest request;
     request.op = op;
@@ -341,11 +404,44 @@ bool is_refusal(const std::string &wrong) {
     return std::regex_search(wrong, refusal);
 }
 
+std::string check_empty(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Assignments &choices) {
+    // Sizes that the schedule takes, if it does not take all.
+    const std::vector<Case> cases = test.cases(choices);
+    const auto usual = std::find_if(cases.begin(), cases.end(), [](const Case &c) {
+        return !c.alter && std::all_of(c.dims.begin(), c.dims.end(), [](const auto &d) { return d.second > 1; });
+    });
+    const Dims dims = (usual == cases.end() ? cases.front() : *usual).dims;
+    const auto with = [&](const std::string &dim, int64_t extent) {
+        Case c = {"empty", dims};
+        c.dims[dim] = extent;
+        return c;
+    };
+    std::string text;
+    for (const auto &dim : op.dims) {
+        const Case c = with(dim, 0);
+        const Dims all = with_params(op, c.dims, kernel.params());
+        const bool possible = std::all_of(kernel.arguments().begin(), kernel.arguments().end(), [&](const KernelArgument &a) {
+            const auto extents = a.is_buffer ? extents_of(*op.argument(a.name), all) : std::vector<int>();
+            return std::all_of(extents.begin(), extents.end(), [](int e) { return e >= 0; });
+        });
+        if (!possible) {  // a window that is larger than the image
+            continue;
+        }
+        const std::string wrong = check_case(test, op, kernel, c, Placement::kDense, 1);
+        if (test.needs_some(dim, kernel.params()) ? !is_refusal(wrong) : !wrong.empty() &&
+            !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
+            text += fmt::format("\n  {}", wrong.empty() ? fmt::format("{} = 0 is no error", dim) : wrong);
+        }
+    }
+    return text;
+}
+
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen) {
     const CompiledKernel kernel = build(op, choices);
+    const std::vector<Case> cases = test.cases(choices);
     int wrong = 0, number = 0;
     std::string text;
-    for (const auto &c : test.cases(choices)) {
+    for (const auto &c : cases) {
         auto placement = Placement((rotation + number) % kPlacements);
         placement = c.whole && placement == Placement::kWindow ? Placement::kDense : placement;
         const std::string problem = check_case(test, find_op(op), kernel, c, placement, uint64_t(100 * number), seen);
@@ -354,8 +450,18 @@ std::string check_build(const OpTest &test, const std::string &op, const Assignm
         }
         number++;
     }
-    return wrong == 0 ? ""
-                      : fmt::format("{} of {} cases of {} {}:{}", wrong, number, op, assignments_text(choices), text);
+    if (const Case *c = case_for_views(find_op(op), kernel, cases)) {
+        for (const Placement placement : views_of(kernel, rotation)) {
+            const std::string problem = check_case(test, find_op(op), kernel, *c, placement, uint64_t(100 * number), seen);
+            wrong += problem.empty() ? 0 : 1;
+            text += problem.empty() ? "" : "\n  " + problem;
+            number++;
+        }
+    }
+    const std::string empty = check_empty(test, find_op(op), kernel, choices);
+    return wrong == 0 && empty.empty()
+               ? ""
+               : fmt::format("{} of {} cases of {} {}:{}{}", wrong, number, op, assignments_text(choices), text, empty);
 }
 
 }  // namespace ops_test

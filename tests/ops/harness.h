@@ -28,8 +28,15 @@ enum class Placement {
     kPermuted,  // the outer dimensions in another order, as tokens before heads
     kShifted,   // coordinates that do not start at 0
     kWindow,    // an output that is a part of what the inputs would give
+    // Slices of larger arrays, whose other elements lie between the rows. They begin at multiples of 16 elements or not, as
+    // rows do, for which there are other kernels and other vectors.
+    kView,
+    kViewOfOddAddress,
+    kViewOfOddRows,
+    kViewOfOddRowsAndAddress,
 };
-constexpr int kPlacements = 6;
+constexpr int kPlacements = 6;  // that cases go through
+constexpr int kViews = 4;       // behind them
 
 /** Calls the kernel with one and with two threads, and again: the result has to be right, the same
  * each time to the bit, and nothing else may be written. "" or what is wrong. */
@@ -39,7 +46,12 @@ std::string check_case(const OpTest &test, const halyard::Op &op, const halyard:
 /** Whether the kernel answered with an error and a message, and wrote nothing. */
 bool is_refusal(const std::string &wrong);
 
-/** Every case of a build, each in another placement. "" or what is wrong with the first that fails. To `seen` it adds
+/** Calls without an element in a dimension, for each dimension of the op: the right result of sums over nothing. "" or what is
+ * wrong. An error only where test.needs_some() says so, or where the schedule takes but one extent. */
+std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
+                        const Assignments &choices);
+
+/** Every case of a build, each in another placement, a case in views, and those of check_empty(). "" or what is wrong with the first that fails. To `seen` it adds
  * how far results are off. */
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation,
                         Accuracies *seen = nullptr);

@@ -8,9 +8,8 @@ namespace ops_test {
 namespace {
 
 // In roundoffs of f32. A sum is off by as many roundings as one lane adds (at least 8 lanes), and
-// some 8 operations follow. The mean is off by that much of the mean of what is summed, which the
-// division by a small deviation makes large. What is summed is |x|, or in one pass the distance from
-// the row's first element. The one-pass variance is a difference of two numbers of the size of
+// some 8 operations follow. What is summed is the distance from the row's first element; the mean is off by that much of its
+// mean, and by a rounding of its own where there is a distance at all, which the division by a small deviation makes large. The one-pass variance is a difference of two numbers of the size of
 // the mean square of that distance, and is off by that much of them.
 struct Tolerance {
     double units;
@@ -18,8 +17,8 @@ struct Tolerance {
     explicit Tolerance(int cols)
         : units(8 + cols / 8.0) {
     }
-    double mean(double mean_summed) const {
-        return units * kRoundoff * mean_summed;
+    double mean(double mean_distance, double mean) const {
+        return mean_distance == 0 ? 0 : kRoundoff * (units * mean_distance + 2 * std::fabs(mean));
     }
     double inv(double mean_square_distance, double var_eps) const {  // relative
         return units * kRoundoff * (1 + mean_square_distance / var_eps);
@@ -70,11 +69,19 @@ public:
             }
         };
         cases.push_back({"outlier first", {{"cols", 200}, {"rows", 5}}, outlier});
+        // The variance is 0, and a mean that is off by a rounding shows 300 times as large.
+        const auto constant = [](KernelArguments &arguments, const Dims &dims) {
+            const double values[] = {1000.1, 1e6 + 0.1, -0.3, 1e-6};
+            for (int r = 0; r < dims.at("rows"); r++) {
+                set_row(arguments.buffer("x"), r, values[r % 4]);
+            }
+        };
+        cases.push_back({"constant rows", {{"cols", 1000}, {"rows", 4}}, constant});
         return cases;
     }
 
     std::string held_to() const override {
-        return "(4 + cols/16) (mean \\|x\\| / deviation \\|weight\\| + \\|scaled\\|) + 4 (\\|scaled\\| + \\|bias\\|); in one pass, mean \\|x - first\\| + \\|first\\| for mean \\|x\\|, and \\|scaled\\| times 1 + mean (x - first)^2 / variance";
+        return "(4 + cols/16) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -104,8 +111,7 @@ public:
             double sum = 0, summed = 0, sum_sq = 0, distance_sq = 0;
             for (int c = 0; c < cols; c++) {
                 sum += h[c];
-                summed += one_pass ? std::fabs(h[c] - h[0]) + std::fabs(h[0])
-                                   : std::fabs(h[c]);
+                summed += std::fabs(h[c] - h[0]);
             }
             const double mean = sum / cols;
             for (int c = 0; c < cols; c++) {
@@ -113,7 +119,7 @@ public:
                 sum_sq += d * d;
                 distance_sq += from_first * from_first;
             }
-            const double mean_error = tolerance.mean(summed / cols);
+            const double mean_error = tolerance.mean(summed / cols, mean);
             const double var = sum_sq / cols + p.scalar("eps", 0), inv = 1 / std::sqrt(var);
             // The error of the mean also enters the two-pass variance, squared.
             const double inv_error = tolerance.inv(one_pass ? distance_sq / cols : mean_error * mean_error, var);

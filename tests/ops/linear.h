@@ -79,19 +79,22 @@ inline void make_integers(HostBuffer *buffer, double range, double unit) {
 }
 
 /** An exact number, and how far off it f32 may be. A sum of products is off by as many roundings as it has
- * terms, each of the size of the sum of their magnitudes. */
+ * terms, each of the size of the sum of their magnitudes; of one product that f32 holds, by none. */
 struct Inexact {
     double value = 0, error = 0;
 };
 
 inline Inexact sum_of_products(int depth, const double *x, const double *w) {
     double sum = 0, sum_abs = 0;
+    int terms = 0;
     for (int k = 0; k < depth; k++) {
         const double product = x[k] * w[k];
         sum += product;
         sum_abs += std::fabs(product);
+        terms += product != 0;
     }
-    return {sum, (depth + 1) * kRoundoff * sum_abs};
+    const bool exact = terms <= 1 && double(float(sum)) == sum;
+    return {sum, exact ? 0 : (depth + 1) * kRoundoff * sum_abs};
 }
 
 /** Row `row` of x times column `col` of w, plus bias[col] if there is one. */

@@ -21,6 +21,10 @@ public:
         return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); twice the most of a row, and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 3 \\|logsumexp\\| + \\|logit of the label\\|";
     }
 
+    bool needs_some(const std::string &dim, const Assignments &) const override {
+        return dim == "n";
+    }
+
     std::vector<std::string> open_dims() const override {
         return {"m"};
     }
@@ -57,10 +61,7 @@ public:
             } else if (label < 0 || label >= p.dim("n")) {
                 y.push_back({kNaN, 0});
             } else {
-                const Inexact &of_label = logits[size_t(label)];
-                Inexact loss = plus(lse, -of_label.value);
-                loss.error += of_label.error;
-                y.push_back(expect(loss));
+                y.push_back(expect(loss_of(logits, size_t(label))));
             }
         }
         return y;

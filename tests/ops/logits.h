@@ -42,6 +42,28 @@ inline Inexact logsumexp_of(const std::vector<Inexact> &logits) {
     return {value, worst + kRoundoff * (relative + 4 * std::fabs(top) + 4 * std::fabs(value) + 8)};
 }
 
+/** logsumexp - the logit of a label: a distance from the largest, so that large logits leave it its digits. NaN where none is the
+ * largest. */
+inline Inexact loss_of(const std::vector<Inexact> &logits, size_t label) {
+    double top = -kInfinity;
+    for (const Inexact &l : logits) {
+        top = std::isnan(l.value) ? kInfinity : std::max(top, l.value);
+        if (top == kInfinity) {
+            break;
+        }
+    }
+    if (!std::isfinite(top)) {
+        return {kNaN, 0};
+    }
+    std::vector<Inexact> below;
+    for (const Inexact &l : logits) {
+        below.push_back({l.value - top, l.error});
+    }
+    Inexact loss = plus(logsumexp_of(below), -below[label].value);
+    loss.error += below[label].error;
+    return loss;
+}
+
 inline std::vector<Case> logits_cases() {
     std::vector<Case> cases;
     for (const Dims &dims : product_sizes("m", "n", "k")) {
@@ -58,6 +80,27 @@ inline std::vector<Case> logits_cases() {
         }
     };
     cases.push_back({"special columns", {{"m", 2}, {"n", 62}, {"k", 5}}, columns});
+    // Three logits of 2^126, all of them, all of -2^126, and one that is infinite. Products by powers of two are exact.
+    const auto huge = [](KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &x = arguments.buffer("x");
+        const double unit = x.type().bits == 16 && x.type().code == halide_type_float ? 0x1p15 : 0x1p63;
+        const double rows[][3] = {{unit, 0, 0}, {0, unit, 0}, {0, -unit, 0}, {0, 0, kInfinity}};
+        for (int k = 0; k < 3; k++) {
+            for (int row = 0; row < dims.at("m"); row++) {
+                x.set({k, row}, rows[row % 4][k]);
+            }
+            for (int n = 0; n < dims.at("n"); n++) {
+                set_weight(arguments, "w", k, n, k == 0 ? (n % 30 == 7 && n < 90 ? unit : 0) : k == 1 ? unit : n == 7 ? 1 : -1);
+            }
+        }
+        if (HostBuffer *labels = find_buffer(arguments, "labels")) {
+            labels->set({0}, 37);
+        }
+        if (HostBuffer *bias = find_buffer(arguments, "bias")) {
+            bias->fill(0);
+        }
+    };
+    cases.push_back({"huge logits", {{"m", 10}, {"n", 100}, {"k", 3}}, huge});
     return cases;
 }
 

@@ -47,6 +47,7 @@ public:
         for (const Dims &dims : product_sizes("m", "n", "k")) {
             cases.push_back({"random", dims});
         }
+        cases.push_back({"special rows", {{"m", 11}, {"n", 49}, {"k", 5}}, special_tokens});
         // Where the tiles are not given, on CUDA, there are others for many tokens, by the number of experts.
         if (build.at("target") == "cuda" && build.at("schedule") == "moe_router" && !build.count("set.rows")) {
             for (int experts : {3, 66, 130}) {
@@ -77,6 +78,26 @@ public:
         spoil_padding(arguments, "w", dims.at("k"), dims.at("n"));
     }
 
+    // Tokens with a NaN and infinities.
+    static void special_tokens(KernelArguments &arguments, const Dims &dims) {
+        if (HostBuffer *logits = find_buffer(arguments, "logits")) {
+            logits->set({3, 0}, kNaN);
+            logits->set({48, 2}, kInfinity);
+            logits->set({0, 4}, -kInfinity);
+            set_row(*logits, 6, -kInfinity);
+            logits->set({1, 8}, kInfinity);
+            logits->set({2, 8}, kInfinity);
+            return;
+        }
+        HostBuffer &x = arguments.buffer("x");
+        x.set({2, 0}, kNaN);
+        for (int expert = 0; expert < dims.at("n"); expert++) {  // of which x makes infinities
+            set_weight(arguments, "w", 0, expert, expert == 17 ? -0.5 : 0.25);
+        }
+        x.set({0, 3}, kInfinity);
+        x.set({0, 5}, -kInfinity);
+    }
+
     std::vector<Expected> expected(const Problem &p) const override {
         return expected_of("scores", p);
     }
@@ -93,8 +114,11 @@ public:
             }
             std::vector<int> order(logits.size());
             std::iota(order.begin(), order.end(), 0);
-            std::stable_sort(order.begin(), order.end(),
-                             [&](int a, int b) { return logits[size_t(a)] > logits[size_t(b)]; });
+            // A NaN is the largest.
+            std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+                const double x = logits[size_t(a)], y = logits[size_t(b)];
+                return std::isnan(x) || std::isnan(y) ? std::isnan(x) && !std::isnan(y) : x > y;
+            });
             double sum = 0;
             for (int i = 0; i < (all ? n : std::min(best, n)); i++) {
                 sum += std::exp(logits[size_t(order[size_t(i)])] - logits[size_t(order[0])]);
@@ -103,6 +127,10 @@ public:
                 const bool there = i < n;
                 const double x = there ? logits[size_t(order[size_t(i)])] - logits[size_t(order[0])] : -kInfinity;
                 const double spread = n > 0 ? logits[size_t(order[0])] - logits[size_t(order[size_t(n) - 1])] : 0;
+                if (std::isnan(sum)) {  // of a NaN, of an infinity, of nothing but -infinity
+                    y.push_back({output == "indices" ? there ? double(order[size_t(i)]) : -1 : there ? kNaN : 0, 0});
+                    continue;
+                }
                 const double error = (12 + 4 * std::min(spread, 90.0) + n) * kRoundoff * std::exp(x) / sum + 1e-37;
                 y.push_back(output == "scores" ? Expected{there ? std::exp(x) / sum : 0, there ? error : 0}
                                                : Expected{there ? double(order[size_t(i)]) : -1, 0});

@@ -150,6 +150,11 @@ public:
         return {};
     }
 
+    /** Dimensions of which a build has to get an element, as groups that others are divided by. */
+    virtual bool needs_some(const std::string & /*dim*/, const Assignments & /*choices*/) const {
+        return false;
+    }
+
     /** Buffers that the kernel wants dense. */
     virtual bool needs_dense(const std::string & /*argument*/) const {
         return false;

@@ -24,6 +24,10 @@ struct Window {
     int smallest() const {
         return std::max(dilation * (kernel - 1) + 1 - 2 * padding, 1);
     }
+    /** Whether an image without pixels has windows, all of them in its padding: an error, as in torch. */
+    bool is_only_padding(const std::string &dim) const {
+        return (dim == "w" || dim == "h") && windows(0) > 0;
+    }
     /** Where the window lies in x, which may be outside. */
     int at(int number, int tap) const {
         return number * stride + tap * dilation - padding;

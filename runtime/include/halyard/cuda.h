@@ -53,7 +53,7 @@ int halyard_cuda_multiprocessors(void *user_context);
 
 /** Makes device memory of the caller the buffer's: `buffer` has no device memory yet, its extents and
  * strides say what is behind `pointer`, the address of the element at the minima. Nothing is copied or
- * taken over. Host memory in its place is an error. */
+ * taken over. Host memory in its place is an error; of a buffer without elements the pointer may be anything, null too. */
 int halyard_cuda_wrap(struct halide_buffer_t *buffer, const void *pointer);
 
 /** Takes the caller's memory out of the buffer again. Call this, not halide_device_free(). */

@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-/** The message of the last error on the calling thread, "" if there was none. Valid until the next
+/** The message of the last error on the calling thread, "" if there was none: the name of the function that was
+ * called, a colon, and what is wrong. Valid until the next
  * error on this thread. Installing a handler with halide_set_error_handler() replaces this. */
 const char *halyard_last_error(void);
 

@@ -40,7 +40,8 @@ std::optional<std::vector<Expr>> ChainLaunch::place_of(const Assignment &a) cons
     if (!t.is_float() || t.bits() != 16) {
         return std::nullopt;
     }
-    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_);
+    const IndexVariables variables = {{kChainColumn, kChainRow}, extents_of_launch(base_, parts_.block_names, strides_), false};
+    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_, variables);
     if (!all || all->size() < 2 || all->size() > 4) {
         return std::nullopt;
     }
@@ -65,7 +66,7 @@ Expr ChainLaunch::usable() const {
     }
     for (const auto *r : results()) {
         if (const auto at = tensor_of(*r)) {
-            e = e && is_tensor(r->stored, r->value.type(), int(at->size()));
+            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->size()));
         }
     }
     return e;

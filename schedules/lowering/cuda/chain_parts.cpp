@@ -53,6 +53,7 @@ public:
     ChainParts parts;
 
     void read(const Kernel &kernel) {
+        kernel_ = &kernel;
         into_ = &parts.before;
         walk(kernel.body);
         if (!parts.first_asked || !parts.second_asked) {
@@ -184,8 +185,12 @@ private:
 
     void read_product_of(const TensorCores &p, const For *loop) {
         const Stmt nest = loop;
+        IndexVariables variables = {loops_of(nest), extents_of_launch(*kernel_, parts.block_names, strides_)};
+        if (is_const_zero(simplify(parts.first_step))) {
+            variables.extents[parts.step] = strides_.expanded(parts.steps);
+        }
         const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-            return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_);
+            return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_, variables);
         };
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
         if (tile.row_loops.size() != 1 || tile.row_strides[0] != tile.columns) {
@@ -391,6 +396,7 @@ private:
 
     const std::vector<TensorCores> &products_;
     const Strides &strides_;
+    const Kernel *kernel_ = nullptr;
     Lets lets_;
     std::vector<std::pair<std::string, Expr>> local_;
     std::map<std::string, int> sizes_;

@@ -47,7 +47,8 @@ std::string read(const fs::path &file) {
     return all.str();
 }
 
-int run(const std::vector<std::string> &command, const fs::path &log) {
+// Runs a command in a folder. What it writes to its standard error goes to a file there.
+int run(const std::vector<std::string> &command, const fs::path &folder, const std::string &log) {
     std::vector<char *> argv;
     for (const auto &c : command) {
         argv.push_back(const_cast<char *>(c.c_str()));
@@ -55,6 +56,7 @@ int run(const std::vector<std::string> &command, const fs::path &log) {
     argv.push_back(nullptr);
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
     posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     pid_t child = 0;
     const int failed = posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
@@ -110,19 +112,24 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
         << "\n#pragma GCC optimize(\"O0\")\n"
         << "#line 1 \"the printed kernels\"\n"  // as --emit cuda writes them
         << source;
-    const char *cxx = std::getenv("CXX");
-    const fs::path object = folder.path / "kernels.so", log = folder.path / "log";
+    const char *given = std::getenv("CXX");
+    std::string cxx = given && *given ? given : "c++";
+    if (cxx.find('/') != std::string::npos) {
+        cxx = fs::absolute(cxx).string();  // it is started in another folder
+    }
+    // Names without a folder, and no random ones: equal kernels give equal bytes.
+    const std::string object = "kernels.so", log = "log";
     // Most kernels run for a moment: the compiler takes longer than they do. Without optimising them (above), without what only
     // exceptions need and without looking for symbols in libstdc++, of which they have none, it takes two thirds of the time.
     const int code =
-        run({cxx && *cxx ? cxx : "c++", "-std=c++17", "-Og", "-finline-functions", "-finline-small-functions", "-w",
+        run({cxx, "-std=c++17", "-Og", "-finline-functions", "-finline-small-functions", "-w",
              "-fno-strict-aliasing", "-fno-exceptions", "-fno-asynchronous-unwind-tables", "-fPIC", "-shared", "-nodefaultlibs",
-             "-DHALYARD_EMULATOR", "-o", object.string(), (folder.path / "kernels.cpp").string(), "-lm", "-lc", "-lgcc"},
-            log);
+             "-DHALYARD_EMULATOR", "-frandom-seed=halyard", "-o", object, "kernels.cpp", "-lm", "-lc", "-lgcc"},
+            folder.path, log);
     if (code != 0) {
-        throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(log));
+        throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(folder.path / log));
     }
-    return read(object);
+    return read(folder.path / object);
 }
 
 }  // namespace halyard

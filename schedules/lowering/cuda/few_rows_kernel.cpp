@@ -169,7 +169,7 @@ private:
         Kernel k;
         k.name = program_.base.name + (form_ == Form::kEngine ? "" : "_mma");
         k.threads = {threads() + (form == Form::kEngine ? kWarp : 0), 1, 1};
-        k.blocks = {program_.base.blocks[1], program_.base.blocks[0], 1};
+        k.blocks = {program_.base.blocks[1], program_.base.blocks[0], program_.base.blocks[2]};
         k.shared_bytes = shared_bytes(form);
         k.blocks_per_multiprocessor = ", " + number(blocks());
         std::vector<Expr> all = used();
@@ -178,7 +178,7 @@ private:
         }
         for (const auto &o : program_.operands()) {
             for (int d = 0; d < o.rank() && form != Form::kEngine; d++) {
-                all.push_back(field(o.buffer, "extent", d));
+                all.push_back(extent_of(o, d));
                 if (d > 0) {
                     all.push_back(field(o.buffer, "stride", d));
                 }
@@ -199,7 +199,7 @@ private:
                 auto box = o.box;
                 box[0] = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
                 k.arguments.push_back(
-                    {o.buffer + ".map", false, false, Handle(), tensor_argument(o.buffer, o.type, box, o.step), Expr()});
+                    {o.buffer + ".map", false, false, Handle(), tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
             }
         }
         return k;
@@ -287,12 +287,14 @@ private:
         return out.finish();
     }
 
-    // Blocks that read the same columns are neighbours. Two dimensions of blocks, so that no division stands before the first fetch.
+    // Blocks that read the same columns are neighbours. The dimensions of the launch are those of blocks, so that no division stands
+    // before the first fetch.
     void declare_coordinates() {
         const auto &names = program_.parts.block_names;
-        for (int d = 0; d < 2; d++) {
-            if (!names[size_t(d)].empty()) {
-                out_->line("const int " + out_->name(names[size_t(d)]) + " = int(blockIdx." + (d == 0 ? "y" : "x") + ");");
+        const char *const of_launch[] = {"y", "x", "z"};
+        for (size_t d = 0; d < names.size(); d++) {
+            if (!names[d].empty()) {
+                out_->line("const int " + out_->name(names[d]) + " = int(blockIdx." + of_launch[d] + ");");
             }
         }
         declare_places();
@@ -515,7 +517,7 @@ private:
             }
             const std::string name = "c" + number(d);
             out_->line("const int " + name + " = " + c + ";");
-            inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(field(o.buffer, "extent", d));
+            inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(extent_of(o, d));
             at += d ? " + " + name + " * " + e(field(o.buffer, "stride", d)) : name;
         }
         const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) +
@@ -525,7 +527,7 @@ private:
             out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at + "] : " +
                        type_text(o.type) + "(0.0f);");
         } else {
-            out_->line("const int valid = " + inside + " ? minimum(" + e(field(o.buffer, "extent", 0)) + " - c0, " + number(chunk) + ") : 0;");
+            out_->line("const int valid = " + inside + " ? minimum(" + e(extent_of(o, 0)) + " - c0, " + number(chunk) + ") : 0;");
             out_->line("copy_async_part(" + to + "), " + x + " + (valid > 0 ? " + at + " : 0), valid * " + number(o.type.bytes()) + ");");
         }
         out_->close();

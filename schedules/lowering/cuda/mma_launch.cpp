@@ -96,7 +96,7 @@ Kernel MmaLaunch::with_arguments() const {
     std::vector<Expr> all = used();
     for (const auto &o : program_.operands()) {
         for (int d = 0; d < o.rank(); d++) {
-            all.push_back(field(o.buffer, "extent", d));
+            all.push_back(extent_of(o, d));
             if (d > 0) {
                 all.push_back(field(o.buffer, "stride", d));
             }

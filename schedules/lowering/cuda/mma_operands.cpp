@@ -46,17 +46,17 @@ void MmaOperands::declare() {
         } else {
             out_.line("const matrix<" + type_text(o.type) + "> " + out_.name(o.buffer + ".matrix") + " = {" +
                       out_.name(o.buffer) + ", " + e(field(o.buffer, "stride", 1)) + ", " +
-                      e(field(o.buffer, "extent", 0)) + ", " + e(field(o.buffer, "extent", 1)) + "};");
+                      e(extent_of(o, 0)) + ", " + e(extent_of(o, 1)) + "};");
         }
     }
 }
 
 void MmaOperands::declare_tensor(const Operand &o) {
     const std::string rank = number(o.rank()), name = out_.name(o.buffer + ".tensor");
-    std::string strides = "1", extents = e(field(o.buffer, "extent", 0)), box, step;
+    std::string strides = "1", extents = e(extent_of(o, 0)), box, step;
     for (int d = 1; d < o.rank(); d++) {
         strides += ", " + e(field(o.buffer, "stride", d));
-        extents += ", " + e(field(o.buffer, "extent", d));
+        extents += ", " + e(extent_of(o, d));
     }
     for (int d = 0; d < o.rank(); d++) {
         // A stage has a slice of the depth.

@@ -63,6 +63,10 @@ struct NvFatbin {
     int (*get)(Handle, void *) = function<decltype(get)>(library, "nvFatbinGet");
 };
 
+// What line tables call the source. NVRTC puts the working directory before a name that does not begin at the root, and
+// equal kernels would differ from folder to folder.
+const char *const kSourceName = "/halyard/kernels.cu";
+
 // "sm_90a" -> "90a"
 std::string number_of(const std::string &architecture) {
     return architecture.substr(architecture.find('_') + 1);
@@ -87,7 +91,7 @@ MachineCode compile_with_nvrtc(const std::string &source, const std::string &arc
     const std::array<const char *, 5> options = {target.c_str(), "--std=c++17", "--generate-line-info",
                                                  "--ptxas-options=-v", "--diag-suppress=177,550"};
     Nvrtc::Program program = nullptr;
-    int code = nvrtc.create(&program, source.c_str(), "kernels.cu", 0, nullptr, nullptr);
+    int code = nvrtc.create(&program, source.c_str(), kSourceName, 0, nullptr, nullptr);
     MachineCode result;
     if (code == 0) {
         code = nvrtc.compile(program, int(options.size()), options.data());

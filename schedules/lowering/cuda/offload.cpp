@@ -113,10 +113,47 @@ Expr of_arguments(const Expr &condition) {
     return Fields().mutate(condition);
 }
 
+// Of buffers of the caller whose strides the generator says; of the others all but the first are variables.
+std::map<std::string, std::vector<Expr>> strides_of_generator(const Stmt &s) {
+    class FindBuffers : public IRVisitor {
+        using IRVisitor::visit;
+
+        void visit(const Load *op) override {
+            look(op->name, op->param);
+            IRVisitor::visit(op);
+        }
+        void visit(const Store *op) override {
+            look(op->name, op->param);
+            IRVisitor::visit(op);
+        }
+        void look(const std::string &name, const Parameter &param) {
+            if (!param.defined() || !param.is_buffer() || found.count(name)) {
+                return;
+            }
+            bool said = false;
+            std::vector<Expr> strides;
+            for (int d = 0; d < param.dimensions(); d++) {
+                const Expr known = param.stride_constraint(d);
+                said = said || (d == 0 ? !known.defined() || !is_const_one(known) : known.defined());
+                strides.push_back(known.defined() ? known : Variable::make(Int(32), name + ".stride." + std::to_string(d)));
+            }
+            if (said) {
+                found[name] = strides;
+            }
+        }
+
+    public:
+        std::map<std::string, std::vector<Expr>> found;
+    } find;
+    s.accept(&find);
+    return find.found;
+}
+
 class OffloadToCuda : public IRMutator {
 public:
     explicit OffloadToCuda(CudaOptions options)
         : options_(std::move(options)) {
+        strides_.lets = &all_lets_;
     }
 
     using IRMutator::mutate;
@@ -147,6 +184,7 @@ private:
     // Of a version of the pipeline.
     void begin(const Stmt &s, const CudaSchedule &schedule) {
         schedule_ = schedule;
+        strides_.known = strides_of_generator(s);
         together_ = find_together(s);
         read_apart_ = find_read_apart(s);
     }
@@ -351,9 +389,9 @@ private:
             std::vector<Expr> strides;
         };
         FindStruct find;
-        value.accept(&find);
+        substitute_in_all_lets(value).accept(&find);
         if (!find.strides.empty()) {
-            strides_[name] = find.strides;
+            strides_.known[name] = find.strides;
         }
     }
 
@@ -366,10 +404,10 @@ private:
         const bool field =
             op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
             op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
-        if (field || !(op->value.type().is_int() || op->value.type().is_bool())) {
-            return IRMutator::visit(op);
-        }
-        ScopedBinding<Expr> bind(lets_, op->name, op->value);
+        const bool number = op->value.type().is_int() || op->value.type().is_bool();
+        // What is asked of a buffer keeps its name, but not what a field is computed of.
+        ScopedBinding<Expr> bind_all(number && !(field && op->value.as<Call>()), all_lets_, op->name, op->value);
+        ScopedBinding<Expr> bind(number && !field, lets_, op->name, op->value);
         return IRMutator::visit(op);
     }
 
@@ -434,7 +472,7 @@ private:
     bool inside_ = false;
     std::string source_;
     std::set<std::string> used_, instructions_;
-    Lets lets_;
+    Lets lets_, all_lets_;  // without and with those of fields of buffers
     Strides strides_;
     bool tensor_cores_ = false;  // there are kernels for them
     std::map<const For *, Together> together_;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "coordinates.h"
+#include "polynomial.h"
 #include "tile_parts.h"
 #include "zero_outside.h"
 
@@ -54,6 +55,7 @@ private:
     struct Loop {
         std::string name;
         int extent = 0;
+        Expr left;           // of the loop that was split: so many turns from here on, at most the extent
         int64_t factor = 0;  // in the index of the sums
     };
 
@@ -68,7 +70,9 @@ private:
                 inner_.emplace_back(let->name, let->value);
                 s = let->body;
             } else if (const auto *loop = s.as<For>()) {
-                loops_.push_back({loop->name, constant_extent(loop, lets)});
+                Expr left;
+                const int extent = constant_extent(loop, lets, left);
+                loops_.push_back({loop->name, extent, left});
                 s = loop->body;
             } else if (const auto *store = s.as<Store>()) {
                 store_ = store;
@@ -83,13 +87,14 @@ private:
     }
 
     // min(what is left, 64) for a loop that a split made: the copy engine fills up with zeros.
-    int constant_extent(const For *loop, const Lets &lets) {
+    int constant_extent(const For *loop, const Lets &lets, Expr &left) {
         Expr e = loop->extent;
         for (auto it = inner_.rbegin(); it != inner_.rend(); ++it) {
             e = substitute(it->first, it->second, e);
         }
         e = simplify(expand(e, lets));
         if (const auto *m = e.as<Min>()) {
+            left = as_const_int(m->a) ? m->b : m->a;
             e = as_const_int(m->a) ? m->a : m->b;
         }
         const auto c = as_const_int(e);
@@ -202,7 +207,9 @@ private:
         }
         const auto all = coordinates_of_(without_clamps(load->index, names_), o.buffer);
         if (!all) {
-            fail("reads " + load->name + " at an index that is no sum of coordinates");
+            fail("reads " + load->name +
+                 " at an index that is no sum of coordinates, the first of them with a stride of 1; leave its storage in the order of "
+                 "its dimensions, and its strides open");
         }
         o.origin = *all;
         if (select) {
@@ -248,6 +255,9 @@ private:
         }
         if (o.depth_dimension < 0 || found < others.size() || (o.depth_dimension != 0 && o.other_dimension != 0)) {
             fail("reads " + o.buffer + " where neighbours of its tile are not neighbours in memory");
+        }
+        if (depth_.left.defined()) {
+            o.end = Polynomial(o.origin[size_t(o.depth_dimension)] + depth_.left).expr();
         }
     }
 

@@ -33,6 +33,7 @@ struct Operand {
     int depth_dimension = -1;          // the dimension that runs with d
     int other_dimension = -1;          // and with row, or col; of several loops over rows the first
     std::vector<int> box, step;        // along each dimension: elements of the tile, and how far apart they are
+    Halide::Expr end;     // of its depth, where the sum ends before the buffer may; behind that all is 0
     Halide::Expr counts;  // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
 
     int rank() const {

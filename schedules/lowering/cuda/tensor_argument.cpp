@@ -30,11 +30,11 @@ Expr address_on_host(const std::string &buffer) {
 }
 
 Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box,
-                     const std::vector<int> &step) {
+                     const std::vector<int> &step, int ends, const Expr &end) {
     const int rank = int(box.size());
     std::vector<Expr> fields = {handle(buffer), tensor_type(type), rank};
     for (int d = 0; d < kMaxRank; d++) {
-        fields.push_back(d < rank ? field_on_host(buffer, Call::buffer_get_extent, d) : Expr(1));
+        fields.push_back(d == ends && end.defined() ? end : d < rank ? field_on_host(buffer, Call::buffer_get_extent, d) : Expr(1));
     }
     for (int d = 1; d < kMaxRank; d++) {
         fields.push_back(d < rank ? field_on_host(buffer, Call::buffer_get_stride, d) : Expr(0));
@@ -58,6 +58,11 @@ Expr is_tensor(const std::string &buffer, const Type &type, int rank) {
         yes = yes && (extent == 1 || (stride % (kAlignment / type.bytes()) == 0 && (d == 1 ? stride >= across : stride > 0))) && extent > 0;
     }
     return yes;
+}
+
+Expr is_stored_tensor(const std::string &buffer, const Type &type, int rank) {
+    const Expr across = field_on_host(buffer, Call::buffer_get_extent, 0);
+    return is_tensor(buffer, type, rank) && across % (kAlignment / type.bytes()) == 0;
 }
 
 }  // namespace halyard

@@ -18,13 +18,18 @@ Halide::Expr field_on_host(const std::string &buffer, const char *getter, int di
 Halide::Expr address_on_host(const std::string &buffer);
 
 /** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension, and `step` says
- * how far apart neighbours of the box are, where that is not 1. */
+ * how far apart neighbours of the box are, where that is not 1. Along dimension `ends`, where there is one, it has `end` elements. */
 Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box,
-                             const std::vector<int> &step = {});
+                             const std::vector<int> &step = {}, int ends = -1, const Halide::Expr &end = Halide::Expr());
 
 /** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
  * its rows do not overlap. */
 Halide::Expr is_tensor(const std::string &buffer, const Halide::Type &type, int rank);
+
+/** Whether it may store to such a buffer: its rows are whole chunks of 16 bytes, too. The copy engine loads the elements that a
+ * tensor has and zeros for the others, but it stores chunks: of a row that ends within one, it would write what lies behind
+ * the row, which is the caller's where rows are part of longer ones. */
+Halide::Expr is_stored_tensor(const std::string &buffer, const Halide::Type &type, int rank);
 
 }  // namespace halyard
 

@@ -40,7 +40,12 @@ std::optional<TensorBox> tensor_box(const TileProgram &program, const std::strin
     if (!ramp || !is_const_one(ramp->stride)) {
         return std::nullopt;
     }
-    const auto all = tensor_coordinates(expand(ramp->base, *program.first().lets), buffer, program.strides);
+    // Blocks may begin outside of what they store: then the box has to be there as well.
+    IndexVariables variables = {{kCol}, extents_of_launch(program.base, program.parts.block_names, program.strides), false};
+    for (const auto &r : rows) {
+        variables.tile.push_back(r.name);
+    }
+    const auto all = tensor_coordinates(expand(ramp->base, *program.first().lets), buffer, program.strides, variables);
     if (!all || all->size() < 2 || all->size() > 5 || linear((*all)[0]).factor_of(kCol) != 1) {
         return std::nullopt;
     }

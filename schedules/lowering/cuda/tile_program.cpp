@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "coordinates.h"
+#include "polynomial.h"
+#include "tensor_argument.h"
 #include "tile_order.h"
 
 namespace halyard {
@@ -28,12 +29,46 @@ int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     return rank_of(names, buffer);
 }
 
+// Steps begin inside of the buffer, so that what a coordinate is a remainder of is the coordinate.
+Expr without_remainders(const Expr &e) {
+    class Drop : public IRMutator {
+        using IRMutator::visit;
+        Expr visit(const Mod *op) override {
+            return mutate(op->a);
+        }
+    };
+    return simplify(Drop().mutate(e));
+}
+
+// Whether the end of a sum is known at the launch; one operand that ends there is enough, since it is 0 behind.
+bool find_end(Operand &o, const std::string &step, const std::array<std::string, 3> &block_names, const Lets &host) {
+    if (!o.end.defined()) {
+        return true;
+    }
+    const auto moves = [&](const std::string &name) { return !name.empty() && expr_uses_var(o.end, name); };
+    const auto moves_in_grid = [&] { return moves(step) || std::any_of(block_names.begin(), block_names.end(), moves); };
+    if (moves_in_grid()) {
+        o.end = Polynomial(without_remainders(o.end)).expr();
+    }
+    if (moves_in_grid()) {
+        o.end = Expr();
+        return false;
+    }
+    if (equal(o.end, field(o.buffer, "extent", o.depth_dimension))) {
+        o.end = Expr();
+        return true;
+    }
+    o.end = min(collapse(o.end, host), field_on_host(o.buffer, Call::buffer_get_extent, o.depth_dimension));
+    return true;
+}
+
 // The loops over steps of several products become one.
 TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
     for (Operand *o : {&t.a, &t.b}) {
         for (auto &e : o->origin) {
             e = substitute(step, Variable::make(Int(32), common), e);
         }
+        o->end = o->end.defined() ? substitute(step, Variable::make(Int(32), common), o->end) : o->end;
     }
     return t;
 }
@@ -96,12 +131,35 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
     }
 }
 
+// A buffer has one end for all that read it.
+void check_ends(const TileProgram &p, const TensorCores &product) {
+    const auto all = p.operands();
+    for (const auto &o : all) {
+        for (const auto &other : all) {
+            const bool same = o.depth_dimension == other.depth_dimension && o.end.defined() == other.end.defined() &&
+                              (!o.end.defined() || equal(o.end, other.end));
+            if (o.buffer == other.buffer && !same) {
+                product.fail("reads " + o.buffer + " as two operands of which the sums end at different places; compute one of them first");
+            }
+        }
+    }
+}
+
 }  // namespace
 
-std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides) {
-    const auto own = strides.find(buffer);
-    if (own != strides.end()) {
-        return coordinates(index, buffer, int(own->second.size()), own->second);
+Expr Strides::expanded(const Expr &e) const {
+    return simplify(substitute_in_all_lets(lets ? expand(e, *lets) : e));
+}
+
+std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std::string &buffer, const Strides &strides,
+                                                    const IndexVariables &variables) {
+    const auto own = strides.known.find(buffer);
+    if (own != strides.known.end()) {
+        std::vector<Expr> expanded;
+        for (const auto &stride : own->second) {
+            expanded.push_back(strides.expanded(stride));
+        }
+        return coordinates(strides.expanded(index), buffer, expanded, variables);
     }
     FreeVariables free;
     index.accept(&free);
@@ -110,6 +168,37 @@ std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std
         names.insert(v.first);
     }
     return coordinates(index, buffer, rank_of(names, buffer));
+}
+
+std::map<std::string, Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,
+                                              const Strides &strides) {
+    std::map<std::string, Expr> extents;
+    for (size_t d = 0; d < block_names.size(); d++) {
+        if (!block_names[d].empty()) {
+            extents[block_names[d]] = strides.expanded(kernel.blocks[d]);
+        }
+    }
+    return extents;
+}
+
+std::vector<std::string> loops_of(const Stmt &nest) {
+    class FindLoops : public IRVisitor {
+        using IRVisitor::visit;
+        void visit(const For *op) override {
+            names.push_back(op->name);
+            IRVisitor::visit(op);
+        }
+
+    public:
+        std::vector<std::string> names;
+    } find;
+    nest.accept(&find);
+    return find.names;
+}
+
+Expr extent_of(const Operand &o, int dimension) {
+    return dimension == o.depth_dimension && o.end.defined() ? Expr(Variable::make(Int(32), o.buffer + ".end"))
+                                                             : field(o.buffer, "extent", dimension);
 }
 
 Expr field(const std::string &buffer, const char *what, int dimension) {
@@ -148,20 +237,29 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
     p.parts = split_into_parts(kernel, products, host);
     const ProductPart &first = p.first();
     for (const auto &part : p.parts.products) {
+        IndexVariables variables = {loops_of(part.nest), extents_of_launch(kernel, p.parts.block_names, strides)};
+        if (is_const_zero(simplify(part.min))) {
+            variables.extents[part.step] = strides.expanded(part.extent);
+        }
         const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-            const auto own = strides.find(buffer);
-            return own == strides.end() ? coordinates(index, buffer, rank_of_operand(part, buffer))
-                                        : coordinates(index, buffer, int(own->second.size()), own->second);
+            return strides.known.count(buffer) ? tensor_coordinates(index, buffer, strides, variables)
+                                               : coordinates(index, buffer, rank_of_operand(part, buffer));
         };
         p.tiles.push_back(
             with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
+        bool ends = false;
         for (Operand *o : {&p.tiles.back().a, &p.tiles.back().b}) {
+            ends = find_end(*o, first.step, p.parts.block_names, host) || ends;
             for (auto &c : o->origin) {
                 c = collapse(c, host);
             }
         }
+        if (!ends) {
+            part.asked->fail("reads both operands to another end in each block or step; sum over a range that is the same for all");
+        }
         p.accumulators.insert(p.tiles.back().accumulator);
         check_tile(p.tiles.back(), p.tile(), *part.asked);
+        check_ends(p, *part.asked);
         if (!equal(simplify(part.min), simplify(first.min)) || !equal(simplify(part.extent), simplify(first.extent))) {
             part.asked->fail("has another number of steps than the product before it in the same kernel");
         }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "alignment.h"
+#include "coordinates.h"
 #include "kernel.h"
 #include "product.h"
 #include "tile_pairs.h"
@@ -32,8 +33,14 @@ namespace halyard {
 /** Tiles of up to so many rows are few: their kernels are others (tile_kernel.h). */
 constexpr int kFewRows = 32;
 
-/** Of buffers that the pipeline allocates, by their names. */
-using Strides = std::map<std::string, std::vector<Halide::Expr>>;
+/** Where elements of tensors lie. */
+struct Strides {
+    /** Of buffers that the pipeline allocates, and of those whose strides the generator says; of others they are variables. */
+    std::map<std::string, std::vector<Halide::Expr>> known;
+    const Lets *lets = nullptr;  // all those around the kernel, of fields of buffers as well
+
+    Halide::Expr expanded(const Halide::Expr &e) const;
+};
 
 struct TileProgram {
     Kernel base;
@@ -68,7 +75,17 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
 
 /** The coordinates of an element of a tensor, by an index with its lets expanded; `strides` as of read_tile_program(). */
 std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer,
-                                                            const Strides &strides);
+                                                            const Strides &strides, const IndexVariables &variables);
+
+/** Of a kernel: its blocks, and a loop over steps; the names of blocks as of Parts. */
+std::map<std::string, Halide::Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,
+                                                      const Strides &strides);
+
+/** The loops of a nest. */
+std::vector<std::string> loops_of(const Halide::Internal::Stmt &nest);
+
+/** The extent of an operand, by its name in a kernel: of its depth as far as the sum goes. */
+Halide::Expr extent_of(const Operand &o, int dimension);
 
 /** A field of a buffer, by its name in a kernel. */
 Halide::Expr field(const std::string &buffer, const char *what, int dimension);

@@ -123,6 +123,9 @@ void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
 
 Expr TileText::value_on_host(const std::string &name) const {
     for (const auto &o : program_.operands()) {
+        if (o.end.defined() && name == o.buffer + ".end") {
+            return o.end;
+        }
         for (int d = 0; d < o.rank(); d++) {
             if (name == o.buffer + ".extent." + number(d)) {
                 return field_on_host(o.buffer, Call::buffer_get_extent, d);
@@ -140,6 +143,14 @@ void TileText::declare_array(const std::string &type, const std::string &name, i
                number(elements) + ");");
 }
 
+bool TileText::has_planes() const {
+    return !program_.parts.block_names[2].empty();
+}
+
+std::string TileText::tiles_of_grid() {
+    return has_planes() ? "across * down * " + parenthesised(program_.base.blocks[2]) : "across * down";
+}
+
 void TileText::declare_tiles_of_grid() {
     const std::string across = parenthesised(program_.base.blocks[0]), down = parenthesised(program_.base.blocks[1]);
     out_->line("const int across = " + across + ", down = " + down + ";");
@@ -147,10 +158,15 @@ void TileText::declare_tiles_of_grid() {
 
 void TileText::coordinates_of_tile(const std::string &tile) {
     const std::string g = number(program_.asked.group);
-    out_->line("const int group = " + tile + " / (" + g + " * across), in_group = " + tile + " % (" + g +
+    const auto &names = program_.parts.block_names;
+    std::string in_plane = tile;
+    if (has_planes()) {
+        out_->line("const int " + out_->name(names[2]) + " = " + tile + " / (across * down), in_plane = " + tile + " % (across * down);");
+        in_plane = "in_plane";
+    }
+    out_->line("const int group = " + in_plane + " / (" + g + " * across), in_group = " + in_plane + " % (" + g +
                " * across);");
     out_->line("const int rows_of_group = minimum(" + g + ", down - group * " + g + ");");
-    const auto &names = program_.parts.block_names;
     if (!names[1].empty()) {
         out_->line("const int " + out_->name(names[1]) + " = group * " + g + " + in_group % rows_of_group;");
     }

@@ -77,6 +77,8 @@ protected:
     /** An array in shared memory, with the place of its first element. */
     void declare_array(const std::string &type, const std::string &name, int offset_in_bytes, int elements);
     void declare_tiles_of_grid();
+    /** How many there are, by what that declares. */
+    std::string tiles_of_grid();
     /** The coordinates of a tile by its number, in groups of rows that blocks take together. */
     void coordinates_of_tile(const std::string &tile);
     /** What follows from the coordinates, once they are declared. */
@@ -108,6 +110,8 @@ protected:
     KernelPrinter *out_ = nullptr;
 
 private:
+    bool has_planes() const;  // blocks have a third coordinate
+
     Halide::Expr counts() const;  // whether somebody reads the sums of a tile
     template<typename T>
     T with_places(const T &x);

@@ -104,7 +104,7 @@ private:
     void open_tiles(WgmmaForm form, bool in_turns) {
         const std::string blocks = layout_.cluster(form) > 1 ? " / " + number(layout_.cluster(form)) : "";
         const std::string first = in_turns ? " + warpgroup * gridDim.x" : "", next = in_turns ? "2 * " : "";
-        out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < across * down; tile += " + next + "gridDim.x" +
+        out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < " + tiles_of_grid() + "; tile += " + next + "gridDim.x" +
                    blocks + ") {");
         coordinates_of_tile("tile");
         declare_steps();
@@ -180,7 +180,7 @@ private:
         }
         out_->close();
         if (in_turns) {
-            out_->open("if ((across * down - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
+            out_->open("if ((" + tiles_of_grid() + " - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
             out_->line("turn_begins<2>(warpgroup);  // the one that is left");
             out_->close();
         }

@@ -111,7 +111,7 @@ Expr WgmmaLaunch::results_are_tensors() const {
     Expr e = pairs_aligned_.defined() ? pairs_aligned_ : const_true();
     for (const auto &p : after_) {
         if (leaves_by_copy_engine(p)) {
-            e = e && is_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
+            e = e && is_stored_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
         }
     }
     for (const auto &t : tiles_) {
@@ -144,7 +144,7 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
             auto box = o.box;
             box[0] = elements_of_line(o.type);
             k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
-                                   tensor_argument(o.buffer, o.type, box, o.step), Expr()});
+                                   tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
         }
     }
     for (const auto &p : after_) {
@@ -179,7 +179,7 @@ std::vector<Expr> WgmmaLaunch::used_by(WgmmaForm form) const {
     std::vector<Expr> all = used();
     for (const auto &o : program_.operands()) {
         for (int d = 0; d < o.rank() && !by_copy_engine(form); d++) {
-            all.push_back(field(o.buffer, "extent", d));
+            all.push_back(extent_of(o, d));
             if (d > 0) {
                 all.push_back(field(o.buffer, "stride", d));
             }

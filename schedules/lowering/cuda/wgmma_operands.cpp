@@ -85,7 +85,7 @@ void WgmmaOperands::fetch_elements(const Operand &o, const std::string &array, i
     std::string inside, at;
     for (int d = 0; d < o.rank(); d++) {
         const std::string c = "c" + number(d);
-        inside += (d ? " && " : "") + c + " >= 0 && " + c + " < " + e(field(o.buffer, "extent", d));
+        inside += (d ? " && " : "") + c + " >= 0 && " + c + " < " + e(extent_of(o, d));
         at += d ? " + " + c + " * " + e(field(o.buffer, "stride", d)) : c;
     }
     out_.line(array + "[to] = " + inside + " ? " + x + "[" + at + "] : " + type_text(o.type) + "(0.0f);");

@@ -63,14 +63,32 @@ def named(function, values):
     return function(**{n: values[n] for n in parameters if n in values})
 
 
-def outputs(case, dims, kind, library):
+def gap_between_rows(columns, apart):
+    """Elements that lie between rows of so many: none, some, or up to the next multiple of 16 ("chunks"), but at least one."""
+    return (columns // 16 + 1) * 16 - columns if apart == "chunks" else apart
+
+
+def outputs(case, dims, kind, library, apart=0):
+    """Poisoned; where rows are apart, parts of larger tensors."""
     kinds = {(2, 32): torch.float32, (2, 16): torch.float16, (4, 16): torch.bfloat16, (0, 8): torch.int8, (0, 32): torch.int32, (1, 8): torch.uint8}
     made = {}
     for name, extents in case.outputs(dims).items():
         code = next((c, b) for n, _, c, b in library.arguments if n == name)
         poison = float("nan") if kinds[code].is_floating_point else 77
-        made[name] = torch.full(extents, poison, device="cuda", dtype=kinds[code])
+        gap = gap_between_rows(extents[-1], apart) if len(extents) > 1 else 0
+        wide = torch.full((*extents[:-1], *(e + gap for e in extents[-1:])), poison, device="cuda", dtype=kinds[code])
+        made[name] = wide[..., :extents[-1]] if gap else wide
     return made
+
+
+def are_gaps_intact(results):
+    """Whether what lies between the rows of outputs is still poison."""
+    for r in results.values():
+        if r._base is not None:
+            between = r._base[..., r.shape[-1]:]
+            if not bool((between.isnan() if between.is_floating_point() else between == 77).all()):
+                return False
+    return True
 
 
 def tuple_of(values):
@@ -92,13 +110,13 @@ def is_right(case, kind, error, tolerance=1.0):
     return not isinstance(error, str) and error <= 8 * case.tolerance * tolerance * (16 if kind == "float32" else 1)
 
 
-def check(case, dims, kind, library, rows_apart=0):
+def check(case, dims, kind, library, apart=0):
     """What error_of() says of ours against float64, or a sentence."""
     values = inputs(case, dims, kind, 1)
-    if rows_apart:  # rows that do not begin at multiples of 16 bytes
+    if apart:  # rows that begin at no multiples of 16 bytes, or at such and end anywhere
         for n, v in values.items():
             if v.dim() == 2:
-                wide = torch.empty(v.shape[0], v.shape[1] + rows_apart, device="cuda", dtype=v.dtype)
+                wide = torch.empty(v.shape[0], v.shape[1] + gap_between_rows(v.shape[1], apart), device="cuda", dtype=v.dtype)
                 wide[:, :v.shape[1]] = v
                 values[n] = wide[:, :v.shape[1]]
     wide = {n: v.double() if v.is_floating_point() else v for n, v in values.items()}
@@ -106,13 +124,15 @@ def check(case, dims, kind, library, rows_apart=0):
         expected = named(case.reference, {**wide, **scalars(case, dims)})
     except (RuntimeError, NotImplementedError):
         expected = named(case.reference, {**{n: v.float() if v.is_floating_point() else v for n, v in values.items()}, **scalars(case, dims)})
-    results = outputs(case, dims, kind, library)
+    results = outputs(case, dims, kind, library, apart)
     library.call({**values, **results, **scalars(case, dims)})()
     torch.cuda.synchronize()
+    if not are_gaps_intact(results):
+        return "writes between the rows of an output"
     error = error_of(results.values(), tuple_of(expected), kind)
     if isinstance(error, str):
         return error
-    again = outputs(case, dims, kind, library)
+    again = outputs(case, dims, kind, library, apart)
     library.call({**values, **again, **scalars(case, dims)})()
     torch.cuda.synchronize()
     if any(not torch.equal(a, b) for a, b in zip(again.values(), results.values())):
@@ -328,7 +348,7 @@ def main():
             library = Library(path, case.library(kind))
             if not o.time:
                 for dims in case.checked:
-                    for apart in (0, 3):
+                    for apart in (0, 3, "chunks"):
                         try:
                             error = check(case, dims, kind, library, apart)
                         except RuntimeError as failure:

@@ -1,5 +1,5 @@
--- expect: 3: error: fuse: In schedule for y, could not find inner fuse dimension: col
--- expect+ Vars: row __outermost
+-- expect: 3: error: fuse: names the loop "col" twice
+-- expect+   usage: fuse(inner, outer, name?)
 return schedule "small" {
   apply = function(k, p, target)
     k.y:fuse("col", "col")

@@ -1,4 +1,5 @@
--- expect: 3: error: memoize: Can't compile Pipeline with memoized output Func: y. Memoization is valid only on intermediate Funcs because it takes control of buffer allocation.
+-- expect: 3: error: memoize: has no effect on y, an output: it is computed at the root, into the memory of the caller
+-- expect+   say it of what y reads, or change the loops of y
 return schedule "small" {
   apply = function(k, p, target)
     k.y:memoize()

@@ -1,4 +1,5 @@
--- expect: 4: error: reorder: In schedule for sum.update(0), call to reorder references row twice.
+-- expect: 4: error: reorder: names the loop "row" twice
+-- expect+   usage: reorder(loops...)
 return schedule "small" {
   apply = function(k, p, target)
     k.hist:update(0):reorder("box_y", "box_x")

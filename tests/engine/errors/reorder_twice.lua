@@ -1,4 +1,5 @@
--- expect: 3: error: reorder: In schedule for y, call to reorder references col twice.
+-- expect: 3: error: reorder: names the loop "col" twice
+-- expect+   usage: reorder(loops...)
 return schedule "small" {
   apply = function(k, p, target)
     k.y:reorder("col", "col")

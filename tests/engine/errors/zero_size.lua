@@ -1,4 +1,4 @@
--- expect: 3: error: vectorize: the argument "lanes" is 0, but must be positive
+-- expect: 3: error: vectorize: the argument "lanes" is 0, but must be from 1 to 1024
 -- expect+   usage: vectorize(loop, lanes?, tail?)
 return schedule "small" {
   apply = function(k, p, target)

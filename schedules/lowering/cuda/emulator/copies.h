@@ -17,7 +17,7 @@ template<class To, class From>
 void copy_later(const shared<To> &to, const global<From> &from, int bytes, int valid) {
     Thread &me = *state.current;
     const SharedAccess a = to.access(bytes, bytes);
-    const char *source = valid > 0 ? from.access(valid, bytes, false) : nullptr;
+    const char *source = valid > 0 ? from.access(valid, bytes, kReads) : nullptr;
     check_write(a, nullptr, false);
     memset(state.shared_memory + a.at, 0xff, bytes);
     for (int i = 0; i < bytes; i++) {

@@ -51,9 +51,9 @@ inline unsigned swizzled(unsigned at, int swizzle_bytes) {
 }
 
 /** Calls f(byte of shared memory, byte of device memory or null outside of the tensor, bytes) for each line of 16 bytes
- * or a part of it. */
+ * or a part of it. What is stored are whole lines: of a row that ends within one, the device stores what lies behind it too. */
 template<class F>
-void for_each_piece(const Box &b, char *tensor, F f) {
+void for_each_piece(const Box &b, char *tensor, bool stores, F f) {
     const tensor_map &m = b.map;
     const int element = m.element_bytes, across = int(m.box[0]) * element;
     int64_t lines = 1;
@@ -73,7 +73,7 @@ void for_each_piece(const Box &b, char *tensor, F f) {
         for (int x = 0; x < across; x += int(kChunk)) {
             const unsigned to = swizzled(b.at + unsigned(line) * unsigned(across) + unsigned(x), m.swizzle_bytes);
             const int64_t first = b.coordinate[0] + x / element, n = int64_t(kChunk) / element;
-            if (inside && first >= 0 && first + n <= extent) {
+            if (inside && first >= 0 && (stores ? first < extent : first + n <= extent)) {
                 f(to, tensor + offset + x, int(kChunk));
                 continue;
             }
@@ -85,8 +85,9 @@ void for_each_piece(const Box &b, char *tensor, F f) {
     }
 }
 
-/** The bytes of a tensor on the host; an error where a box reaches over the end of its allocation. */
-inline char *check_tensor(const Box &b, bool write) {
+/** An error where a box reaches over the ends of its allocation or of the caller's buffer, or is stored between the elements
+ * of that. */
+inline void check_tensor(const Box &b, Access access) {
     const tensor_map &m = b.map;
     char name[64];
     name_parameter(name, sizeof(name), m.parameter);
@@ -95,16 +96,16 @@ inline char *check_tensor(const Box &b, bool write) {
         fail("%s is a tensor at 0x%llx, which is in no allocation of the device", name, (unsigned long long)m.address);
     }
     Array array;
-    array.begin = region.bytes;
-    array.end = region.bytes + (region.end - region.begin);
-    array.start = region.bytes + (m.address - region.begin);
-    snprintf(array.name, sizeof(array.name), "%s", name);
-    for_each_piece(b, array.start, [&](unsigned, char *at, int bytes) {
+    bound(array, region, m.address, m.parameter);
+    snprintf(array.name, sizeof(array.name), "%s, by the copy engine", name);
+    for_each_piece(b, array.start, access == kWrites, [&](unsigned, char *at, int bytes) {
         if (at && (at < array.begin || at + bytes > array.end)) {
-            fail_outside(array, at, bytes, m.element_bytes, write);
+            fail_outside(array, at, bytes, m.element_bytes, access);
+        }
+        if (at && access == kWrites && array.gaps) {
+            check_elements(array, at, bytes, m.element_bytes, access);
         }
     });
-    return array.start;
 }
 
 template<class T>
@@ -181,7 +182,7 @@ void load_box(const shared<T> &to, const tensor_map &map, const shared<uint64_t>
         fail("the barrier at byte %u is not there for the copy engine: barriers_ready() is missing after barrier_init",
              m.at);
     }
-    check_tensor(b, false);
+    check_tensor(b, kReads);
     check_load(to.access(b.bytes, 128));
     for (unsigned i = b.at / kChunk; i < (b.at + unsigned(b.bytes)) / kChunk; i++) {
         Chunk &c = state.chunks[i];
@@ -201,7 +202,7 @@ inline void finish_load(int which) {
     loads.remove(which);
     Region region = {};
     state.launch->find(b.map.address, &region);
-    for_each_piece(b, region.bytes + (b.map.address - region.begin), [&](unsigned to, const char *from, int bytes) {
+    for_each_piece(b, region.bytes + (b.map.address - region.begin), false, [&](unsigned to, const char *from, int bytes) {
         if (from) {
             memcpy(state.shared_memory + to, from, size_t(bytes));
         } else {
@@ -221,7 +222,7 @@ void store_box(const tensor_map &map, const shared<T> &from, int rank, const int
     Box b = make_box(map, from, rank, coordinates);
     b.thread = state.current->number;
     b.group = async_thread().stores + 1;
-    check_tensor(b, true);
+    check_tensor(b, kWrites);
     AgentReader("the copy engine reads", b.thread, 1).check(from.access(b.bytes, 128));
     for (unsigned i = b.at / kChunk; i < (b.at + unsigned(b.bytes)) / kChunk; i++) {
         state.chunks[i].storing++;
@@ -234,7 +235,7 @@ inline void finish_store(int which) {
     stores.remove(which);
     Region region = {};
     state.launch->find(b.map.address, &region);
-    for_each_piece(b, region.bytes + (b.map.address - region.begin), [&](unsigned from, char *to, int bytes) {
+    for_each_piece(b, region.bytes + (b.map.address - region.begin), true, [&](unsigned from, char *to, int bytes) {
         if (to) {
             memcpy(to, state.shared_memory + from, size_t(bytes));
         }

@@ -71,9 +71,7 @@ struct Parameter<global<T>> {
         if (address != 0 && !state.launch->find(address, &region)) {
             report("%s is 0x%llx, which is in no allocation of the device", a.name, (unsigned long long)address);
         }
-        a.begin = region.bytes;
-        a.end = region.bytes + (region.end - region.begin);
-        a.start = region.bytes + (address - region.begin);
+        bound(a, region, address, index);
         return {&a, a.start};
     }
 };

@@ -84,8 +84,10 @@ struct Extension {
 };
 
 struct Array {
-    char *begin, *end;  // of the allocation
+    char *begin, *end;  // of the buffer's elements, or of the allocation where no buffer is known
     char *start;        // what the kernel got
+    int parameter;
+    int gaps;           // between the elements are bytes that are none of the buffer's
     char name[64];
 };
 

@@ -14,7 +14,7 @@ namespace emulator {
 
 template<class T>
 void read(const global<T> &p, void *data, int bytes, int alignment) {
-    memcpy(data, p.access(bytes, alignment, false), bytes);
+    memcpy(data, p.access(bytes, alignment, kReads), bytes);
 }
 template<class T>
 void read(const shared<T> &p, void *data, int bytes, int alignment) {
@@ -22,7 +22,7 @@ void read(const shared<T> &p, void *data, int bytes, int alignment) {
 }
 template<class T>
 void write(const global<T> &p, const void *data, int bytes, int alignment) {
-    memcpy(p.access(bytes, alignment, true), data, bytes);
+    memcpy(p.access(bytes, alignment, kWrites), data, bytes);
 }
 template<class T>
 void write(const shared<T> &p, const void *data, int bytes, int alignment) {

@@ -1,0 +1,29 @@
+#ifndef HALYARD_LOWERING_ARGUMENT_CHECKS_H
+#define HALYARD_LOWERING_ARGUMENT_CHECKS_H
+
+/** \file
+ * What a library says of its arguments, beyond what Halide makes it say.
+ *
+ *   let x.extent.0 = x->dim[0].extent            assert x != null, x->dimensions == 2, x->dim != null
+ *   assert x.stride.0 == 1             ->        let x.extent.0 = x->dim[0].extent
+ *                                                assert x.stride.0 == 1 || x has at most one element along dimension 0
+ *                                                assert no two elements of an output lie at one address
+ *
+ * A dimension of one element may have any stride, and so may an array of none: nothing is ever computed from it, as every
+ * access is to the element that the minimum names. Messages begin with the name of the function that was called.
+ */
+
+#include <memory>
+#include <string>
+
+#include <Halide.h>
+
+namespace halyard {
+
+/** A pass for Pipeline::add_custom_lowering_pass, the last of them. Without the name of a function, which asks for Halyard's
+ * runtime, messages are Halide's own. */
+std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function);
+
+}  // namespace halyard
+
+#endif

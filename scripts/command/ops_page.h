@@ -1,0 +1,53 @@
+#ifndef HALYARD_COMMAND_OPS_PAGE_H
+#define HALYARD_COMMAND_OPS_PAGE_H
+
+/** \file
+ * The part of docs/reference/ops.md that holds for all ops.
+ */
+
+namespace halyard {
+
+constexpr const char *kOpsPageHead = R"(# Ops
+
+Made by `scripts/halyard list --markdown` from generators/ops.inc and the schedules. Extents are given innermost first;
+`?` marks what only some variants have. Parameters are those of the generator, the default first. How far
+results may be from float64: [accuracy](accuracy.md).
+
+## What holds for every op
+
+**Arrays without elements.** A call none of whose outputs has an element succeeds and writes nothing, and an array without elements
+may have a null pointer, on the host and in `halyard_cuda_wrap`; it is no bounds query. A sum over nothing is 0: a product with k = 0 gives the epilogue of 0,
+attention over no keys gives zeros, a maximum or a logsumexp over no columns -infinity, the best of none the
+index -1. An error are a cross-entropy without columns, as no label is one of them, attention whose k and v have no heads
+while q has some, and 0 groups. Types, the number of dimensions and fixed extents are checked as ever.
+
+**Heads and groups.** The heads of k and v divide those of q, and groups the channels of x; anything else is an error of the call.
+
+**-infinity, +infinity, NaN.** A row of nothing but -infinity is a row in which all is masked: softmax and attention give zeros (torch
+gives NaN), log-softmax -infinity, a logsumexp -infinity; a cross-entropy and the weights of moe_router NaN. A row with a NaN or +infinity among
+what it may see is NaN in softmax, in the cross-entropies and in all weights of moe_router; a logsumexp of +infinity is +infinity.
+Columns that label smoothing gives no weight (all but the label with 0, the label with 1 and one column) do not count, not even with a logit of -infinity. In
+8 bits a NaN is the zero point.
+
+**Causal.** Queries, and the rows of a causal softmax, are aligned to the last key (bottom right): query i stands at key
+i + keys - queries, so that the last one sees every key, as in FlashAttention since 2.1 and unlike the `is_causal` of torch, which is
+aligned to the first key. Where there are more queries than keys, the first ones see none and give zeros.
+
+**Ranges.** Sums and statistics are f32. The squares of RMSNorm are, and those of LayerNorm and GroupNorm from the mean are, beyond it
+from about 1e19 on (less over many columns), and the result is then 0 or NaN. A cross-entropy, a logsumexp, softmax and
+attention have no such limit. float16 has no numbers between 0 and 6e-8, and below 6e-5 they are 6e-8 apart: probabilities of very
+long rows show it (300,000 columns of a normal distribution: 3.1e-3 of the norm, all of it this rounding); bfloat16 and `output=float32` do not have that.
+
+**8 bits.** q = clamp(round(v * (1 / scale)) + zero_point), to nearest, ties to even. ONNX's QuantizeLinear divides by the scale: where v / scale is within a rounding
+of f32 of a tie, the two may be one step apart.
+
+**Large arrays.** An array has fewer than 2^31 elements, counted with its strides, or the call is an error. On the host
+`--target avx2-large_buffers` (a suffix to any level) makes a library with indices of 64 bits.
+
+**In place.** No output may share memory with an input or with another output: tails of tiles may be computed twice.
+
+)";
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,45 @@
+// A terminal gets text, whatever scripts, records and generators are called and say.
+
+#include <catch2/catch.hpp>
+
+#include "../command/support.h"
+#include "terminal_guard.h"
+
+using halyard::visible;
+using Catch::Matchers::Contains;
+
+TEST_CASE("What controls a terminal is made visible", "[terminal]") {
+    CHECK(visible("plain \t text\n") == "plain \t text\n");
+    CHECK(visible("caf\xc3\xa9 \xe2\x94\x82 \xf0\x9f\x98\x80") == "caf\xc3\xa9 \xe2\x94\x82 \xf0\x9f\x98\x80");
+    CHECK(visible("\x1b[2J\x07\r\x7f") == "\\x1b[2J\\x07\\x0d\\x7f");
+    CHECK(visible("\xc2\x9b" "31m") == "\\x9b31m");                     // the same as one character
+    CHECK(visible("\x9b" "31m\xff") == "\\x9b31m\\xff");                // and as a byte
+    CHECK(visible("a\xe2\x80\xae" "b") == "a\\u202eb");                 // from here on read backwards
+    CHECK(visible("\xe2\x80") == "\\xe2\\x80");
+}
+
+TEST_CASE("Names and messages reach a terminal as text, and our colours as colours", "[terminal]") {
+    const Folder folder;
+    const std::string script = folder / "red\x1b[31m.lua";
+    write_file(script, "-- \x1b]0;title\x07 of a stranger\nreturn schedule \"rms_norm\" {\n  target = \"cpu\",\n"
+                       "  apply = function(k) error(\"\\27[2J gone\") end,\n}\n");
+    std::string text = run_on_terminal({"build", "rms_norm", "--schedule", script, "--target", "avx2", "-o", folder / "out"});
+    INFO(text);
+    CHECK(text.find("\x1b[31m.lua") == std::string::npos);
+    CHECK(text.find("\x1b[2J") == std::string::npos);
+    CHECK_THAT(text, Contains("red\\x1b[31m.lua"));
+    CHECK_THAT(run_on_terminal({"biuld"}), Contains("\x1b[31merror:\x1b[0m"));
+    // Elsewhere bytes stay as they are.
+    const halyard::ProcessResult r = run({"build", "rms_norm", "--schedule", script, "--target", "avx2", "-o", folder / "out"});
+    CHECK_THAT(r.err, Contains("red\x1b[31m.lua"));
+}
+
+TEST_CASE("Texts of any length and however they are cut arrive whole", "[terminal]") {
+    const std::string text = run_on_terminal({"list", "--markdown"}), plain = run({"list", "--markdown"}).out;
+    std::string seen;
+    for (const char c : text) {
+        seen += c == '\r' ? "" : std::string(1, c);
+    }
+    CHECK(plain.size() > 10000);
+    CHECK_THAT(seen, Contains(plain));
+}
