@@ -1,7 +1,7 @@
 // Prints what is generated from the table of words:
 //
 //   halyard-words --meta        the annotations for Lua language servers: schedules/meta/halyard.lua
-//   halyard-words --reference   the page on every word: docs/words.md
+//   halyard-words --reference   the page on every word: docs/reference/words.md
 
 #include <algorithm>
 #include <iostream>

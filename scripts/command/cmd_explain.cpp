@@ -165,7 +165,7 @@ void add_explain(CLI::App &app) {
     cmd->footer(
         "\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
         "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
-        "docs/explain.md says how it is computed and where it is off.\n"
+        "docs/guide/explain.md says how it is computed and where it is off.\n"
         "\nExamples:\n"
         "  halyard explain softmax\n"
         "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"

@@ -73,7 +73,7 @@ nlohmann::json to_json(const Op &op, const Summaries &summaries, bool with_param
     return record;
 }
 
-// docs/ops.md: a section an op. File names are relative, so that the page is the same everywhere.
+// docs/reference/ops.md: a section an op. File names are relative, so that the page is the same everywhere.
 void print_markdown(const Op &op, const Summaries &summaries) {
     fmt::print("## {}\n\n{}.\n\n    {}\n\n", op.name, op.summary, op.signature);
     std::vector<std::string> params;
@@ -83,7 +83,7 @@ void print_markdown(const Op &op, const Summaries &summaries) {
     fmt::print("Parameters: {}.\n\n", join(params, ", "));
     fmt::print("Floating-point operations: `{}`.\n\n| schedule | target | plan |\n| --- | --- | --- |\n", op.flops);
     for (const auto &s : schedules_of(op.name)) {
-        fmt::print("| [{0}](../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summaries.at(s.path));
+        fmt::print("| [{0}](../../schedules/{1}/{0}.lua) | {1} | {2} |\n", s.name, s.place, summaries.at(s.path));
     }
     fmt::print("\n");
 }
@@ -123,7 +123,7 @@ void add_list(CLI::App &app) {
     auto markdown = std::make_shared<bool>(false);
     CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules; of named ones, also their parameters");
     cmd->add_option("ops", *named, "Ops [all]")->type_name("OP");
-    cmd->add_flag("--markdown", *markdown, "The page docs/ops.md on standard output");
+    cmd->add_flag("--markdown", *markdown, "The page docs/reference/ops.md on standard output");
     cmd->add_flag("--json", *json, "A list of records on standard output");
     cmd->footer("\nExamples:\n  halyard list\n  halyard list softmax\n  halyard list --json");
     cmd->callback([named, json, markdown] {

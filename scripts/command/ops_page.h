@@ -2,7 +2,7 @@
 #define HALYARD_COMMAND_OPS_PAGE_H
 
 /** \file
- * The part of docs/ops.md that holds for all ops.
+ * The part of docs/reference/ops.md that holds for all ops.
  */
 
 namespace halyard {

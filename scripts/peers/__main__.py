@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from . import application, library, ratios, report
+from . import application, library, performance, ratios, report
 from .entry import ENTRIES, FAMILIES, check
 
 FOLDER = os.path.join(library.BUILD, "bench")
@@ -45,10 +45,11 @@ def options():
     p.add_argument("--ratios", default=ratios.FILE, metavar="FILE",
                    help="the recorded ratios [scripts/peers/ratios.json]")
     p.add_argument("--json", metavar="FILE", help="where the rows go [build/bench/table.json]")
-    p.add_argument("--page", metavar="FILE", help="the page docs/benchmarks.md, with pictures in a folder beside it")
-    p.add_argument("--note", default="", help="a sentence for the page, as on what else ran on the machine")
+    p.add_argument("--keep", metavar="LABEL", help="keep the rows as a run of this machine, named LABEL, under scripts/peers/runs, "
+                                                   "and renew docs/performance.md and its pictures")
+    p.add_argument("--note", default="", help="a sentence for the run, as on what else ran on the machine")
     p.add_argument("--from", dest="given", metavar="FILE", action="append", default=[],
-                   help="records of --json instead of a run, for the page, the pictures and the ratios; may be "
+                   help="records of --json instead of a run, for --keep, the pictures and the ratios; may be "
                         "repeated")
     p.add_argument("--pictures", metavar="DIR", help="where a picture a family goes, SVG and PNG [build/bench/pictures]")
     p.add_argument("--lock", metavar="FILE", help="held while a row is timed, for machines that are shared")
@@ -269,8 +270,8 @@ def finish(o, run):
     if notes:
         print("\nNotes:\n" + "\n".join(f"  {n}" for n in notes))
     keep_rows(o, records)
-    if o.page:
-        write_page(o.page, records, o.note)
+    if o.keep:
+        run.note(f"kept in {keep_run(o.keep, records, o.note)}")
     bad = [f"{r['key']}: {n}" for r in records for n in r["notes"] if n.startswith("WRONG")]
     bad += [f"{f}" for f in run.failures]
     if o.record:
@@ -317,13 +318,12 @@ def versions():
     return ", ".join(found)
 
 
-def write_page(path, records, note):
-    folder = os.path.splitext(path)[0]
-    drawn = draw(folder, records, ("svg",))
-    beside = {family: os.path.relpath(file, os.path.dirname(path)) for family, file in drawn.items()}
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    with open(path, "w") as f:
-        f.write(report.page(records, records[0]["machine"], versions() + (f". {note}" if note else ""), beside))
+def keep_run(label, records, note):
+    """Writes a run, draws its families and renews the page; the file's name."""
+    path = performance.keep(label, records, versions(), note)
+    draw(os.path.splitext(performance.PAGE)[0], records, ("svg",))
+    performance.renew()
+    return path
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from . import page
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HALYARD = os.path.join(os.environ.get("HALYARD_ROOT", os.path.join(ROOT, "build")), "bin", "halyard")
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "searches.json")
-PAGE = os.path.join(ROOT, "docs", "explore.md")
+PAGE = os.path.join(ROOT, "docs", "guide", "explore.md")
 
 
 def options():
@@ -32,7 +32,7 @@ def options():
     p.add_argument("--again", action="store_true", help="also what is recorded")
     p.add_argument("--db", metavar="FILE", help="the database of measurements [a fresh one for every search]")
     p.add_argument("--records", default=FILE, metavar="FILE", help="[scripts/searches/searches.json]")
-    p.add_argument("--page", default=PAGE, metavar="FILE", help="the page whose table is renewed [docs/explore.md]")
+    p.add_argument("--page", default=PAGE, metavar="FILE", help="the page whose table is renewed [docs/guide/explore.md]")
     p.add_argument("--list", action="store_true", help="print what is recorded, and search nothing")
     return p.parse_args()
 

@@ -1,4 +1,4 @@
-"""Records of searches as a table, and its place in docs/explore.md."""
+"""Records of searches as a table, and its place in docs/guide/explore.md."""
 
 import math
 

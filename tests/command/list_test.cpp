@@ -102,9 +102,9 @@ TEST_CASE("A named op has the parameters of its generator", "[list]") {
     CHECK(contains(unknown.err, "did you mean \"gemm\"?"));
 }
 
-TEST_CASE("docs/ops.md is what the command makes", "[list]") {
+TEST_CASE("docs/reference/ops.md is what the command makes", "[list]") {
     const ProcessResult r = run({"list", "--markdown"});
     REQUIRE(r.exit_code == 0);
-    INFO("run: scripts/halyard list --markdown > docs/ops.md");
-    CHECK((read_file(HALYARD_SOURCE "/docs/ops.md") == r.out));
+    INFO("run: scripts/halyard list --markdown > docs/reference/ops.md");
+    CHECK((read_file(HALYARD_SOURCE "/docs/reference/ops.md") == r.out));
 }

@@ -83,7 +83,7 @@ std::vector<std::string> sources() {
 // The words that the reference lists.
 std::vector<std::string> words() {
     std::vector<std::string> found;
-    const std::string page = read_file(HALYARD_SOURCE "/docs/words.md");
+    const std::string page = read_file(HALYARD_SOURCE "/docs/reference/words.md");
     for (size_t at = page.find("\n### "); at != std::string::npos; at = page.find("\n### ", at + 1)) {
         found.push_back(page.substr(at + 5, page.find('\n', at + 1) - at - 5));
         found.push_back("k.y:" + found.back());

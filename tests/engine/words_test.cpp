@@ -140,10 +140,10 @@ TEST_CASE("every word is explained", "[words]") {
 
 TEST_CASE("the generated files are those of the table", "[words]") {
     INFO("update them by: halyard-words --meta > schedules/meta/halyard.lua; "
-         "halyard-words --reference > docs/words.md");
+         "halyard-words --reference > docs/reference/words.md");
     const std::string meta = generated("--meta"), reference = generated("--reference");
     CHECK((meta == read_file(HALYARD_SOURCE "/schedules/meta/halyard.lua")));
-    CHECK((reference == read_file(HALYARD_SOURCE "/docs/words.md")));
+    CHECK((reference == read_file(HALYARD_SOURCE "/docs/reference/words.md")));
     for (const Word &w : words()) {
         INFO(w.name);
         CHECK(reference.find("\n### " + std::string(w.name) + "\n") != std::string::npos);

@@ -14,7 +14,7 @@ namespace ops_test {
 namespace {
 
 constexpr size_t kFew = 8;  // elements
-const char *const kPage = HALYARD_SOURCE "/docs/accuracy.md";
+const char *const kPage = HALYARD_SOURCE "/docs/reference/accuracy.md";
 const char *const kLineAboveRows = "| --- |";
 
 bool is_integer(const halide_type_t &type) {
@@ -144,7 +144,7 @@ std::string check_accuracy(const OpTest &test, const std::string &op, const Accu
                                  i < rows.size() ? rows[i].text() : "nothing");
         }
     }
-    return wrong.empty() ? "" : fmt::format("docs/accuracy.md; if the change is meant: HALYARD_UPDATE_ACCURACY=1 ops_test \"{}: avx2\"{}", op, wrong);
+    return wrong.empty() ? "" : fmt::format("docs/reference/accuracy.md; if the change is meant: HALYARD_UPDATE_ACCURACY=1 ops_test \"{}: avx2\"{}", op, wrong);
 }
 
 }  // namespace ops_test

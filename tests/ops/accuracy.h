@@ -2,7 +2,7 @@
 #define HALYARD_TESTS_OPS_ACCURACY_H
 
 /** \file
- * How far results are from float64 and how far they may be, in epsilons of their type: the rows of docs/accuracy.md,
+ * How far results are from float64 and how far they may be, in epsilons of their type: the rows of docs/reference/accuracy.md,
  * which the tests of AVX2 make of the same bounds and results that they check.
  */
 
@@ -24,7 +24,7 @@ using Accuracies = std::map<std::pair<std::string, double>, Accuracy>;
 void add_output(Accuracies &all, const halide_type_t &type, const std::vector<double> &got, const std::vector<Expected> &want,
                 double norm_bound, double norm_seen);
 
-/** "" or how the rows of an op in docs/accuracy.md differ from these. What was seen may be up to twice what the page says,
+/** "" or how the rows of an op in docs/reference/accuracy.md differ from these. What was seen may be up to twice what the page says,
  * and a little, as another processor may divide in another way. With HALYARD_UPDATE_ACCURACY set the rows are written instead. */
 std::string check_accuracy(const OpTest &test, const std::string &op, const Accuracies &all);
 

@@ -126,7 +126,7 @@ public:
     /** Odd sizes and special values, for a build. */
     virtual std::vector<Case> cases(const Assignments &build) const = 0;
 
-    /** What the error of expected() is, in words and in epsilons of f32; docs/accuracy.md has it. */
+    /** What the error of expected() is, in words and in epsilons of f32; docs/reference/accuracy.md has it. */
     virtual std::string held_to() const = 0;
 
     /** How far all results together may be from the reference in bf16, relative to its norm, before they are stored. Sums are f32. */

@@ -17,7 +17,7 @@ namespace {
 
 using namespace ops_test;
 
-// What docs/accuracy.md is of: the same code on every processor that runs it.
+// What docs/reference/accuracy.md is of: the same code on every processor that runs it.
 const std::string kAccuracyTarget = "avx2";
 
 // The builds of one target, each once.
@@ -34,7 +34,7 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
     return builds;
 }
 
-// Whether a build has results of that type which docs/accuracy.md counts.
+// Whether a build has results of that type which docs/reference/accuracy.md counts.
 bool shows(const Assignments &build, const std::string &type) {
     const auto is = [&](const char *name, const std::string &value) {
         const auto b = build.find(name);
