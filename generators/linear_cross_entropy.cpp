@@ -64,7 +64,7 @@ public:
         const Expr label = labels(labelled_row);
         const Expr nan = reinterpret<float>(Expr(0x7fc00000));
         loss(row) = select(label == ignore_index, 0.0f, label >= 0 && label < product.columns,
-                           logsumexp_minus(label_logit(row), row_lse(row)[0], row_lse(row)[1]), nan);
+                           logsumexp_minus(label_logit(row), row_lse(labelled_row)[0], row_lse(labelled_row)[1]), nan);
         lse.dim(0).set_bounds(loss.dim(0).min(), loss.dim(0).extent());
     }
 
