@@ -2,8 +2,10 @@
 
 #include "effects.h"
 #include "nest.h"
+#include "tails.h"
 
 #include <new>
+#include <set>
 
 namespace halyard {
 
@@ -14,6 +16,33 @@ namespace {
 
 const char *const kMetatable = "halyard.handle";
 const char *const kBindingKey = "halyard.binding";
+
+constexpr int kMostOperations = 1000;  // of an expression: Halide goes into it as deep as it is
+
+int next_number() {
+    static int last = 0;
+    return ++last;
+}
+
+int operations_in(const Expr &e) {
+    class Count : public Internal::IRMutator {
+    public:
+        using IRMutator::mutate;
+        Expr mutate(const Expr &e) override {
+            n++;
+            return IRMutator::mutate(e);
+        }
+        int n = 0;
+    } count;
+    count.mutate(e);
+    return count.n;
+}
+
+// Words that ask and change nothing.
+bool only_asks(const Word &word, Handle::Kind receiver) {
+    static const std::set<std::string> kOfAll = {"dim", "min", "extent", "stride", "type", "has_condition", "update"};
+    return receiver == Handle::kExpr || kOfAll.count(word.name) > 0;
+}
 
 std::vector<Dim> dims_of(const Handle &h) {
     if (h.kind == Handle::kDimension || h.kind == Handle::kExpr) {
@@ -53,7 +82,7 @@ const char *kind_name(Handle::Kind kind) {
 }
 
 Binding::Binding(LuaHost &host, PipelineView &view)
-    : host_(host), view_(view) {
+    : host_(host), view_(view), number_(next_number()) {
     host_.protect([this](lua_State *L) {
         lua_pushlightuserdata(L, this);
         lua_setfield(L, LUA_REGISTRYINDEX, kBindingKey);
@@ -99,6 +128,13 @@ Binding &Binding::of(lua_State *L) {
 }
 
 void Binding::push(lua_State *L, Handle handle) {
+    handle.binding = number_;
+    if (handle.kind == Handle::kExpr && operations_in(handle.expr) > kMostOperations) {
+        Diagnostic d;
+        d.message = "an expression has more than " + std::to_string(kMostOperations) + " operations";
+        d.hint = "a number of a schedule is computed in Lua as far as it is known there";
+        host_.raise(std::move(d));
+    }
     void *memory = lua_newuserdatauv(L, sizeof(Handle), 0);
     new (memory) Handle(std::move(handle));
     luaL_setmetatable(L, kMetatable);
@@ -278,6 +314,24 @@ int Binding::index_handle(lua_State *L) {
     b.host_.raise(std::move(d));
 }
 
+// Of several versions each has a pipeline of its own.
+void Binding::check_version(Binding &b, lua_State *L, const Call &call) {
+    const auto check = [&](int index) {
+        const Handle *h = handle_at(L, index);
+        if (h && h->kind != Handle::kExpr && h->binding != b.number_) {
+            call.fail("is given " + article(h->kind) + " of another version", "take it from the k of this call of apply");
+        }
+    };
+    for (int i = 1; i <= lua_gettop(L); i++) {
+        check(i);
+        for (lua_Integer n = 1; lua_istable(L, i) && n <= lua_Integer(lua_rawlen(L, i)); n++) {
+            lua_rawgeti(L, i, n);
+            check(-1);
+            lua_pop(L, 1);
+        }
+    }
+}
+
 int Binding::call_word(lua_State *L) {
     Binding &b = of(L);
     const auto *word = static_cast<const Word *>(lua_touserdata(L, lua_upvalueindex(1)));
@@ -293,6 +347,15 @@ int Binding::call_word(lua_State *L) {
     const Handle receiver = *self;
     Call call{b, L, receiver, {}, -1};
     b.current_ = word;
+    check_version(b, L, call);
+    if (b.only_conditions && !only_asks(*word, receiver.kind)) {
+        call.fail("stands in `versions`, which says when a version is taken, and schedules nothing", "put it into `apply`");
+    }
+    if (b.before_word) {
+        Touch t{"", 0, word->name, receiver.func_name, {}};
+        b.host_.where(t.file, t.line);
+        b.before_word(t);
+    }
     const bool implied = receiver.kind == Handle::kLoop;
     call.args = read_arguments(b, L, *word, receiver, implied ? &receiver.loop : nullptr);
     if (implied) {
@@ -308,11 +371,6 @@ int Binding::call_word(lua_State *L) {
     const std::vector<Dim> before = dims_of(receiver);
     std::string problem;
     check_effect(call, *word);
-    if (b.before_word) {
-        Touch t{"", 0, word->name, receiver.func_name, {}};
-        b.host_.where(t.file, t.line);
-        b.before_word(t);
-    }
     try {
         word->apply(call);
     } catch (const Halide::Error &e) {
@@ -320,6 +378,11 @@ int Binding::call_word(lua_State *L) {
     }
     if (!problem.empty()) {
         call.fail(plain_message(b.view_, halide_message(problem)));
+    }
+    if (word->on == Handle::kStage && receiver.kind != Handle::kExpr && receiver.kind != Handle::kDimension) {
+        if (const std::string wrong = wrong_tails(call.stage().get_schedule(), receiver.stage_index == 0); !wrong.empty()) {
+            call.fail(wrong, "split the outer loop first, or let one of the tails be \"guard\"");
+        }
     }
     b.record(*word, receiver, call.args, before);
     b.current_ = nullptr;
@@ -332,8 +395,7 @@ int Binding::call_word(lua_State *L) {
 
 void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args,
                      const std::vector<Dim> &before) {
-    if (self.kind == Handle::kDimension || self.kind == Handle::kExpr || std::string("dim update").find(word.name) !=
-        std::string::npos) {
+    if (only_asks(word, self.kind)) {
         return;
     }
     Touch t;

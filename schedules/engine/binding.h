@@ -76,6 +76,9 @@ public:
     /** What is compiled for. */
     Halide::Target target;
 
+    /** Whether a script asks for conditions alone, and schedules nothing yet. */
+    bool only_conditions = false;
+
     /** Called before a word is applied. */
     std::function<void(const Touch &)> before_word;
 
@@ -183,6 +186,7 @@ private:
     static int open(lua_State *L);
     static int index_handle(lua_State *L);
     static int call_word(lua_State *L);
+    static void check_version(Binding &b, lua_State *L, const Call &call);
     static int describe(lua_State *L);
     static int arithmetic(lua_State *L);
     static int equal(lua_State *L);
@@ -206,6 +210,7 @@ private:
     std::vector<SideBySide> side_by_side_;
     std::vector<Requirement> requirements_;
     const Word *current_ = nullptr;
+    const int number_;  // among the bindings of this process
 };
 
 /** Reads the arguments of a word from the stack (from index 2, the receiver being at 1); raises an

@@ -264,13 +264,13 @@ Diagnostic LuaHost::diagnose_top() {
         if (text.compare(0, f.size() + 1, f + ":") != 0) {
             continue;
         }
-        const size_t colon = text.find(':', f.size() + 1);
-        if (colon == std::string::npos) {
-            continue;
+        const size_t number = f.size() + 1, colon = text.find_first_not_of("0123456789", number);
+        if (colon == number || colon == std::string::npos || colon > number + 7 || text[colon] != ':') {
+            continue;  // a script made it up
         }
         d.file = f;
         d.line = std::atoi(text.c_str() + f.size() + 1);
-        d.message = text.substr(colon + 2);
+        d.message = colon + 2 < text.size() ? text.substr(colon + 2) : "the script raised an empty message";
         return d;
     }
     d.file = last_file_;

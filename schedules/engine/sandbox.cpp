@@ -148,12 +148,19 @@ struct SandboxFunctions {
         return lua_gettop(L);
     }
 
+    static constexpr lua_Unsigned kMostElements = lua_Unsigned(1) << 23;
+
     // The functions of `table`, on plain tables only: with metamethods, lengths and elements can be
     // made up, and the loops in C, where no hook runs, would never end.
     static int table_function(lua_State *L) {
         if (lua_istable(L, 1) && lua_getmetatable(L, 1)) {
             return luaL_error(L, "table.%s works on tables without a metatable",
                               lua_tostring(L, lua_upvalueindex(2)));
+        }
+        // Memory has room for fewer elements: such a length is one of few elements far apart.
+        if (lua_istable(L, 1) && lua_rawlen(L, 1) > kMostElements) {
+            return luaL_error(L, "table.%s works on lists of up to %d elements", lua_tostring(L, lua_upvalueindex(2)),
+                              int(kMostElements));
         }
         return timed_function(L);
     }

@@ -48,6 +48,7 @@ Pipeline copy_of(const Pipeline &pipeline) {
 
 std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view) {
     Binding binding(script.host(), view);
+    binding.only_conditions = true;
     std::vector<ScheduleVersion> versions;
     const auto condition = [&](lua_State *L) {
         const Handle *h = Binding::handle_at(L, -1);

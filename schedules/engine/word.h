@@ -33,6 +33,7 @@ struct Handle {
     Halide::Parameter parameter;        // of a dimension of an input buffer
     int dimension = 0;
     Halide::Expr expr;
+    int binding = 0;                    // which one made it: a version's Funcs are its own
 };
 
 const char *kind_name(Handle::Kind kind);
