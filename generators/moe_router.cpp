@@ -27,6 +27,9 @@ enum class Logits { kGiven, kNK, kPacked };
  * `lanes`, the threads of a token, is 1, else maxima. */
 enum class Search { kList, kMaxima, kOpen };
 
+// They are rounded up to panels, in 32 bits.
+constexpr int kMostExperts = std::numeric_limits<int32_t>::max() - 1024;
+
 class MoeRouter : public Generator<MoeRouter> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of logits, x and w: float32, float16 or bfloat16
@@ -62,6 +65,7 @@ public:
 
     void generate() {
         const Expr count = experts;
+        add_requirement(experts >= 0 && experts <= kMostExperts, "experts is", experts, "but must be from 0 to", kMostExperts);
         read_only_if(*this, count > 0, {"logits", "w_nk", "w_packed"});
         if (weights == Logits::kGiven) {
             order(e, row) = order_key(load_f32((*logits_in)(e, row_at(*logits_in, row, get_target()))));

@@ -12,6 +12,7 @@
 namespace {
 
 thread_local char last_error[halyard::kMaxMessage];
+thread_local bool is_new = false;  // last_error was raised since the last call that failed
 thread_local const char *erring_function = nullptr;
 halide_error_handler_t handler = halide_default_error;
 
@@ -38,6 +39,7 @@ void halyard::set_last_error(const char *message) {
     for (size_t n = strlen(last_error); n > 0 && last_error[n - 1] == '\n'; n--) {
         last_error[n - 1] = '\0';
     }
+    is_new = true;
 }
 
 extern "C" {
@@ -53,7 +55,7 @@ void halide_default_error(void *, const char *message) {
 
 halide_error_handler_t halide_set_error_handler(halide_error_handler_t other) {
     const halide_error_handler_t before = handler;
-    handler = other;
+    handler = other ? other : halide_default_error;
     return before;
 }
 
@@ -74,11 +76,11 @@ const char *halyard_error_begins(const char *function) {
 
 int halyard_error_in(const char *function, int code) {
     erring_function = nullptr;
-    if (last_error[0] != '\0') {  // raised before its code came here, by a launch or on another thread
-        char text[halyard::kMaxMessage];
-        put_function_before(function, last_error, text);
-        halyard::set_last_error(text);
-    }
+    // It was raised before its code came here, by a launch or on another thread.
+    char text[halyard::kMaxMessage];
+    put_function_before(function, is_new ? last_error : "failed without a message", text);
+    halyard::set_last_error(text);
+    is_new = false;
     return code;
 }
 

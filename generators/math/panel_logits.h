@@ -6,6 +6,7 @@
  * the logits exist, all of them or one panel of a few rows, is then a schedule's decision.
  */
 
+#include <limits>
 #include <string>
 
 #include <Halide.h>
@@ -42,6 +43,9 @@ public:
         using namespace Halide;
         const Expr depth = x.dim(0).extent();
         columns = *columns_;
+        // Whole panels of them are counted in 32 bits.
+        const int most = std::numeric_limits<int32_t>::max() - panel_;
+        generator_->add_requirement(columns >= 0 && columns <= most, "columns is", columns, "but must be from 0 to", most);
         read_only_if(*generator_, columns > 0, {weights_name_, "bias"});
         panels = (columns + (panel_ - 1)) / panel_;
         x_f(d, row) = load_f32(x(d, row_at(x, row, target_)));

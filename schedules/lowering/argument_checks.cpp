@@ -1,5 +1,6 @@
 #include "argument_checks.h"
 
+#include <limits>
 #include <vector>
 
 namespace halyard {
@@ -27,8 +28,14 @@ struct Argument {
     Expr stride(int d) const {
         return Call::make(Int(32), Call::buffer_get_stride, {buffer(), d}, Call::Extern);
     }
+    Expr min(int d) const {
+        return Call::make(Int(32), Call::buffer_get_min, {buffer(), d}, Call::Extern);
+    }
     Expr count() const {
         return Call::make(Int(32), Call::buffer_get_dimensions, {buffer()}, Call::Extern);
+    }
+    Expr is_query() const {
+        return Call::make(Bool(), Call::buffer_is_bounds_query, {buffer()}, Call::Extern);
     }
     Expr is_empty() const {
         Expr empty = const_false();
@@ -101,6 +108,15 @@ Stmt can_be_read(const Argument &a) {
         checks.push_back(AssertStmt::make(
             !is_null(shape), requirement_failed(a.name + ".dim != null",
                                                 {Expr(a.label + " has "), Expr(a.dimensions), Expr(" dimensions, but no array that says what they are")})));
+    }
+    // Halide computes min + extent in 32 bits, before it checks that extents are not negative.
+    for (int d = 0; d < a.dimensions; d++) {
+        const Expr end = cast<int64_t>(a.min(d)) + cast<int64_t>(a.extent(d));
+        const Expr fits = a.is_query() || (a.extent(d) >= 0 && end <= make_const(Int(64), int64_t(std::numeric_limits<int32_t>::max())));
+        checks.push_back(AssertStmt::make(
+            fits, requirement_failed("0 <= " + a.name + ".extent and min + extent < 2^31",
+                                     {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
+                                      Expr(" on in dimension "), Expr(d)})));
     }
     return Block::make(checks);
 }

@@ -3,6 +3,7 @@
 // runtime, as an application links them.
 
 #include <cstring>
+#include <limits>
 
 #include <catch2/catch.hpp>
 
@@ -60,6 +61,10 @@ public:
     }
     bool is_buffer(int i) const {
         return metadata_.arguments[i].kind != halide_argument_kind_input_scalar;
+    }
+    /** Of an integer of 32 bits, until the next call. */
+    int32_t &scalar(int i) {
+        return *reinterpret_cast<int32_t *>(raw_[size_t(i)].host);
     }
     bool is_output(int i) const {
         return metadata_.arguments[i].kind == halide_argument_kind_output_buffer;
@@ -201,6 +206,10 @@ void check_errors(Call call) {
             }
             call.dim(i, d).extent = -1;
             call.expect_error(i, "a negative extent");
+            call.dim(i, d).extent = std::numeric_limits<int32_t>::min();
+            call.expect_error(i, "the least extent");
+            call.dim(i, d).min = std::numeric_limits<int32_t>::max();
+            call.expect_error(i, "an end beyond 32 bits");
         }
     }
     CHECK(call.call() == 0);
@@ -230,6 +239,15 @@ void check_any_stride(Call plain, Call strange) {
     CHECK(strange.results() == plain.results());
 }
 
+// A size that a scalar says, of which memory is made.
+void check_sizes(Call call, const std::string &scalar) {
+    const int i = call.find(scalar);
+    for (const int32_t size : {-1, -33, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()}) {
+        call.scalar(i) = size;
+        call.expect_error(i, std::to_string(size));
+    }
+}
+
 // Five heads of q, of which three of k and v are no divisor.
 void check_heads(Call call) {
     for (const char *name : {"k", "v"}) {
@@ -252,6 +270,12 @@ void check_heads(Call call) {
     }
 #include "ops.inc"
 #undef HALYARD_OP
+
+TEST_CASE("sizes that no memory has are an error") {
+    check_sizes(HALYARD_CALL(moe_router, 5), "experts");
+    check_sizes(HALYARD_CALL(gemm_reduce, 5), "columns");
+    check_sizes(HALYARD_CALL(linear_cross_entropy, 5), "columns");
+}
 
 TEST_CASE("heads that do not divide are an error") {
     check_heads(HALYARD_CALL(attention, 5));
