@@ -11,6 +11,7 @@
 #include "math/activation.h"
 #include "math/convolution.h"
 #include "math/elements.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -65,6 +66,7 @@ public:
     }
 
     void generate() {
+        read_only_if(*this, x.dim(0).extent() > 0, {"x", "weight", "weight_ohwi", "weight_packed"});
         // Only what is not x already has a Func, so that a schedule copies nothing else.
         x_pad(c, g, w, h, n) = window().padded(x, {c, g, w, h, n}, 2, 3);
         x_f(c, g, w, h, n) = load_f32(padding == 0 ? x(c, g, w, h, n) : x_pad(c, g, w, h, n));

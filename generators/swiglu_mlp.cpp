@@ -7,6 +7,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -48,6 +49,7 @@ public:
     }
 
     void generate() {
+        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights)});
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);

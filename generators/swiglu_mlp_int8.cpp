@@ -16,6 +16,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear_int8.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -55,6 +56,8 @@ public:
     }
 
     void generate() {
+        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights),
+                                        "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"});
         const RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);

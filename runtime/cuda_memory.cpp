@@ -104,9 +104,10 @@ struct Shared {
 };
 constexpr uint64_t kIsShared = uint64_t(1) << 32;
 
+// Of an array without elements no stride is used, and of a dimension of one element neither.
 int check_strides(void *user_context, const halide_buffer_t *buffer) {
-    for (int i = 0; i < buffer->dimensions; i++) {
-        if (buffer->dim[i].stride < 0) {
+    for (int i = 0; i < buffer->dimensions && !is_empty(buffer); i++) {
+        if (buffer->dim[i].stride < 0 && buffer->dim[i].extent > 1) {
             return report(user_context, halide_error_code_device_malloc_failed,
                           "a buffer with the stride %d in dimension %d cannot be put into device memory", buffer->dim[i].stride, i);
         }
