@@ -56,6 +56,18 @@ public:
                 };
                 cases.push_back({fmt::format("smoothing of {}", smoothing), {{"cols", 33}, {"rows", 12}}, alter});
             }
+            // Whose sum is no number of f32, and whose mean is one.
+            if (build.at("type") == "float32") {
+                const auto far = [](KernelArguments &arguments, const Dims &) {
+                    HostBuffer &x = arguments.buffer("logits");
+                    std::vector<double> values = x.values();
+                    for (size_t i = 0; i < values.size(); i++) {
+                        values[i] = i % 100 == 0 ? 0 : -1e37;
+                    }
+                    x.assign(values);
+                };
+                cases.push_back({"far logits", {{"cols", 100}, {"rows", 2}}, far});
+            }
         }
         return cases;
     }
