@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,12 @@ LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder 
         }
         encoder->encode(batch, embeddings.data());
         for (int s = 0; s < batch.sentences(); s++) {
+            // Weights of any size are read, and sums of large ones leave f32.
+            const float *embedding = &embeddings[size_t(s) * size_t(width)];
+            if (!std::all_of(embedding, embedding + width, [](float v) { return std::isfinite(v); })) {
+                throw std::runtime_error(fmt::format("line {}: its embedding is not finite: the weights of this model are too large",
+                                                     counts.lines - size_t(batch.sentences()) + size_t(s) + 1));
+            }
             sink->add(sentences[size_t(s)], &embeddings[size_t(s) * size_t(width)]);
         }
     }

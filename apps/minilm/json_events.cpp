@@ -4,18 +4,23 @@
 
 #include <utility>
 
+#include "utf8.h"
+
 namespace minilm {
 
 std::string shown(const std::string &text) {
     constexpr size_t most = 200;
-    if (text.size() <= most) {
-        return text;
+    std::string result;
+    size_t position = 0;
+    while (position < text.size() && position < most) {
+        const char32_t c = decode_utf8(text, &position);
+        if (controls_terminal(c)) {
+            result += fmt::format("\\u{:04x}", unsigned(c));
+        } else {
+            append_utf8(c, &result);
+        }
     }
-    size_t end = most;
-    while (end > 0 && (uint8_t(text[end]) & 0xC0) == 0x80) {
-        end--;  // A code point stays whole.
-    }
-    return fmt::format("{}... ({} bytes)", text.substr(0, end), text.size());
+    return position < text.size() ? fmt::format("{}... ({} bytes)", result, text.size()) : result;
 }
 
 std::string JsonEvents::read(const uint8_t *begin, size_t size) {

@@ -25,7 +25,7 @@ std::string label_of(const std::string &sentence) {
         if (++length > label_length) {
             return label + "...";
         }
-        append_utf8(c < 0x20 || c == 0x7F ? U' ' : c, &label);
+        append_utf8(controls_terminal(c) ? U' ' : c, &label);
     }
     return label;
 }

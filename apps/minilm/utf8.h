@@ -20,6 +20,10 @@ char32_t decode_utf8(std::string_view text, size_t *position);
 
 void append_utf8(char32_t c, std::string *text);
 
+/** Whether a terminal would obey the code point instead of showing it: control characters of ASCII and of
+ * Latin-1, line ends, and those that turn the order of reading (Unicode Bidirectional Algorithm, UAX #9). */
+bool controls_terminal(char32_t c);
+
 }  // namespace minilm
 
 #endif
