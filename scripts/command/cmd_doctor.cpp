@@ -86,7 +86,7 @@ Finding schedules() {
 // Where the kernel has no Landlock, generators and candidates may reach what their user may.
 Finding confinement() {
     return {"confinement", confines(), false, confinement_state(),
-            "a kernel from 5.13 on with Landlock keeps generators and candidates in their folders (SECURITY.md)"};
+            "a kernel from 5.13 on with Landlock keeps generators and candidates in their folders (docs/SECURITY.md)"};
 }
 
 Finding processor() {

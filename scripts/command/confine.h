@@ -5,7 +5,7 @@
  * What a child process may reach: the files that are named here and nothing else of the machine.
  *
  * By Landlock (files, TCP, signals) and seccomp (system calls) where the kernel has them; without, processes run as ever,
- * and `halyard doctor` says so. SECURITY.md has the whole profile.
+ * and `halyard doctor` says so. docs/SECURITY.md has the whole profile.
  */
 
 #include <memory>

@@ -36,6 +36,7 @@ constexpr unsigned kVersionFlag = 1;
 constexpr int kPathRule = 1;
 constexpr uint64_t kExecuteFile = 1 << 0, kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3,
                    kChangeFolder = 0x1ff0,  // make and remove anything
+                   kKeepFiles = 0x1b0,      // files and folders: no devices, sockets, pipes and links
                    kRefer = 1 << 13, kTruncate = 1 << 14, kIoctl = 1 << 15;
 constexpr uint64_t kOfFiles = kExecuteFile | kWriteFile | kReadFile | kTruncate | kIoctl;
 constexpr uint64_t kTcp = 3;     // bind and connect
@@ -78,7 +79,7 @@ void LandlockRules::allow(const char *path, Access access) const {
     }
     uint64_t allowed = kReadFile | kReadFolder;
     allowed |= access == Access::kExecute ? kExecuteFile : 0;
-    allowed |= access == Access::kWrite ? kWriteFile | kTruncate | kChangeFolder | kRefer : 0;
+    allowed |= access == Access::kWrite ? kWriteFile | kTruncate | kKeepFiles | kRefer : 0;
     allowed |= access == Access::kDevice ? kWriteFile | kIoctl : 0;
     allowed &= handled_;
     if (fstat(fd, &s) == 0) {

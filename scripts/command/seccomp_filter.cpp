@@ -3,13 +3,15 @@
 #include <cerrno>
 #include <cstddef>
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "landlock.h"
 
 namespace halyard {
 
@@ -41,7 +43,26 @@ const int kNever[] = {
     __NR_fsconfig, __NR_fsmount, __NR_fspick, __NR_mount_setattr, __NR_unshare, __NR_setns,
     __NR_name_to_handle_at, __NR_open_by_handle_at, __NR_quotactl, __NR_acct, __NR_swapon, __NR_swapoff, __NR_reboot,
     __NR_init_module, __NR_finit_module, __NR_delete_module, __NR_kexec_load,
-    __NR_shmget, __NR_shmat, __NR_msgget, __NR_semget, __NR_mq_open, __NR_setpgid,
+    __NR_shmget, __NR_shmat, __NR_shmctl, __NR_msgget, __NR_msgsnd, __NR_msgrcv, __NR_msgctl, __NR_semget, __NR_semop,
+    __NR_semtimedop, __NR_semctl, __NR_mq_open, __NR_mq_unlink, __NR_setpgid, __NR_setsid, __NR_setpriority, __NR_ioprio_set,
+    __NR_sched_setscheduler, __NR_sched_setparam, __NR_sched_setattr,
+};
+
+// Landlock knows of no right to change what is said of a file: who owns it, when it was written.
+const int kOfFiles[] = {
+    __NR_fchown, __NR_fchownat, __NR_utimensat, __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr,
+    __NR_lremovexattr, __NR_fremovexattr,
+#ifdef __NR_chown
+    __NR_chown, __NR_lchown, __NR_utime, __NR_utimes, __NR_futimesat,
+#endif
+};
+
+// The same of who may read and write it. 452: fchmodat2, which older headers lack.
+const int kModes[] = {
+    __NR_fchmod, __NR_fchmodat, 452,
+#ifdef __NR_chmod
+    __NR_chmod,
+#endif
 };
 
 }  // namespace
@@ -59,6 +80,15 @@ SeccompFilter::SeccompFilter(bool starts_programs) {
     for (const int call : kNever) {
         deny(call, EPERM);
     }
+    for (const int call : kOfFiles) {
+        deny(call, EPERM);
+    }
+    for (const int call : kModes) {
+        deny(call, starts_programs ? 0 : EPERM);  // linkers make executable what nobody starts, and take no error
+    }
+    if (landlock_version() < 3) {
+        deny(__NR_truncate, EPERM);
+    }
     // Its flags stand in memory, where a filter cannot look; the C library goes on with clone.
     deny(__NR_clone3, ENOSYS);
     if (starts_programs) {
@@ -68,11 +98,16 @@ SeccompFilter::SeccompFilter(bool starts_programs) {
         deny(__NR_fork, EPERM);
         deny(__NR_vfork, EPERM);
 #endif
+        deny(__NR_execveat, EPERM);
         only_threads();
-        only_own_process(__NR_kill);
-        only_own_process(__NR_tgkill);
+        only_own_process(__NR_kill, false);
+        only_own_process(__NR_tgkill, false);
     }
-    no_terminal_input();
+    only_own_process(__NR_prlimit64, true);
+    only_own_process(__NR_sched_setaffinity, true);
+    // Text put into the input of a terminal is run by the shell that reads it.
+    deny_second(__NR_ioctl, {0x5412, 0x541c});  // TIOCSTI, TIOCLINUX
+    deny_second(__NR_fcntl, {F_SETOWN, F_SETSIG, F_SETOWN_EX});  // signals for another process
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
@@ -85,9 +120,12 @@ void SeccompFilter::deny(int call, int error) {
     add(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | unsigned(error));
 }
 
-void SeccompFilter::only_own_process(int call) {
-    add(BPF_JMP | BPF_JEQ | BPF_K, unsigned(call), 0, 4);
+void SeccompFilter::only_own_process(int call, bool by_zero) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, unsigned(call), 0, by_zero ? 5 : 4);
     add(BPF_LD | BPF_W | BPF_ABS, argument(0));
+    if (by_zero) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, 0);
+    }
     own_process_.push_back(program_.size());
     add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
     add(BPF_RET | BPF_K, kDenied);
@@ -111,15 +149,15 @@ void SeccompFilter::no_namespaces() {
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
-// Text put into the input of a terminal is run by the shell that reads it.
-void SeccompFilter::no_terminal_input() {
-    constexpr unsigned kTiocsti = 0x5412, kTioclinux = 0x541c;
-    add(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 5);
+void SeccompFilter::deny_second(int call, const std::vector<unsigned> &values) {
+    const size_t n = values.size();
+    add(BPF_JMP | BPF_JEQ | BPF_K, unsigned(call), 0, static_cast<unsigned char>(n + 3));
     add(BPF_LD | BPF_W | BPF_ABS, argument(1));
-    add(BPF_JMP | BPF_JEQ | BPF_K, kTiocsti, 1, 0);
-    add(BPF_JMP | BPF_JEQ | BPF_K, kTioclinux, 0, 1);
-    add(BPF_RET | BPF_K, kDenied);
+    for (size_t i = 0; i < n; i++) {
+        add(BPF_JMP | BPF_JEQ | BPF_K, values[i], static_cast<unsigned char>(n - i), 0);
+    }
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    add(BPF_RET | BPF_K, kDenied);
 }
 
 bool SeccompFilter::install() {

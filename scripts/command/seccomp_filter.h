@@ -22,10 +22,10 @@ public:
 private:
     void add(unsigned short code, unsigned k, unsigned char yes = 0, unsigned char no = 0);
     void deny(int call, int error);
-    void only_own_process(int call);
+    void only_own_process(int call, bool by_zero);  // by its number, or by 0 for the caller
     void only_threads();
     void no_namespaces();
-    void no_terminal_input();
+    void deny_second(int call, const std::vector<unsigned> &values);  // of its second argument
 
     std::vector<sock_filter> program_;
     std::vector<size_t> own_process_;  // instructions that compare with the number of the process

@@ -13,7 +13,9 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,6 +62,14 @@ bool connects() {
     close(server);
     close(client);
     return ok;
+}
+
+bool gives_signals(pid_t prey) {
+    int ends[2];
+    const bool given = pipe(ends) == 0 && fcntl(ends[0], F_SETOWN, prey) == 0;
+    close(ends[0]);
+    close(ends[1]);
+    return given;
 }
 
 bool reads_memory(pid_t prey) {
@@ -110,6 +120,18 @@ int main(int argc, char **argv) {
     attempt("link", symlink(secret.c_str(), (folder + "/link").c_str()) == 0 && opens(folder + "/link", O_RDONLY));
     unlink((folder + "/link").c_str());
     attempt("rename", rename(secret.c_str(), (folder + "/stolen").c_str()) == 0 && rename((folder + "/stolen").c_str(), secret.c_str()) == 0);
+    attempt("mode", chmod(secret.c_str(), 0666) == 0);
+    attempt("times", utimensat(AT_FDCWD, secret.c_str(), nullptr, 0) == 0);
+    attempt("owner", chown(secret.c_str(), getuid(), getgid()) == 0);
+    attempt("pipe", mkfifo((folder + "/pipe").c_str(), 0600) == 0 && unlink((folder + "/pipe").c_str()) == 0);
+    const rlimit limit = {100, 100};
+    attempt("limit_of_others", prlimit(prey, RLIMIT_CPU, &limit, nullptr) == 0);
+    attempt("priority_of_others", setpriority(PRIO_PROCESS, id_t(prey), 19) == 0);
+    cpu_set_t processors;
+    CPU_ZERO(&processors);
+    CPU_SET(0, &processors);
+    attempt("processors_of_others", sched_setaffinity(prey, sizeof(processors), &processors) == 0);
+    attempt("owner_of_signals", gives_signals(prey));
     attempt("environment_of_others", opens("/proc/" + std::to_string(prey) + "/environ", O_RDONLY));
     attempt("network", connects());
     attempt("udp", close(socket(AF_INET6, SOCK_DGRAM, 0)) == 0);

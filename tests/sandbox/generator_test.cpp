@@ -77,8 +77,9 @@ TEST_CASE("A generator reaches its own folder and nothing else", "[sandbox]") {
     for (const char *name : kNeeded) {
         CHECK(said.at(name) == std::string("works"));
     }
-    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "environment_of_others", "network", "udp",
-                             "local_socket", "signal", "memory_of_others", "ptrace", "fork", "shell", "namespace", "exec"}) {
+    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "mode", "times", "owner", "pipe", "limit_of_others",
+                             "priority_of_others", "processors_of_others", "owner_of_signals", "environment_of_others", "network",
+                             "udp", "local_socket", "signal", "memory_of_others", "ptrace", "fork", "shell", "namespace", "exec"}) {
         INFO(name);
         CHECK(said.at(name) == std::string("fails"));
     }
@@ -90,8 +91,9 @@ TEST_CASE("A generator that is not confined reaches what its user does", "[sandb
     for (const char *name : kNeeded) {
         CHECK(said.at(name) == std::string("works"));
     }
-    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "environment_of_others", "network", "udp",
-                             "local_socket", "signal", "fork", "shell", "exec"}) {
+    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "mode", "times", "owner", "pipe", "limit_of_others",
+                             "priority_of_others", "processors_of_others", "owner_of_signals", "environment_of_others", "network",
+                             "udp", "local_socket", "signal", "fork", "shell", "exec"}) {
         INFO(name);
         CHECK(said.at(name) == std::string("works"));
     }
