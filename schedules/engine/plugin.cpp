@@ -198,10 +198,14 @@ private:
                           {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
     }
 
+    // Halide compiles for a Zen what a level asks for that Intel's processors have too (finish_ir.cpp).
+    static bool is_for_zen(const Halide::Target &target) {
+        return target.has_feature(Halide::Target::AVX512_Zen4) && !target.has_feature(Halide::Target::AVX512_SapphireRapids);
+    }
+
     // Halide converts by integer arithmetic what the target has an instruction for.
     bool converts_to_bf16(const Halide::Target &target) const {
-        if (!target.has_feature(Halide::Target::AVX512_Zen4) &&
-            !target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
+        if (!target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
             return false;
         }
         for (const auto &f : view_.funcs()) {
@@ -216,7 +220,7 @@ private:
 
     // The copy shares its contents with the pipeline that Halide is about to lower.
     void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
-        finish_ = will_finish_ && converts_to_bf16(target);
+        finish_ = will_finish_ && (is_for_zen(target) || converts_to_bf16(target));
         std::vector<Streamed> streamed = binding_->streamed();
         const std::vector<TileProduct> &products = binding_->tile_products();
         const std::vector<SpreadPrefetch> &prefetches = binding_->prefetches();

@@ -70,40 +70,24 @@ bool has_checks(const T &part) {
     return h.found;
 }
 
-// What generators/math/unread.h says: the inputs that are read only if a condition holds, by the words of its requirement.
+// What generators/math/unread.h says: a call whose name are the inputs that are read only if its argument holds.
 const std::string kReadOnlyIf = "halyard:read_only_if";
 
-std::vector<std::string> read_only_if(const AssertStmt *op) {
-    class Text : public IRVisitor {
-        using IRVisitor::visit;
-
-        void visit(const StringImm *op) override {
-            if (op->value.compare(0, kReadOnlyIf.size(), kReadOnlyIf) == 0) {
-                text = op->value;
-            }
-        }
-
-    public:
-        std::string text;
-    } text;
-    op->message.accept(&text);
-    std::istringstream words(text.text);
-    std::vector<std::string> names;
-    for (std::string word; words >> word;) {
-        names.push_back(word);
-    }
-    return names;
+const Call *read_only_if(const AssertStmt *op) {
+    const Call *call = op->condition.as<Call>();
+    return call && call->name.compare(0, kReadOnlyIf.size(), kReadOnlyIf) == 0 ? call : nullptr;
 }
 
 class FindRequirements : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const AssertStmt *op) override {
-        const auto names = read_only_if(op);
-        for (const auto &name : names) {
-            conditions[name] = op->condition;
-        }
-        if (names.empty() && error_of(op) == "halide_error_requirement_failed") {
+        if (const Call *call = read_only_if(op)) {
+            std::istringstream words(call->name);
+            for (std::string name; words >> name;) {
+                conditions[name] = call->args.at(0);
+            }
+        } else if (error_of(op) == "halide_error_requirement_failed") {
             required = required && op->condition;
         }
     }
@@ -186,7 +170,7 @@ private:
         if (error == "halide_error_host_is_null" && extents_.count(pointer.name)) {
             return AssertStmt::make(condition || is_empty(pointer.name), op->message);
         }
-        return read_only_if(op).empty() ? AssertStmt::make(condition, op->message) : Evaluate::make(0);
+        return read_only_if(op) ? Evaluate::make(0) : AssertStmt::make(condition, op->message);
     }
 
     Expr visit(const Call *op) override {

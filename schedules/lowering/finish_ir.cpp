@@ -261,6 +261,17 @@ bool has_feature(const std::string &ir, const std::string &name) {
     return at != std::string::npos && ir.substr(at, ir.find('\n', at) - at).find("+" + name) != std::string::npos;
 }
 
+// Halide has LLVM compile for a Zen what a level asks for that Intel's processors have too: without what no level speaks of and only
+// Zens have.
+void leave_out_sse4a(std::string &line) {
+    for (const std::string opening : {"\"target-features\"=\"", "!\"halide_mattrs\", !\""}) {
+        const size_t at = line.find(opening);
+        if (at != std::string::npos) {
+            line.insert(line.find('"', at + opening.size()), ",-sse4a");
+        }
+    }
+}
+
 std::string fence_function() {
     return fmt::format("define internal i32 @{}() alwaysinline nounwind {{\n"
                        "  call void @llvm.x86.sse.sfence()\n"
@@ -308,7 +319,11 @@ FinishedIr finish_ir(const std::string &ir) {
     }
     bool prefetches = false, steps = false;
     const bool with_tiles = has_feature(ir, "amx-bf16");
+    const bool for_zen = ir.find("\"halide_mcpu_target\", !\"znver") != std::string::npos;
     for (auto &line : lines) {
+        if (for_zen) {
+            leave_out_sse4a(line);
+        }
         finished.streamed += stream_store(line, tags, used);
         if (starts_with(line, "declare ") && line.find(fence) != std::string::npos) {
             line = fence_function();

@@ -15,7 +15,7 @@ namespace halyard {
 void finish(const std::string &directory, const std::string &function);
 
 /** Goes up when the same schedule is finished to other code, as kernels are kept in a cache. */
-constexpr int kFinishVersion = 4;
+constexpr int kFinishVersion = 5;
 
 /** Whether the report of a generator asks for it. */
 inline const char *const kFinishField = "finish";

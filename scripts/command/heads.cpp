@@ -44,18 +44,22 @@ ScriptHeader header_of(const json &j) {
     return h;
 }
 
-Head head_of(const json &j) {
+Head head_of(const std::string &program, const json &j) {
     Head h;
     h.ok = j.contains("head");
-    if (h.ok) {
-        h.header = header_of(j["head"]);
-    } else {
-        const json &e = j.at("error");
-        h.error.file = e.at("file");
-        h.error.line = e.at("line");
-        h.error.word = e.at("word");
-        h.error.message = e.at("message");
-        h.error.hint = e.at("hint");
+    try {
+        if (h.ok) {
+            h.header = header_of(j["head"]);
+        } else {
+            const json &e = j.at("error");
+            h.error.file = e.at("file");
+            h.error.line = e.at("line");
+            h.error.word = e.at("word");
+            h.error.message = e.at("message");
+            h.error.hint = e.at("hint");
+        }
+    } catch (const json::exception &e) {
+        throw Failure(fmt::format("{}: error: its answer is none that this command knows: {}\n  {}", program, e.what(), how_to_build()));
     }
     return h;
 }
@@ -110,8 +114,8 @@ std::vector<Head> read_heads(const std::vector<HeadRequest> &requests, double ti
         fmt::print(stderr, "{}", without_control_characters(r.err));  // what scripts printed
         for (const auto &line : split(r.out, '\n')) {
             const json answer = parse_if_json(line);
-            if (answer.is_object()) {
-                heads.push_back(head_of(answer));
+            if (answer.is_object() && heads.size() < requests.size()) {
+                heads.push_back(head_of(program, answer));
             }
         }
         // Others may be better than the one at which it ended.

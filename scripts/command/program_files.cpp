@@ -31,11 +31,12 @@ public:
 
     Dynamic read() {
         Dynamic d;
+        char first[2] = {};
+        d.is_script = at(0, first) && first[0] == '#' && first[1] == '!';
         Elf64_Ehdr header = {};
-        if (!at(0, header)) {
+        if (d.is_script || !at(0, header)) {
             return d;
         }
-        d.is_script = header.e_ident[0] == '#' && header.e_ident[1] == '!';
         d.is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
         if (!d.is_elf || header.e_phentsize != sizeof(Elf64_Phdr)) {
             return d;

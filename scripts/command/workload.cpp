@@ -40,11 +40,12 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
     return layout;
 }
 
-// Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have.
+// Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have. One of no elements would be
+// an empty array, which may have no memory.
 void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments,
                    const std::vector<KernelArgument> &unknown) {
     for (const auto &a : unknown) {
-        halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 0))).raw();
+        halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 1))).raw();
         raw->host = nullptr;
     }
     const CallResult r = kernel.call(arguments);
