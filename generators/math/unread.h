@@ -15,15 +15,16 @@ namespace halyard {
 /** Without `turns` no element of the inputs is read, so that they may be empty: bounds of reads that are clamped to the last
  * element, as there are, would have it that the one before the first is. Inputs that a variant lacks may be among them.
  *
- * It is a requirement, which the plugin takes out (schedules/lowering/empty_calls.h), of a call with the inputs in its name and
- * the condition as its argument: from a plain condition Halide's simplifier would learn what turns are, and then no longer
+ * It is a requirement, which the plugin takes out (schedules/lowering/empty_calls.h), and stands as the second of two values, of
+ * which the first names the inputs: from a plain condition Halide's simplifier would learn what turns are, and then no longer
  * split loops where clamped reads begin to be clamped. */
 inline void read_only_if(Halide::Internal::GeneratorBase &generator, const Halide::Expr &turns, const std::vector<std::string> &inputs) {
-    std::string name = "halyard:read_only_if";
+    using Halide::Internal::Call;
+    std::string names = "halyard:read_only_if";
     for (const auto &i : inputs) {
-        name += " " + i;
+        names += " " + i;
     }
-    generator.add_requirement(Halide::Internal::Call::make(Halide::Bool(), name, {turns}, Halide::Internal::Call::PureExtern));
+    generator.add_requirement(Call::make(Halide::Bool(), Call::return_second, {Halide::Expr(names), turns}, Call::PureIntrinsic));
 }
 
 }  // namespace halyard

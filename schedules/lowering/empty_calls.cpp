@@ -1,6 +1,7 @@
 #include "empty_calls.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -70,22 +71,30 @@ bool has_checks(const T &part) {
     return h.found;
 }
 
-// What generators/math/unread.h says: a call whose name are the inputs that are read only if its argument holds.
-const std::string kReadOnlyIf = "halyard:read_only_if";
+// What generators/math/unread.h says: the names of inputs, and what holds where they are read.
+struct ReadOnlyIf {
+    std::string inputs;
+    Expr condition;
+};
 
-const Call *read_only_if(const AssertStmt *op) {
-    const Call *call = op->condition.as<Call>();
-    return call && call->name.compare(0, kReadOnlyIf.size(), kReadOnlyIf) == 0 ? call : nullptr;
+std::optional<ReadOnlyIf> read_only_if(const AssertStmt *op) {
+    const std::string opening = "halyard:read_only_if ";
+    const Call *both = Call::as_intrinsic(op->condition, {Call::return_second});
+    const auto *names = both ? both->args.at(0).as<StringImm>() : nullptr;
+    if (!names || names->value.compare(0, opening.size(), opening) != 0) {
+        return std::nullopt;
+    }
+    return ReadOnlyIf{names->value.substr(opening.size()), both->args.at(1)};
 }
 
 class FindRequirements : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const AssertStmt *op) override {
-        if (const Call *call = read_only_if(op)) {
-            std::istringstream words(call->name);
-            for (std::string name; words >> name;) {
-                conditions[name] = call->args.at(0);
+        if (const auto said = read_only_if(op)) {
+            std::istringstream inputs(said->inputs);
+            for (std::string name; inputs >> name;) {
+                conditions[name] = said->condition;
             }
         } else if (error_of(op) == "halide_error_requirement_failed") {
             required = required && op->condition;
