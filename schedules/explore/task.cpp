@@ -1,7 +1,7 @@
-#include "task.h"
+#include "explore/task.h"
 
-#include "failure.h"
-#include "text.h"
+#include "kernel/failure.h"
+#include "kernel/text.h"
 
 #include <fmt/format.h>
 

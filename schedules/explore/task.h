@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "arithmetic.h"
-#include "generate.h"
+#include "kernel/arithmetic.h"
+#include "kernel/generate.h"
 
 namespace halyard::explore {
 

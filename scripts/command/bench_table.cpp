@@ -1,11 +1,11 @@
-#include "bench_table.h"
+#include "command/bench_table.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "terminal.h"
-#include "text.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "measure.h"
+#include "kernel/measure.h"
 
 namespace halyard {
 

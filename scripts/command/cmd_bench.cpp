@@ -5,20 +5,20 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "bench_table.h"
-#include "commands.h"
-#include "cpu.h"
-#include "failure.h"
-#include "heads.h"
-#include "measure.h"
-#include "options.h"
-#include "paths.h"
-#include "peak.h"
-#include "schedules.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
-#include "workload.h"
+#include "command/bench_table.h"
+#include "command/commands.h"
+#include "kernel/cpu.h"
+#include "kernel/failure.h"
+#include "kernel/heads.h"
+#include "kernel/measure.h"
+#include "command/options.h"
+#include "kernel/paths.h"
+#include "explain/peak.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
 
 namespace halyard {
 

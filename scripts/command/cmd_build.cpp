@@ -5,16 +5,16 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "failure.h"
-#include "options.h"
-#include "pick.h"
-#include "place.h"
-#include "process.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
-#include "workload.h"
+#include "command/commands.h"
+#include "kernel/failure.h"
+#include "command/options.h"
+#include "explore/store/pick.h"
+#include "kernel/place.h"
+#include "kernel/process.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
 
 namespace halyard {
 

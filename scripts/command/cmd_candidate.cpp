@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "commands.h"
-#include "worker.h"
+#include "command/commands.h"
+#include "explore/measure/worker.h"
 
 namespace halyard {
 

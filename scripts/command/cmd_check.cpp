@@ -6,17 +6,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
-#include "failure.h"
-#include "heads.h"
-#include "options.h"
-#include "paths.h"
-#include "process.h"
-#include "registry.h"
-#include "schedules.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "kernel/failure.h"
+#include "kernel/heads.h"
+#include "command/options.h"
+#include "kernel/paths.h"
+#include "kernel/process.h"
+#include "kernel/registry.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

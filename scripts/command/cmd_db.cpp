@@ -9,14 +9,14 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "database.h"
-#include "explain_words.h"
-#include "failure.h"
-#include "pick.h"
-#include "registry.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "explore/store/database.h"
+#include "explain/explain_words.h"
+#include "kernel/failure.h"
+#include "explore/store/pick.h"
+#include "kernel/registry.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

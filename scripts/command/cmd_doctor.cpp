@@ -7,17 +7,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
-#include "confine.h"
-#include "cpu.h"
-#include "failure.h"
-#include "kernel.h"
-#include "paths.h"
-#include "process.h"
-#include "registry.h"
-#include "schedules.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "kernel/confine.h"
+#include "kernel/cpu.h"
+#include "kernel/failure.h"
+#include "kernel/kernel.h"
+#include "kernel/paths.h"
+#include "kernel/process.h"
+#include "kernel/registry.h"
+#include "kernel/schedules.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

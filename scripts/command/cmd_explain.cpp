@@ -5,21 +5,21 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "explain_device_html.h"
-#include "explain_device_table.h"
-#include "explain_html.h"
-#include "explain_run.h"
-#include "explain_table.h"
-#include "explore_compare.h"
-#include "explore_device.h"
-#include "failure.h"
-#include "options.h"
-#include "schedules.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
-#include "workload.h"
+#include "command/commands.h"
+#include "explain/explain_device_html.h"
+#include "explain/explain_device_table.h"
+#include "explain/explain_html.h"
+#include "explain/explain_run.h"
+#include "explain/explain_table.h"
+#include "command/explore_compare.h"
+#include "command/explore_device.h"
+#include "kernel/failure.h"
+#include "command/options.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
 
 namespace halyard {
 

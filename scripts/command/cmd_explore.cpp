@@ -8,21 +8,21 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "cpu.h"
-#include "explore_beside.h"
-#include "explore_compare.h"
-#include "explore_device.h"
-#include "explore_memory.h"
-#include "explore_options.h"
-#include "explore_report.h"
-#include "failure.h"
-#include "halide.h"
-#include "search.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
-#include "workload.h"
+#include "command/commands.h"
+#include "kernel/cpu.h"
+#include "command/explore_beside.h"
+#include "command/explore_compare.h"
+#include "command/explore_device.h"
+#include "command/explore_memory.h"
+#include "command/explore_options.h"
+#include "explore/compare/explore_report.h"
+#include "kernel/failure.h"
+#include "explore/space/halide.h"
+#include "explore/space/search.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
 
 namespace halyard {
 

@@ -6,16 +6,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
-#include "generate.h"
-#include "generator_params.h"
-#include "heads.h"
-#include "ops_page.h"
-#include "paths.h"
-#include "registry.h"
-#include "schedules.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "kernel/generate.h"
+#include "kernel/generator_params.h"
+#include "kernel/heads.h"
+#include "command/ops_page.h"
+#include "kernel/paths.h"
+#include "kernel/registry.h"
+#include "kernel/schedules.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "failure.h"
-#include "gpu.h"
-#include "pack.h"
-#include "terminal.h"
+#include "command/commands.h"
+#include "kernel/failure.h"
+#include "kernel/gpu.h"
+#include "explore/measure/pack.h"
+#include "kernel/terminal.h"
 
 namespace halyard {
 

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "failure.h"
-#include "nest_view.h"
-#include "options.h"
-#include "process.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "kernel/failure.h"
+#include "command/nest_view.h"
+#include "command/options.h"
+#include "kernel/process.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "commands.h"
-#include "entry.h"
+#include "command/commands.h"
+#include "explore/store/entry.h"
 
 namespace halyard {
 

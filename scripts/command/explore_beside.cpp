@@ -1,16 +1,16 @@
-#include "explore_beside.h"
+#include "command/explore_beside.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
 
-#include "cpu.h"
-#include "entry.h"
-#include "explore_compare.h"
-#include "halide.h"
-#include "query.h"
-#include "targets.h"
+#include "kernel/cpu.h"
+#include "explore/store/entry.h"
+#include "command/explore_compare.h"
+#include "explore/space/halide.h"
+#include "explore/space/query.h"
+#include "kernel/targets.h"
 
 namespace halyard {
 

@@ -6,9 +6,9 @@
  * with what was found.
  */
 
-#include "measurer.h"
-#include "options.h"
-#include "search.h"
+#include "explore/measure/measurer.h"
+#include "command/options.h"
+#include "explore/space/search.h"
 
 namespace halyard {
 

@@ -1,18 +1,18 @@
-#include "explore_compare.h"
+#include "command/explore_compare.h"
 
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "database.h"
-#include "explore_device.h"
-#include "failure.h"
-#include "pack.h"
-#include "schedules.h"
-#include "targets.h"
-#include "terminal.h"
-#include "text.h"
+#include "command/commands.h"
+#include "explore/store/database.h"
+#include "command/explore_device.h"
+#include "kernel/failure.h"
+#include "explore/measure/pack.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compare.h"
-#include "explore_options.h"
+#include "explore/compare/compare.h"
+#include "command/explore_options.h"
 
 namespace halyard {
 

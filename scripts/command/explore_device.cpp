@@ -1,21 +1,21 @@
-#include "explore_device.h"
+#include "command/explore_device.h"
 
 #include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
-#include "candidate_process.h"
-#include "explore_beside.h"
-#include "explore_compare.h"
-#include "failure.h"
-#include "gpu.h"
-#include "pack.h"
-#include "pick.h"
-#include "schedules.h"
-#include "script.h"
-#include "targets.h"
-#include "text.h"
+#include "explore/measure/candidate_process.h"
+#include "command/explore_beside.h"
+#include "command/explore_compare.h"
+#include "kernel/failure.h"
+#include "kernel/gpu.h"
+#include "explore/measure/pack.h"
+#include "explore/store/pick.h"
+#include "kernel/schedules.h"
+#include "language/script.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

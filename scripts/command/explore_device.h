@@ -5,11 +5,11 @@
  * `halyard explore` for CUDA: on the device here, or by way of a folder that a machine with one measures.
  */
 
-#include "compare.h"
-#include "explore_memory.h"
-#include "explore_options.h"
-#include "search.h"
-#include "terminal.h"
+#include "explore/compare/compare.h"
+#include "command/explore_memory.h"
+#include "command/explore_options.h"
+#include "explore/space/search.h"
+#include "kernel/terminal.h"
 
 namespace halyard {
 

@@ -1,4 +1,4 @@
-#include "explore_memory.h"
+#include "command/explore_memory.h"
 
 namespace halyard {
 

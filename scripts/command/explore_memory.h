@@ -5,9 +5,9 @@
  * The measurements of a search, and the database behind them.
  */
 
-#include "database.h"
-#include "explore_options.h"
-#include "measurer.h"
+#include "explore/store/database.h"
+#include "command/explore_options.h"
+#include "explore/measure/measurer.h"
 
 namespace halyard {
 

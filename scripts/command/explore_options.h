@@ -5,7 +5,7 @@
  * What `halyard explore` is asked for.
  */
 
-#include "options.h"
+#include "command/options.h"
 
 namespace halyard {
 

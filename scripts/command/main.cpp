@@ -9,12 +9,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "diagnostics.h"
-#include "failure.h"
-#include "process.h"
-#include "terminal.h"
-#include "terminal_guard.h"
+#include "command/commands.h"
+#include "language/diagnostics.h"
+#include "kernel/failure.h"
+#include "kernel/process.h"
+#include "kernel/terminal.h"
+#include "kernel/terminal_guard.h"
 
 namespace {
 

@@ -1,12 +1,12 @@
-#include "nest_view.h"
+#include "command/nest_view.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
-#include "terminal.h"
-#include "text.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

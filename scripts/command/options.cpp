@@ -1,12 +1,12 @@
-#include "options.h"
+#include "command/options.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include "failure.h"
-#include "pick.h"
-#include "text.h"
+#include "kernel/failure.h"
+#include "explore/store/pick.h"
+#include "kernel/text.h"
 
 namespace halyard {
 

@@ -10,8 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "arithmetic.h"
-#include "generate.h"
+#include "kernel/arithmetic.h"
+#include "kernel/generate.h"
 
 namespace halyard {
 

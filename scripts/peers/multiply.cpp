@@ -1,4 +1,4 @@
-#include "multiply.h"
+#include "peers/multiply.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 #endif
 
-#include "cpu.h"
-#include "timed_threads.h"
+#include "kernel/cpu.h"
+#include "kernel/timed_threads.h"
 
 namespace halyard {
 

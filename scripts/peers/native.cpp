@@ -10,15 +10,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cpu.h"
-#include "element.h"
-#include "kernel.h"
-#include "multiply.h"
-#include "peak.h"
-#include "registry.h"
-#include "schedules.h"
-#include "targets.h"
-#include "workload.h"
+#include "kernel/cpu.h"
+#include "kernel/element.h"
+#include "kernel/kernel.h"
+#include "peers/multiply.h"
+#include "explain/peak.h"
+#include "kernel/registry.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/workload.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "arithmetic.h"
-#include "failure.h"
+#include "kernel/arithmetic.h"
+#include "kernel/failure.h"
 
 using halyard::Dims;
 using halyard::evaluate;

@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "buffer.h"
-#include "failure.h"
+#include "kernel/buffer.h"
+#include "kernel/failure.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "json_text.h"
+#include "kernel/json_text.h"
 #include "support.h"
 
 namespace fs = std::filesystem;

@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "element.h"
-#include "failure.h"
+#include "kernel/element.h"
+#include "kernel/failure.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
+#include "kernel/failure.h"
 #include "support.h"
 
 using halyard::run_process;

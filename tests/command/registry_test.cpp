@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
-#include "registry.h"
-#include "workload.h"
+#include "kernel/failure.h"
+#include "kernel/registry.h"
+#include "kernel/workload.h"
 
 using namespace halyard;
 

@@ -13,7 +13,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "json_text.h"
+#include "kernel/json_text.h"
 
 namespace fs = std::filesystem;
 

@@ -11,8 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "process.h"
-#include "text.h"
+#include "kernel/process.h"
+#include "kernel/text.h"
 
 using halyard::ProcessResult;
 using halyard::read_file;

@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
-#include "targets.h"
-#include "text.h"
+#include "kernel/failure.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
 
 using namespace halyard;
 

@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
-#include "place.h"
+#include "kernel/failure.h"
+#include "kernel/place.h"
 #include "support.h"
-#include "text.h"
+#include "kernel/text.h"
 
 using namespace halyard;
 

@@ -1,7 +1,7 @@
 // A product on the tensor cores of sm_80 in the style of printed ones, right, or with the fault that it is asked for.
-#include "device.h"
+#include "device/device.h"
 
-#include "ampere.h"
+#include "device/ampere.h"
 
 enum Fault {
     kNone,

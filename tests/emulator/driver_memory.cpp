@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "../../schedules/lowering/cuda/emulator/tensor_map.h"
+#include "lowering/cuda/emulator/tensor_map.h"
 #include "world.h"
 
 using namespace halyard::emulator::driver;

@@ -1,5 +1,5 @@
 // Kernels for the tests of the launcher.
-#include "device.h"
+#include "device/device.h"
 
 extern "C" __global__ void scale(global<float> y, global<const float> x, float a, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 // Kernels that do right, in the style of printed ones.
-#include "device.h"
+#include "device/device.h"
 
 // y[row] = sum of a row of x: each thread takes every blockDim.x-th vector, warps meet in shared memory.
 extern "C" __global__ void row_sum(global<float> y, global<const bfloat16> x, int cols) {

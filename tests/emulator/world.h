@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "../../schedules/lowering/cuda/emulator/launch.h"
+#include "lowering/cuda/emulator/launch.h"
 #include "memory.h"
 
 namespace halyard::emulator::driver {

@@ -1,5 +1,5 @@
 // Kernels with one fault each.
-#include "device.h"
+#include "device/device.h"
 
 // Thread t reads what thread t + 1 has written.
 extern "C" __global__ void no_barrier(global<int> y) {

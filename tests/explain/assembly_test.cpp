@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "assembly.h"
-#include "mca.h"
-#include "support.h"
+#include "explain/assembly.h"
+#include "explain/mca.h"
+#include "tests/command/support.h"
 
 namespace {
 

@@ -4,10 +4,10 @@
 
 #include <regex>
 
-#include "cubin.h"
-#include "gpu_figures.h"
-#include "json_text.h"
-#include "support.h"
+#include "explain/cubin.h"
+#include "explain/gpu_figures.h"
+#include "kernel/json_text.h"
+#include "tests/command/support.h"
 
 using halyard::KernelResources;
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cpu.h"
-#include "support.h"
+#include "kernel/cpu.h"
+#include "tests/command/support.h"
 
 namespace {
 

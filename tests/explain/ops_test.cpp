@@ -8,10 +8,10 @@
 
 #include <unistd.h>
 
-#include "explain_html.h"
-#include "explain_run.h"
-#include "explain_table.h"
-#include "support.h"
+#include "explain/explain_html.h"
+#include "explain/explain_run.h"
+#include "explain/explain_table.h"
+#include "tests/command/support.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <regex>
 
-#include "support.h"
+#include "tests/command/support.h"
 
 TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
     const Folder folder;

@@ -2,11 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "device_traffic.h"
-#include "footprint.h"
+#include "language/device_traffic.h"
+#include "language/footprint.h"
 #include "interpreter.h"
-#include "lowered_tree.h"
-#include "traffic.h"
+#include "language/lowered_tree.h"
+#include "language/traffic.h"
 
 using namespace Halide;
 using halyard::BufferSizes;

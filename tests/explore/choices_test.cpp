@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "choices.h"
+#include "explore/space/choices.h"
 
 using halyard::explore::Answers;
 using halyard::explore::Choices;

@@ -4,10 +4,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "../command/support.h"
-#include "compare.h"
-#include "database.h"
-#include "json_text.h"
+#include "tests/command/support.h"
+#include "explore/compare/compare.h"
+#include "explore/store/database.h"
+#include "kernel/json_text.h"
 
 using namespace halyard::explore;
 

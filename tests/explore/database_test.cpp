@@ -10,8 +10,8 @@
 #include <catch2/catch.hpp>
 #include <sqlite3.h>
 
-#include "database.h"
-#include "failure.h"
+#include "explore/store/database.h"
+#include "kernel/failure.h"
 #include "fake_generator.h"
 
 using namespace halyard::explore;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "database.h"
+#include "explore/store/database.h"
 #include "fake_generator.h"
 
 using namespace halyard::explore;

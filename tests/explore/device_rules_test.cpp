@@ -4,16 +4,16 @@
 
 #include <catch2/catch.hpp>
 
-#include "candidate_process.h"
-#include "cubin.h"
-#include "cuda_cost.h"
-#include "cuda_numbers.h"
-#include "measurer.h"
-#include "process.h"
-#include "query.h"
-#include "registry.h"
-#include "search.h"
-#include "text.h"
+#include "explore/measure/candidate_process.h"
+#include "explain/cubin.h"
+#include "explore/space/cuda_cost.h"
+#include "explore/space/cuda_numbers.h"
+#include "explore/measure/measurer.h"
+#include "kernel/process.h"
+#include "explore/space/query.h"
+#include "kernel/registry.h"
+#include "explore/space/search.h"
+#include "kernel/text.h"
 
 using namespace halyard::explore;
 using halyard::Assignments;

@@ -3,12 +3,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "database.h"
+#include "explore/store/database.h"
 #include "fake_generator.h"
-#include "gpu.h"
-#include "json_text.h"
-#include "measurer.h"
-#include "search.h"
+#include "kernel/gpu.h"
+#include "kernel/json_text.h"
+#include "explore/measure/measurer.h"
+#include "explore/space/search.h"
 
 using namespace halyard::explore;
 using halyard::Assignments;

@@ -8,8 +8,8 @@
 
 #include <filesystem>
 
-#include "../command/support.h"
-#include "task.h"
+#include "tests/command/support.h"
+#include "explore/task.h"
 
 class FakeGenerator {
 public:

@@ -6,13 +6,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "halide.h"
-#include "json_text.h"
-#include "paths.h"
-#include "process.h"
-#include "query.h"
-#include "registry.h"
-#include "text.h"
+#include "explore/space/halide.h"
+#include "kernel/json_text.h"
+#include "kernel/paths.h"
+#include "kernel/process.h"
+#include "explore/space/query.h"
+#include "kernel/registry.h"
+#include "kernel/text.h"
 
 using namespace halyard;
 using namespace halyard::explore;

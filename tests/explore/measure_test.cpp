@@ -10,9 +10,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
+#include "kernel/failure.h"
 #include "fake_generator.h"
-#include "measurer.h"
+#include "explore/measure/measurer.h"
 
 using namespace halyard::explore;
 

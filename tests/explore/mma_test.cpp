@@ -6,8 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "measurer.h"
-#include "search.h"
+#include "explore/measure/measurer.h"
+#include "explore/space/search.h"
 
 using namespace halyard;
 using namespace halyard::explore;

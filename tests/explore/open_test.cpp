@@ -6,9 +6,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "failure.h"
-#include "measurer.h"
-#include "search.h"
+#include "kernel/failure.h"
+#include "explore/measure/measurer.h"
+#include "explore/space/search.h"
 
 using namespace halyard;
 using namespace halyard::explore;

@@ -5,9 +5,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "measurer.h"
-#include "registry.h"
-#include "search.h"
+#include "explore/measure/measurer.h"
+#include "kernel/registry.h"
+#include "explore/space/search.h"
 
 using namespace halyard;
 using namespace halyard::explore;

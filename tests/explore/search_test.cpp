@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "registry.h"
-#include "script_space.h"
-#include "search.h"
+#include "kernel/registry.h"
+#include "explore/space/script_space.h"
+#include "explore/space/search.h"
 
 using namespace halyard;
 using namespace halyard::explore;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "random.h"
-#include "word.h"
+#include "language/word.h"
 
 namespace fuzz {
 

@@ -5,7 +5,7 @@
 
 #include <Halide.h>
 
-#include "kernel.h"
+#include "kernel/kernel.h"
 
 namespace fuzz {
 

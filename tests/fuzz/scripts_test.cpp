@@ -19,7 +19,7 @@
 
 #include "draw.h"
 #include "run.h"
-#include "support.h"
+#include "tests/language/support.h"
 
 namespace {
 

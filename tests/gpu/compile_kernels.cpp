@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compile.h"
+#include "lowering/cuda/print/compile.h"
 
 int main(int argc, char **argv) {
     if (argc < 4) {

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include "archive.h"
-#include "support.h"
+#include "lowering/host/archive.h"
+#include "tests/language/support.h"
 
 using halyard::Archive;
 

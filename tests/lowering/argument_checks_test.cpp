@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "kernel.h"
-#include "registry.h"
-#include "workload.h"
+#include "lowering/cuda/extract/kernel.h"
+#include "kernel/registry.h"
+#include "kernel/workload.h"
 
 using namespace halyard;
 

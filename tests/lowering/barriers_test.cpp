@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "barriers.h"
-#include "support.h"
+#include "lowering/cuda/simt/barriers.h"
+#include "tests/language/support.h"
 
 using namespace Halide;
 using namespace Halide::Internal;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "mma.h"
+#include "runtime/mma.h"
 
 namespace emulated {
 

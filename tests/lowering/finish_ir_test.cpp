@@ -2,9 +2,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "finish_ir.h"
-#include "llvm.h"
-#include "paths.h"
+#include "lowering/host/finish_ir.h"
+#include "lowering/host/llvm.h"
+#include "kernel/paths.h"
 
 using halyard::finish_ir;
 

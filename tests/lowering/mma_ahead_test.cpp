@@ -8,8 +8,8 @@
 
 #include "bf16.h"
 #include "emulated_tiles.h"
-#include "mma_ahead.h"
-#include "mma_plain.h"
+#include "runtime/mma_ahead.h"
+#include "runtime/mma_plain.h"
 
 using halyard_mma::Ahead;
 using halyard_mma::Pairs;

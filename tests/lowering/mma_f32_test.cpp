@@ -13,7 +13,7 @@
 
 #include "bf16.h"
 #include "emulated_tiles.h"
-#include "mma_f32.h"
+#include "runtime/mma_f32.h"
 
 using namespace halyard_mma;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "mma_task.h"
+#include "lowering/host/mma_task.h"
 
 using namespace Halide;
 using namespace Halide::Internal;

@@ -8,8 +8,8 @@
 
 #include "bf16.h"
 #include "emulated_tiles.h"
-#include "mma_plain.h"
-#include "support.h"
+#include "runtime/mma_plain.h"
+#include "tests/language/support.h"
 
 using halyard_mma::Product;
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "mma_touched.h"
+#include "lowering/host/mma_touched.h"
 
 using namespace Halide;
 using namespace Halide::Internal;

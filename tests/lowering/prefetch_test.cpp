@@ -3,8 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "kernel.h"
-#include "support.h"
+#include "lowering/cuda/extract/kernel.h"
+#include "tests/language/support.h"
 
 using namespace halyard;
 

@@ -9,10 +9,10 @@
 #include <sstream>
 #include <vector>
 
-#include "kernel.h"
-#include "parallel_jobs.h"
-#include "side_by_side.h"
-#include "support.h"
+#include "lowering/cuda/extract/kernel.h"
+#include "lowering/host/parallel_jobs.h"
+#include "lowering/host/side_by_side.h"
+#include "tests/language/support.h"
 
 using namespace Halide;
 using namespace halyard;

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <iostream>
 
-#include "kernel.h"
-#include "support.h"
+#include "lowering/cuda/extract/kernel.h"
+#include "tests/language/support.h"
 
 using namespace halyard;
 

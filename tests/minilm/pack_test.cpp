@@ -1,4 +1,4 @@
-#include "pack.h"
+#include "explore/measure/pack.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "process.h"
-#include "text.h"
+#include "kernel/process.h"
+#include "kernel/text.h"
 
 namespace ops_test {
 

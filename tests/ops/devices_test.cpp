@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "harness.h"
-#include "registry.h"
+#include "kernel/registry.h"
 
 using namespace ops_test;
 

@@ -7,12 +7,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "arithmetic.h"
-#include "generate.h"
+#include "kernel/arithmetic.h"
+#include "kernel/generate.h"
 #include "halyard/runtime.h"
 #include "harness.h"
 #include "stands_alone.h"
-#include "workload.h"
+#include "kernel/workload.h"
 
 #define HALYARD_OP(name, ...)                                           \
     extern "C" int ops_errors_##name##_argv(void **);                   \

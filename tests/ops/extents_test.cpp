@@ -7,8 +7,8 @@
 
 #include "harness.h"
 #include "stands_alone.h"
-#include "schedules.h"
-#include "workload.h"
+#include "kernel/schedules.h"
+#include "kernel/workload.h"
 
 namespace {
 

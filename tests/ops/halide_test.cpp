@@ -2,10 +2,10 @@
 
 #include <catch2/catch.hpp>
 
-#include "halide.h"
+#include "explore/space/halide.h"
 #include "harness.h"
-#include "process.h"
-#include "text.h"
+#include "kernel/process.h"
+#include "kernel/text.h"
 
 namespace {
 

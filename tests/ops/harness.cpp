@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "arithmetic.h"
-#include "cpu.h"
-#include "element.h"
-#include "generate.h"
-#include "text.h"
-#include "workload.h"
+#include "kernel/arithmetic.h"
+#include "kernel/cpu.h"
+#include "kernel/element.h"
+#include "kernel/generate.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
 
 namespace ops_test {
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "kernel.h"
-#include "registry.h"
+#include "kernel/kernel.h"
+#include "kernel/registry.h"
 
 namespace ops_test {
 

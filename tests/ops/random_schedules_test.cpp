@@ -5,12 +5,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "generate.h"
+#include "kernel/generate.h"
 #include "harness.h"
-#include "paths.h"
-#include "schedules.h"
-#include "script.h"
-#include "targets.h"
+#include "kernel/paths.h"
+#include "kernel/schedules.h"
+#include "language/script.h"
+#include "kernel/targets.h"
 
 namespace {
 

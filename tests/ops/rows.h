@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "element.h"
+#include "kernel/element.h"
 #include "op_test.h"
 #include "sizes.h"
 

@@ -8,10 +8,10 @@
 
 #include "harness.h"
 #include "pairs.h"
-#include "paths.h"
-#include "schedules.h"
-#include "script.h"
-#include "targets.h"
+#include "kernel/paths.h"
+#include "kernel/schedules.h"
+#include "language/script.h"
+#include "kernel/targets.h"
 
 namespace {
 

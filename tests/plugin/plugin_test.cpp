@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "blur_histogram.h"
-#include "support.h"
+#include "tests/language/support.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "buffer.h"
-#include "generate.h"
+#include "kernel/buffer.h"
+#include "kernel/generate.h"
 
 namespace products_test {
 

@@ -14,10 +14,10 @@
 
 #include <fmt/format.h>
 
-#include "../engine/support.h"
+#include "tests/language/support.h"
 #include "case.h"
-#include "failure.h"
-#include "kernel.h"
+#include "kernel/failure.h"
+#include "kernel/kernel.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "../explore/fake_generator.h"
-#include "confine.h"
-#include "measurer.h"
+#include "tests/explore/fake_generator.h"
+#include "kernel/confine.h"
+#include "explore/measure/measurer.h"
 
 using namespace halyard::explore;
 

@@ -12,8 +12,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../command/support.h"
-#include "confine.h"
+#include "tests/command/support.h"
+#include "kernel/confine.h"
 
 namespace {
 

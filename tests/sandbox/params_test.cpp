@@ -2,12 +2,12 @@
 
 #include <catch2/catch.hpp>
 
-#include "../command/support.h"
-#include "database.h"
-#include "failure.h"
-#include "lua_text.h"
-#include "param_value.h"
-#include "pick.h"
+#include "tests/command/support.h"
+#include "explore/store/database.h"
+#include "kernel/failure.h"
+#include "language/lua_text.h"
+#include "kernel/param_value.h"
+#include "explore/store/pick.h"
 
 using namespace halyard;
 using Catch::Matchers::Contains;

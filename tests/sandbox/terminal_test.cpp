@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "../command/support.h"
-#include "terminal_guard.h"
+#include "tests/command/support.h"
+#include "kernel/terminal_guard.h"
 
 using halyard::visible;
 using Catch::Matchers::Contains;

@@ -1,29 +1,29 @@
-#include "offload.h"
+#include "lowering/cuda/offload.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
 
-#include "../depends_on_data.h"
-#include "alignment.h"
-#include "allocations.h"
-#include "barriers.h"
-#include "chain_kernel.h"
-#include "chain_parts.h"
-#include "clamped.h"
-#include "compile.h"
-#include "hold.h"
-#include "host_values.h"
-#include "joined.h"
-#include "kernel.h"
-#include "predicate.h"
-#include "print.h"
-#include "read_apart.h"
-#include "registers.h"
-#include "together.h"
-#include "whole_blocks.h"
-#include "whole_loops.h"
+#include "lowering/depends_on_data.h"
+#include "lowering/cuda/simt/alignment.h"
+#include "lowering/cuda/extract/allocations.h"
+#include "lowering/cuda/simt/barriers.h"
+#include "lowering/cuda/tensor_cores/chain_kernel.h"
+#include "lowering/cuda/tensor_cores/chain_parts.h"
+#include "lowering/cuda/simt/clamped.h"
+#include "lowering/cuda/print/compile.h"
+#include "lowering/cuda/simt/hold.h"
+#include "lowering/cuda/simt/host_values.h"
+#include "lowering/cuda/simt/joined.h"
+#include "lowering/cuda/extract/kernel.h"
+#include "lowering/cuda/simt/predicate.h"
+#include "lowering/cuda/print/print.h"
+#include "lowering/cuda/simt/read_apart.h"
+#include "lowering/cuda/simt/registers.h"
+#include "lowering/cuda/tensor_cores/together.h"
+#include "lowering/cuda/simt/whole_blocks.h"
+#include "lowering/cuda/simt/whole_loops.h"
 
 namespace halyard {
 

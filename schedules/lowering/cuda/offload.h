@@ -14,8 +14,8 @@
 
 #include <Halide.h>
 
-#include "fetch.h"
-#include "tile_kernel.h"
+#include "lowering/cuda/simt/fetch.h"
+#include "lowering/cuda/tensor_cores/tile_kernel.h"
 
 namespace halyard {
 

@@ -1,0 +1,204 @@
+// Alternatives for CUDA: each is built, called over a driver that records launches, and counted at its size. On a machine with
+// the device, or its emulator, results are checked; times come from a device alone.
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "explore/compare/compare.h"
+#include "explain/explain_device.h"
+#include "kernel/failure.h"
+#include "explore/measure/launches.h"
+#include "explore/measure/measurer.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
+
+namespace halyard::explore {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Say = std::function<void(const std::string &)>;
+
+constexpr double kTurnSeconds = 0.3;
+
+// In a report, what stood in a temporary folder.
+void rename_file(json &report, const std::string &from, const std::string &to) {
+    for (auto &j : report) {
+        if (j.is_structured()) {
+            rename_file(j, from, to);
+        } else if (j.is_string() && j.get_ref<const std::string &>() == from) {
+            j = to;
+        }
+    }
+}
+
+// What the plugin counts at the sizes.
+json report_of(const Task &task, const Contender &contender, const Built &built, const Launches &launches,
+               const GpuFigures &gpu) {
+    GenerateRequest g;
+    g.op = task.op;
+    g.schedule = built.directory + "/" + fs::path(contender.name).filename().string() + ".lua";
+    write_file(g.schedule, contender.candidate.lua);
+    g.target = task.target;
+    g.params = task.params;
+    for (const auto &p : contender.candidate.params) {
+        g.params[p.first] = p.second;
+    }
+    g.set = contender.candidate.set;
+    if (const std::string &folder = contender.candidate.folder; !folder.empty()) {
+        g.lib_dirs = {folder, fs::path(folder).parent_path().string()};
+    }
+    g.timeout = task.limits.build_seconds;
+    g.emit = {"c_header"};
+    g.sizes = launches.sizes;
+    g.caches = fmt::format("l1:{},l2:{},l3:0", 256 << 10, int64_t(gpu.l2_bytes));
+    Generated made = generate(make_plan(g), built.directory);
+    if (!made.ok) {
+        throw Failure(made.error);
+    }
+    if (!made.report.is_object() || !made.report.contains("traffic")) {
+        throw Failure(fmt::format("{}: error: the plugin reported no traffic", contender.name));
+    }
+    return std::move(made.report);
+}
+
+Explained explain(const Task &task, const Contender &contender, const Built &built, const GpuFigures &gpu) {
+    const Launches launches = recorded_launches(task, built, gpu);
+    json report = report_of(task, contender, built, launches, gpu);
+    Explained e;
+    e.op = task.op;
+    e.schedule = contender.name;
+    e.script = contender.file;
+    e.shape = shape_text(find_op(task.op), task.shape);
+    e.type = launches.type;
+    e.target = report.value("target", task.target);
+    e.needed_bytes = launches.argument_bytes;
+    e.allocated = launches.allocated;
+    read_device_report(e, report, launches.launches);
+    if (!contender.file.empty()) {
+        const std::string temporary = report.value("script", "");
+        rename_file(e.nest, temporary, contender.file);
+        for (auto &s : e.stages) {
+            s.file = s.file == temporary ? contender.file : s.file;
+        }
+    }
+    predict_on_device(e, gpu);
+    return e;
+}
+
+// Results and times where there is a device; else what is known of one.
+void measure(const Task &task, const OnDevice &device, std::vector<Alternative> &all, const Say &say) {
+    std::vector<Candidate> candidates;
+    std::vector<Alternative *> of_candidate;
+    for (auto &a : all) {
+        if (a.failed()) {
+            continue;
+        }
+        if (!device.measure) {
+            const auto known = device.known ? device.known(a.candidate) : std::nullopt;
+            a.measured = known.value_or(a.measured);
+        } else {
+            candidates.push_back(a.candidate);
+            of_candidate.push_back(&a);
+        }
+    }
+    if (candidates.empty()) {
+        return;
+    }
+    say(device.emulated ? "checking on the emulator" : "checking and timing on the device");
+    Measurer measurer(task);
+    const auto measured = measurer.measure(candidates);
+    std::vector<Candidate> right;
+    for (size_t i = 0; i < measured.size(); i++) {
+        of_candidate[i]->measured = measured[i];
+        if (measured[i].ok()) {
+            right.push_back(candidates[i]);
+        }
+    }
+    if (device.emulated || right.size() < 2) {
+        return;
+    }
+    say("timing in turns");
+    const auto turns = measurer.in_turns(right, kTurnSeconds);
+    size_t next = 0;
+    for (size_t i = 0; i < measured.size(); i++) {
+        if (measured[i].ok() && turns[next++].ok()) {
+            of_candidate[i]->in_turns = turns[next - 1].least;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders,
+                                                const OnDevice &device, const Say &say) {
+    check_shape(find_op(task.op), task.shape);
+    const TemporaryDirectory work(temporary_root());
+    std::vector<Candidate> candidates;
+    std::vector<std::string> directories;
+    for (const auto &c : contenders) {
+        directories.push_back(fmt::format("{}/{}", work.path(), candidates.size()));
+        candidates.push_back(c.candidate);
+    }
+    say("building");
+    const std::vector<Built> built = build_candidates(task, directories, candidates, 0);
+    std::vector<Alternative> all;
+    for (size_t i = 0; i < contenders.size(); i++) {
+        all.push_back({contenders[i].name, contenders[i].candidate, built[i].measured, std::nullopt, std::nullopt});
+        if (!built[i].measured.ok()) {
+            continue;
+        }
+        say("counting what " + contenders[i].name + " moves");
+        try {
+            all.back().explained = explain(task, contenders[i], built[i], device.gpu);
+            all.back().measured.status = Status::kPending;
+        } catch (const Failure &e) {
+            all.back().measured.status = Status::kCrash;
+            all.back().measured.message = e.what();
+        }
+    }
+    measure(task, device, all, say);
+    std::vector<Explained *> explained;
+    for (auto &a : all) {
+        if (a.failed()) {
+            a.explained.reset();  // what is wrong is no alternative
+        }
+        if (a.explained) {
+            explained.push_back(&*a.explained);
+        }
+        if (a.explained && a.measured.ok() && !device.emulated) {
+            a.explained->warm.measured = a.in_turns.value_or(a.measured.least);
+            a.explained->measured_where = device.measure ? "here" : device.where;
+        }
+    }
+    if (!explained.empty()) {
+        const Op &op = find_op(task.op);
+        const Assignments params = built[size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) {
+                                                    return a.explained.has_value();
+                                                }) - all.begin())].params;
+        set_device_floor(explained, flops_of(op, with_params(op, task.shape, params)), device.gpu);
+    }
+    return all;
+}
+
+Comparison compare_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device, const Say &say) {
+    Comparison c;
+    c.task = task;
+    c.gpu = device.gpu;
+    c.alternatives = alternatives_on_device(task, contenders, device, say);
+    c.measured = std::all_of(c.alternatives.begin(), c.alternatives.end(), [](const Alternative &a) {
+        return a.failed() || (a.explained && a.explained->warm.measured);
+    });
+    std::stable_sort(c.alternatives.begin(), c.alternatives.end(), [&](const Alternative &a, const Alternative &b) {
+        return a.failed() != b.failed() ? b.failed() : !a.failed() && c.seconds(a) < c.seconds(b);
+    });
+    if (!c.alternatives.empty()) {
+        c.why = reasons(c);
+    }
+    return c;
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,142 @@
+#include "explore/space/halide.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "kernel/failure.h"
+#include "kernel/gpu.h"
+#include "kernel/json_text.h"
+#include "language/lua_text.h"
+#include "kernel/process.h"
+#include "explore/space/query.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
+
+namespace halyard::explore {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+// What Anderson2021 has in mind where no device is here: an H100.
+constexpr int kMultiprocessors = 132;
+
+int parallelism(const Task &task) {
+    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors : kMultiprocessors;
+}
+
+std::string sizes_text(const Description &d) {
+    std::vector<std::string> items;
+    for (const auto &[name, extents] : d.sizes) {
+        std::vector<std::string> numbers;
+        for (const int64_t e : extents) {
+            numbers.push_back(std::to_string(e));
+        }
+        items.push_back(name + ":" + join(numbers, "x"));
+    }
+    return join(items, ",");
+}
+
+std::string output_of(const Task &task, const Description &d) {
+    for (const auto &f : d.funcs) {
+        if (f.second.output) {
+            return f.first;
+        }
+    }
+    throw Failure(task.op + ": error: the generator has no output");
+}
+
+// What the plugin says of a script. Null where it did not get to say something.
+json report_of(const Task &task, const std::string &lua, const std::string &folder, bool &timed_out) {
+    const std::string script = folder + "/" + task.op + ".lua", report = folder + "/report.json";
+    write_file(script, lua);
+    fs::remove(report);
+    const ProcessResult r = run_plugin(task, {}, folder, {{"script", script}, {"report", report}});
+    timed_out = r.timed_out;
+    if (r.timed_out || !fs::exists(report)) {
+        return nullptr;
+    }
+    json said = parse_if_json(read_file(report));
+    return said.is_object() ? said : json();
+}
+
+std::string error_of(const json &report) {
+    return report.contains("error") ? report["error"].value("message", "") : "the generator ended before it said why";
+}
+
+}  // namespace
+
+std::vector<std::string> halide_schedulers(const Task &task) {
+    return is_cuda(task.target) ? std::vector<std::string>{"Anderson2021"}
+                          : std::vector<std::string>{"Mullapudi2016", "Li2018", "Adams2019"};
+}
+
+std::vector<std::string> nest_without_names(const json &nest) {
+    std::map<std::string, size_t> funcs;
+    const auto number = [&](const std::string &name) { return funcs.emplace(name, funcs.size()).first->second; };
+    std::vector<std::string> lines;
+    for (const auto &l : nest) {
+        const std::string text = l.at("text");
+        const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+        const std::string indent = text.substr(0, begin), rest = text.substr(begin);
+        const size_t space = std::min(rest.find(' '), rest.size()), call = rest.find("(...)");
+        const std::string first = rest.substr(0, space);
+        if (first == "produce" || first == "consume" || first == "store") {
+            lines.push_back(fmt::format("{}{} {}", indent, first, number(rest.substr(space + 1))));
+        } else if (call != std::string::npos) {
+            lines.push_back(fmt::format("{}{} = ...", indent, number(rest.substr(0, call) + ":")));
+        } else {
+            // "parallel row in [0, 7]:" and "for col:"
+            const size_t name = rest.find_first_of(" :<", space + 1);
+            lines.push_back(indent + first + (name == std::string::npos ? "" : rest.substr(name)));
+        }
+    }
+    return lines;
+}
+
+HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
+    const auto begin = Clock::now();
+    const auto left = [&] {
+        Task t = task;
+        t.limits.build_seconds -= std::chrono::duration<double>(Clock::now() - begin).count();
+        t.limits.build_seconds = std::max(t.limits.build_seconds, 1.0);
+        return t;
+    };
+    const Description d = describe_pipeline(task, {});
+    HalideSchedule s;
+    s.candidate.origin = scheduler;
+    s.candidate.lua = lua_head(task.op, is_cuda(task.target) ? "cuda" : "cpu",
+                               {fmt::format("{} as Halide's {} schedules it.", task.op, scheduler)}, {}, "k") +
+                      fmt::format("    {}:autoschedule(\"{}\", \"{}\", {})\n", lua_field_of_k(output_of(task, d)),
+                                  scheduler, sizes_text(d), parallelism(task)) +
+                      lua_tail();
+    const TemporaryDirectory work(temporary_root());
+    const json theirs = report_of(left(), s.candidate.lua, work.path(), s.timed_out);
+    if (s.timed_out) {
+        s.problem = fmt::format("{} takes longer than {:.0f} s", scheduler, task.limits.build_seconds);
+        return s;
+    }
+    if (!theirs.is_object() || !theirs.contains("lua") || !theirs.contains("nest")) {
+        s.problem = theirs.is_object() && theirs.contains("lua_problem") ? theirs["lua_problem"].get<std::string>()
+                                                                         : error_of(theirs);
+        return s;
+    }
+    const std::string lua = theirs["lua"];
+    const json ours = report_of(left(), lua, work.path(), s.timed_out);
+    if (s.timed_out || !ours.is_object() || !ours.contains("nest")) {
+        s.problem = s.timed_out ? "its words take too long" : "its words are refused: " + error_of(ours);
+    } else if (nest_without_names(theirs["nest"]) != nest_without_names(ours["nest"])) {
+        s.problem = "its words give other loops";
+    } else {
+        s.candidate.lua = lua;
+    }
+    return s;
+}
+
+}  // namespace halyard::explore

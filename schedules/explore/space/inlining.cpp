@@ -1,0 +1,173 @@
+#include "explore/space/inlining.h"
+
+#include <algorithm>
+
+#include "explore/space/tile_operands.h"
+
+namespace halyard::explore {
+
+namespace {
+
+class Inlining {
+public:
+    Inlining(Draft &draft, Choices &choices)
+        : draft_(draft), choices_(choices), d_(draft.description), products_(draft.products), hosts_(draft.hosts),
+          named_(draft.named) {
+    }
+
+    std::set<std::string> choose() {
+        return choose_inlined(choose_mma());
+    }
+
+private:
+    // From so many rows of float32 on, tiles take less time than vectors: the parts of the weights cost what they cost.
+    static constexpr double kRowsOfF32 = 57;
+
+    double rows_of(const Product &p) const {
+        double rows = 1;
+        for (const auto &r : p.rows) {
+            rows *= d_.func(p.func)->extent(r);
+        }
+        return rows;
+    }
+
+    // Which products tile instructions make: all of a host, in whose loops their blocks are.
+    TileOperands choose_mma() {
+        TileOperands all;
+        const Graph graph(d_, {});
+        for (const Func *of : graph.order()) {
+            const std::string host = of->name;
+            std::vector<Product *> hosted;
+            TileOperands operands;
+            int64_t group = 1;
+            bool pays = d_.has_tiles();
+            bool possible = hosts_.count(host) && !of->fixed;
+            for (auto &[name, p] : products_) {
+                if (p.host != host) {
+                    continue;
+                }
+                const auto of_product = tile_operands(d_, p);
+                possible = possible && of_product && !named_.count(name);
+                if (possible) {
+                    hosted.push_back(&p);
+                    group = of_product->group;
+                    pays = pays && (group > 1 || rows_of(p) >= kRowsOfF32);
+                    operands.inlined.insert(of_product->inlined.begin(), of_product->inlined.end());
+                    operands.stored.insert(of_product->stored.begin(), of_product->stored.end());
+                }
+            }
+            possible = possible && std::none_of(operands.inlined.begin(), operands.inlined.end(),
+                                                [&](const std::string &name) { return named_.count(name) > 0; });
+            if (!possible || !choices_.yes("mma in " + host, pays)) {
+                continue;
+            }
+            for (Product *p : hosted) {
+                p->mma = true;
+                p->group = group;
+            }
+            for (const auto &name : operands.inlined) {
+                move_host(name);
+            }
+            all.inlined.insert(operands.inlined.begin(), operands.inlined.end());
+            all.stored.insert(operands.stored.begin(), operands.stored.end());
+        }
+        return all;
+    }
+
+    // A host that only converts what it reads, and is inlined: the other is one as well.
+    void move_host(const std::string &name) {
+        if (hosts_.erase(name) == 0) {
+            return;
+        }
+        const std::string read = d_.func(name)->pure().reads[0].func;
+        hosts_.insert(read);
+        for (auto &p : products_) {
+            p.second.host = p.second.host == name ? read : p.second.host;
+        }
+    }
+
+    std::set<std::string> choose_inlined(const TileOperands &operands) {
+        std::set<std::string> inlined = operands.inlined;
+        const Graph all(d_, {});
+        for (const Func *f : all.order()) {
+            if (operands.inlined.count(f->name) || operands.stored.count(f->name)) {
+                continue;
+            }
+            if (f->fixed) {
+                if (f->fixed->place == "inlined" && !f->reduction()) {
+                    inlined.insert(f->name);
+                }
+                continue;
+            }
+            if (named_.count(f->name)) {
+                continue;  // the script names its loops
+            }
+            if (f->output || f->reduction() || hosts_.count(f->name)) {
+                continue;
+            }
+            if (const auto p = products_.find(f->name); p != products_.end()) {
+                if (!choices_.yes("tiles of " + f->name, true)) {
+                    inlined.insert(f->name);
+                }
+                continue;
+            }
+            const double times = uses(d_, inlined)[f->name];
+            const double waste = f->pure().cost() * (times - 1);
+            const bool copy = copies_columns(*f);
+            if (f->permuted) {
+                continue;  // its order in memory is what it is for
+            }
+            if (f->pure().cost() < 0.01 && !copy) {
+                inlined.insert(f->name);  // another name of what it reads
+                continue;
+            }
+            bool guess = copy && f->pure().cost() < 0.01 ? !worth_copying(*f) : waste <= 2;
+            const bool window = std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
+                return p.second.stencil && draft_.reads(p.first, f->name);
+            });
+            guess = guess || window;
+            const bool open = draft_.given || copy || (waste > 0.2 && times > 1.01);
+            if (open ? choices_.yes("inline " + f->name, guess) : guess) {
+                inlined.insert(f->name);
+            }
+        }
+        return inlined;
+    }
+
+    const Product *read_as_columns(const Func &f) const {
+        for (const auto &[name, p] : products_) {
+            const Stage &s = d_.func(name)->stages[size_t(p.update)];
+            for (const Read &r : s.reads) {
+                if (r.func == f.name && !p.vector.empty() && r.uses(p.vector)) {
+                    return &p;
+                }
+            }
+        }
+        return nullptr;
+    }
+
+    bool copies_columns(const Func &f) const {
+        return read_as_columns(f) != nullptr;
+    }
+
+    // Weights as they are written: rows of them lie far apart, and many rows of the product share a copy.
+    bool worth_copying(const Func &f) const {
+        const Product &p = *read_as_columns(f);
+        return p.panel == 0 && d_.func(p.func)->extent(p.vector) > 64 && rows_of(p) >= 64;
+    }
+
+    Draft &draft_;
+    Choices &choices_;
+    const Description &d_;
+    std::map<std::string, Product> &products_;
+    std::set<std::string> &hosts_;
+    const std::map<std::string, std::set<std::string>> &named_;
+};
+
+}  // namespace
+
+std::set<std::string> choose_inlined(Draft &draft, Choices &choices) {
+    return Inlining(draft, choices).choose();
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,136 @@
+#include "explore/space/nest_request.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace halyard::explore {
+
+namespace {
+
+class Requests {
+public:
+    Requests(const Draft &draft, const Levels &levels)
+        : draft_(draft), levels_(levels), d_(draft.description), plan_(draft.plan), products_(draft.products),
+          hosts_(draft.hosts), graph_(draft.graph) {
+    }
+
+    NestRequest request(const Func &f) const {
+        NestRequest r;
+        r.func = &f;
+        r.region = plan_.placed.at(f.name).region;
+        for (const auto &[name, p] : products_) {
+            if (p.host == f.name && graph_->stored(name) && !d_.func(name)->fixed) {
+                r.products.push_back({&p, levels_.drivers_from(name, f.name)});
+            }
+        }
+        // Which dimensions the statistics of a row are indexed by.
+        for (const Func *other : graph_->order()) {
+            if (other->reduction() && !products_.count(other->name) && upstream_of(f, other->name)) {
+                r.statistics = true;
+            }
+        }
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            for (const Index &i : read.index) {
+                if (i.loops.size() == 1 && i.exact && (i.div > 1 || i.mod > 1) && d_.func(read.func)) {
+                    r.natural[i.loops.begin()->first] = std::max(i.div, i.mod);
+                }
+            }
+        }
+        r.windows = has_windows(f.name);
+        if (const auto it = draft_.named.find(f.name); it != draft_.named.end()) {
+            r.named = it->second;
+        }
+        // Dimensions of few elements on which nothing depends that is dear and computed for this: colours of a pixel.
+        std::set<std::string> moving;
+        for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
+            const Func *other = d_.func(read.func);
+            if (!other || draft_.upstream(*other, true) < 0.1 * draft_.upstream(f, true)) {
+                continue;
+            }
+            for (const Index &i : read.index) {
+                for (const auto &l : i.loops) {
+                    moving.insert(l.first);
+                }
+            }
+        }
+        for (const auto &dim : f.dims) {
+            if (!moving.empty() && !moving.count(dim) && f.extent(dim) > 1 && f.extent(dim) <= 16) {
+                r.still.insert(dim);
+            }
+        }
+        // Products that are reduced on the way want their panels of columns here too.
+        for (const auto &[name, p] : products_) {
+            if (p.host == f.name || p.panel == 0 || p.turned || !graph_->stored(name)) {
+                continue;
+            }
+            const auto moved = levels_.drivers_from(name, f.name);
+            const auto it = moved.find(p.vector);
+            if (it != moved.end() && it->second.size() == 1 && f.extent(*it->second.begin()) > 2 * d_.lanes()) {
+                r.columns[*it->second.begin()] = p.panel;
+            }
+        }
+        for (int s = 0; s < int(f.stages.size()); s++) {
+            r.cost += graph_->cost(f.name, s);
+        }
+        return r;
+    }
+
+private:
+    // Whether what is stored and not whole is read at places some rows apart, here or further up.
+    bool has_windows(const std::string &name) const {
+        const Func &f = *d_.func(name);
+        for (int s = 0; s < int(f.stages.size()); s++) {
+            std::map<std::pair<std::string, size_t>, int64_t> seen;
+            for (const Read &r : graph_->reads(name, s)) {
+                if (!d_.func(r.func) || r.func == name || products_.count(r.func) || hosts_.count(r.func)) {
+                    continue;
+                }
+                for (size_t i = 1; i < r.index.size(); i++) {
+                    const auto [first, fresh] = seen.emplace(std::make_pair(r.func, i), r.index[i].offset.value_or(0));
+                    if (!fresh && first->second != r.index[i].offset.value_or(0)) {
+                        return true;
+                    }
+                }
+                if (has_windows(r.func)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    bool upstream_of(const Func &f, const std::string &name) const {
+        std::set<std::string> seen;
+        const std::function<bool(const std::string &)> reaches = [&](const std::string &from) {
+            const Func *x = d_.func(from);
+            if (!x || !seen.insert(from).second) {
+                return false;
+            }
+            for (int s = 0; s < int(x->stages.size()); s++) {
+                for (const Read &r : graph_->reads(from, s)) {
+                    if (r.func == name || (!hosts_.count(r.func) && r.func != from && reaches(r.func))) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        };
+        return reaches(f.name);
+    }
+
+    const Draft &draft_;
+    const Levels &levels_;
+    const Description &d_;
+    const Plan &plan_;
+    const std::map<std::string, Product> &products_;
+    const std::set<std::string> &hosts_;
+    const std::unique_ptr<Graph> &graph_;
+};
+
+}  // namespace
+
+NestRequest nest_request(const Draft &draft, const Levels &levels, const Func &f) {
+    return Requests(draft, levels).request(f);
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,26 @@
+#ifndef HALYARD_EXPLORE_UPDATE_BODY_H
+#define HALYARD_EXPLORE_UPDATE_BODY_H
+
+/** \file
+ * SIMD lanes and order of the loops of what is computed inside another Func's loops, and of reductions.
+ */
+
+#include "explore/space/graph.h"
+#include "explore/space/plan.h"
+#include "explore/space/product.h"
+
+namespace halyard::explore {
+
+struct BodyRequest {
+    const Func *func = nullptr;
+    Placed *placed = nullptr;  // with its region; the rest is filled in
+    const Product *product = nullptr;
+    const Graph *graph = nullptr;
+    const Nest *nest = nullptr;  // of this Func, if it has one
+};
+
+void choose_bodies(const Description &description, const BodyRequest &request, Choices &choices);
+
+}  // namespace halyard::explore
+
+#endif

@@ -1,0 +1,338 @@
+#include "explore/store/database.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "kernel/failure.h"
+#include "kernel/json_text.h"
+#include "explore/store/record_names.h"
+#include "explore/store/sqlite.h"
+
+namespace halyard::explore {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kApplication = 0x48616c79;  // "Haly"
+constexpr int kVersion = 1;
+
+const char *const kSchema = R"(
+CREATE TABLE task(
+    id INTEGER PRIMARY KEY, op TEXT NOT NULL, generator TEXT NOT NULL, shape TEXT NOT NULL, params TEXT NOT NULL,
+    target TEXT NOT NULL, machine TEXT NOT NULL, compilers TEXT NOT NULL, threads INTEGER NOT NULL,
+    UNIQUE(op, generator, shape, params, target, machine, compilers, threads));
+CREATE TABLE result(
+    id INTEGER PRIMARY KEY, task INTEGER NOT NULL REFERENCES task(id), candidate TEXT NOT NULL,
+    script_hash TEXT NOT NULL, lua TEXT NOT NULL, params TEXT NOT NULL, settings TEXT NOT NULL, origin TEXT NOT NULL,
+    folder TEXT NOT NULL, predicted REAL NOT NULL, decisions TEXT NOT NULL, status TEXT NOT NULL, least REAL NOT NULL,
+    measured TEXT NOT NULL, at TEXT NOT NULL,
+    UNIQUE(task, candidate, script_hash));
+CREATE INDEX result_by_time ON result(task, status, least);
+CREATE TABLE kept(task INTEGER NOT NULL REFERENCES task(id), name TEXT NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY(task, name));
+)";
+
+const char *const kTaskColumns = "op, generator, shape, params, target, machine, compilers, threads";
+
+std::string environment(const char *name) {
+    const char *value = std::getenv(name);
+    return value ? value : "";
+}
+
+std::string dumped(const json &j) {
+    return j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+int64_t pragma(Sqlite &sqlite, const char *name) {
+    Statement s(sqlite, fmt::format("PRAGMA {}", name));
+    return s.step() ? s.integer(0) : 0;
+}
+
+// Readers and one writer at a time do not wait for one another, and a killed writer leaves what was committed. Where the
+// file system cannot do that (a network's), SQLite stays with its rollback journal.
+void write_ahead(Sqlite &sqlite) {
+    for (int i = 0; i < 500; i++) {
+        try {
+            Statement s(sqlite, "PRAGMA journal_mode");
+            if (s.step() && s.text(0) != "wal") {
+                s.use();
+                sqlite.execute("PRAGMA journal_mode=WAL");
+            }
+            return;
+        } catch (const Failure &) {
+            // Two processes that change it at once: SQLite refuses one without waiting.
+            if (i == 499 || sqlite3_errcode(sqlite.handle()) != SQLITE_BUSY) {
+                throw;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+    }
+}
+
+// Makes the tables of a new file; says what is wrong with one of somebody else.
+void prepare_file(Sqlite &sqlite) {
+    write_ahead(sqlite);
+    sqlite.execute("PRAGMA synchronous=NORMAL");
+    sqlite.execute("PRAGMA foreign_keys=ON");
+    if (pragma(sqlite, "application_id") == kApplication && pragma(sqlite, "user_version") == kVersion) {
+        return;
+    }
+    Transaction transaction(sqlite);
+    const int64_t application = pragma(sqlite, "application_id"), version = pragma(sqlite, "user_version");
+    if (application == kApplication && version == kVersion) {
+        return;  // another process was quicker
+    }
+    if (application == kApplication) {
+        throw Failure(fmt::format("{}: error: the database has format {}, this Halyard writes {}\n  name another with "
+                                  "--db or HALYARD_DB, or export it with the Halyard that wrote it",
+                                  sqlite.path(), version, kVersion));
+    }
+    Statement tables(sqlite, "SELECT count(*) FROM sqlite_master");
+    if (tables.step() && tables.integer(0) > 0) {
+        throw Failure(fmt::format("{}: error: this is a database of something else\n  name another with --db or "
+                                  "HALYARD_DB",
+                                  sqlite.path()));
+    }
+    tables.use();
+    sqlite.execute(kSchema);
+    sqlite.execute(fmt::format("PRAGMA application_id={}", kApplication));
+    sqlite.execute(fmt::format("PRAGMA user_version={}", kVersion));
+    transaction.commit();
+}
+
+void bind_key(Statement &s, const Key &k) {
+    s.bind(k.op).bind(k.generator).bind(k.shape).bind(k.params).bind(k.target).bind(k.machine).bind(k.compilers);
+    s.bind(int64_t(k.threads));
+}
+
+// 0 where there is none.
+int64_t find_task(Sqlite &sqlite, const Key &key) {
+    Statement &s = sqlite.prepare("SELECT id FROM task WHERE op=? AND generator=? AND shape=? AND params=? AND target=? "
+                                  "AND machine=? AND compilers=? AND threads=?");
+    bind_key(s, key);
+    const int64_t id = s.step() ? s.integer(0) : 0;
+    s.use();
+    return id;
+}
+
+int64_t make_task(Sqlite &sqlite, const Key &key) {
+    const int64_t known = find_task(sqlite, key);
+    if (known != 0) {
+        return known;
+    }
+    Statement &s = sqlite.prepare(fmt::format("INSERT INTO task({}) VALUES(?,?,?,?,?,?,?,?)", kTaskColumns));
+    bind_key(s, key);
+    s.step();
+    return sqlite.last_id();
+}
+
+// A faster time of the same code stays, as the least of many calls is what is kept; and one that was right does not
+// become a failure because the machine was busy. Whether something changed.
+bool put(Sqlite &sqlite, const Entry &e) {
+    check_names(e);
+    const int64_t task = make_task(sqlite, e.key);
+    Statement &old = sqlite.prepare("SELECT id, status, least FROM result WHERE task=? AND candidate=? AND "
+                                    "script_hash=?");
+    old.bind(task).bind(e.candidate.id()).bind(e.script_hash);
+    int64_t id = 0;
+    if (old.step()) {
+        id = old.integer(0);
+        const Status status = e.measured.status;
+        const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory;
+        const std::string old_status = old.text(1);
+        const bool better = old_status == status_name(Status::kOk) &&
+                            (unlucky || (e.measured.ok() && old.number(2) <= e.measured.least));
+        old.use();
+        const bool same = status != Status::kOk && old_status == status_name(status);
+        if (better || same) {
+            return false;
+        }
+        sqlite.prepare("DELETE FROM result WHERE id=?").bind(id).step();
+    }
+    const Candidate &c = e.candidate;
+    Statement &s = sqlite.prepare(
+        "INSERT INTO result(task, candidate, script_hash, lua, params, settings, origin, folder, predicted, decisions, "
+        "status, least, measured, at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    s.bind(task).bind(c.id()).bind(e.script_hash).bind(c.lua).bind(dumped(c.params)).bind(dumped(c.set));
+    s.bind(c.origin).bind(c.folder).bind(c.predicted).bind(dumped(c.decisions)).bind(status_name(e.measured.status));
+    s.bind(e.measured.least).bind(dumped(to_json(e.measured))).bind(e.when).step();
+    return true;
+}
+
+const char *const kEntryColumns =
+    "t.op, t.generator, t.shape, t.params, t.target, t.machine, t.compilers, t.threads, r.lua, r.params, r.settings, "
+    "r.origin, r.folder, r.predicted, r.decisions, r.measured, r.script_hash, r.at";
+
+Entry read_entry(const Statement &s) {
+    Entry e;
+    e.key = {s.text(0), s.text(1), s.text(2), s.text(3), s.text(4), s.text(5), s.text(6), int(s.integer(7))};
+    e.candidate.lua = s.text(8);
+    e.candidate.params = parse_json(s.text(9)).get<Assignments>();
+    e.candidate.set = parse_json(s.text(10)).get<Assignments>();
+    e.candidate.origin = s.text(11);
+    e.candidate.folder = s.text(12);
+    e.candidate.predicted = s.number(13);
+    e.candidate.decisions = parse_json(s.text(14));
+    e.measured = measured_from_json(parse_json(s.text(15)));
+    e.script_hash = s.text(16);
+    e.when = s.text(17);
+    return e;
+}
+
+Entry entry_of(const Task &task, const Candidate &candidate, const Measured &measured) {
+    return {key_of(task), candidate, measured, script_hash(candidate), time_now()};
+}
+
+}  // namespace
+
+std::string Database::default_path() {
+    if (const std::string forced = environment("HALYARD_DB"); !forced.empty()) {
+        return forced;
+    }
+    std::string data = environment("XDG_DATA_HOME");
+    if (data.empty()) {
+        const std::string home = environment("HOME");
+        if (home.empty()) {
+            throw Failure("there is no place for the database, as neither HOME nor XDG_DATA_HOME is set\n  name a file "
+                          "with --db or HALYARD_DB");
+        }
+        data = home + "/.local/share";
+    }
+    return data + "/halyard/schedules.db";
+}
+
+Database::Database(const std::string &path)
+    : sqlite_(std::make_unique<Sqlite>(path)) {
+    prepare_file(*sqlite_);
+}
+
+Database::~Database() = default;
+
+const std::string &Database::path() const {
+    return sqlite_->path();
+}
+
+void Database::record(const Task &task, const Candidate &candidate, const Measured &measured) {
+    insert({entry_of(task, candidate, measured)});
+}
+
+std::optional<Measured> Database::lookup(const Task &task, const Candidate &candidate) {
+    const int64_t id = find_task(*sqlite_, key_of(task));
+    Statement &s = sqlite_->prepare("SELECT measured FROM result WHERE task=? AND candidate=? AND script_hash=?");
+    s.bind(id).bind(candidate.id()).bind(script_hash(candidate));
+    if (!s.step()) {
+        return std::nullopt;
+    }
+    const Measured m = measured_from_json(parse_json(s.text(0)));
+    s.use();
+    return m;
+}
+
+std::vector<Entry> Database::best(const Task &task, size_t count) {
+    std::vector<Entry> found;
+    Statement &s = sqlite_->prepare(fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? AND "
+                                                "r.status='ok' ORDER BY r.least, r.id",
+                                                kEntryColumns));
+    s.bind(find_task(*sqlite_, key_of(task)));
+    while (found.size() < count && s.step()) {
+        Entry e = read_entry(s);
+        if (e.script_hash == script_hash(e.candidate)) {
+            found.push_back(std::move(e));
+        }
+    }
+    s.use();
+    return found;
+}
+
+std::vector<Entry> Database::resume(const Task &task) {
+    std::vector<Entry> found;
+    Statement &s = sqlite_->prepare(
+        fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? ORDER BY r.id", kEntryColumns));
+    s.bind(find_task(*sqlite_, key_of(task)));
+    while (s.step()) {
+        found.push_back(read_entry(s));
+    }
+    return found;
+}
+
+void Database::keep(const Task &task, const std::string &name, const json &value) {
+    Transaction transaction(*sqlite_);
+    const int64_t id = make_task(*sqlite_, key_of(task));
+    sqlite_->prepare("INSERT INTO kept(task, name, value) VALUES(?,?,?) ON CONFLICT(task, name) DO UPDATE SET "
+                     "value=excluded.value")
+        .bind(id).bind(name).bind(dumped(value)).step();
+    transaction.commit();
+}
+
+json Database::kept(const Task &task, const std::string &name) {
+    Statement &s = sqlite_->prepare("SELECT value FROM kept WHERE task=? AND name=?");
+    s.bind(find_task(*sqlite_, key_of(task))).bind(name);
+    const json value = s.step() ? parse_json(s.text(0)) : json();
+    s.use();
+    return value;
+}
+
+std::vector<Entry> Database::entries(const Filter &f) {
+    std::vector<std::string> values;
+    std::string where = "1";
+    const auto equal = [&](const char *column, const std::string &value) {
+        if (!value.empty()) {
+            where += fmt::format(" AND {}=?", column);
+            values.push_back(value);
+        }
+    };
+    equal("t.op", f.op);
+    equal("t.shape", f.shape);
+    equal("t.target", f.target);
+    equal("t.machine", f.machine);
+    equal("t.compilers", f.compilers);
+    if (!f.id.empty()) {
+        where += " AND substr(r.candidate, 1, length(?))=?";
+        values.insert(values.end(), {f.id, f.id});
+    }
+    if (f.threads > 0) {
+        where += fmt::format(" AND t.threads={}", f.threads);
+    }
+    if (f.ok || f.best > 0) {
+        where += " AND r.status='ok'";
+    }
+    Statement &s = sqlite_->prepare(fmt::format(
+        "SELECT {}, t.id FROM result r JOIN task t ON t.id=r.task WHERE {} ORDER BY {}", kEntryColumns, where,
+        f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
+    for (const auto &v : values) {
+        s.bind(v);
+    }
+    std::vector<Entry> found;
+    std::map<int64_t, size_t> of_task;
+    while (s.step()) {
+        if (f.best == 0 || of_task[s.integer(18)]++ < f.best) {
+            found.push_back(read_entry(s));
+        }
+    }
+    return found;
+}
+
+size_t Database::insert(const std::vector<Entry> &entries) {
+    Transaction transaction(*sqlite_);
+    size_t changed = 0;
+    for (const Entry &e : entries) {
+        changed += put(*sqlite_, e);
+    }
+    transaction.commit();
+    return changed;
+}
+
+void Database::remove(const std::vector<Entry> &entries) {
+    Transaction transaction(*sqlite_);
+    for (const Entry &e : entries) {
+        sqlite_->prepare("DELETE FROM result WHERE task=? AND candidate=? AND script_hash=?")
+            .bind(find_task(*sqlite_, e.key)).bind(e.candidate.id()).bind(e.script_hash).step();
+    }
+    transaction.commit();
+}
+
+}  // namespace halyard::explore

@@ -1,0 +1,98 @@
+#include "language/effects.h"
+
+#include <algorithm>
+
+namespace halyard {
+
+using namespace Halide;
+using Internal::Function;
+
+namespace {
+
+bool is_output(const PipelineView &view, const Function &f) {
+    return std::any_of(view.outputs().begin(), view.outputs().end(), [&](const Function &o) { return o.same_as(f); });
+}
+
+// Whether a Func that the outputs need calls this one.
+bool is_read(const PipelineView &view, const Function &f) {
+    for (const auto &other : Internal::build_environment(view.outputs())) {
+        const auto calls = Internal::find_direct_calls(other.second);
+        if (!other.second.same_as(f) && calls.count(f.name()) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool is_unplaced(const PipelineView &view, const Function &f) {
+    const LoopLevel &level = f.schedule().compute_level();
+    return !is_output(view, f) && level.func_name().empty() && level.var_name().empty();
+}
+
+// What has updates is computed in the innermost loop where nothing else was said.
+bool is_inline(const PipelineView &view, const Function &f) {
+    return f.can_be_inlined() && is_unplaced(view, f);
+}
+
+const Word *word_named(const std::string &name) {
+    for (const Word &w : words()) {
+        if (name == w.name) {
+            return &w;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+void check_effect(const Call &call, const Word &word) {
+    const std::string &name = call.self.func_name;
+    if (word.effect == Effect::kCuda && !call.binding.target.has_feature(Target::CUDA)) {
+        call.fail("is for CUDA, and has no effect on the host", "leave it out, or ask `if target:has \"cuda\" then`");
+    }
+    if (call.self.kind == Handle::kExpr || call.self.kind == Handle::kDimension) {
+        return;
+    }
+    const Function f = call.func().function();
+    const PipelineView &view = call.binding.view();
+    if ((word.effect == Effect::kInside || word.effect == Effect::kMemory) && is_output(view, f)) {
+        call.fail("has no effect on " + name + ", an output: it is computed at the root, into the memory of the caller",
+                  "say it of what " + name + " reads, or change the loops of " + name);
+    }
+    const std::string said = word.name;
+    if (said == "in_" && call.args[0].handles.empty() && !is_read(view, f)) {
+        call.fail("has no effect on " + name + ", which nothing reads", "stage what " + name + " reads");
+    }
+    if (said == "prefetch") {
+        const Handle &what = call.args[0].handles[0];
+        if (Internal::find_transitive_calls(f).count(Func(what.func).name()) == 0) {
+            call.fail("has no effect: " + name + " does not read " + what.func_name);
+        }
+    }
+}
+
+void check_placed(const Binding &binding, const PipelineView &view) {
+    for (const Touch &t : binding.touches()) {
+        const Word *word = word_named(t.word);
+        const auto entry = view.funcs().find(t.func);
+        if (!word || !word->needs_place() || entry == view.funcs().end()) {
+            continue;
+        }
+        const Function &f = entry->second.function;
+        // Halide checks no buffers in turn where it was not said what they follow.
+        const bool buffers_in_turn = t.word == "ring_buffer" || t.word == "async";
+        if (!is_inline(view, f) && !(buffers_in_turn && is_unplaced(view, f))) {
+            continue;
+        }
+        Diagnostic d;
+        d.file = t.file;
+        d.line = t.line;
+        d.word = t.word;
+        d.message = is_inline(view, f) ? "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own"
+                                       : "is for a Func of which it is said where it is computed";
+        d.hint = "place it by k." + t.func + ":compute_at(...) or k." + t.func + ":compute_root(), or leave this out";
+        throw ScriptError(d);
+    }
+}
+
+}  // namespace halyard

@@ -1,0 +1,24 @@
+#ifndef HALYARD_EFFECTS_H
+#define HALYARD_EFFECTS_H
+
+/** \file
+ * Words that Halide would pass over in silence, which are errors: a script that says them means something else.
+ * What only restates a default, as compute_root of an output, is none of them.
+ */
+
+#include <string>
+
+#include "language/binding.h"
+
+namespace halyard {
+
+/** Raises an error where a word cannot have an effect on what it is said of. */
+void check_effect(const Call &call, const Word &word);
+
+/** Throws a ScriptError where something was said of the loops or the memory of a Func that has none, as it is
+ * computed inline. Call it when the script has ended. */
+void check_placed(const Binding &binding, const PipelineView &view);
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,187 @@
+#include "language/nest.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <sstream>
+
+// Exported by libHalide but not in Halide.h: Func::print_loop_nest prints it to stderr.
+namespace Halide::Internal {
+std::string print_loop_nest(const std::vector<Function> &output_funcs);
+}
+
+namespace halyard {
+
+using Halide::Func;
+
+namespace {
+
+// The names in a line of Halide's nest: `y$1`, `row.row_outer`, `col$x.v3`.
+bool is_name_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.';
+}
+
+std::vector<std::string> names_in(const std::string &text) {
+    std::vector<std::string> names;
+    std::string name;
+    for (char c : text + " ") {
+        if (is_name_char(c)) {
+            name += c;
+        } else if (!name.empty()) {
+            names.push_back(name);
+            name.clear();
+        }
+    }
+    return names;
+}
+
+std::string with_plain_names(const PipelineView &view, const std::string &text) {
+    std::string out, name;
+    for (char c : text + "\n") {
+        if (is_name_char(c)) {
+            name += c;
+            continue;
+        }
+        // Numbers and keywords stay as they are.
+        while (!name.empty() && name.back() == '.') {
+            name.pop_back();
+            out += ".";
+        }
+        out += view.name_of(name);
+        name.clear();
+        out += c;
+    }
+    out.pop_back();
+    return out;
+}
+
+const Touch *last_touch(const std::vector<Touch> &touches, const std::string &func, const std::string &loop) {
+    for (auto t = touches.rbegin(); t != touches.rend(); ++t) {
+        if (t->func != func) {
+            continue;
+        }
+        if (loop.empty() ? t->loops.empty() : std::find(t->loops.begin(), t->loops.end(), loop) != t->loops.end()) {
+            return &*t;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touch> &touches) {
+    std::istringstream in(Halide::Internal::print_loop_nest(view.outputs()));
+    std::vector<NestLine> lines;
+    std::vector<std::pair<size_t, std::string>> producing;  // indentation and Func
+    for (std::string text; std::getline(in, text);) {
+        const size_t indent = text.find_first_not_of(' ');
+        if (indent == std::string::npos) {
+            continue;
+        }
+        while (!producing.empty() && producing.back().first >= indent) {
+            producing.pop_back();
+        }
+        const auto names = names_in(text);
+        NestLine line;
+        line.text = with_plain_names(view, text);
+        const Touch *touch = nullptr;
+        if (names.size() >= 2 && (names[0] == "produce" || names[0] == "store")) {
+            const std::string func = view.name_of(names[1]);
+            touch = last_touch(touches, func, "");
+            if (names[0] == "produce") {
+                producing.emplace_back(indent, func);
+            }
+        } else if (names.size() >= 2 && !producing.empty() && text.back() == ':') {
+            for (const auto &n : names) {
+                if (!touch) {
+                    touch = last_touch(touches, producing.back().second, plain_name(n));
+                }
+            }
+            // vectorize("col", 16) names its inner loop by itself: `col.v0`.
+            if (!touch && names[1].find('.') != std::string::npos) {
+                const std::string path = names[1].substr(0, names[1].rfind('.'));
+                touch = last_touch(touches, producing.back().second, plain_name(path));
+            }
+        }
+        if (touch) {
+            line.file = touch->file;
+            line.line = touch->line;
+        }
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+std::string plain_message(const PipelineView &view, std::string message) {
+    // The dimensions of an RDom first: `r$x` is one loop of "r", "box_x" one of several.
+    for (const auto &e : view.funcs()) {
+        const Func f(e.second.function);
+        for (int s = 0; s <= f.num_update_definitions(); s++) {
+            std::map<std::string, int> dimensions;
+            const auto &rvars = stage_of(f, s).get_schedule().rvars();
+            for (const auto &r : rvars) {
+                dimensions[plain_name(r.var)]++;
+            }
+            for (const auto &r : rvars) {
+                const std::string plain = plain_name(r.var);
+                const std::string name =
+                    dimensions[plain] > 1 ? plain + "_" + r.var.substr(r.var.rfind('$') + 1) : plain;
+                for (size_t at = message.find(r.var); at != std::string::npos; at = message.find(r.var, at)) {
+                    message.replace(at, r.var.size(), name);
+                    at += name.size();
+                }
+            }
+        }
+    }
+    // Then the counters that keep names apart.
+    std::string out;
+    for (size_t i = 0; i < message.size(); i++) {
+        if (message[i] == '$' && i + 1 < message.size() && std::isdigit(static_cast<unsigned char>(message[i + 1]))) {
+            while (i + 1 < message.size() && std::isdigit(static_cast<unsigned char>(message[i + 1]))) {
+                i++;
+            }
+            continue;
+        }
+        out += message[i];
+    }
+    return out;
+}
+
+Touch blame(const std::string &message, const PipelineView &view, const std::vector<Touch> &touches) {
+    // What the message names, in pieces: `y.s0.row` names a Func and a loop.
+    std::vector<std::string> names;
+    for (const auto &n : names_in(message)) {
+        std::istringstream parts(n);
+        for (std::string part; std::getline(parts, part, '.');) {
+            names.push_back(part);
+        }
+    }
+    const auto named = [&](const std::string &name) {
+        return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::string first;
+    for (const auto &n : names) {
+        if (first.empty() && view.funcs().count(view.name_of(n)) && view.name_of(n) == plain_name(n)) {
+            first = view.name_of(n);
+        }
+    }
+    // A word that the message names, said of the Func that it names first, on a loop that it names;
+    // among equals the last one that was said.
+    const Touch *best = nullptr;
+    int best_score = 0;
+    for (const Touch &t : touches) {
+        int score = t.func == first ? 4 : named(t.func) ? 3 : 0;
+        if (score == 0) {
+            continue;
+        }
+        score += named(t.word) ? 3 : 0;
+        score += std::any_of(t.loops.begin(), t.loops.end(), named) ? 1 : 0;
+        if (score >= best_score) {
+            best = &t;
+            best_score = score;
+        }
+    }
+    return best ? *best : touches.empty() ? Touch() : touches.back();
+}
+
+}  // namespace halyard

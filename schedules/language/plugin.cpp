@@ -1,0 +1,613 @@
+// The Halide autoscheduler plugin "Lua": it schedules any generator by a script.
+//
+//   my.generator -p libhalyard.so autoscheduler=Lua autoscheduler.script=my.lua ...
+//
+// Its parameters (all after `autoscheduler.`; plugin_settings.h):
+//   request  a JSON file with all of the others by their names, lists and tables as such: how `halyard` says them
+//   script   the Lua file                       set      name=value,... for tune{} parameters
+//   lib      folders for require, with colons   facts    l2=2M,... about the target
+//   report   a JSON file to write: what was applied, the loop nest, or the error
+//   steps    true: the report has the loop nest after every word
+//   finish   true: whoever started this runs the finishing step where the report asks for it
+//   function what callers know the library by, for the messages of its errors; needs Halyard's runtime
+//   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches; for CUDA
+//            there is then no code, and the report alone is what comes of it
+//   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
+//   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
+//            generator estimates; a script says what of that is fixed, and nothing is applied
+//   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
+//            their printed source
+
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <Halide.h>
+#include <nlohmann/json.hpp>
+
+#include "lowering/host/argument_checks.h"
+#include "language/autoschedule.h"
+#include "lowering/cuda/simt/barriers.h"
+#include "language/binding.h"
+#include "language/code_size.h"
+#include "lowering/cuda/print/compile.h"
+#include "language/describe.h"
+#include "language/effects.h"
+#include "lowering/host/empty_calls.h"
+#include "language/fixed_part.h"
+#include "language/lua_text.h"
+#include "language/nest.h"
+#include "lowering/cuda/offload.h"
+#include "language/plugin_settings.h"
+#include "language/script.h"
+#include "language/traffic_report.h"
+#include "language/versions.h"
+
+namespace halyard {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
+    json lines = json::array();
+    for (const auto &l : nest) {
+        json j = {{"text", l.text}};
+        if (l.line > 0) {
+            j["file"] = l.file;
+            j["line"] = l.line;
+            j["source"] = host.source_line(l.file, l.line);
+        }
+        lines.push_back(std::move(j));
+    }
+    return lines;
+}
+
+json to_json(const Diagnostic &d) {
+    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint},
+            {"text", d.text()}};
+}
+
+ScriptOptions script_options(const PluginSettings &settings, const Halide::Target &target) {
+    ScriptOptions options;
+    options.set = settings.set;
+    options.facts = settings.facts;
+    options.lib_dirs = settings.lib;
+    options.target = target.to_string();
+    return options;
+}
+
+// What there is to schedule, and what of it a script fixes. An error of the script stands in the file too.
+void write_description(const PluginSettings &settings, const Halide::Pipeline &pipeline, const Halide::Target &target) {
+    PipelineView view(pipeline);
+    const BufferSizes sizes = settings.sizes.empty() ? estimated_sizes(view) : parse_sizes(settings.sizes);
+    const std::string &script = settings.script;
+    json j;
+    try {
+        if (!script.empty()) {
+            set_numbers_of_script(pipeline, view, script, script_options(settings, target), sizes);
+            view = PipelineView(pipeline);
+        }
+        j = describe(pipeline, view, target, sizes);
+        if (!script.empty()) {
+            j["script"] = describe_script(view, target, script, script_options(settings, target), sizes);
+        }
+    } catch (const ScriptError &e) {
+        j = {{"error", e.what()}};
+    } catch (const std::invalid_argument &e) {
+        j = {{"error", e.what()}};
+    }
+    std::ofstream(settings.describe) << j.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
+// still find an error in the schedule when it lowers the pipeline.
+class Session {
+public:
+    Session(const Halide::Pipeline &pipeline, const Halide::Target &target, const PluginSettings &settings)
+        : view_(pipeline), report_path_(settings.report), script_path_(settings.script), target_(target.to_string()),
+          will_finish_(settings.finish), want_steps_(settings.steps) {
+        try {
+            if (settings.script.empty()) {
+                throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
+            }
+            const ScriptOptions options = script_options(settings, target);
+            script_ = std::make_unique<Script>(settings.script, options);
+            std::vector<ScheduleVersion> versions = read_versions(*script_, view_);
+            if (!settings.sizes.empty()) {
+                versions = {version_at(versions, parse_sizes(settings.sizes))};
+            }
+            for (size_t i = 0; i + 1 < versions.size(); i++) {
+                add_version(pipeline, target, versions[i]);
+            }
+            set_open_numbers(pipeline, *script_, versions.back().set);
+            view_ = PipelineView(pipeline);
+            binding_ = new_binding(view_, target);
+            if (want_steps_) {
+                binding_->on_word = [this](const Touch &t) { add_step(t); };
+            }
+            if (!settings.sizes.empty()) {
+                traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, settings.sizes, settings.caches);
+            }
+            script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
+            finish_script(pipeline, *binding_);
+            applied_ = true;
+            size_ = checked_size(view_, *binding_, target);
+            // Before products are calls.
+            if (traffic_report_) {
+                traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
+                    traffic_ = std::move(t);
+                    add_products(traffic_);
+                    add_side_by_side(traffic_);
+                    write_report(nullptr);
+                });
+            }
+            add_passes(pipeline, target, target_facts(options.target, options.facts));
+            // Last, as it gives loops another name.
+            for (const auto &group : binding_->side_by_side()) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(put_side_by_side(group).release());
+            }
+            if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
+                add_cuda_pass(pipeline, target, settings);
+            }
+            add_empty_pass(pipeline);
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function).release());
+            write_report(nullptr);
+        } catch (const ScriptError &e) {
+            write_report(&e.diagnostic);
+            throw;
+        } catch (const std::invalid_argument &e) {
+            Diagnostic d;
+            d.file = settings.script;
+            d.message = e.what();
+            write_report(&d);
+            throw ScriptError(d);
+        }
+    }
+
+    /** Halide's message on this pipeline, with the script line that it is about. */
+    Diagnostic attribute(const std::string &message) {
+        const std::string plain = plain_message(view_, halide_message(message));
+        const Touch t = blame(plain, view_, binding_->touches());
+        Diagnostic d;
+        d.file = t.file.empty() ? script_->header().files.at(0) : t.file;
+        d.line = t.line;
+        d.word = t.word;
+        d.message = plain;
+        write_report(&d);
+        return d;
+    }
+
+    bool applied() const {
+        return applied_;
+    }
+
+private:
+    void add_step(const Touch &t) {
+        json nest = json::array();
+        try {
+            for (const auto &l : loop_nest(view_, {})) {
+                nest.push_back(l.text);
+            }
+        } catch (const Halide::Error &) {
+            // In the middle of a script a schedule may be one that Halide cannot show yet.
+        }
+        steps_.push_back({{"file", t.file}, {"line", t.line}, {"word", t.word},
+                          {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
+    }
+
+    // Halide compiles for a Zen what a level asks for that Intel's processors have too (finish_ir.cpp).
+    static bool is_for_zen(const Halide::Target &target) {
+        return target.has_feature(Halide::Target::AVX512_Zen4) && !target.has_feature(Halide::Target::AVX512_SapphireRapids);
+    }
+
+    // Halide converts by integer arithmetic what the target has an instruction for.
+    bool converts_to_bf16(const Halide::Target &target) const {
+        if (!target.has_feature(Halide::Target::AVX512_SapphireRapids)) {
+            return false;
+        }
+        for (const auto &f : view_.funcs()) {
+            for (const auto &type : f.second.function.output_types()) {
+                if (type.is_bfloat() && !f.second.parameter.defined()) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    // The copy shares its contents with the pipeline that Halide is about to lower.
+    void add_passes(Halide::Pipeline copy, const Halide::Target &target, const TargetFacts &facts) {
+        finish_ = will_finish_ && (is_for_zen(target) || converts_to_bf16(target));
+        std::vector<Streamed> streamed = binding_->streamed();
+        const std::vector<TileProduct> &products = binding_->tile_products();
+        const std::vector<SpreadPrefetch> &prefetches = binding_->prefetches();
+        const std::vector<AheadPrefetch> &ahead = binding_->prefetches_ahead();
+        if ((streamed.empty() && products.empty() && prefetches.empty() && ahead.empty()) || target.arch != Halide::Target::X86 ||
+            target.has_feature(Halide::Target::CUDA)) {
+            return;
+        }
+        if (!will_finish_) {
+            for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma",
+                                     prefetches.empty() ? "" : "prefetch_over", ahead.empty() ? "" : "prefetch_ahead"}) {
+                if (*word) {
+                    std::cerr << "note: " << script_path_ << ": the word " << word
+                              << " has no effect without `halyard build`\n";
+                }
+            }
+            return;
+        }
+        if (!products.empty()) {
+            std::map<std::string, int> outputs;
+            for (const Halide::Func &f : copy.outputs()) {
+                outputs[f.name()] = f.dimensions();
+            }
+            copy.add_custom_lowering_pass(multiply_in_tiles(products, outputs, facts.l2 / 2).release());
+            finish_ = true;
+        }
+        if (!streamed.empty()) {
+            for (auto &s : streamed) {
+                s.above = s.above < 0 ? facts.l3 / 2 : s.above;
+            }
+            copy.add_custom_lowering_pass(mark_streamed_stores(std::move(streamed)).release());
+            finish_ = true;
+        }
+        if (!prefetches.empty()) {
+            copy.add_custom_lowering_pass(spread_prefetches(prefetches).release());
+            finish_ = true;
+        }
+        if (!ahead.empty()) {
+            copy.add_custom_lowering_pass(prefetch_ahead(ahead).release());
+            finish_ = true;
+        }
+    }
+
+    std::unique_ptr<Binding> new_binding(PipelineView &view, const Halide::Target &target) {
+        auto binding = std::make_unique<Binding>(script_->host(), view);
+        binding->target = target;
+        binding->before_word = [this](const Touch &t) { write_last(t); };
+        binding->on_late_error = [this](const Diagnostic &d) { write_report(&d); };
+        return binding;
+    }
+
+    // Before the schedule is applied to the pipeline itself.
+    void add_version(const Halide::Pipeline &pipeline, const Halide::Target &target, const ScheduleVersion &version) {
+        auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
+        v->binding = new_binding(v->view(), target);
+        script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
+        finish_script(v->pipeline(), *v->binding);
+        checked_size(v->view(), *v->binding, target);
+    }
+
+    // Before Halide lowers it. Throws ScriptError.
+    CodeSize checked_size(const PipelineView &view, const Binding &binding, const Halide::Target &target) const {
+        Replaced replaced;
+        for (const auto &p : binding.tile_products()) {
+            replaced.insert({p.func.name(), p.stage});
+        }
+        CodeSize size = code_size(view, target, binding.touches(), replaced);
+        check_code_size(size, script_path_);
+        return size;
+    }
+
+    // Should the compiler die of a directive or later, this is what whoever started this finds.
+    void write_last(const Touch &t) const {
+        if (!report_path_.empty()) {
+            std::ofstream(report_path_ + ".last") << json{{"file", t.file}, {"line", t.line}, {"word", t.word}, {"func", t.func}}.dump(
+                -1, ' ', false, json::error_handler_t::replace);
+        }
+    }
+
+    json large_loops() const {
+        constexpr size_t kShown = 3;
+        constexpr int64_t kUsual = 64;
+        json large = json::array();
+        for (const WrittenOut &l : size_.loops) {
+            if (l.times > kUsual && large.size() < kShown) {
+                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line},
+                                 {"word", l.by.word}});
+            }
+        }
+        return large;
+    }
+
+    // What can be told of a schedule only when all of it was said.
+    static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
+        check_placed(binding, binding.view());
+        binding.add_requirements(pipeline);
+    }
+
+    void add_cuda_pass(Halide::Pipeline copy, const Halide::Target &target, const PluginSettings &settings) {
+        if (!target.has_feature(Halide::Target::CUDA)) {
+            return;
+        }
+        CudaOptions o;
+        o.name = script_->header().op;
+        std::istringstream devices(settings.devices);
+        for (std::string d; std::getline(devices, d, ',');) {
+            if (d == "emulator") {
+                o.emulated = true;
+            } else {
+                o.architectures.push_back(d);
+            }
+        }
+        if (o.architectures.empty()) {
+            o.architectures = default_architectures();
+        }
+        o.source_file = settings.cuda;
+        o.schedule = cuda_schedule(view_, *binding_);
+        for (auto &v : versions_) {
+            const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
+            o.versions.push_back({v.first, lowered, cuda_schedule(v.second->view(), *v.second->binding)});
+        }
+        o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
+        copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
+    }
+
+    // A pass whose errors are errors of the script, at the line that they are about.
+    class Attributed : public Halide::Internal::IRMutator {
+    public:
+        Attributed(Session &session, std::unique_ptr<Halide::Internal::IRMutator> pass)
+            : session_(session), pass_(std::move(pass)) {
+        }
+
+        using IRMutator::mutate;
+        Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &s) override {
+            std::string problem;
+            try {
+                return pass_->mutate(s);
+            } catch (const Halide::Error &e) {
+                problem = e.what();
+            }
+            // Those that have a line already begin with a new one.
+            throw Halide::CompileError(problem.rfind('\n', 0) == 0 ? problem : "\n" + session_.attribute(problem).text());
+        }
+
+    private:
+        Session &session_;
+        std::unique_ptr<Halide::Internal::IRMutator> pass_;
+    };
+
+    static void add_empty_pass(Halide::Pipeline copy) {
+        copy.add_custom_lowering_pass(skip_empty_calls(copy.outputs()).release());
+    }
+
+    // What a script says of kernels.
+    static CudaSchedule cuda_schedule(const PipelineView &view, const Binding &binding) {
+        std::vector<Halide::Internal::Function> funcs;
+        for (const auto &f : view.funcs()) {
+            funcs.push_back(f.second.function);
+        }
+        keep_waiting_loops_whole(funcs);
+        CudaSchedule o;
+        for (const auto &s : binding.streamed()) {
+            for (size_t i = 0; i < s.func.output_types().size(); i++) {
+                o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
+            }
+        }
+        o.resident = binding.resident();
+        for (const auto &f : binding.fetched()) {
+            o.fetched[f.func.name()] = f.ahead;
+        }
+        for (const auto &p : binding.tile_products()) {
+            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.cluster, p.warps, p.turns, p.fail});
+        }
+        o.note = [&binding](const std::string &func) { return note(func, binding); };
+        return o;
+    }
+
+    // Which stages are products on matrix units.
+    void add_products(json &traffic) const {
+        traffic["products"] = json::array();
+        for (const auto &p : binding_->tile_products()) {
+            traffic["products"].push_back({{"func", view_.name_of(p.func.name())}, {"update", p.stage}});
+        }
+    }
+
+    // Funcs whose parallel loops will be one: counted one after the other, which for a thread they are.
+    void add_side_by_side(json &traffic) const {
+        traffic["side_by_side"] = json::array();
+        for (const auto &group : binding_->side_by_side()) {
+            traffic["side_by_side"].push_back(group.names);
+        }
+    }
+
+    // The line of the script that last said where a Func is computed.
+    static std::string note(const std::string &func, const Binding &binding) {
+        std::string text;
+        for (const auto &t : binding.touches()) {
+            if (t.func == func && !t.file.empty()) {
+                text = func + ": " + t.file.substr(t.file.rfind('/') + 1) + ":" + std::to_string(t.line);
+            }
+        }
+        // It is a comment of one line in what is compiled.
+        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, '?');
+        return text;
+    }
+
+    // The same schedule as a script that calls no autoscheduler.
+    void add_translation(const Translation &t, json &report) const {
+        if (!t.problem.empty()) {
+            report["lua_problem"] = t.problem;
+            return;
+        }
+        const ScriptHeader &h = script_->header();
+        std::vector<std::string> comment = {h.op + " as Halide's " + t.scheduler + " schedules it, for " +
+                                            std::to_string(t.threads) +
+                                            (h.target == "cuda" ? " multiprocessors, at" : " threads, at")};
+        std::istringstream sizes(t.sizes);
+        for (std::string s; std::getline(sizes, s, ',');) {
+            if (comment.back().size() + s.size() > 105) {
+                comment.emplace_back();
+            }
+            comment.back() += (comment.back().empty() ? "" : " ") + s;
+        }
+        report["lua"] = lua_head(h.op, h.target.empty() ? "cpu" : h.target, comment, h.generator, "k") + t.statements +
+                        lua_tail();
+    }
+
+    void write_report(const Diagnostic *error) {
+        if (report_path_.empty()) {
+            return;
+        }
+        // A build for several targets runs this once each; the report is that of the first one, or
+        // of the first that failed. The finishing step is for all if one needs it.
+        static std::set<std::string> written;
+        if (!error && !written.insert(report_path_).second && !written_here_) {
+            if (finish_) {
+                json first = json::parse(std::ifstream(report_path_), nullptr, false);
+                first["finish"] = true;
+                write(first);
+            }
+            return;
+        }
+        written_here_ = true;
+        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_},
+                  {"finish", finish_}};
+        if (script_) {
+            const ScriptHeader &h = script_->header();
+            r["op"] = h.op;
+            r["files"] = h.files;
+            r["generator"] = h.generator;
+            r["params"] = json::object();
+            for (const auto &p : h.params) {
+                r["params"][p.name] = p.value;
+            }
+        }
+        if (error) {
+            r["error"] = to_json(*error);
+        } else {
+            try {
+                r["nest"] = to_json(loop_nest(view_, binding_->touches()), script_->host());
+            } catch (const Halide::Error &) {
+                // Lowering will say what is wrong.
+            }
+        }
+        r["large"] = large_loops();
+        r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
+        if (want_steps_) {
+            r["steps"] = steps_;
+        }
+        if (binding_ && binding_->translation) {
+            add_translation(*binding_->translation, r);
+        }
+        if (!traffic_.is_null()) {
+            r["traffic"] = traffic_;
+        }
+        write(r);
+    }
+
+    void write(const json &report) const {
+        std::ofstream(report_path_) << report.dump(1, ' ', false, json::error_handler_t::replace) << "\n";
+    }
+
+    PipelineView view_;
+    std::string report_path_, script_path_, target_;
+    bool written_here_ = false;
+    bool will_finish_;
+    bool finish_ = false;  // the library needs the finishing step
+    bool want_steps_;
+    bool applied_ = false;
+    CodeSize size_;  // that the schedule asks for
+    std::unique_ptr<Script> script_;
+    std::unique_ptr<Binding> binding_;
+    std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself
+    json steps_ = json::array();
+    std::unique_ptr<TrafficReport> traffic_report_;
+    json traffic_;
+};
+
+// `halide_error_explicit_bounds_too_small("row", "f", 2, 5)` as "explicit bounds too small (...)".
+std::string check_name(std::string call) {
+    const std::string prefix = "halide_error_";
+    const size_t begin = call.find(prefix), end = call.find('(');
+    if (begin == std::string::npos || end == std::string::npos || end < begin) {
+        return call;
+    }
+    std::replace(call.begin() + long(begin), call.begin() + long(end), '_', ' ');
+    return call.substr(begin + prefix.size(), end - begin - prefix.size()) + " " + call.substr(end);
+}
+
+// Errors that Halide raises after the script has ended become messages about the script.
+class AttributeErrors : public Halide::CompileTimeErrorReporter {
+public:
+    std::unique_ptr<Session> session;
+
+    void begin() {
+        reported_ = false;
+    }
+
+    void warning(const char *msg) override {
+        // What follows such an assertion is dropped, and with it, at times, the assertion: the library would return
+        // success and write nothing.
+        const std::string never = "This pipeline is guaranteed to fail an assertion at runtime:", text = halide_message(msg);
+        const size_t at = text.find(never);
+        if (at != std::string::npos && session && session->applied() && !reported_) {
+            reported_ = true;
+            throw Halide::CompileError("\n" + session->attribute("promises what no call can keep: " + check_name(text.substr(at + never.size()))).text());
+        }
+        std::cerr << "warning: " << halide_message(msg) << "\n";
+    }
+
+    [[noreturn]] void error(const char *msg) override {
+        // Halide reports an exception that is in flight once more on its way out.
+        if (session && session->applied() && !reported_) {
+            reported_ = true;
+            throw Halide::CompileError("\n" + session->attribute(msg).text());
+        }
+        throw Halide::CompileError(msg);
+    }
+
+private:
+    bool reported_ = false;
+};
+
+AttributeErrors &reporter() {
+    static auto *r = new AttributeErrors;  // used until the process ends
+    return *r;
+}
+
+PluginSettings settings_of(const std::map<std::string, std::string> &words) {
+    try {
+        return plugin_settings(words);
+    } catch (const std::invalid_argument &e) {
+        Diagnostic d;
+        d.file = words.count("script") ? words.at("script") : "";
+        d.message = e.what();
+        throw ScriptError(d);
+    }
+}
+
+void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target,
+                     const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
+    reporter().session.reset();
+    try {
+        const PluginSettings settings = settings_of(params.extra);
+        if (!settings.describe.empty()) {
+            write_description(settings, pipeline, target);
+            results->target = target;
+            results->autoscheduler_params = params;
+            return;
+        }
+        reporter().session = std::make_unique<Session>(pipeline, target, settings);
+    } catch (const ScriptError &e) {
+        // The stock generator main prints "Unhandled exception: " first: put the message on a line of its own.
+        throw Halide::CompileError(std::string("\n") + e.what());
+    }
+    reporter().begin();
+    Halide::set_custom_compile_time_error_reporter(&reporter());
+    results->target = target;
+    results->autoscheduler_params = params;
+}
+
+struct Register {
+    Register() {
+        Halide::Pipeline::add_autoscheduler("Lua", schedule_by_lua);
+    }
+} register_plugin;
+
+}  // namespace
+
+}  // namespace halyard

@@ -1,0 +1,41 @@
+#ifndef HALYARD_SCHEDULE_TEXT_H
+#define HALYARD_SCHEDULE_TEXT_H
+
+/** \file
+ * A schedule that something else than a script has made, read back from Halide's own structures and written in our
+ * words.
+ */
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "language/pipeline_view.h"
+#include "language/stage_loops.h"
+
+namespace halyard {
+
+/** A pipeline as it was before it was scheduled; what is different later is what has been said. */
+class ScheduleText {
+public:
+    explicit ScheduleText(const PipelineView &view);
+
+    /** The statements of an `apply` that say the same, indented by four blanks. Throws std::runtime_error where there
+     * are no words for it. */
+    std::string statements() const;
+
+private:
+    struct Before {
+        Halide::Internal::FuncSchedule schedule;  // a copy
+        std::vector<StageStart> stages;
+        std::vector<Halide::Internal::Definition> definitions;  // copies
+    };
+    friend class ScheduleWriter;
+
+    const PipelineView &view_;
+    std::map<std::string, Before> before_;  // by Halide's name of a Func
+};
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,65 @@
+#ifndef HALYARD_VERSIONS_H
+#define HALYARD_VERSIONS_H
+
+/** \file
+ * Several versions of a schedule in one library, of which a call takes one by its sizes:
+ *
+ *   y, as scheduled for all calls
+ *     ->
+ *   if (cols <= 4096) y, as scheduled with threads = 256
+ *   else y, as scheduled with threads = 512
+ *
+ * `specialize` has versions of one stage; these are of the whole pipeline, with what is computed inside of its loops, where it is
+ * kept, and how many threads there are. Each is a copy of the pipeline, scheduled and lowered by itself.
+ */
+
+#include <memory>
+
+#include "language/binding.h"
+#include "language/index_value.h"
+#include "language/script.h"
+
+namespace halyard {
+
+struct ScheduleVersion {
+    Halide::Expr condition;  // on sizes of a call; of the last, which is for all other calls, undefined
+    Script::Version set;
+};
+
+std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view);
+
+/** The one that a call of these sizes takes. */
+const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes);
+
+/** Sets what the algorithm leaves to its schedule (open_numbers.h), in place, as this version has it. */
+void set_open_numbers(const Halide::Pipeline &pipeline, const Script &script, const Script::Version &version);
+
+/** A copy of a pipeline for a version of its schedule. */
+class VersionedPipeline {
+public:
+    /** Of a pipeline to which no schedule was applied yet. */
+    VersionedPipeline(const Halide::Pipeline &pipeline, const Script &script, const Script::Version &version);
+
+    PipelineView &view() {
+        return *view_;
+    }
+
+    /** Shares its contents with the copy. */
+    Halide::Pipeline pipeline() const {
+        return pipeline_;
+    }
+
+    /** What Halide makes of it, up to where custom passes begin. */
+    Halide::Internal::Stmt lowered(const std::string &name, const Halide::Target &target) const;
+
+    std::unique_ptr<Binding> binding;
+
+private:
+    Halide::Pipeline pipeline_;
+    std::unique_ptr<PipelineView> view_;
+    std::vector<Halide::Internal::Stmt> requirements_;
+};
+
+}  // namespace halyard
+
+#endif

@@ -1,0 +1,135 @@
+#include "lowering/cuda/print/compile.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "lowering/cuda/print/nvidia.h"
+#include "lowering/cuda/print/texts.h"
+
+extern char **environ;
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+public:
+    TemporaryFolder() {
+        std::string name = (fs::temp_directory_path() / "halyard-XXXXXX").string();
+        if (!mkdtemp(&name[0])) {
+            throw std::runtime_error("no temporary folder could be made in " + fs::temp_directory_path().string());
+        }
+        path = name;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        fs::remove_all(path, ignored);
+    }
+    fs::path path;
+};
+
+std::string read(const fs::path &file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream all;
+    all << in.rdbuf();
+    return all.str();
+}
+
+// Runs a command in a folder. What it writes to its standard error goes to a file there.
+int run(const std::vector<std::string> &command, const fs::path &folder, const std::string &log) {
+    std::vector<char *> argv;
+    for (const auto &c : command) {
+        argv.push_back(const_cast<char *>(c.c_str()));
+    }
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
+    posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    pid_t child = 0;
+    const int failed = posix_spawnp(&child, argv[0], &files, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&files);
+    int status = 0;
+    if (failed != 0 || waitpid(child, &status, 0) < 0) {
+        return -1;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+const std::vector<std::string> &default_architectures() {
+    // Machine code runs on its own major version alone, from its minor version on; 90a on 9.0 alone.
+    static const std::vector<std::string> all = {"sm_80", "sm_90a", "sm_100", "sm_120"};
+    return all;
+}
+
+bool is_hopper(const std::string &architecture) {
+    return architecture == "sm_90a";
+}
+
+std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
+                              const std::vector<std::string> &architectures) {
+    // PTX of an architecture with a letter runs on that one alone.
+    const auto last = std::find_if(architectures.rbegin(), architectures.rend(), [](const std::string &a) {
+        return std::isdigit(static_cast<unsigned char>(a.back()));
+    });
+    const std::string &with_ptx = last == architectures.rend() ? architectures.back() : *last;
+    std::vector<Piece> pieces;
+    for (const auto &a : architectures) {
+        // Kernels of few rows are made of the same instructions for all, but no other kernel for sm_80 is compiled for sm_90a.
+        const std::string header =
+            !tensor_cores ? "" : kAmpereHeader + kFewRowsHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
+        const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + source, a);
+        pieces.push_back({a, code.cubin, a == with_ptx ? code.ptx : ""});
+    }
+    return pack_fatbin(pieces);
+}
+
+std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
+    const TemporaryFolder folder;
+    fs::create_directory(folder.path / "emulator");
+    for (const Header &h : kEmulatorHeaders) {
+        std::ofstream(folder.path / h.name) << h.text;
+    }
+    std::ofstream(folder.path / "device.h") << kDeviceHeader;
+    std::ofstream(folder.path / "kernels.cpp")
+        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kFewRowsHeader + kHopperHeader : "")
+        // What takes time when kernels run are the checks behind their accesses, which are optimised; the compiler's time goes into
+        // the kernels themselves.
+        << "\n#pragma GCC optimize(\"O0\")\n"
+        << "#line 1 \"the printed kernels\"\n"  // as --emit cuda writes them
+        << source;
+    const char *given = std::getenv("CXX");
+    std::string cxx = given && *given ? given : "c++";
+    if (cxx.find('/') != std::string::npos) {
+        cxx = fs::absolute(cxx).string();  // it is started in another folder
+    }
+    // Names without a folder, and no random ones: equal kernels give equal bytes.
+    const std::string object = "kernels.so", log = "log";
+    // Most kernels run for a moment: the compiler takes longer than they do. Without optimising them (above), without what only
+    // exceptions need and without looking for symbols in libstdc++, of which they have none, it takes two thirds of the time.
+    const int code =
+        run({cxx, "-std=c++17", "-Og", "-finline-functions", "-finline-small-functions", "-w",
+             "-fno-strict-aliasing", "-fno-exceptions", "-fno-asynchronous-unwind-tables", "-fPIC", "-shared", "-nodefaultlibs",
+             "-DHALYARD_EMULATOR", "-frandom-seed=halyard", "-o", object, "kernels.cpp", "-lm", "-lc", "-lgcc"},
+            folder.path, log);
+    if (code != 0) {
+        throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(folder.path / log));
+    }
+    return read(folder.path / object);
+}
+
+}  // namespace halyard

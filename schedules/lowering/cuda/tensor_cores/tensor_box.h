@@ -1,0 +1,33 @@
+#ifndef HALYARD_LOWERING_CUDA_TENSOR_BOX_H
+#define HALYARD_LOWERING_CUDA_TENSOR_BOX_H
+
+/** \file
+ * What a warpgroup has of a tile as a box of a tensor, which the copy engine moves: a result on its way out, or what the
+ * epilogue reads of each element.
+ */
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lowering/cuda/tensor_cores/tile_program.h"
+
+namespace halyard {
+
+/** Where a tile begins, and the loop over rows that goes along each dimension, -1 for none. */
+struct TensorBox {
+    std::vector<Halide::Expr> origin;
+    std::vector<int> loop, box;  // of the rows of a warpgroup
+};
+
+/** Whether the copy engine has the type, and a tile whole lines of it. */
+bool moves_by_copy_engine(const Halide::Type &element, int columns);
+
+/** Of the elements at `index`, two columns at a time, as a pair with those rows has it. Nothing where the index is no tile of a
+ * tensor, or the rows of a warpgroup are no box of it. */
+std::optional<TensorBox> tensor_box(const TileProgram &program, const std::string &buffer, const Halide::Type &element,
+                                    const Halide::Expr &index, const std::vector<PairRows> &rows);
+
+}  // namespace halyard
+
+#endif

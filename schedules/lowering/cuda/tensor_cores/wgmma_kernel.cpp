@@ -1,0 +1,338 @@
+#include "lowering/cuda/tensor_cores/tile_kernel.h"
+
+#include "lowering/cuda/print/print_expr.h"
+#include "lowering/cuda/tensor_cores/warpgroups.h"
+#include "lowering/cuda/tensor_cores/wgmma.h"
+#include "lowering/cuda/tensor_cores/wgmma_operands.h"
+#include "lowering/cuda/tensor_cores/wgmma_results.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+class WgmmaKernel : public WgmmaResults {
+public:
+    WgmmaKernel(const TileProgram &program, const PrintOptions &print)
+        : WgmmaResults(program, print) {
+    }
+
+    TileKernel make() {
+        const int bytes = layout_.shared_bytes(WgmmaForm::kWhole);
+        if (bytes > kSharedBytesOfHopper) {
+            program_.asked.fail("takes " + number(bytes) + " bytes of shared memory, and a block has " +
+                                number(kSharedBytesOfHopper) + "; take fewer stages or smaller tiles");
+        }
+        TileKernel result;
+        const Expr results = results_are_tensors();
+        result.usable = operands_are_tensors() && results;
+        result.whole = with_arguments(WgmmaForm::kWhole);
+        result.text = "\n" + text(result.whole, WgmmaForm::kWhole);
+        if (!is_const_one(results)) {
+            result.fetches = operands_are_tensors();
+            result.fetching = with_arguments(WgmmaForm::kFetching);
+            result.fetching.name += "_stored_by_elements";
+            result.text += "\n" + text(result.fetching, WgmmaForm::kFetching);
+        }
+        result.by_elements = with_arguments(WgmmaForm::kElements);
+        result.by_elements.name += "_elements";
+        result.text += "\n" + text(result.by_elements, WgmmaForm::kElements);
+        for (const auto &t : program_.tiles) {
+            result.instructions[instruction(t).name()] = instruction(t).text();
+        }
+        return result;
+    }
+
+private:
+    static WgmmaInstruction instruction(const TileOfProduct &t) {
+        return {t.a.type, t.b.type, t.columns, t.b.depth_dimension != 0, false};
+    }
+
+    std::string text(const Kernel &k, WgmmaForm form) {
+        KernelPrinter out(k, print_);
+        WgmmaOperands operands(program_, layout_, out, [this](const Expr &x) { return e(x); });
+        out_ = &out;
+        operands_ = &operands;
+        declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
+        declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
+                      layout_.stages(form) * products() * layout_.elements_b());
+        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
+                 number(kWarpgroup) + ";");
+        if (layout_.cluster(form) > 1) {
+            out.line("const int rank = cluster_rank();");
+        }
+        if (by_copy_engine(form)) {
+            declare_barriers(form);
+            open_producer(out, layout_.warpgroups(), layout_.blocks() == 1 ? 40 : 0);
+            producer(form);
+            out.otherwise();
+            take_registers(out, layout_.warpgroups(), layout_.blocks() == 1 ? 232 : 0);
+            consumers(form);
+            out.close();
+        } else {
+            consumers(form);
+        }
+        return out.finish();
+    }
+
+    void declare_barriers(WgmmaForm form) {
+        const int stages = program_.asked.stages, offset = layout_.offset_barriers(form);
+        declare_array("uint64_t", "full", offset, stages);
+        declare_array("uint64_t", "empty", offset + 8 * stages, stages);
+        const bool early = form == WgmmaForm::kWhole && !tiles_.empty();
+        if (early) {
+            declare_array("uint64_t", "early_full", offset + 16 * stages, layout_.warpgroups());
+        }
+        out_->open("if (threadIdx.x == 0) {");
+        out_->open("for (int i = 0; i < " + number(stages) + "; i++) {");
+        out_->line("barrier_init(&full[i], 1);");
+        out_->line("barrier_init(&empty[i], " + number(layout_.turns() ? 1 : layout_.warpgroups()) + ");");
+        out_->close();
+        if (early) {
+            out_->open("for (int i = 0; i < " + number(layout_.warpgroups()) + "; i++) {");
+            out_->line("barrier_init(&early_full[i], 1);");
+            out_->close();
+        }
+        out_->line("barriers_ready();");
+        out_->close();
+        out_->line("__syncthreads();");
+    }
+
+    // Opens the loop over the tiles that this block takes, or this warpgroup of those that take turns, with their coordinates.
+    void open_tiles(WgmmaForm form, bool in_turns) {
+        const std::string blocks = layout_.cluster(form) > 1 ? " / " + number(layout_.cluster(form)) : "";
+        const std::string first = in_turns ? " + warpgroup * gridDim.x" : "", next = in_turns ? "2 * " : "";
+        out_->open("for (int tile = blockIdx.x" + blocks + first + "; tile < " + tiles_of_grid() + "; tile += " + next + "gridDim.x" +
+                   blocks + ") {");
+        coordinates_of_tile("tile");
+        declare_steps();
+    }
+
+    // Blocks of a cluster take the steps in turns.
+    std::string steps_loop(WgmmaForm form) {
+        const ProductPart &first = program_.first();
+        const std::string s = out_->name(first.step);
+        const Expr end = simplify(first.min + steps());
+        const bool shares = layout_.cluster(form) > 1;
+        return "for (int " + s + " = " + e(first.min) + (shares ? " + rank; " : "; ") + s + " < " + e(end) + "; " + s +
+               (shares ? " += " + number(layout_.cluster(form)) : "++") + ") {";
+    }
+
+    void next_stage() {
+        out_->open("if (++stage == " + number(program_.asked.stages) + ") {");
+        out_->line("stage = 0;");
+        out_->line("phase ^= 1;");
+        out_->close();
+    }
+
+    void producer(WgmmaForm form) {
+        out_->open("if (thread == 0) {");
+        out_->line("int stage = 0, phase = 0;");
+        declare_tiles_of_grid();
+        open_tiles(form, false);
+        out_->open(steps_loop(form));
+        out_->line("barrier_wait(&empty[stage], phase ^ 1);");
+        operands_->fetch();
+        next_stage();
+        out_->close();
+        out_->close();
+        out_->close();
+    }
+
+    void consumers(WgmmaForm form) {
+        out_->line("const int lane = thread % 32, warp = thread / 32;");
+        if (by_copy_engine(form)) {
+            out_->line("int stage = 0, phase = 0;");
+        }
+        const bool in_turns = layout_.turns() && by_copy_engine(form);
+        declare_tiles_of_grid();
+        if (form == WgmmaForm::kWhole) {
+            declare_tiles(layout_.rows_of_results());
+        }
+        const std::string skip = "skip_steps<" + number(program_.asked.stages) + ">(stage, phase, " + e(program_.first().extent) + ");";
+        if (in_turns) {
+            out_->open("if (warpgroup == 1) {");
+            out_->line(skip);
+            out_->line("turn_ends<2>(warpgroup);");
+            out_->close();
+        }
+        open_tiles(form, in_turns);
+        begin_sums(form);
+        if (in_turns) {
+            out_->line("turn_begins<2>(warpgroup);");
+        }
+        sum_up(form);
+        if (in_turns) {
+            out_->line("turn_ends<2>(warpgroup);");
+            out_->line(skip);
+        }
+        wait_for_sums(form);
+        if (layout_.cluster(form) > 1) {
+            add_parts(form);
+            out_->open("if (rank == 0) {");
+        }
+        store_results(form);
+        reduce_rows({row_of_thread()}, tile().columns);
+        if (layout_.cluster(form) > 1) {
+            out_->close();
+        }
+        out_->close();
+        if (in_turns) {
+            out_->open("if ((" + tiles_of_grid() + " - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
+            out_->line("turn_begins<2>(warpgroup);  // the one that is left");
+            out_->close();
+        }
+        if (layout_.bytes_of_results(form) > 0) {
+            out_->open("if (thread == 0) {");
+            out_->line("tensor_store_wait();");
+            out_->close();
+        }
+    }
+
+    void begin_sums(WgmmaForm form) {
+        for (const auto &t : program_.tiles) {
+            out_->declare_sums(t.accumulator, type_text(t.sum), t.columns / 2);
+        }
+        for (const auto &p : program_.before) {
+            first_value(p);
+        }
+        if (layout_.cluster(form) > 1) {
+            begin_part();
+        }
+        if (by_copy_engine(form)) {
+            out_->line("int before = -1;  // the stage of the step before, which may still be read");
+        }
+        if (form == WgmmaForm::kWhole) {
+            prepare_tiles(program_.first().min, steps());
+        }
+    }
+
+    void sum_up(WgmmaForm form) {
+        out_->open(steps_loop(form));
+        if (by_copy_engine(form)) {
+            out_->line("barrier_wait(&full[stage], phase);");
+        } else {
+            operands_->fetch_elements();
+        }
+        multiply(form);
+        if (by_copy_engine(form)) {
+            out_->line("wgmma_wait<1>();");
+            give_back_stage();
+            out_->line("before = stage;");
+            next_stage();
+            if (form == WgmmaForm::kWhole) {
+                fetch_tiles_at(out_->name(step_name()));
+            }
+        } else {
+            out_->line("wgmma_wait<0>();");
+            out_->line("__syncthreads();");
+        }
+        out_->close();
+    }
+
+    // Meanwhile what is loaded early comes, and what left of the tile before makes room.
+    void wait_for_sums(WgmmaForm form) {
+        if (form == WgmmaForm::kWhole) {
+            fetch_tiles_without_steps(steps());
+            load_columns();
+            wait_for_tiles();
+        }
+        if (layout_.bytes_of_results(form) > 0 && (form != WgmmaForm::kWhole || tiles_.empty())) {
+            wait_for_result(*out_);
+        }
+        if (by_copy_engine(form)) {
+            out_->line("wgmma_wait<0>();");
+            give_back_stage();
+        }
+    }
+
+    void give_back_stage() {
+        out_->open("if (before >= 0 && thread == 0) {");
+        out_->line("barrier_arrive(&empty[before]);");
+        out_->close();
+    }
+
+    // What sums begin with is in those of the first block.
+    void begin_part() {
+        for (const auto &p : program_.before) {
+            if (is_const_zero(p.value)) {
+                continue;
+            }
+            out_->open("for (int i = 0; i < " + number(sums()) + " && rank > 0; i++) {");
+            out_->line(out_->name(p.stored) + "[i] = 0;");
+            out_->close();
+        }
+    }
+
+    // The sums of all blocks of a cluster, in the first one. All tiles have come and been multiplied: sums stand in place of
+    // them, and the first block adds up those of the rows that are inside.
+    void add_parts(WgmmaForm form) {
+        const std::string columns = number(tile().columns), threads = number(layout_.warpgroups() * kWarpgroup);
+        const auto part = [&](int product) { return "parts + " + number(product * tile().rows * tile().columns) + ", rows"; };
+        const auto each = [&](const std::string &function) {
+            for (int i = 0; i < products(); i++) {
+                out_->line(function + "<" + columns + ">(" + out_->name(program_.tiles[size_t(i)].accumulator) + ", " + part(i) +
+                           ");");
+            }
+        };
+        const std::string meet = "warpgroups_barrier<" + number(layout_.warpgroups()) + ">();";
+        declare_array(type_text(tile().sum), "parts", 0, products() * tile().rows * tile().columns);
+        out_->line("const int rows = " + e(rows_inside()) + ";");
+        if (layout_.warpgroups() > 1) {
+            out_->line(meet);
+        }
+        each("give_sums");
+        out_->line("cluster_barrier<" + threads + ">();");
+        out_->open("if (rank == 0) {");
+        for (int i = 0; i < products(); i++) {
+            out_->line("add_parts<" + number(layout_.cluster(form)) + ", " + threads + ", " + columns + ">(" + part(i) + ");");
+        }
+        out_->line(meet);
+        each("take_sums");
+        out_->close();
+        out_->line("cluster_barrier<" + threads + ">();  // until then the others may not end");
+    }
+
+    Expr rows_inside() const {
+        Expr rows = program_.rows.empty() ? 0 : tile().rows;
+        for (const auto &p : after_) {
+            rows = max(rows, p.rows.size() == 1 ? p.rows[0].inside : make_const(Int(32), tile().rows));
+        }
+        return simplify(min(rows, tile().rows));
+    }
+
+    void multiply(WgmmaForm form) {
+        const std::string stage = by_copy_engine(form) ? "stage" : "0";
+        out_->line("wgmma_fence();");
+        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
+                   number(tile().rows * tile().depth) +
+                   (layout_.turns() ? "" : " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth)) + ");");
+        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
+                   number(products() * layout_.elements_b()) + ");");
+        out_->line("#pragma unroll");
+        out_->open("for (int d = 0; d < " + number(tile().depth / depth_of_instruction(tile().a.type)) + "; d++) {");
+        for (int i = 0; i < products(); i++) {
+            const TileOfProduct &t = program_.tiles[size_t(i)];
+            const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * layout_.bytes_b());
+            const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " +
+                                                                 number(t.depth * kSwizzledBytes) + ", 1024)"
+                                                           : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
+            out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) +
+                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ", true);");
+        }
+        out_->close();
+        out_->line("wgmma_commit();");
+    }
+
+    WgmmaOperands *operands_ = nullptr;  // of the text that is printed
+};
+
+}  // namespace
+
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print) {
+    return WgmmaKernel(program, print).make();
+}
+
+}  // namespace halyard

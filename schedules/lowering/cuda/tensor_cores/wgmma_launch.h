@@ -1,0 +1,56 @@
+#ifndef HALYARD_LOWERING_CUDA_WGMMA_LAUNCH_H
+#define HALYARD_LOWERING_CUDA_WGMMA_LAUNCH_H
+
+/** \file
+ * What surrounds the body of a kernel for wgmma: what it wants of tiles, when the host may call it, its arguments, and which of
+ * what the epilogue reads is loaded early.
+ */
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lowering/cuda/tensor_cores/early_loads.h"
+#include "lowering/cuda/tensor_cores/wgmma_layout.h"
+
+namespace halyard {
+
+class WgmmaLaunch : public EarlyLoads {
+protected:
+    WgmmaLaunch(const TileProgram &program, const PrintOptions &print);
+
+    int sums() const override {
+        return layout_.sums();
+    }
+    /** Whether a result may leave by the copy engine: a type that it has, a box of a tensor, one store for each sum. Stored by
+     * the threads, a tile of 128 x 256 f32 takes 10 us, while nothing is multiplied (H200). */
+    bool leaves_by_copy_engine(const Pair &p) const;
+    std::optional<TensorBox> box_of(const Pair &p) const;
+
+    /** When the host may call kernels that fetch, and that store, by the copy engine. */
+    Halide::Expr operands_are_tensors() const;
+    Halide::Expr results_are_tensors() const;
+    /** The kernel without its body. */
+    Kernel with_arguments(WgmmaForm form) const;
+
+    WgmmaLayout layout_;
+    std::vector<Pair> after_;  // with the alignment of what they load
+    std::vector<Halide::Internal::ModulusRemainder> alignment_;  // of what they store
+    std::set<std::string> not_in_memory_;  // the sums, and what was loaded early
+
+private:
+    std::vector<int> leaving() const;
+    void align_pairs();
+    bool leaves(const Pair &p, WgmmaForm form) const;
+    bool moved_by_copy_engine(const std::string &buffer, WgmmaForm form) const;
+    std::vector<Halide::Expr> used_by(WgmmaForm form) const;
+    void find_early();
+    void place_tile(EarlyTile t);
+
+    Halide::Expr pairs_aligned_;
+};
+
+}  // namespace halyard
+
+#endif

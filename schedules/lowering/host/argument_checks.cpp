@@ -1,0 +1,213 @@
+#include "lowering/host/argument_checks.h"
+
+#include <limits>
+#include <vector>
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+/** A buffer as the checks of Halide show it. */
+struct Argument {
+    std::string name;   // y
+    std::string label;  // Output buffer y
+    int dimensions;
+
+    bool is_output() const {
+        return label.compare(0, 6, "Output") == 0;
+    }
+    Expr buffer() const {
+        return Variable::make(type_of<halide_buffer_t *>(), name + ".buffer");
+    }
+    Expr extent(int d) const {
+        return Call::make(Int(32), Call::buffer_get_extent, {buffer(), d}, Call::Extern);
+    }
+    Expr stride(int d) const {
+        return Call::make(Int(32), Call::buffer_get_stride, {buffer(), d}, Call::Extern);
+    }
+    Expr min(int d) const {
+        return Call::make(Int(32), Call::buffer_get_min, {buffer(), d}, Call::Extern);
+    }
+    Expr count() const {
+        return Call::make(Int(32), Call::buffer_get_dimensions, {buffer()}, Call::Extern);
+    }
+    Expr is_query() const {
+        return Call::make(Bool(), Call::buffer_is_bounds_query, {buffer()}, Call::Extern);
+    }
+    Expr is_empty() const {
+        Expr empty = const_false();
+        for (int d = 0; d < dimensions; d++) {
+            empty = empty || extent(d) <= 0;
+        }
+        return empty;
+    }
+};
+
+const Call *error_call(const AssertStmt *op, const char *name) {
+    const Call *call = op->message.as<Call>();
+    return call && call->name == std::string("halide_error_") + name ? call : nullptr;
+}
+
+std::string text_of(const Expr &e) {
+    const StringImm *s = e.as<StringImm>();
+    return s ? s->value : "";
+}
+
+/** The argument that a check of the number of dimensions is about; without a name if it is another check. */
+Argument argument_of(const AssertStmt *op) {
+    const std::string field = ".dimensions";
+    const Call *call = error_call(op, "bad_dimensions");
+    const Variable *count = call && call->args.size() == 3 ? call->args[1].as<Variable>() : nullptr;
+    const auto dimensions = count ? as_const_int(call->args[2]) : std::nullopt;
+    if (!dimensions || count->name.size() <= field.size() || !ends_with(count->name, field)) {
+        return {"", "", 0};
+    }
+    return {count->name.substr(0, count->name.size() - field.size()), text_of(call->args[0]), int(*dimensions)};
+}
+
+class FindArguments : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const AssertStmt *op) override {
+        const Argument a = argument_of(op);
+        bool found = a.name.empty();
+        for (const auto &other : arguments) {
+            found = found || other.name == a.name;
+        }
+        if (!found) {
+            arguments.push_back(a);
+        }
+        IRVisitor::visit(op);
+    }
+
+public:
+    std::vector<Argument> arguments;
+};
+
+Expr requirement_failed(const std::string &condition, const std::vector<Expr> &parts) {
+    const Expr message = Call::make(type_of<const char *>(), Call::stringify, parts, Call::Intrinsic);
+    return Call::make(Int(32), "halide_error_requirement_failed", {condition, message}, Call::Extern);
+}
+
+Expr is_null(const Expr &pointer) {
+    return reinterpret(UInt(64), pointer) == make_zero(UInt(64));
+}
+
+// What may be read of an argument before anything is.
+Stmt can_be_read(const Argument &a) {
+    std::vector<Stmt> checks = {
+        AssertStmt::make(!is_null(a.buffer()), Call::make(Int(32), "halide_error_buffer_argument_is_null", {a.name}, Call::Extern)),
+        AssertStmt::make(a.count() == a.dimensions,
+                         Call::make(Int(32), "halide_error_bad_dimensions", {a.label, a.count(), a.dimensions}, Call::Extern)),
+    };
+    if (a.dimensions > 0) {
+        const Expr shape = Call::make(type_of<halide_dimension_t *>(), Call::buffer_get_shape, {a.buffer()}, Call::Extern);
+        checks.push_back(AssertStmt::make(
+            !is_null(shape), requirement_failed(a.name + ".dim != null",
+                                                {Expr(a.label + " has "), Expr(a.dimensions), Expr(" dimensions, but no array that says what they are")})));
+    }
+    // Halide computes min + extent in 32 bits, before it checks that extents are not negative.
+    for (int d = 0; d < a.dimensions; d++) {
+        const Expr end = cast<int64_t>(a.min(d)) + cast<int64_t>(a.extent(d));
+        const Expr fits = a.is_query() || (a.extent(d) >= 0 && end <= make_const(Int(64), int64_t(std::numeric_limits<int32_t>::max())));
+        checks.push_back(AssertStmt::make(
+            fits, requirement_failed("0 <= " + a.name + ".extent and min + extent < 2^31",
+                                     {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
+                                      Expr(" on in dimension "), Expr(d)})));
+    }
+    return Block::make(checks);
+}
+
+// Of every two dimensions with more than one element, one steps over all of the other: then no two elements share an address.
+Stmt elements_lie_apart(const Argument &a) {
+    const auto is_one = [&](int d) { return a.extent(d) <= 1; };
+    const auto step = [&](int d) { return cast<int64_t>(abs(cast<int64_t>(a.stride(d)))); };
+    const auto past = [&](int d) { return step(d) * cast<int64_t>(a.extent(d)); };
+    Expr apart = const_true();
+    std::vector<Expr> message = {Expr(a.label + " has elements that share an address. From dimension 0 on it has")};
+    for (int d = 0; d < a.dimensions; d++) {
+        apart = apart && (is_one(d) || a.stride(d) != 0);
+        for (int other = 0; other < d; other++) {
+            apart = apart && (is_one(d) || is_one(other) || step(d) >= past(other) || step(other) >= past(d));
+        }
+        message.insert(message.end(), {Expr(d == 0 ? " " : ", "), a.extent(d), Expr(" elements "), a.stride(d), Expr(" apart")});
+    }
+    return AssertStmt::make(apart || a.is_empty(), requirement_failed("elements of " + a.name + " lie apart", message));
+}
+
+class CheckArguments : public IRMutator {
+public:
+    explicit CheckArguments(const std::string &function)
+        : function_(function) {
+    }
+
+    using IRMutator::mutate;
+
+    Stmt mutate(const Stmt &s) override {
+        if (inside_) {
+            return IRMutator::mutate(s);
+        }
+        inside_ = true;
+        FindArguments find;
+        s.accept(&find);
+        arguments_ = find.arguments;
+        std::vector<Stmt> all;
+        for (const auto &a : arguments_) {
+            all.push_back(can_be_read(a));
+        }
+        all.push_back(s);
+        const Stmt result = IRMutator::mutate(Block::make(all));
+        inside_ = false;
+        return result;
+    }
+
+private:
+    using IRMutator::visit;
+
+    Stmt visit(const AssertStmt *op) override {
+        Expr condition = op->condition;
+        if (const Expr any = may_be_any(op); any.defined()) {
+            condition = condition || any;
+        }
+        const Stmt check = AssertStmt::make(condition, named(op->message));
+        const Argument a = argument_of(op);
+        return a.name.empty() || !a.is_output() || a.dimensions == 0 ? check : Block::make(check, mutate(elements_lie_apart(a)));
+    }
+
+    // When the stride that a check is about may be any; undefined for other checks.
+    Expr may_be_any(const AssertStmt *op) const {
+        const Call *call = error_call(op, "constraint_violated");
+        const std::string what = call && !call->args.empty() ? text_of(call->args[0]) : "";
+        for (const auto &a : arguments_) {
+            for (int d = 0; d < a.dimensions; d++) {
+                if (what == a.name + ".stride." + std::to_string(d)) {
+                    return a.extent(d) <= 1 || a.is_empty();
+                }
+            }
+        }
+        return Expr();
+    }
+
+    Expr named(const Expr &message) const {
+        if (function_.empty() || message.type() != Int(32)) {
+            return message;
+        }
+        const Expr function = Call::make(type_of<const char *>(), "halyard_error_begins", {function_}, Call::Extern);
+        return Call::make(Int(32), "halyard_error_in", {function, message}, Call::Extern);
+    }
+
+    std::string function_;
+    std::vector<Argument> arguments_;
+    bool inside_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<IRMutator> check_arguments(const std::string &function) {
+    return std::make_unique<CheckArguments>(function);
+}
+
+}  // namespace halyard

@@ -1,0 +1,118 @@
+#include "kernel/generator_run.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "kernel/confine.h"
+#include "kernel/failure.h"
+#include "kernel/param_value.h"
+#include "kernel/paths.h"
+#include "kernel/program_files.h"
+#include "kernel/text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string request_file(const GeneratorRun &run) {
+    return (fs::path(run.directory) / ".request.json").string();
+}
+
+// Halide's generator main takes one = an argument; its own message would not say which.
+std::string path_in_word(const std::string &path) {
+    if (path.find('=') != std::string::npos) {
+        throw Failure(fmt::format("{}: error: Halide generators cannot take a path with \"=\" in it", path));
+    }
+    return path;
+}
+
+// A last look, so that no later change lets a text become an option or another setting: this is a fault of ours.
+void assert_harmless(const std::string &name, const std::string &value) {
+    const size_t dot = name.find('.');
+    if (!is_param_name(name.substr(0, dot)) || (dot != std::string::npos && !is_param_name(name.substr(dot + 1))) ||
+        !is_harmless(value)) {
+        throw Failure(fmt::format("internal error: \"{}\" was about to become a word of a generator's command line",
+                                  name));
+    }
+}
+
+// What is not a path: names that we made or checked before.
+void assert_plain(const std::string &word) {
+    if (word.empty() || word[0] == '-' || !is_harmless(word)) {
+        throw Failure(fmt::format("internal error: \"{}\" was about to become a word of a generator's command line", word));
+    }
+}
+
+// NVRTC and the packer of what it makes, as the plugin finds them (nvidia.cpp).
+std::vector<std::string> cuda_compilers() {
+    std::vector<std::string> libraries = {HALYARD_NVRTC, HALYARD_NVFATBIN};
+    for (const char *variable : {"HALYARD_NVRTC", "HALYARD_NVFATBIN"}) {
+        if (const char *given = std::getenv(variable)) {
+            libraries.emplace_back(given);
+        }
+    }
+    return libraries;
+}
+
+// What a compile needs to read: libraries, and the Lua files that a script may require. It writes its own folder.
+Confinement confinement(const GeneratorRun &run) {
+    const bool plugin = !run.request.is_null();
+    Confinement c = confinement_of(run.executable, plugin ? std::vector<std::string>{paths().plugin} : std::vector<std::string>{});
+    c.writes = {run.directory};
+    if (!plugin) {
+        return c;
+    }
+    // They bring libraries of their own, beside them.
+    for (const std::string &library : cuda_compilers()) {
+        for (const auto &file : libraries_in(fs::path(library).parent_path().string())) {
+            c.reads.push_back(file);
+        }
+    }
+    c.starts_programs = c.starts_programs || run.request.value("devices", "").find("emulator") != std::string::npos;
+    const auto files = files_of_script(run.request.value("script", ""), run.request.value("lib", std::vector<std::string>()));
+    c.reads.insert(c.reads.end(), files.begin(), files.end());
+    return c;
+}
+
+std::string default_blame(const std::string &name, const std::string &value) {
+    return fmt::format("--param {}={}", name, value);
+}
+
+}  // namespace
+
+ProcessResult run_generator(const GeneratorRun &run) {
+    for (const auto &words : {std::vector<std::string>{run.generator, run.function}, run.emit, run.targets}) {
+        for (const auto &word : words) {
+            assert_plain(word);
+        }
+    }
+    check_params(run.executable, run.generator, run.params, run.blame ? run.blame : default_blame);
+
+    std::vector<std::string> command = {run.executable, "-g", run.generator, "-f", run.function, "-n", run.function,
+                                        "-o", run.directory, "-e", join(run.emit, ",")};
+    if (!run.request.is_null()) {
+        command.insert(command.end(), {"-p", require_piece(paths().plugin, "the Halide plugin")});
+    }
+    command.push_back("target=" + join(run.targets, ","));
+    for (const auto &p : run.params) {
+        assert_harmless(p.first, p.second);
+        command.push_back(p.first + "=" + p.second);
+    }
+    if (!run.request.is_null()) {
+        const std::string file = request_file(run);
+        write_file(file, run.request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+        command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.request=" + path_in_word(file)});
+    }
+    const ProcessResult result = run_confined(command, run.options, confinement(run));
+    if (!run.request.is_null()) {
+        std::error_code ignored;
+        fs::remove(request_file(run), ignored);
+    }
+    return result;
+}
+
+}  // namespace halyard

@@ -1,0 +1,344 @@
+#include "kernel/kernel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "kernel/cpu.h"
+#include "kernel/device_copies.h"
+#include "language/diagnostics.h"
+#include "kernel/element.h"
+#include "kernel/failure.h"
+#include "kernel/finish.h"
+#include "kernel/paths.h"
+#include "kernel/process.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Errors come from any thread of the kernel's pool; the first one is the cause.
+std::mutex error_mutex;
+std::string error_message;
+
+void keep_error(void *, const char *message) {
+    const std::lock_guard<std::mutex> lock(error_mutex);
+    if (error_message.empty()) {
+        error_message = trim(message);
+    }
+}
+
+std::string take_error() {
+    const std::lock_guard<std::mutex> lock(error_mutex);
+    std::string message;
+    message.swap(error_message);
+    return message;
+}
+
+// Executables by size and time, as hashing their bytes would take longer than the lookup saves.
+std::string stamp(const std::string &path) {
+    struct stat s = {};
+    stat(path.c_str(), &s);
+    return fmt::format("{}:{}:{}.{}", path, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+std::string cache_key(const Plan &plan) {
+    Hash hash;
+    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(plan.script);
+    hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
+    hash.add(stamp(paths().runtime))
+        .add(system_compiler())
+        .add(stamp(paths().llvm))
+        .add(std::to_string(kFinishVersion));
+    for (const auto &input : plan.inputs) {
+        hash.add(ends_with(input, ".lua") ? input + read_file(input) : stamp(input));
+    }
+    return hash.hex();
+}
+
+void link(const Plan &plan, const std::string &directory, const std::string &output) {
+    const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
+    // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
+    const ProcessResult r = run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic",
+                                         "-Wl,--whole-archive", library,
+                                         require_piece(paths().runtime, "the runtime library"),
+                                         "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    if (!r.ok()) {
+        throw Failure(fmt::format("{}: error: linking with {} {}\n{}", library, system_compiler(), describe_end(r, 0),
+                                  trim(r.err)));
+    }
+}
+
+template<typename T>
+T symbol(void *library, const std::string &name) {
+    return reinterpret_cast<T>(dlsym(library, name.c_str()));
+}
+
+void add_estimates(KernelArgument &argument, const halide_filter_argument_t &a) {
+    if (!argument.is_buffer) {
+        const halide_scalar_value_t *value = a.scalar_estimate ? a.scalar_estimate : a.scalar_def;
+        argument.scalar_estimate = value && a.type.code != halide_type_handle ? load_element(a.type, value) : 1;
+        return;
+    }
+    for (int d = 0; a.buffer_estimates && d < a.dimensions; d++) {
+        const int64_t *min = a.buffer_estimates[2 * d], *extent = a.buffer_estimates[2 * d + 1];
+        if (!min || !extent) {
+            argument.estimate.clear();
+            return;
+        }
+        argument.estimate.emplace_back(int(*min), int(*extent));
+    }
+}
+
+// The threads of the pool must be gone before their code is unmapped.
+void close_library(void *library) {
+    if (const auto shutdown = symbol<void (*)()>(library, "halide_shutdown_thread_pool")) {
+        shutdown();
+    }
+    dlclose(library);
+}
+
+}  // namespace
+
+// Built beside its place and renamed, so that two processes may build the same kernel at once.
+int64_t build_shared_object(const Plan &plan, const std::string &path) {
+    const TemporaryDirectory work(fs::path(path).parent_path().string());
+    const Generated result = generate(plan, work.path());
+    if (!result.ok) {
+        throw Failure(result.error);
+    }
+    const std::string part = (fs::path(work.path()) / "kernel.so").string();
+    link(plan, work.path(), part);
+    fs::rename(part, path);
+    return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
+}
+
+std::string cached_shared_object(const Plan &plan) {
+    const fs::path directory = fs::path(paths().cache) / "kernels";
+    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan))).string();
+    if (!fs::exists(path)) {
+        build_shared_object(plan, path);
+    }
+    return path;
+}
+
+std::string system_compiler() {
+    const char *cxx = std::getenv("CXX");
+    return cxx && *cxx ? cxx : "c++";
+}
+
+CompiledKernel CompiledKernel::build(GenerateRequest request) {
+    if (request.target.empty()) {
+        request.target = "host";
+    }
+    request.emit = {"static_library", "c_header"};
+    const Plan plan = make_plan(request);
+    CompiledKernel kernel = load(cached_shared_object(plan), plan.function, plan.params, plan.script);
+    const auto missing = features_missing(request.target, cpu().level);
+    if (!missing.empty()) {
+        kernel.cannot_run_ = fmt::format("this processor cannot run what is built for {}: it has no {}; name a --target that it can run",
+                                         request.target, join(missing, ", "));
+    }
+    return kernel;
+}
+
+CompiledKernel CompiledKernel::load(const std::string &path, const std::string &function, const Assignments &params,
+                                    const std::string &script) {
+    CompiledKernel kernel = load(path, function);
+    kernel.params_ = params;
+    kernel.script_ = script;
+    return kernel;
+}
+
+CompiledKernel CompiledKernel::load(const std::string &path, const std::string &function) {
+    CompiledKernel k;
+    void *library = dlopen(fs::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        throw Failure(fmt::format("{}: error: cannot be loaded: {}", path, dlerror()));
+    }
+    k.library_ = std::shared_ptr<void>(library, close_library);
+    k.function_ = symbol<int (*)(void **)>(library, function + "_argv");
+    k.set_num_threads_ = symbol<int (*)(int)>(library, "halide_set_num_threads");
+    const auto metadata = symbol<const halide_filter_metadata_t *(*)()>(library, function + "_metadata");
+    using Handler = void (*)(void *, const char *);
+    const auto set_error_handler = symbol<Handler (*)(Handler)>(library, "halide_set_error_handler");
+    if (!k.function_ || !metadata || !set_error_handler || !k.set_num_threads_) {
+        throw Failure(fmt::format("{}: error: has no kernel \"{}\" with metadata and runtime", path, function));
+    }
+    set_error_handler(keep_error);
+    const halide_filter_metadata_t *m = metadata();
+    k.target_ = m->target;
+    for (int i = 0; i < m->num_arguments; i++) {
+        const halide_filter_argument_t &a = m->arguments[i];
+        k.arguments_.push_back({a.name, a.type, a.dimensions, a.kind != halide_argument_kind_input_scalar,
+                                a.kind == halide_argument_kind_output_buffer});
+        add_estimates(k.arguments_.back(), a);
+    }
+    return k;
+}
+
+const KernelArgument *CompiledKernel::argument(const std::string &name) const {
+    for (const auto &a : arguments_) {
+        if (a.name == name) {
+            return &a;
+        }
+    }
+    return nullptr;
+}
+
+CallResult CompiledKernel::call(KernelArguments &arguments) const {
+    auto addresses = arguments.addresses();
+    const bool on_device = target_.find("cuda") != std::string::npos;
+    if (!on_device) {
+        return call(addresses.data());
+    }
+    // Outputs go there too: what the kernel leaves alone has to stay.
+    DeviceCopies copies(*this, arguments.host_buffers());
+    CallResult result;
+    result.code = copies.to_device();
+    if (result.ok()) {
+        result = call(addresses.data());
+    }
+    if (result.ok()) {
+        result.code = copies.to_host();
+    }
+    if (result.message.empty() && !result.ok()) {
+        result.message = take_error();
+    }
+    return result;
+}
+
+CallResult CompiledKernel::call(void **argv) const {
+    if (!cannot_run_.empty()) {
+        throw UsageError(cannot_run_);
+    }
+    CallResult result;
+    result.code = function_(argv);
+    if (result.code != 0) {
+        result.message = take_error();
+    }
+    return result;
+}
+
+void *CompiledKernel::library_function(const std::string &name) const {
+    void *const found = dlsym(library_.get(), name.c_str());
+    if (!found) {
+        throw Failure(fmt::format("the library of the kernel has no {}", name));
+    }
+    return found;
+}
+
+CallResult CompiledKernel::error(int code) const {
+    return {code, take_error()};
+}
+
+void CompiledKernel::set_threads(int threads) const {
+    set_num_threads_(threads);
+}
+
+KernelArguments::KernelArguments(const CompiledKernel &kernel) {
+    for (const auto &a : kernel.arguments()) {
+        values_.emplace_back();
+        values_.back().argument = a;
+    }
+}
+
+KernelArguments::Value &KernelArguments::find(const std::string &name) {
+    std::vector<std::string> names;
+    for (auto &v : values_) {
+        if (v.argument.name == name) {
+            return v;
+        }
+        names.push_back(v.argument.name);
+    }
+    throw Failure(fmt::format("the kernel has no argument \"{}\"; it has {}", name, quoted_list(names)));
+}
+
+HostBuffer &KernelArguments::buffer(const std::string &name, const Layout &layout) {
+    Value &v = find(name);
+    if (!v.argument.is_buffer || int(layout.extents.size()) != v.argument.dimensions) {
+        throw Failure(fmt::format("the argument \"{}\" is a {} with {} dimensions, not a buffer with {}", name,
+                                  v.argument.is_buffer ? "buffer" : "scalar", v.argument.dimensions,
+                                  layout.extents.size()));
+    }
+    v.buffer = std::make_unique<HostBuffer>(v.argument.type, layout);
+    v.given = true;
+    return *v.buffer;
+}
+
+HostBuffer &KernelArguments::buffer(const std::string &name) {
+    Value &v = find(name);
+    if (!v.buffer) {
+        throw Failure(fmt::format("the argument \"{}\" has no buffer yet", name));
+    }
+    return *v.buffer;
+}
+
+bool KernelArguments::has_buffer(const std::string &name) const {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](const Value &v) { return v.argument.name == name && v.buffer; });
+}
+
+void KernelArguments::scalar(const std::string &name, double value) {
+    Value &v = find(name);
+    if (v.argument.is_buffer) {
+        throw Failure(fmt::format("the argument \"{}\" is a buffer, not a scalar", name));
+    }
+    store_element(v.argument.type, &v.scalar, value);
+    v.given = true;
+}
+
+double KernelArguments::scalar(const std::string &name) {
+    const Value &v = find(name);
+    return load_element(v.argument.type, &v.scalar);
+}
+
+std::vector<void *> KernelArguments::addresses() {
+    std::vector<void *> result;
+    for (auto &v : values_) {
+        if (!v.given) {
+            throw Failure(fmt::format("the argument \"{}\" has no value", v.argument.name));
+        }
+        result.push_back(v.buffer ? static_cast<void *>(v.buffer->raw()) : &v.scalar);
+    }
+    return result;
+}
+
+std::vector<KernelArguments::BufferArgument> KernelArguments::buffers() {
+    std::vector<BufferArgument> result;
+    for (auto &v : values_) {
+        if (v.buffer) {
+            result.push_back({v.buffer->raw(), v.argument.is_output});
+        }
+    }
+    return result;
+}
+
+std::vector<HostBuffer *> KernelArguments::host_buffers() {
+    std::vector<HostBuffer *> result;
+    for (auto &v : values_) {
+        if (v.buffer) {
+            result.push_back(v.buffer.get());
+        }
+    }
+    return result;
+}
+
+size_t KernelArguments::bytes() const {
+    size_t n = 0;
+    for (const auto &v : values_) {
+        n += v.buffer ? v.buffer->bytes() : 0;
+    }
+    return n;
+}
+
+}  // namespace halyard

@@ -1,0 +1,208 @@
+#include "kernel/program_files.h"
+
+#include <elf.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "kernel/text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What an ELF file says about the loader and about libraries.
+struct Dynamic {
+    bool is_elf = false, is_script = false;
+    std::string interpreter, run_path;
+    std::vector<std::string> needed;
+};
+
+class ElfFile {
+public:
+    explicit ElfFile(const std::string &path)
+        : in_(path, std::ios::binary) {
+    }
+
+    Dynamic read() {
+        Dynamic d;
+        char first[2] = {};
+        d.is_script = at(0, first) && first[0] == '#' && first[1] == '!';
+        Elf64_Ehdr header = {};
+        if (d.is_script || !at(0, header)) {
+            return d;
+        }
+        d.is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
+        if (!d.is_elf || header.e_phentsize != sizeof(Elf64_Phdr)) {
+            return d;
+        }
+        Elf64_Phdr dynamic = {};
+        for (int i = 0; i < header.e_phnum; i++) {
+            Elf64_Phdr segment = {};
+            if (!at(header.e_phoff + uint64_t(i) * sizeof(segment), segment)) {
+                break;
+            }
+            segments_.push_back(segment);
+            if (segment.p_type == PT_INTERP) {
+                d.interpreter = string_at(segment.p_offset);
+            } else if (segment.p_type == PT_DYNAMIC) {
+                dynamic = segment;
+            }
+        }
+        read_dynamic(dynamic, d);
+        return d;
+    }
+
+private:
+    template<typename T>
+    bool at(uint64_t offset, T &value) {
+        in_.clear();
+        in_.seekg(std::streamoff(offset));
+        return bool(in_.read(reinterpret_cast<char *>(&value), sizeof(value)));
+    }
+
+    std::string string_at(uint64_t offset) {
+        in_.clear();
+        in_.seekg(std::streamoff(offset));
+        std::string text;
+        for (char c; text.size() < 65536 && in_.get(c) && c != 0;) {
+            text += c;
+        }
+        return text;
+    }
+
+    void read_dynamic(const Elf64_Phdr &dynamic, Dynamic &d) {
+        std::vector<std::pair<int64_t, uint64_t>> strings;
+        uint64_t table = 0;
+        for (uint64_t i = 0; (i + 1) * sizeof(Elf64_Dyn) <= dynamic.p_filesz && i < 4096; i++) {
+            Elf64_Dyn entry = {};
+            if (!at(dynamic.p_offset + i * sizeof(entry), entry) || entry.d_tag == DT_NULL) {
+                break;
+            }
+            if (entry.d_tag == DT_STRTAB) {
+                table = entry.d_un.d_ptr;
+            } else if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH) {
+                strings.emplace_back(entry.d_tag, entry.d_un.d_val);
+            }
+        }
+        for (const auto &segment : segments_) {
+            if (segment.p_type == PT_LOAD && table >= segment.p_vaddr && table < segment.p_vaddr + segment.p_filesz) {
+                table = table - segment.p_vaddr + segment.p_offset;
+                break;
+            }
+        }
+        for (const auto &[tag, offset] : strings) {
+            if (tag == DT_NEEDED) {
+                d.needed.push_back(string_at(table + offset));
+            } else {
+                d.run_path += (d.run_path.empty() ? "" : ":") + string_at(table + offset);
+            }
+        }
+    }
+
+    std::ifstream in_;
+    std::vector<Elf64_Phdr> segments_;
+};
+
+bool of_system(const std::string &folder) {
+    return starts_with(folder, "/usr/") || starts_with(folder, "/lib");
+}
+
+// The folders of a list with colons, in which $ORIGIN is the folder of the file that has it.
+std::vector<std::string> folders_of(const std::string &list, const std::string &file) {
+    std::vector<std::string> folders;
+    for (std::string folder : split(list, ':')) {
+        for (const char *origin : {"$ORIGIN", "${ORIGIN}"}) {
+            const size_t begin = folder.find(origin);
+            if (begin != std::string::npos) {
+                folder.replace(begin, std::strlen(origin), fs::absolute(file).parent_path().string());
+            }
+        }
+        std::error_code error;
+        const fs::path real = fs::canonical(folder, error);
+        if (!error && !of_system(real.string() + "/")) {
+            folders.push_back(real.string());
+        }
+    }
+    return folders;
+}
+
+bool is_library(const fs::path &file) {
+    const std::string name = file.filename().string();
+    return ends_with(name, ".so") || name.find(".so.") != std::string::npos;
+}
+
+class Search {
+public:
+    Search() {
+        const char *path = std::getenv("LD_LIBRARY_PATH");
+        add_folders(folders_of(path ? path : "", "."));
+    }
+
+    Dynamic follow(const std::string &file) {
+        std::error_code error;
+        const fs::path real = fs::canonical(file, error);
+        if (error || !seen_.insert(real.string()).second) {
+            return {};
+        }
+        const Dynamic d = ElfFile(real.string()).read();
+        add_folders(folders_of(d.run_path, real.string()));
+        for (const auto &name : d.needed) {
+            for (size_t i = 0; i < folders_.size(); i++) {
+                const std::string library = folders_[i] + "/" + name;
+                if (fs::exists(library, error)) {
+                    follow(library);
+                    break;
+                }
+            }
+        }
+        return d;
+    }
+
+    std::vector<std::string> libraries() const {
+        std::vector<std::string> files;
+        for (const auto &folder : folders_) {
+            const auto more = libraries_in(folder);
+            files.insert(files.end(), more.begin(), more.end());
+        }
+        return files;
+    }
+
+private:
+    void add_folders(const std::vector<std::string> &folders) {
+        for (const auto &f : folders) {
+            if (known_.insert(f).second) {
+                folders_.push_back(f);
+            }
+        }
+    }
+
+    std::set<std::string> seen_, known_;
+    std::vector<std::string> folders_;
+};
+
+}  // namespace
+
+std::vector<std::string> libraries_in(const std::string &folder) {
+    std::vector<std::string> files;
+    std::error_code error;
+    for (const auto &entry : fs::directory_iterator(folder, error)) {
+        if (is_library(entry.path())) {
+            files.push_back(entry.path().string());
+        }
+    }
+    return files;
+}
+
+ProgramFiles program_files(const std::string &program) {
+    Search search;
+    const Dynamic d = search.follow(program);
+    return {d.interpreter, d.is_script, search.libraries()};
+}
+
+}  // namespace halyard

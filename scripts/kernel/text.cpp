@@ -1,0 +1,110 @@
+#include "kernel/text.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "kernel/failure.h"
+
+namespace halyard {
+
+std::vector<std::string> split(const std::string &text, char separator) {
+    std::vector<std::string> items;
+    std::istringstream in(text);
+    for (std::string item; std::getline(in, item, separator);) {
+        item = trim(item);
+        if (!item.empty()) {
+            items.push_back(item);
+        }
+    }
+    return items;
+}
+
+std::string join(const std::vector<std::string> &items, const std::string &separator) {
+    return fmt::format("{}", fmt::join(items, separator));
+}
+
+std::string trim(const std::string &text) {
+    const size_t begin = text.find_first_not_of(" \t\r\n");
+    const size_t end = text.find_last_not_of(" \t\r\n");
+    return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+bool starts_with(const std::string &text, const std::string &prefix) {
+    return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+bool ends_with(const std::string &text, const std::string &suffix) {
+    return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
+}
+
+namespace {
+
+bool starts_code_point(char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+}
+
+}  // namespace
+
+size_t columns(const std::string &text) {
+    size_t n = 0;
+    for (char c : text) {
+        n += starts_code_point(c);
+    }
+    return n;
+}
+
+std::string fit(const std::string &text, size_t width) {
+    const size_t have = columns(text);
+    if (have <= width) {
+        return text + std::string(width - have, ' ');
+    }
+    std::string cut;
+    size_t n = 0;
+    for (char c : text) {
+        n += starts_code_point(c);
+        if (n >= width) {
+            break;
+        }
+        cut += c;
+    }
+    return width == 0 ? "" : cut + "…";
+}
+
+std::string read_file(const std::string &path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream content;
+    if (!in || !(content << in.rdbuf())) {
+        if (in && in.peek() == std::ifstream::traits_type::eof() && !in.bad()) {  // a folder is bad
+            return "";
+        }
+        throw Failure(fmt::format("{}: error: cannot be read: {}", path, std::strerror(errno)));
+    }
+    return content.str();
+}
+
+void write_file(const std::string &path, const std::string &content) {
+    std::ofstream out(path, std::ios::binary);
+    out << content;
+    out.close();
+    if (!out) {
+        throw Failure(fmt::format("{}: error: cannot be written: {}", path, std::strerror(errno)));
+    }
+}
+
+Hash &Hash::add(const std::string &text) {
+    const unsigned __int128 prime = (static_cast<unsigned __int128>(1) << 88) | 0x13b;
+    for (char c : text + '\0') {
+        state_ = (state_ ^ static_cast<unsigned char>(c)) * prime;
+    }
+    return *this;
+}
+
+std::string Hash::hex() const {
+    return fmt::format("{:016x}{:016x}", static_cast<uint64_t>(state_ >> 64), static_cast<uint64_t>(state_));
+}
+
+}  // namespace halyard
