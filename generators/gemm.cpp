@@ -68,7 +68,7 @@ public:
     }
 
     void generate() {
-        // A GPU's copy engine takes k x n apart itself.
+        // A GPU's TMA takes k x n apart itself.
         const bool on_gpu = get_target().has_gpu_feature();
         const bool grouped = weights == WeightLayout::kPacked || (weights == WeightLayout::kKN && !on_gpu);
         const int group = grouped ? packed_group(type) : 1;

@@ -43,7 +43,7 @@ struct Avx512 {
         }
     }
 
-    /** A product of kFewRows at most, by multiply-adds. */
+    /** A product of kSkinny at most, by multiply-adds. */
     WITH_AVX512 static void multiply_few(const Product &p) {
         p.rows == 1 ? few<1, 4>(p) : p.rows == 2 ? few<2, 4>(p) : p.rows <= 4 ? few<4, 4>(p) : few<8, 3>(p);
     }

@@ -1,4 +1,4 @@
-// Descriptors for the copy engine, made at each launch: the driver needs some 100 ns for one.
+// Descriptors for TMA, made at each launch: the driver needs some 100 ns for one.
 
 #include "cuda_tensor.h"
 

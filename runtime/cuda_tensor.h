@@ -2,7 +2,7 @@
 #define HALYARD_CUDA_TENSOR_H
 
 /** \file
- * Tensors that a kernel's copy engine reads and writes in boxes (TMA).
+ * Tensors that a kernel's TMA reads and writes in boxes (TMA).
  */
 
 #include "cuda_api.h"

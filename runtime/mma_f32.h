@@ -132,7 +132,7 @@ public:
     void run() {
         for (int row = 0; row < p_.rows; row += kBlock) {
             const int rows = least(kBlock, p_.rows - row);
-            if (rows <= kFewRows) {
+            if (rows <= kSkinny) {
                 Vectors::multiply_few(part(row, rows, 0, p_.cols));
                 continue;
             }
@@ -157,7 +157,7 @@ public:
 private:
     static constexpr int kBlock = ColumnParts::kColumns;
     // By vectors: microseconds of a Granite Rapids, n 1536, k 384, 8 rows 73 and by tiles 101, 12 rows 134 and 107.
-    static constexpr int kFewRows = 8;
+    static constexpr int kSkinny = 8;
     static_assert(kBlock == 2 * kTileRows, "two by two tiles");
 
     int blocks() const {

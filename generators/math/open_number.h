@@ -3,7 +3,7 @@
 
 /** \file
  * A number of the algorithm that a schedule sets: as one of its parameters, which its versions may each set otherwise
- * (schedules/engine/open_numbers.h). So one library has an algorithm for some sizes and another one for others.
+ * (schedules/language/open_numbers.h). So one library has an algorithm for some sizes and another one for others.
  */
 
 #include <string>

@@ -47,7 +47,7 @@ return schedule "decode_attention" {
     end
     for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", p.key_block) end
     k.pv:bound_extent("d", p.head_dim)
-    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):warps(p.warps)
+    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):split_k_warps(p.warps)
     for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end
     k.pv:update(0):reorder("key", "d", "r"):never_partition_all():mma()
     decode.splits_of_queries(k)

@@ -15,17 +15,17 @@ return schedule "gemm" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 256 },
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
-    group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+    raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
-    turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
+    ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
   },
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1, turns = p.turns }) and not (p.turns and p.cluster > 1)
+    return gpu.tiles_fit(p, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, turns = p.turns })
+    gpu.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, ping_pong = p.ping_pong })
   end,
 }

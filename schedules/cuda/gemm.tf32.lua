@@ -13,7 +13,7 @@ return schedule "gemm" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 256 },
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
-    group   = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+    raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   },
 
   where = function(p)

@@ -20,7 +20,7 @@ return schedule "moe_router" {
     columns = tune { 0, 16, 32, 64, 128, 256, default = 0 }, -- experts
     stages  = tune { 2, 3, 4, 6, 8, 12, default = 4 }, -- fetched ahead
     lanes   = tune { 1, 32, default = 32 },       -- threads that search the experts of a token
-    group   = tune { 4, 8, 16, default = 16 },    -- rows of tiles taken together
+    raster  = tune { 4, 8, 16, default = 16 },    -- rows of tiles taken together
     threads = tune { 32, 64, 128, default = 32 }, -- of a block, where a thread searches
   },
 

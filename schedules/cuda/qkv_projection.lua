@@ -15,7 +15,7 @@ return schedule "qkv_projection" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 128 },
     stages  = tune { 2, 3, 4, 5, 6, default = 4 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
   },
 
   where = function(p)

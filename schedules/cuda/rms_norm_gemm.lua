@@ -15,7 +15,7 @@ return schedule "rms_norm_gemm" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 256 },
     stages  = tune { 2, 3, 4, 5, 6, default = 3 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
   },
 

@@ -18,13 +18,13 @@ return schedule "splade" {
     rows    = tune { 64, 128, 192, default = 192 },    -- words of a tile; with 256 columns 128 at most
     columns = tune { 0, 64, 128, 256, default = 0 },   -- positions of a tile; 0: with rows, what a call's sizes are best off with
     stages  = tune { 2, 3, 4, 5, 6, default = 5 },     -- fetched ahead; a stage takes 128 (rows + columns) bytes
-    group   = tune { 4, 8, 16, default = 4 },       -- rows of tiles taken together
-    turns   = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
+    raster  = tune { 4, 8, 16, default = 4 },       -- rows of tiles taken together
+    ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
     threads = tune { 128, 256, default = 128 },
   },
 
   where = function(p)
-    return logits.tiles_fit { rows = p.rows, panel = math.max(p.columns, 64), stages = p.stages, turns = p.turns }
+    return logits.tiles_fit { rows = p.rows, panel = math.max(p.columns, 64), stages = p.stages, ping_pong = p.ping_pong }
   end,
 
   versions = function(k, p)
@@ -39,8 +39,8 @@ return schedule "splade" {
     stored:reorder("in_col", "s", "n", "tile_col")
     stored:gpu_blocks { gpu.fuse(stored, { "s", "n" }), "tile_col" }:never_partition_all()
 
-    gpu.tensor_sums(k.acc, { stored, "s_n" }, { rows = p.rows, columns = p.columns, stages = p.stages, group = p.group },
-      { row = "col", col = "i", others = { "s", "n" }, turns = p.turns })
+    gpu.tensor_sums(k.acc, { stored, "s_n" }, { rows = p.rows, columns = p.columns, stages = p.stages, raster = p.raster },
+      { row = "col", col = "i", others = { "s", "n" }, ping_pong = p.ping_pong })
     gpu.each_thread(largest, { at = { stored, "s_n" } })
     largest:bound_extent("col", p.rows):bound_extent("s", 1):bound_extent("n", 1):never_partition_all()
     largest:update(0):reorder("r", "col", "s", "n"):never_partition_all()

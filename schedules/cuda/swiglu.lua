@@ -15,7 +15,7 @@ return schedule "swiglu" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 96, 128, default = 128 }, -- of each of the two
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
   },
 

@@ -15,7 +15,7 @@ return schedule "swiglu" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, default = 128 },
     stages  = tune { 2, 3, 4, default = 3 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 128, 256, 512, default = 256 },
     unroll  = tune { 1, 2, 4, default = 4 },
   },

@@ -16,13 +16,13 @@ return schedule "swiglu_mlp" {
     columns = tune { 64, 128, default = 128 },          -- of gate and of up
     back    = tune { 64, 128, 192, 256, default = 256 }, -- columns of the product back
     stages  = tune { 2, 3, 4, default = 3 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 },
   },
 
   apply = function(k, p)
     gpu.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
     gpu.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
-    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, group = p.group })
+    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
   end,
 }

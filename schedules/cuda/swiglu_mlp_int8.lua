@@ -13,7 +13,7 @@ return schedule "swiglu_mlp_int8" {
     columns = tune { 64, 128, default = 128 },           -- of gate and of up
     back    = tune { 64, 128, 192, 256, default = 256 }, -- columns of the product back
     stages  = tune { 2, 3, 4, default = 3 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 256 },      -- that round a row
   },
 
@@ -22,6 +22,6 @@ return schedule "swiglu_mlp_int8" {
     gpu.quantise_rows(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
     gpu.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
     gpu.quantise_rows(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
-    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, group = p.group })
+    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
   end,
 }

@@ -12,7 +12,7 @@ return schedule "swiglu_mlp_int8" {
     rows    = tune { 64, 128, 192, default = 128 },
     columns = tune { 64, 128, 192, 256, default = 256 },
     stages  = tune { 2, 3, 4, default = 3 },
-    group   = tune { 4, 8, 16, default = 16 },
+    raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 128, 256, 512, default = 256 },
     unroll  = tune { 1, 2, 4, default = 4 },
   },

@@ -211,6 +211,13 @@ int Binding::index_funcs(lua_State *L) {
     b.host_.raise(b.no_func(name));
 }
 
+// Of words that had another name once: the one that they have.
+std::string Binding::name_now(const std::string &word) {
+    static const std::map<std::string, std::string> kNow = {{"cluster", "split_k_cluster"}, {"warps", "split_k_warps"}};
+    const auto it = kNow.find(word);
+    return it == kNow.end() ? "" : it->second;
+}
+
 Diagnostic Binding::no_func(const std::string &name) const {
     std::vector<std::string> names = view_.names();
     for (const auto &s : view_.scalars()) {
@@ -301,7 +308,9 @@ int Binding::index_handle(lua_State *L) {
     }
     d.message = elsewhere.empty() ? "there is no such word for " + article(h->kind)
                                   : "is a word of a " + elsewhere + ", not of " + article(h->kind);
-    if (elsewhere.empty()) {
+    if (const std::string now = name_now(name); !now.empty()) {
+        d.hint = "it is called \"" + now + "\" now";
+    } else if (elsewhere.empty()) {
         d.hint = did_you_mean(name, names);
     } else if (elsewhere == "Dimension") {
         d.hint = "a Dimension is k." + h->func_name + ":dim(0)";
@@ -459,19 +468,19 @@ void Binding::fetch(const Halide::Internal::Function &f, int ahead) {
     fetched_.push_back({f, ahead});
 }
 
-bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns) {
+bool Binding::pipeline(const Halide::Internal::Function &f, int stage, int stages, int raster, bool ping_pong) {
     for (auto &p : tile_products_) {
         if (p.func.same_as(f) && p.stage == stage) {
             p.stages = stages;
-            p.group = group;
-            p.turns = turns;
+            p.raster = raster;
+            p.ping_pong = ping_pong;
             return true;
         }
     }
     return false;
 }
 
-bool Binding::cluster(const Halide::Internal::Function &f, int stage, int blocks) {
+bool Binding::split_k_cluster(const Halide::Internal::Function &f, int stage, int blocks) {
     for (auto &p : tile_products_) {
         if (p.func.same_as(f) && p.stage == stage) {
             p.cluster = blocks;
@@ -481,7 +490,7 @@ bool Binding::cluster(const Halide::Internal::Function &f, int stage, int blocks
     return false;
 }
 
-bool Binding::warps(const Halide::Internal::Function &f, int stage, int warps) {
+bool Binding::split_k_warps(const Halide::Internal::Function &f, int stage, int warps) {
     for (auto &p : tile_products_) {
         if (p.func.same_as(f) && p.stage == stage) {
             p.warps = warps;

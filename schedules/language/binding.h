@@ -158,13 +158,13 @@ public:
     void multiply_in_tiles(const Halide::Internal::Function &f, int stage);
 
     /** How many steps ahead a product's operands are fetched on a GPU; false where mma was not said of it. */
-    bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int group, bool turns);
+    bool pipeline(const Halide::Internal::Function &f, int stage, int stages, int raster, bool ping_pong);
 
     /** How many blocks of a GPU share the steps of a tile; false where mma was not said of it. */
-    bool cluster(const Halide::Internal::Function &f, int stage, int blocks);
+    bool split_k_cluster(const Halide::Internal::Function &f, int stage, int blocks);
 
     /** How many warps of a GPU's block share the steps of a tile; false where mma was not said of it. */
-    bool warps(const Halide::Internal::Function &f, int stage, int warps);
+    bool split_k_warps(const Halide::Internal::Function &f, int stage, int warps);
 
     const std::vector<TileProduct> &tile_products() const {
         return tile_products_;
@@ -191,6 +191,7 @@ private:
     static int arithmetic(lua_State *L);
     static int equal(lua_State *L);
     static Binding &of(lua_State *L);
+    static std::string name_now(const std::string &word);
     Diagnostic no_func(const std::string &name) const;
     std::function<void(const std::string &)> late_error(const std::string &word);
     void run(lua_State *L, const Word &word, const Handle &self);

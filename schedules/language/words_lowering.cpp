@@ -128,22 +128,22 @@ void mma(Call &c) {
 }
 
 void pipeline(Call &c) {
-    const int64_t stages = c.args[0].integer, group = c.args[1].present ? c.args[1].integer : 8;
-    if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(group), c.args[2].present && c.args[2].boolean)) {
+    const int64_t stages = c.args[0].integer, raster = c.args[1].present ? c.args[1].integer : 8;
+    if (!c.binding.pipeline(c.func().function(), c.self.stage_index, int(stages), int(raster), c.args[2].present && c.args[2].boolean)) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
 }
 
-void cluster(Call &c) {
+void split_k_cluster(Call &c) {
     const int64_t blocks = c.args[0].integer;
-    if (!c.binding.cluster(c.func().function(), c.self.stage_index, int(blocks))) {
+    if (!c.binding.split_k_cluster(c.func().function(), c.self.stage_index, int(blocks))) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
 }
 
-void warps(Call &c) {
+void split_k_warps(Call &c) {
     const int64_t warps = c.args[0].integer;
-    if (!c.binding.warps(c.func().function(), c.self.stage_index, int(warps))) {
+    if (!c.binding.split_k_warps(c.func().function(), c.self.stage_index, int(warps))) {
         c.fail("is for a product on the tensor cores", "write mma() before it");
     }
 }
@@ -229,31 +229,31 @@ const std::vector<Word> kLoweringWords = {
      "and what the loop over rows behind the product writes and reads is prefetched meanwhile. On a processor without AMX "
      "plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
      "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and "
-     "tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or "
+     "tiles fetched into shared memory, by TMA for sm_90a, by the threads for others from sm_80 on: float16 or "
      "bfloat16 summed up in float32; where both have neighbours along k also float32 that is cut to TF32, and 8-bit integers, "
      "signed or not, in int32; see the tile kernels of HACKING.md.",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
-    {"pipeline", Handle::kStage, "stages:int[2..16] group:int[1..65536]? turns:bool?", "self",
+    {"pipeline", Handle::kStage, "stages:int[2..16] raster:int[1..65536]? ping_pong:bool?", "self",
      "On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by "
-     "a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, "
+     "a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `raster` rows of tiles, "
      "8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this "
-     "one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one "
+     "one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `ping_pong` has one "
      "half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its "
      "own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.",
      "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline, nullptr, Effect::kCuda},
-    {"cluster", Handle::kStage, "blocks:int[1..8]", "self",
+    {"split_k_cluster", Handle::kStage, "blocks:int[1..8]", "self",
      "On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of "
      "them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would "
      "leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.",
      "blocks tile: for step: acc += a * b",
-     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", cluster, nullptr, Effect::kCuda},
-    {"warps", Handle::kStage, "warps:int[1..16]", "self",
+     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", split_k_cluster, nullptr, Effect::kCuda},
+    {"split_k_warps", Handle::kStage, "warps:int[1..16]", "self",
      "On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention "
      "of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the "
      "end they put together what they have, in the order of the warps. More of them are under way for as many splits.",
      "blocks tile: for step: fetch; acc = f(acc, step)",
-     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", warps, nullptr, Effect::kCuda},
+     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", split_k_warps, nullptr, Effect::kCuda},
     {"fetch", Handle::kFunc, "ahead:int[0..15]?", "self",
      "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
      "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "

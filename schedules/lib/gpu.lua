@@ -470,20 +470,20 @@ end
 
 -- Tiles of up to so many rows are for products that only have as many: all that takes time is to read the other matrix. The
 -- warps of a block then share the depth of a step, twice that of other tiles, and add up their sums in the end.
-gpu.few_rows = 32
+gpu.skinny = 32
 
 -- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles, of which each takes 128 bytes of
 -- a row or column, and for a part of the tile on its way out: 128 bytes a row at least. For `where`.
 --
--- p       rows, columns, stages        products  that share the rows        turns   as there
+-- p       rows, columns, stages        products  that share the rows        ping_pong   as there
 function gpu.tiles_fit(p, o)
-  if p.rows <= gpu.few_rows then
+  if p.rows <= gpu.skinny then
     local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
     return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
       p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
   end
-  if o.turns and p.rows ~= 64 then return false end
-  local rows_of_results = o.turns and 128 or p.rows
+  if o.ping_pong and p.rows ~= 64 then return false end
+  local rows_of_results = o.ping_pong and 128 or p.rows
   return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= 226 * 1024
 end
 
@@ -499,17 +499,17 @@ end
 -- y       a Func over [col, row]       acc       the Func that sums over "k", or several that read the same a
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
--- stages  of the pipeline              group     rows of tiles that blocks take together
+-- stages  of the pipeline              raster    rows of tiles that blocks take together
 -- more    cluster: blocks that share the steps of a tile (1)
 --         operand_bytes: of an element of a and b; 4 for float32 that is cut to TF32 (1 where sums are integers, else 2)
---         turns: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
+--         ping_pong: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
 --         col: the loop over columns ("col")
 function gpu.tensor_tiles(y, acc, o, more)
   more = more or {}
   gpu.blocks_of_tiles(y, o, more)
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
     gpu.tensor_sums(sum, { y, "tile_col" }, o, more)
-    if more.cluster then sum:update(0):cluster(more.cluster) end
+    if more.cluster then sum:update(0):split_k_cluster(more.cluster) end
   end
 end
 
@@ -530,7 +530,7 @@ gpu.window_params = {
   tile_n  = tune { 0, 1, 2, 3, 4, 6, 8, 12, 16, 32, 48, default = 0 },
   columns = tune { 0, 64, 128, 256, default = 0 }, -- channels of y
   stages  = tune { 2, 3, 4, 5, 6, default = 4 },   -- fetched ahead; a stage takes 128 (pixels + columns) bytes
-  group   = tune { 1, 4, 8, 16, default = 4 },     -- boxes taken together
+  raster  = tune { 1, 4, 8, 16, default = 4 },     -- boxes taken together
 }
 
 -- The boxes that a call has the choice of: for many images and for few. The columns: for few channels and for many.
@@ -561,8 +561,8 @@ end
 -- Has the tensor cores sum a tile of a product over "k", for what a block makes of it at a loop.
 --
 -- sum     a Func over [col, row, others]        at      the Func and the loop
--- o       rows, columns, stages and group, as above
--- more    col, turns, operand_bytes: as above    row: the loop over rows ("row")    others: dimensions of which a block has one
+-- o       rows, columns, stages and raster, as above
+-- more    col, ping_pong, operand_bytes: as above    row: the loop over rows ("row")    others: dimensions of which a block has one
 function gpu.tensor_sums(sum, at, o, more)
   local col, row, others = more.col or "col", more.row or "row", more.others or {}
   sum:compute_at(at[1], at[2]):store_in "register"
@@ -571,11 +571,11 @@ function gpu.tensor_sums(sum, at, o, more)
   sum:reorder_storage(col, row, table.unpack(others)):reorder(col, row, table.unpack(others))
   local step = sum:update(0)
   local depth = 128 // (more.operand_bytes or (sum:type() == "i32" and 1 or 2))
-  step:split("k", type(o.rows) == "number" and o.rows <= gpu.few_rows and 2 * depth or depth, "guard", "step", "depth")
+  step:split("k", type(o.rows) == "number" and o.rows <= gpu.skinny and 2 * depth or depth, "guard", "step", "depth")
   local order = { "depth", col, row, table.unpack(others) }
   table.insert(order, "step")
   step:reorder(table.unpack(order)):never_partition_all()
-  step:mma():pipeline(o.stages, o.group, more.turns)
+  step:mma():pipeline(o.stages, o.raster, more.ping_pong)
 end
 
 -- Has the tensor cores convolve: a block has a box of pixels, which are the rows of a product, and what is made of it where the
@@ -625,7 +625,7 @@ function gpu.tensor_windows(y, acc, o)
   step:fuse("tap_y", "tap_z", "tap")
   step:fuse("tap", "slice", "step")
   step:reorder("depth", "o", "w", "h", "n", "g", "step"):never_partition_all()
-  step:mma():pipeline(o.stages, o.group)
+  step:mma():pipeline(o.stages, o.raster)
 end
 
 -- Has a block keep a strip of queries, and go over the keys block by block, with both products of attention on the tensor
@@ -643,8 +643,8 @@ end
 --
 -- k                        the Funcs of the generator attention, with softmax = "rescaled"
 -- query_block, key_block   queries of a strip, keys of a block         head_dim   a constant
--- group                    heads that are taken together
--- turns                    one half of a block multiplies while the other computes
+-- raster                   heads that are taken together
+-- ping_pong                one half of a block multiplies while the other computes
 function gpu.attention_tiles(k, o)
   attention.fix_head_dim(k, o.head_dim)
   k.out:split("query", o.query_block, "guard", "strip", "row")
@@ -658,7 +658,7 @@ function gpu.attention_tiles(k, o)
   end
   for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", o.key_block) end
   k.pv:bound_extent("d", o.head_dim)
-  k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages, o.group, o.turns)
+  k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages, o.raster, o.ping_pong)
   for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "i"):never_partition_all() end
   k.pv:update(0):reorder("key", "d", "i"):never_partition_all():mma()
 end

@@ -76,8 +76,8 @@ end
 -- The same on the tensor cores, with what is made of its sums.
 local function tensor_blocks(func, inner, k, p)
   panel_blocks(func, inner, p)
-  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, group = p.group },
-    { col = "j", others = { "p" }, turns = p.turns })
+  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, raster = p.raster },
+    { col = "j", others = { "p" }, ping_pong = p.ping_pong })
 end
 
 -- Each thread reduces what it has of the sums of a tile.
@@ -96,7 +96,7 @@ end
 --     acc in registers: panel x rows            -- gpu.tensor_tiles
 --     part = reduction over j, in registers
 --
--- p        panel; rows, stages and group of gpu.tensor_tiles
+-- p        panel; rows, stages and raster of gpu.tensor_tiles
 function logits.on_tensor_cores(k, p, names)
   local part = k.part
   tensor_blocks(part, { "in_row" }, k, p)
@@ -134,11 +134,11 @@ end
 logits.tensor_params = {
   rows   = tune { 64, 128, 192, default = 128 },
   stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
-  group  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
-  turns  = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
+  raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+  ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p)
-  return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.turns)
+  return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.ping_pong)
 end
 
 -- Stores all logits, or what is made of each, a block a tile.

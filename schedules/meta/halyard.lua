@@ -380,7 +380,7 @@ function Stage:prefetch_over(over, func, ahead, loop, offset, streamed) end
 ---@return self
 function Stage:prefetch_ahead(loop, bytes) end
 
---- Has an update that adds up products of bf16, of 8-bit integers or of float32 done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits; float32 has none), b in packed weights. Numbers of float32 are multiplied as three of bf16 each, in six products, which is as exact as a chain of float32; a task makes the parts of its operands once. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. Tiles are configured once for the body of a parallel loop, and what the loop over rows behind the product writes and reads is prefetched meanwhile. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles fetched into shared memory, by the copy engine for sm_90a, by the threads for others from sm_80 on: float16 or bfloat16 summed up in float32; where both have neighbours along k also float32 that is cut to TF32, and 8-bit integers, signed or not, in int32; see the tile kernels of HACKING.md.
+--- Has an update that adds up products of bf16, of 8-bit integers or of float32 done in tiles by AMX. Its loops stay serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits; float32 has none), b in packed weights. Numbers of float32 are multiplied as three of bf16 each, in six products, which is as exact as a chain of float32; a task makes the parts of its operands once. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; multiples of 32 rows and columns and of 16 groups are best. Tiles are configured once for the body of a parallel loop, and what the loop over rows behind the product writes and reads is prefetched meanwhile. On a processor without AMX plain loops compute the same, slowly: choose it by `target:has "avx512_sapphirerapids"`. Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and tiles fetched into shared memory, by TMA for sm_90a, by the threads for others from sm_80 on: float16 or bfloat16 summed up in float32; where both have neighbours along k also float32 that is cut to TF32, and 8-bit integers, signed or not, in int32; see the tile kernels of HACKING.md.
 ---
 ---```text
 ---for group: for row: for col: for member
@@ -415,7 +415,7 @@ function Stage:pipeline(stages, group, turns) end
 ---```
 ---@param blocks integer an integer, from 1 to 8
 ---@return self
-function Stage:cluster(blocks) end
+function Stage:split_k_cluster(blocks) end
 
 --- On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the end they put together what they have, in the order of the warps. More of them are under way for as many splits.
 ---
@@ -427,7 +427,7 @@ function Stage:cluster(blocks) end
 ---```
 ---@param warps integer an integer, from 1 to 16
 ---@return self
-function Stage:warps(warps) end
+function Stage:split_k_warps(warps) end
 
 --- Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.
 ---

@@ -127,7 +127,7 @@ void predict_on_device(Explained &e, const GpuFigures &gpu) {
         }
         // Blocks that the multiprocessors hold at once, of those that there are.
         const double held = k.resources ? double(std::max(k.occupancy.blocks, 1)) * gpu.multiprocessors : k.blocks();
-        // The copy engine, which feeds tensor cores, keeps the memory busy with few threads.
+        // TMA, which feeds tensor cores, keeps the memory busy with few threads.
         const double busy_threads = k.tensor_flops > 0 ? k.threads() : kBusyThreads;
         k.busy = std::min(1.0, std::min(held, double(k.blocks())) * k.threads() / (gpu.multiprocessors * busy_threads));
         const double rounds = std::ceil(double(k.blocks()) / gpu.multiprocessors) * gpu.multiprocessors / k.blocks();

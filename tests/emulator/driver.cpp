@@ -1,6 +1,6 @@
 // NVIDIA's driver API over host memory, as much of it as Halide's CUDA runtime and ours call. Everything
 // happens at once: streams are only names, which can be captured. A module is a shared object of
-// kernels that were compiled over schedules/lowering/cuda/emulator.h.
+// kernels that were compiled over schedules/lowering/cuda/emulator/emulator.h.
 
 #include "driver.h"
 

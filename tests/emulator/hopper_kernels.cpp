@@ -44,7 +44,7 @@ enum Fault {
     }                                                                                            \
     HALYARD_KERNEL(NAME, "y_map, a_map, b_map, steps, tiles, fault")
 
-// y = a b in tiles of 64 x 64: two stages of a tile of each operand, 64 deep; the result leaves by the copy engine.
+// y = a b in tiles of 64 x 64: two stages of a tile of each operand, 64 deep; the result leaves by TMA.
 template<class T, bool Across>
 void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map &b_map, int steps, int tiles,
              int fault) {
@@ -197,7 +197,7 @@ HALYARD_PRODUCT(product_kn_half, half, true)
 HALYARD_PRODUCT(product_nk_half, half, false)
 HALYARD_PRODUCT(product_nk_bfloat16, bfloat16, false)
 
-// A tile of bytes, 64 x 64, both operands 128 deep from the copy engine.
+// A tile of bytes, 64 x 64, both operands 128 deep from TMA.
 template<class A, class B>
 void product_of_bytes(global<int> y, const tensor_map &a_map, const tensor_map &b_map) {
     const shared<A> a = shared_array<A>(0, 64 * 128);

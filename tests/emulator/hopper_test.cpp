@@ -235,35 +235,35 @@ TEST_CASE("clusters: a block reads what the others have in their shared memory",
     CHECK_THAT(run(0, 6), Contains("is launched with 6 blocks, which are no whole clusters of 4"));
 }
 
-TEST_CASE("faults: work of the copy engine that was not waited for", "[order]") {
+TEST_CASE("faults: work of TMA that was not waited for", "[order]") {
     CHECK_THAT(fault(kNoWaitForLoad),
-               Contains("the tensor cores read element 0") && Contains("which the copy engine still fills") ||
+               Contains("the tensor cores read element 0") && Contains("which TMA still fills") ||
                    Contains("without a wait for its barrier") || Contains("nobody has made") ||
                    Contains("no thread of the block has written"));
     CHECK_THAT(fault(kReadsWhileLoading),
                Contains("thread (9, 0, 0): reads element") &&
-                   (Contains("which the copy engine still fills") || Contains("without a wait for its barrier") ||
+                   (Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
                     Contains("no thread of the block has written")));
-    CHECK_THAT(fault(kWrongParity), Contains("the copy engine still fills") || Contains("deadlock:") ||
+    CHECK_THAT(fault(kWrongParity), Contains("TMA still fills") || Contains("deadlock:") ||
                                         Contains("without a wait for its barrier") ||
                                         Contains("no thread of the block has written"));
     CHECK_THAT(fault(kNoWaitForEmptyStage),
-               Contains("which the copy engine still fills") || Contains("without a wait for its barrier") ||
+               Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
                    Contains("which the tensor cores still read") || Contains("arrives at the barrier at byte 4096"));
     CHECK_THAT(fault(kNoWaitForStore),
-               Contains("the block ends while the copy engine may still store to y_map from byte 32768") &&
+               Contains("the block ends while TMA may still store to y_map from byte 32768") &&
                    Contains("thread (0, 0, 0) has not waited for it"));
     CHECK_THAT(fault(kNoCommitOfStore),
-               Contains("writes element") && Contains("which the copy engine still reads to store it"));
+               Contains("writes element") && Contains("which TMA still reads to store it"));
     CHECK_THAT(fault(kOverwritesResult),
-               Contains("writes element") && Contains("which the copy engine still reads to store it"));
+               Contains("writes element") && Contains("which TMA still reads to store it"));
 }
 
 TEST_CASE("faults: products that were not waited for", "[order]") {
     // The stage is given back without the wait, too.
     CHECK_THAT(fault(kReadsSumsTooEarly),
                Contains("touches sums that the tensor cores may still add to: wgmma_wait for the group") ||
-                   Contains("the copy engine writes element 0") && Contains("which the tensor cores still read"));
+                   Contains("TMA writes element 0") && Contains("which the tensor cores still read"));
     CHECK_THAT(fault(kNoCommit), Contains("touches sums that the tensor cores may still add to: wgmma_commit()") ||
                                      Contains("which the tensor cores still read"));
     CHECK_THAT(fault(kReleasesTooEarly),
@@ -275,10 +275,10 @@ TEST_CASE("faults: products that were not waited for", "[order]") {
 TEST_CASE("faults: missing fences", "[order]") {
     CHECK_THAT(fault(kNoRegisterFence),
                Contains("the tensor cores add to sums that the thread has touched since its last wgmma_fence()"));
-    CHECK_THAT(fault(kNoFenceOfStores), Contains("the copy engine reads element") &&
+    CHECK_THAT(fault(kNoFenceOfStores), Contains("TMA reads element") &&
                                             Contains("has written, without fence_shared() and a barrier after it"));
     CHECK_THAT(fault(kNoBarrierAfterFence),
-               Contains("the copy engine reads element") && (Contains("has written with no barrier since") ||
+               Contains("TMA reads element") && (Contains("has written with no barrier since") ||
                                                              Contains("which no thread of the block has written")));
     CHECK_THAT(fault(kOperandWithoutFence), Contains("the tensor cores read element") &&
                                                 Contains("has written, without fence_shared() and a barrier after it"));
@@ -327,14 +327,14 @@ TEST_CASE("faults: boxes outside of their tensors' memory") {
     ta.extent[1] = 65;  // as the host would have to know
     const ProductArguments arguments = {&ty, &ta, &tb, 1, 2, 0};
     CHECK(launch(hopper(), "product_kn_half", {1, 384, 40992}, "tttiii", arguments) != 0);
-    CHECK_THAT(last_error(), Contains("reads outside of an array: a_map, by the copy engine, element 4096"));
+    CHECK_THAT(last_error(), Contains("reads outside of an array: a_map, by TMA, element 4096"));
     for (Matrix *x : {&a, &b, &y}) {
         x->data.buffer().device_free();
     }
     halyard_cuda_release();
 }
 
-TEST_CASE("faults: what the copy engine stores behind a row of the caller's, whose rows are part of longer ones") {
+TEST_CASE("faults: what TMA stores behind a row of the caller's, whose rows are part of longer ones") {
     const auto run = [](int n) {
         Matrix a(129, 64, 1), b(64, n, 2), y(129, n, 0);
         Tensor ty = y.tensor(64, 64), ta = a.tensor(64, 64), tb = b.tensor(64, 64);
@@ -356,7 +356,7 @@ TEST_CASE("faults: what the copy engine stores behind a row of the caller's, who
     };
     CHECK(run(56) == "");
     CHECK_THAT(run(57), Contains("kernel product_kn_half") &&
-                            Contains("writes between the elements of an array: y_map, by the copy engine, element 56, 16 bytes; "
+                            Contains("writes between the elements of an array: y_map, by TMA, element 56, 16 bytes; "
                                      "at (57, 0) of (57, 129)"));
 }
 

@@ -57,7 +57,7 @@ void check_covered(const std::string &class_name, const std::set<std::string> &d
             missing += " " + d;
         }
     }
-    INFO("Halide::" << class_name << " has directives without a word in schedules/engine/words_*.cpp");
+    INFO("Halide::" << class_name << " has directives without a word in schedules/language/words_*.cpp");
     CHECK(missing == "");
 }
 

@@ -97,7 +97,7 @@ public:
             build["key_block"] = "64";
             if (build.at("schedule") == "attention") {
                 build["set.head_dim"] = build.at("causal") == "true" ? "64" : "32";
-                build["set.turns"] = build.at("query_block") == "64" ? "false" : build.at("causal");
+                build["set.ping_pong"] = build.at("query_block") == "64" ? "false" : build.at("causal");
             } else {
                 build["query_block"] = "64";
             }

@@ -147,7 +147,7 @@ private:
         return {{"c", c}, {"o", k}, {"w", w}, {"h", h}, {"groups", groups}, {"n", n}};
     }
 
-    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, fetched by the copy engine where channels come in eights and lie dense.
+    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, fetched by TMA where channels come in eights and lie dense.
     static std::vector<Case> box_cases(const Assignments &build) {
         const Window window(build);
         const int least = window.smallest();

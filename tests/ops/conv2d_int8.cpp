@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, 128 deep, fetched by the copy engine where channels come in sixteens and lie dense.
+    // Of 128 pixels by 64 or 128 channels, in boxes of 2 or of 32 images, 128 deep, fetched by TMA where channels come in sixteens and lie dense.
     static std::vector<Case> box_cases(int least) {
         const auto fitting = [&](int c, int o, int w, int h, int groups, int n) {
             return dims(c, o, std::max(w, least), std::max(h, least), groups, n);

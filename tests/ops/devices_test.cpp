@@ -1,5 +1,5 @@
 // One library for devices whose tensor cores differ: each call picks the kernel of its device. The entries of ctest run this
-// on emulated devices of several kinds; those before 9.0 refuse what the copy engine needs.
+// on emulated devices of several kinds; those before 9.0 refuse what TMA needs.
 
 #include <catch2/catch.hpp>
 
@@ -52,7 +52,7 @@ TEST_CASE("kernels for every device in one library: gemm, a tile for each half o
                                        {"set.rows", "64"},
                                        {"set.columns", "64"},
                                        {"set.stages", "3"},
-                                       {"set.turns", "true"}});
+                                       {"set.ping_pong", "true"}});
     const std::map<std::string, Dims> sizes = {{"one tile", {{"m", 64}, {"n", 64}, {"k", 72}}},
                                                {"an odd number of tiles", {{"m", 320}, {"n", 64}, {"k", 72}}},
                                                {"an even number", {{"m", 130}, {"n", 328}, {"k", 264}}},
@@ -70,7 +70,7 @@ TEST_CASE("kernels for every device in one library: gemm_reduce, a tile for each
                                                   {"set.panel", "64"},
                                                   {"set.rows", "64"},
                                                   {"set.stages", "3"},
-                                                  {"set.turns", "true"}});
+                                                  {"set.ping_pong", "true"}});
         const std::map<std::string, Dims> sizes = {{"one tile", {{"m", 64}, {"n", 64}, {"k", 72}}},
                                                    {"an odd number of tiles", {{"m", 320}, {"n", 64}, {"k", 72}}},
                                                    {"odd", {{"m", 65}, {"n", 333}, {"k", 71}}}};

@@ -168,7 +168,7 @@ public:
 private:
     static constexpr const char *kUsual = "scale,bias,activation,residual";
 
-    // Tiles of 128 x 256, fetched by the copy engine where rows begin at multiples of 8 elements: dense, or with 3 more
+    // Tiles of 128 x 256, fetched by TMA where rows begin at multiples of 8 elements: dense, or with 3 more
     // between them.
     static std::vector<Case> tile_cases() {
         return {{"a tile", {{"m", 128}, {"n", 256}, {"k", 64}}},

@@ -84,7 +84,7 @@ public:
 private:
     static constexpr const char *kUsual = "dequantize,bias,activation,residual";
 
-    // Tiles of 128 x 256, 128 deep, fetched by the copy engine where rows begin at multiples of 16 bytes: dense, or with 3
+    // Tiles of 128 x 256, 128 deep, fetched by TMA where rows begin at multiples of 16 bytes: dense, or with 3
     // more between them.
     static std::vector<Case> tile_cases() {
         return {{"a tile", {{"m", 128}, {"n", 256}, {"k", 128}}},

@@ -18,7 +18,7 @@ public:
         const auto is = [&](const char *name, const char *value) { return build.count(name) && build.at(name) == value; };
         const bool on_tensor_cores = is("target", "cuda") && is("schedule", "splade");
         if (on_tensor_cores && is("masked", "false")) {
-            build["set.turns"] = "true";
+            build["set.ping_pong"] = "true";
             build["set.rows"] = "64";
         } else if (on_tensor_cores && is("set.columns", "256")) {
             build["set.rows"] = "128";

@@ -159,7 +159,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (has_param(head, "warps")) {
             open.push_back({"set.warps", {"4", "1", "2"}});
         }
-        if (schedule.name == op + ".few_rows") {
+        if (schedule.name == op + ".skinny") {
             open.push_back({"set.rows", {"16", "32"}});
         }
         // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.

@@ -40,7 +40,7 @@ Buffer<uint16_t, 2> random_bfloat16(int width, int height, uint32_t seed) {
 
 TEST_CASE("an epilogue may read an operand of its own product", "[operand]") {
     const auto kernel = GENERATE(product_plus_operand_16, product_plus_operand_64);
-    // Whole tiles by the copy engine, and sizes that it does not take.
+    // Whole tiles by TMA, and sizes that it does not take.
     const auto [n, m] = GENERATE(std::pair(128, 64), std::pair(128, 16), std::pair(72, 130), std::pair(65, 3));
     CAPTURE(n, m);
     auto a = random_bfloat16(n, m, 1), b = random_bfloat16(n, n, 2);

@@ -3,7 +3,7 @@
 
 /** \file
  * What there is to schedule: the Funcs of a generator at one size, as the plugin describes them
- * (schedules/engine/describe.h).
+ * (schedules/language/describe.h).
  */
 
 #include <map>

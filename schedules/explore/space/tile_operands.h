@@ -3,7 +3,7 @@
 
 /** \file
  * Products that the word mma can make: of bf16, of 8-bit integers, or of float32, whose operands are read as they are stored,
- * with what is summed together lying together (schedules/lowering/mma.h).
+ * with what is summed together lying together (schedules/lowering/host/mma.h).
  */
 
 #include <optional>

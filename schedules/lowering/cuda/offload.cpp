@@ -9,21 +9,21 @@
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/extract/allocations.h"
 #include "lowering/cuda/simt/barriers.h"
-#include "lowering/cuda/tensor_cores/chain_kernel.h"
-#include "lowering/cuda/tensor_cores/chain_parts.h"
-#include "lowering/cuda/simt/clamped.h"
+#include "lowering/cuda/tensor_cores/fused_kernel.h"
+#include "lowering/cuda/tensor_cores/fused_parts.h"
+#include "lowering/cuda/simt/shifted_loads.h"
 #include "lowering/cuda/print/compile.h"
-#include "lowering/cuda/simt/hold.h"
-#include "lowering/cuda/simt/host_values.h"
-#include "lowering/cuda/simt/joined.h"
+#include "lowering/cuda/simt/register_reuse.h"
+#include "lowering/cuda/simt/hoisted_uniforms.h"
+#include "lowering/cuda/simt/collapsed_dimensions.h"
 #include "lowering/cuda/extract/kernel.h"
 #include "lowering/cuda/simt/predicate.h"
 #include "lowering/cuda/print/print.h"
-#include "lowering/cuda/simt/read_apart.h"
-#include "lowering/cuda/simt/registers.h"
-#include "lowering/cuda/tensor_cores/together.h"
-#include "lowering/cuda/simt/whole_blocks.h"
-#include "lowering/cuda/simt/whole_loops.h"
+#include "lowering/cuda/simt/strided_reads.h"
+#include "lowering/cuda/simt/register_tiles.h"
+#include "lowering/cuda/tensor_cores/dependent_launch.h"
+#include "lowering/cuda/simt/unswitched_blocks.h"
+#include "lowering/cuda/simt/unswitched_loops.h"
 
 namespace halyard {
 
@@ -34,7 +34,7 @@ namespace {
 
 const char *const kImage = "halyard_kernels";
 
-// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for the copy engine or a
+// A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for TMA or a
 // counter (runtime's cuda_launch.cpp).
 char kind_of(const KernelArgument &a) {
     if (a.is_buffer || a.tensor.defined()) {
@@ -185,8 +185,8 @@ private:
     void begin(const Stmt &s, const CudaSchedule &schedule) {
         schedule_ = schedule;
         strides_.known = strides_of_generator(s);
-        together_ = find_together(s);
-        read_apart_ = find_read_apart(s);
+        together_ = find_dependent_launches(s);
+        strided_reads_ = find_strided_reads(s);
     }
 
     Stmt visit(const For *op) override {
@@ -199,8 +199,8 @@ private:
         const std::string func = func_of(op->name);
         Kernel kernel = extract_kernel(op);
         for (auto &a : kernel.arguments) {
-            const auto it = read_apart_.find(a.name);
-            a.read_apart = a.is_buffer && it != read_apart_.end() ? it->second : 1;
+            const auto it = strided_reads_.find(a.name);
+            a.strided_reads = a.is_buffer && it != strided_reads_.end() ? it->second : 1;
         }
         std::vector<TensorCores> products;
         for (const auto &p : schedule_.products) {
@@ -222,7 +222,7 @@ private:
         Kernel elements = kernel;
         const Expr from_zero = assume_zero_mins(kernel);
         Kernel dense = kernel;
-        const Expr is_dense = join_indices(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
+        const Expr is_dense = collapse_dimensions(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
         divide_by_sizes(elements, nullptr);
         if (!aligned.defined()) {
             source_ += printed(elements);
@@ -247,13 +247,13 @@ private:
     // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
     // done, where nothing can be moved so. `usual`: it is the one for most calls.
     Expr with_whole_vectors(Kernel &kernel, bool usual) const {
-        kernel.body = load_clamped_vectors_whole(kernel.body);
+        kernel.body = shift_clamped_loads(kernel.body);
         const Expr aligned = mark_aligned_vectors(kernel);
         if (aligned.defined()) {
             fetch_ahead(kernel, schedule_.fetched, options_.fail);
             kernel.body = predicate_loads(kernel.body);
-            hold_loads(kernel);
-            ask_once_of_loops(kernel);
+            reuse_in_registers(kernel);
+            unswitch_loops(kernel);
             // A second version spills where a schedule leaves few registers: RMSNorm 8192x32768, 8 vectors, resident=3, had 348 us for 281.
             constexpr int kRegisters = 65536, kEnough = 40;
             int threads = kernel.resident;
@@ -261,7 +261,7 @@ private:
                 threads *= std::max(kernel.constant_threads(d), 1);
             }
             if (usual && threads * kEnough <= kRegisters) {
-                ask_once_of_blocks(kernel);
+                unswitch_blocks(kernel);
             }
         }
         return aligned;
@@ -308,7 +308,7 @@ private:
         return zero;
     }
 
-    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const Together &together) {
+    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const DependentLaunch &together) {
         kernel.name = name_for(func);
         const PrintOptions print{schedule_.streamed, schedule_.note};
         const auto &all = options_.architectures;
@@ -323,7 +323,7 @@ private:
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
                 }
             }
-            if (has_few_rows(read_chain(kernel, products, lets_, strides_))) {
+            if (is_skinny(read_chain(kernel, products, lets_, strides_))) {
                 return launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), "");
             }
             if (hopper) {
@@ -339,13 +339,13 @@ private:
                 }
             }
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
-            const bool few_rows = has_few_rows(program), beside = few_rows && together.beside_last;
+            const bool skinny = is_skinny(program), beside = skinny && together.beside_last;
             if (hopper) {
-                call = launch_tiles(few_rows ? make_few_rows_kernel(program, print, true, together) : make_wgmma_kernel(program, print),
+                call = launch_tiles(skinny ? make_skinny_kernel(program, print, true, together) : make_wgmma_kernel(program, print),
                                     of_hopper, beside);
             }
             if (others) {
-                mma = launch_tiles(few_rows ? make_few_rows_kernel(program, print, false, together) : make_mma_kernel(program, print),
+                mma = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
                                    of_others, beside);
             }
         }
@@ -475,8 +475,8 @@ private:
     Lets lets_, all_lets_;  // without and with those of fields of buffers
     Strides strides_;
     bool tensor_cores_ = false;  // there are kernels for them
-    std::map<const For *, Together> together_;
-    std::map<std::string, int> read_apart_;
+    std::map<const For *, DependentLaunch> together_;
+    std::map<std::string, int> strided_reads_;
 };
 
 }  // namespace

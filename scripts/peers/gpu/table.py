@@ -127,12 +127,12 @@ def lt_gelu(a, b, bias):
 CUBES = [dict(m=4096, n=4096, k=4096)]
 TILES = {"large": dict(columns=192, stages=4), "flat": dict(columns=192, stages=5),
          "few rows in clusters": dict(rows=64, columns=128, stages=6, cluster=2)}
-ODD_FEW_ROWS = [dict(m=1, n=1, k=1), dict(m=16, n=264, k=72), dict(m=17, n=257, k=65), dict(m=5, n=512, k=1000), dict(m=31, n=96, k=4096)]
+ODD_SKINNY = [dict(m=1, n=1, k=1), dict(m=16, n=264, k=72), dict(m=17, n=257, k=65), dict(m=5, n=512, k=1000), dict(m=31, n=96, k=4096)]
 
 
-def few_rows(**more):
+def skinny(**more):
     dims = {"m": 16, "n": 4096, "k": 4096, **more}
-    return "few rows", dict(schedule="few_rows", timed=[dims], checked=[{**d, **{x: d["n"] for x in more if x not in d}} for d in ODD_FEW_ROWS])
+    return "few rows", dict(schedule="skinny", timed=[dims], checked=[{**d, **{x: d["n"] for x in more if x not in d}} for d in ODD_SKINNY])
 
 
 def tiles(label, **timed):
@@ -147,7 +147,7 @@ case("gemm", "", {"weights": "kn"}, product, lambda a, b: a @ b, lambda d: {"y":
 case("gemm", "bias GELU", {"weights": "kn", "add_bias": "true", "activation": "gelu_tanh"},
      lambda d: product(d, bias=((d["n"],), "type")), gelu_of_product, lambda d: {"y": (d["m"], d["n"])},
      CUBES, ODD_PRODUCTS,
-     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), few_rows(),
+     also=[tiles("large", m=8192, n=8192, k=8192), tiles("flat", m=256, n=11008, k=4096), skinny(),
            tiles("few rows in clusters", m=16, n=4096, k=4096)],
      peers={"torch": gelu_of_product, "cuBLASLt": lt_gelu, "Triton": lambda a, b, bias: triton_tiles().gelu_product(a, b, bias)},
      **TENSOR_CORES)
@@ -157,7 +157,7 @@ case("gemm", "bias GELU residual", {"weights": "kn", "add_bias": "true", "activa
 case("gemm", "nk", {"weights": "nk", "add_bias": "true"},
      lambda d: {"a": ((d["m"], d["k"]), "type"), "b_nk": ((d["n"], d["k"]), "type"), "bias": ((d["n"],), "type")},
      lambda a, b_nk, bias: a @ b_nk.T + bias, lambda d: {"y": (d["m"], d["n"])}, CUBES[:1], ODD_PRODUCTS,
-     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", also=[few_rows()], **TENSOR_CORES)
+     peers={"torch": lambda a, b_nk, bias: functional().linear(a, b_nk, bias)}, schedule="nk", also=[skinny()], **TENSOR_CORES)
 
 
 def cut_to_tf32(x):
@@ -201,7 +201,7 @@ FFN = [dict(m=4096, n=11008, k=4096)]
 case("swiglu", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk")}, swiglu,
      lambda d: {"y": (d["m"], d["n"])}, FFN, ODD_PRODUCTS,
      peers={"torch": swiglu, "Triton": lambda x, w_gate_nk, w_up_nk: triton_tiles().swiglu(x, w_gate_nk, w_up_nk)}, checked_types=("float16", "bfloat16"),
-     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[few_rows(n=11008)])
+     flops=lambda d: 2 * multiply_flops(d), tolerance=4, also=[skinny(n=11008)])
 case("rms_norm_gemm", "", {"weights": "nk"}, lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_nk")}, rms_linear,
      lambda d: {"y": (d["m"], d["n"])}, FFN[:1], ODD_PRODUCTS, scalars={"eps": 1e-6}, peers={"torch": rms_linear},
      checked_types=("float16", "bfloat16"), flops=multiply_flops, tolerance=4)
@@ -209,7 +209,7 @@ case("swiglu_mlp", "", {"weights": "nk"},
      lambda d: {"x": ((d["m"], d["k"]), "type"), **weight(d, "w_gate_nk", "w_up_nk"), **weight(d, "w_down_nk", n="k", k="n"),
                 "residual": ((d["m"], d["k"]), "type")}, rms_swiglu_mlp, lambda d: {"y": (d["m"], d["k"])}, FFN[:1],
      [dict(m=130, n=264, k=72), dict(m=300, n=512, k=1000)], scalars={"eps": 1e-6}, peers={"torch": rms_swiglu_mlp},
-     checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]}, also=[few_rows(n=11008)])
+     checked_types=("float16", "bfloat16"), flops=lambda d: 3 * multiply_flops(d), tolerance=8, sizes=lambda d: {"hidden": d["n"]}, also=[skinny(n=11008)])
 
 
 def chain(x, bias):
@@ -459,9 +459,9 @@ for causal in (False, True):
         case("attention", ("causal " if causal else "") + f"d{d}", {"causal": str(causal).lower()}, attention_tensors, call, attended,
              ATTENTION[d] + ([ATTENTION_GROUPED] if causal and d == 128 else []),
              [dict(n=2, h=2, hk=1, s=1, keys=300, d=d), dict(n=1, h=4, hk=2, s=130, keys=130, d=d), dict(n=2, h=3, hk=3, s=257, keys=400, d=d)],
-             scalars={"scale": d ** -0.5}, settings={"head_dim": d, **({"turns": "true"} if d == 64 else {})},
+             scalars={"scale": d ** -0.5}, settings={"head_dim": d, **({"ping_pong": "true"} if d == 64 else {})},
              also=[("64 keys", dict(settings=dict(head_dim=128, key_block=64), checked_types=()))] if d == 128 else  # for sm_80
-                  [("192 queries", dict(settings=dict(head_dim=64, query_block=192, stages=3, turns="true"), checked_types=()))],
+                  [("192 queries", dict(settings=dict(head_dim=64, query_block=192, stages=3, ping_pong="true"), checked_types=()))],
              flops=attention_flops(0.5 if causal else 1.0), checked_types=("float16", "bfloat16"),
              peers={**{name: lambda q, k, v, scale, call=call, b=backend: call(q, k, v, scale, b)
                        for name, backend in (("cuDNN", "CUDNN_ATTENTION"), ("FlashAttention-2", "FLASH_ATTENTION"))},
@@ -618,8 +618,8 @@ def swiglu_mlp_int8(x, w_gate_nk, w_gate_scale, w_up_nk, w_up_scale, w_down_nk, 
     return int8_linear(h_q, h_scale * x_scale, w_down_nk, w_down_scale) + residual
 
 
-for schedule in ("", "unfused", "few_rows"):
-    few = schedule == "few_rows"
+for schedule in ("", "unfused", "skinny"):
+    few = schedule == "skinny"
     sizes = dict(schedule=schedule, types=("bfloat16",), checked_types=("float32", "bfloat16"), tolerance=4)
     case("swiglu_int8", schedule, {"weights": "nk", "x_type": "int8"},
          lambda d: {"x": ((d["m"], d["k"]), "int8"), **int8_weights(d, "w_gate", "w_up")}, swiglu_int8, lambda d: {"y": (d["m"], d["n"])},
@@ -664,7 +664,7 @@ for schedule in ("", "unfused"):
          lambda d: {"q": (d["m"], d["n"]), "k": (d["m"], d["n_kv"]), "v": (d["m"], d["n_kv"])}, [dict(m=4096, n=4096, n_kv=1024, k=4096)],
          [dict(m=130, n=264, n_kv=72, k=72), dict(m=129, n=257, n_kv=65, k=65)], checked_types=("float16", "bfloat16"),
          peers={"torch": qkv} if not schedule else {}, flops=lambda d: 2.0 * d["m"] * d["k"] * (d["n"] + 2 * d["n_kv"]), schedule=schedule,
-         also=[few_rows(n_kv=1024)] if not schedule else [])
+         also=[skinny(n_kv=1024)] if not schedule else [])
 
 
 # Reductions of products.

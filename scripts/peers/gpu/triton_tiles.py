@@ -1,4 +1,4 @@
-"""Products and attention in Triton: tiles come by the copy engine, by descriptors that the host makes.
+"""Products and attention in Triton: tiles come by TMA, by descriptors that the host makes.
 
 Peers of the table. Importing this needs Triton.
 """

@@ -8,7 +8,7 @@ from .weights import linear
 FAMILY = "blocks"
 
 
-def few_rows(m):
+def skinny(m):
     return ("", "nk") if m <= 16 else ("",)
 
 
@@ -18,13 +18,13 @@ def gated(x, w_gate, w_up):
     return onednn.chain(gate, onednn.linear(x, w_up, post=[("binary", onednn.MUL, gate[1])]))
 
 
-op("swiglu", family=FAMILY, schedules=few_rows, constants="w_gate w_up",
+op("swiglu", family=FAMILY, schedules=skinny, constants="w_gate w_up",
    shapes=[("m=1,n=11008,k=4096", "f32 bf16"), ("m=8,n=11008,k=4096", "f32 bf16"), "m=256,n=2816,k=1024"],
    prepare=lambda v: {w: linear(v, w, v["n"], v["k"]) for w in ("w_gate", "w_up")},
    torch=lambda x, w_gate, w_up: F.silu(F.linear(x, w_gate)) * F.linear(x, w_up),
    onednn=gated)
 
-op("rms_norm_gemm", family=FAMILY, schedules=few_rows, constants="w",
+op("rms_norm_gemm", family=FAMILY, schedules=skinny, constants="w",
    shapes=[("m=1,n=4096,k=4096", "f32 bf16"), "m=256,n=1024,k=1024"],
    prepare=lambda v: {"w": linear(v, "w", v["n"], v["k"])},
    torch=lambda x, w, k, eps: F.linear(F.rms_norm(x, (k,), None, eps), w),

@@ -7,7 +7,7 @@ from .weights import linear, schedules
 
 FAMILY = "GEMM"
 CUBES = [("m=1024,n=1024,k=1024", "f32 bf16"), ("m=4096,n=4096,k=4096", "f32 bf16")]
-FEW_ROWS = [("m=1,n=4096,k=4096", "f32 bf16"), ("m=8,n=4096,k=4096", "f32 bf16"), "m=16,n=1152,k=384"]
+SKINNY = [("m=1,n=4096,k=4096", "f32 bf16"), ("m=8,n=4096,k=4096", "f32 bf16"), "m=16,n=1152,k=384"]
 COMMON = dict(family=FAMILY, schedules=schedules, constants="w bias",
               prepare=lambda v: {"w": linear(v, "b", v["n"], v["k"])})
 GELU = [("eltwise", onednn.GELU_ERF)]
@@ -32,7 +32,7 @@ op("gemm", label="bias GELU", shapes=[("m=1024,n=1024,k=1024", "f32 f16 bf16"), 
    onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)
 
 # 48 columns take 8 rows at once (schedules/lib/gemm.lua).
-op("gemm", label="bias GELU, few rows", shapes=FEW_ROWS,
+op("gemm", label="bias GELU, few rows", shapes=SKINNY,
    params={"add_bias": "true", "activation": "gelu_erf", "panel": "48"},
    torch=lambda a, w, bias: F.gelu(F.linear(a, w, bias)),
    onednn=lambda a, w, bias: onednn.linear(a, w, bias, GELU), **COMMON)

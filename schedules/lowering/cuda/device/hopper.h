@@ -1,4 +1,4 @@
-// What kernels for sm_90a stand on beside device.h: mbarriers, the copy engine (TMA), and what surrounds wgmma.
+// What kernels for sm_90a stand on beside device.h: mbarriers, TMA, and what surrounds wgmma.
 // The instructions: PTX ISA 8.0 and later, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate" and "Data Movement".
 
 #define HALYARD_HOPPER
@@ -9,7 +9,7 @@
 
 namespace halyard {
 
-/** What the copy engine knows of a tensor; the launcher fills it in (cuTensorMapEncodeTiled). */
+/** What TMA knows of a tensor; the launcher fills it in (cuTensorMapEncodeTiled). */
 struct alignas(64) tensor_map {
     uint64_t opaque[16];
 };
@@ -102,7 +102,7 @@ __device__ __forceinline__ void tensor_store_wait() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/** Ordinary stores to shared memory become visible to the tensor cores and the copy engine. */
+/** Ordinary stores to shared memory become visible to the tensor cores and TMA. */
 __device__ __forceinline__ void fence_shared() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -146,11 +146,11 @@ __device__ __forceinline__ void warpgroups_barrier() {
 /** Warpgroups take turns: until it is this one's; and the next one's turn begins, of so many. The last gives the first
  * its first turn, and the first takes the turn that is left in the end. */
 template<int Warpgroups>
-__device__ __forceinline__ void turn_begins(int warpgroup) {
+__device__ __forceinline__ void ping_pong_begins(int warpgroup) {
     asm volatile("bar.sync %0, 256;" ::"r"(9 + warpgroup) : "memory");
 }
 template<int Warpgroups>
-__device__ __forceinline__ void turn_ends(int warpgroup) {
+__device__ __forceinline__ void ping_pong_ends(int warpgroup) {
     asm volatile("bar.arrive %0, 256;" ::"r"(9 + (warpgroup + 1) % Warpgroups) : "memory");
 }
 template<int Count>

@@ -85,7 +85,7 @@ __device__ __forceinline__ T mod_floor(T a, T b) {
     return r < 0 ? r + (b > 0 ? b : -b) : r;
 }
 
-/** Floor of a / b for a >= 0 and b > 0, by what the host makes of b (host_values.h). */
+/** Floor of a / b for a >= 0 and b > 0, by what the host makes of b (hoisted_uniforms.h). */
 __device__ __forceinline__ int divide_by(int a, uint32_t multiplier, int shift) {
     const uint32_t high = uint32_t(uint64_t(uint32_t(a)) * multiplier >> 32);
     return int((high + uint32_t(a)) >> shift);

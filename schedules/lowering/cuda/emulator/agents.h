@@ -2,11 +2,11 @@
 #define HALYARD_EMULATOR_AGENTS_H
 
 /** \file
- * What goes on beside the threads, and may read what they have made visible to it: see barriers.h, copy_engine.h and
+ * What goes on beside the threads, and may read what they have made visible to it: see barriers.h, tma.h and
  * tensor_cores.h.
  */
 
-#include "together.h"
+#include "collective.h"
 
 namespace halyard {
 namespace emulator {
@@ -38,7 +38,7 @@ public:
     }
 };
 
-/** When a thread has made its ordinary stores to shared memory visible to the copy engine and the tensor cores. */
+/** When a thread has made its ordinary stores to shared memory visible to TMA and the tensor cores. */
 struct Fences {
     static constexpr int kKept = 8;
     uint32_t time[kKept], epoch[kKept];
@@ -138,7 +138,7 @@ private:
 
 }  // namespace emulator
 
-/** Ordinary stores to shared memory become visible to the tensor cores and the copy engine. */
+/** Ordinary stores to shared memory become visible to the tensor cores and TMA. */
 inline void fence_shared() {
     using namespace emulator;
     begin_extension();

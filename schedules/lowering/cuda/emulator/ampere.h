@@ -10,7 +10,7 @@
 
 #include "copies.h"
 #include "matrices.h"
-#include "together.h"
+#include "collective.h"
 
 namespace halyard {
 namespace emulator {

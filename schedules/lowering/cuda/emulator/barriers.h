@@ -20,7 +20,7 @@ struct Mbarrier {
     int waking;        // threads whose phase has ended, and which have not gone on yet
     int maker;         // the thread that made it
     uint32_t made_time, made_epoch;
-    bool ready;        // also for the copy engine
+    bool ready;        // also for TMA
     uint32_t *told;    // what those know who arrived
 };
 
@@ -191,7 +191,7 @@ inline void barrier_init(const shared<uint64_t> &b, int count) {
     memset(told, 0, size_t(state.columns) * sizeof(uint32_t));
 }
 
-/** The barriers that the thread has made are there for the copy engine, too. */
+/** The barriers that the thread has made are there for TMA, too. */
 inline void barriers_ready() {
     using namespace emulator;
     for (int i = 0; i < mbarrier_count; i++) {
@@ -246,11 +246,11 @@ void warpgroups_barrier() {
 }
 /** Warpgroups take turns. */
 template<int Warpgroups>
-void turn_begins(int warpgroup) {
+void ping_pong_begins(int warpgroup) {
     emulator::named_barrier(9 + warpgroup, 2 * emulator::kWarpgroup, true);
 }
 template<int Warpgroups>
-void turn_ends(int warpgroup) {
+void ping_pong_ends(int warpgroup) {
     emulator::named_barrier(9 + (warpgroup + 1) % Warpgroups, 2 * emulator::kWarpgroup, false);
 }
 

@@ -19,7 +19,7 @@
 namespace halyard {
 namespace emulator {
 
-/** Barriers in shared memory (the copy engine's work is known to who has waited for its barrier), and the tensor cores
+/** Barriers in shared memory (TMA's work is known to who has waited for its barrier), and the tensor cores
  * of each warpgroup. They follow after the threads. */
 constexpr int kMaxBarriers = 64, kMaxWarpgroups = 8, kAgents = kMaxBarriers + kMaxWarpgroups;
 

@@ -2,9 +2,9 @@
 #define HALYARD_EMULATOR_HOPPER_H
 
 /** \file
- * What kernels for sm_90a stand on (see ../hopper.h): barriers in shared memory, the copy engine, the tensor cores.
+ * What kernels for sm_90a stand on (see ../hopper.h): barriers in shared memory, TMA, the tensor cores.
  * Beside what emulator.h finds, errors are: waits that nobody ends, with who waits for what; shared memory that is
- * touched while the copy engine or the tensor cores are at work there, or before who touches it has waited; stores
+ * touched while TMA or the tensor cores are at work there, or before who touches it has waited; stores
  * that no fence has made visible to them; sums that are read too early; work that is not waited for.
  */
 

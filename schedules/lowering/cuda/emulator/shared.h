@@ -29,9 +29,9 @@ struct Cell {
 
 enum CellState { kPlain, kCopying, kBarrier };  // kCopying: by cp.async
 
-/** What is known of 16 bytes beside their cells, in kernels with a copy engine and tensor cores. */
+/** What is known of 16 bytes beside their cells, in kernels with TMA and tensor cores. */
 struct Chunk {
-    // The copy engine writes it (copying), or was the last to (by_engine: the cells know nothing of it). Known to those
+    // TMA writes it (copying), or was the last to (by_engine: the cells know nothing of it). Known to those
     // who know of the barrier's phase at that time.
     uint8_t copying, by_engine;
     uint8_t storing;       // loads from here to device memory that nobody has waited for
@@ -49,7 +49,7 @@ __attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &
     const ThreadName name(other < 0 || other >= kFirstAgent ? 0 : other);
     const int64_t element = floor_index(int64_t(a.at) - a.array, a.size);
     fail("%s element %lld of the shared array at byte %u%s%s%s", what, (long long)element, a.array,
-         other < 0 ? "" : other >= kFirstAgent ? ", which the copy engine" : ", which thread ",
+         other < 0 ? "" : other >= kFirstAgent ? ", which TMA" : ", which thread ",
          other < 0 || other >= kFirstAgent ? "" : name.text, rest);
 }
 
@@ -57,7 +57,7 @@ __attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &
 #pragma GCC push_options
 #pragma GCC optimize("O2")
 
-/** What the copy engine has written becomes the affair of its bytes' cells. */
+/** What TMA has written becomes the affair of its bytes' cells. */
 inline void spread(Chunk &chunk, unsigned first) {
     chunk.by_engine = 0;
     for (unsigned i = first; i < first + kChunk && i < unsigned(state.launch->shared_bytes); i++) {

@@ -7,7 +7,7 @@
  * reads of shared memory.
  */
 
-#include "copy_engine.h"
+#include "tma.h"
 #include "matrices.h"
 
 namespace halyard {

@@ -2,7 +2,7 @@
 #define HALYARD_EMULATOR_TENSOR_MAP_H
 
 /** \file
- * What the emulated driver makes of a tensor for the copy engine, and a kernel gets as its parameter.
+ * What the emulated driver makes of a tensor for TMA, and a kernel gets as its parameter.
  */
 
 #include <stdint.h>

@@ -73,7 +73,7 @@ struct Thread {
 struct Cell;   // what is known of a byte of shared memory
 struct Chunk;  // and of 16 of them
 
-/** What kernels with barriers in shared memory, a copy engine and tensor cores have besides. */
+/** What kernels with barriers in shared memory, TMA and tensor cores have besides. */
 struct Extension {
     void (*begin_block)();
     void (*at_block_barrier)();

@@ -22,9 +22,9 @@ struct KernelArgument {
     bool is_buffer = false;
     bool is_written = false;
     Halide::Type type;  // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
-    Halide::Expr tensor;  // of a descriptor for the copy engine: what the launcher makes it of (halyard_tensor)
+    Halide::Expr tensor;  // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
     Halide::Expr value;   // a scalar's, on the host; undefined where that is the variable of its name
-    int read_apart = 1;   // of a buffer: nobody reads more of it than elements at multiples of that (read_apart.h)
+    int strided_reads = 1;   // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
 };
 
 struct Kernel {

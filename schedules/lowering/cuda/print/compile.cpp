@@ -91,7 +91,7 @@ std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
     for (const auto &a : architectures) {
         // Kernels of few rows are made of the same instructions for all, but no other kernel for sm_80 is compiled for sm_90a.
         const std::string header =
-            !tensor_cores ? "" : kAmpereHeader + kFewRowsHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
+            !tensor_cores ? "" : kAmpereHeader + kSkinnyHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
         const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + source, a);
         pieces.push_back({a, code.cubin, a == with_ptx ? code.ptx : ""});
     }
@@ -106,7 +106,7 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
-        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kFewRowsHeader + kHopperHeader : "")
+        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
         // What takes time when kernels run are the checks behind their accesses, which are optimised; the compiler's time goes into
         // the kernels themselves.
         << "\n#pragma GCC optimize(\"O0\")\n"

@@ -6,9 +6,9 @@
 
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/simt/fetch.h"
-#include "lowering/cuda/simt/host_values.h"
+#include "lowering/cuda/simt/hoisted_uniforms.h"
 #include "lowering/cuda/extract/kernel.h"
-#include "lowering/cuda/simt/registers.h"
+#include "lowering/cuda/simt/register_tiles.h"
 
 namespace halyard {
 

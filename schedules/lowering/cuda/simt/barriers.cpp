@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "lowering/cuda/simt/registers.h"
+#include "lowering/cuda/simt/register_tiles.h"
 
 namespace halyard {
 

@@ -56,7 +56,7 @@ class CopyAsync : public IRMutator {
     }
 
     Stmt visit(const Store *op) override {
-        // A vector that may stop at the last element (clamped.h): each element for itself where it does.
+        // A vector that may stop at the last element (shifted_loads.h): each element for itself where it does.
         const auto *either = op->value.as<Call>();
         const auto *clamped = either && either->is_intrinsic(Call::if_then_else) && either->args.size() == 3
                                   ? either->args[2].as<Load>()

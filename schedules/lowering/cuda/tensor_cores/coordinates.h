@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_COORDINATES_H
 
 /** \file
- * Halide flattens f(i, j) into an index; the copy engine wants i and j back.
+ * Halide flattens f(i, j) into an index; TMA wants i and j back.
  */
 
 #include <map>

@@ -84,8 +84,8 @@ private:
                 out_->line("const " + type + " " + out_->name(part) + " = " + parts + "[" + number(i * tile().rows) + " + " +
                            row + "];");
                 const Expr value = Variable::make(t, part);
-                out_->print(ChainNests::store_of(
-                    array, i == 0 ? value : combine(ChainNests::held_at(array, t, at), value), at));
+                out_->print(FusedNests::store_of(
+                    array, i == 0 ? value : combine(FusedNests::held_at(array, t, at), value), at));
             }
             out_->close();
         };

@@ -86,7 +86,7 @@ private:
         }
     }
 
-    // min(what is left, 64) for a loop that a split made: the copy engine fills up with zeros.
+    // min(what is left, 64) for a loop that a split made: TMA fills up with zeros.
     int constant_extent(const For *loop, const Lets &lets, Expr &left) {
         Expr e = loop->extent;
         for (auto it = inner_.rbegin(); it != inner_.rend(); ++it) {

@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_TENSOR_ARGUMENT_H
 
 /** \file
- * Tensors as the host describes them to the copy engine, before a launch.
+ * Tensors as the host describes them to TMA, before a launch.
  */
 
 #include <string>
@@ -22,11 +22,11 @@ Halide::Expr address_on_host(const std::string &buffer);
 Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box,
                              const std::vector<int> &step = {}, int ends = -1, const Halide::Expr &end = Halide::Expr());
 
-/** Whether the copy engine takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
+/** Whether TMA takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
  * its rows do not overlap. */
 Halide::Expr is_tensor(const std::string &buffer, const Halide::Type &type, int rank);
 
-/** Whether it may store to such a buffer: its rows are whole chunks of 16 bytes, too. The copy engine loads the elements that a
+/** Whether it may store to such a buffer: its rows are whole chunks of 16 bytes, too. TMA loads the elements that a
  * tensor has and zeros for the others, but it stores chunks: of a row that ends within one, it would write what lies behind
  * the row, which is the caller's where rows are part of longer ones. */
 Halide::Expr is_stored_tensor(const std::string &buffer, const Halide::Type &type, int rank);

@@ -29,7 +29,7 @@ std::vector<int> rows_of_warpgroup(const TileOfProduct &tile) {
 
 }  // namespace
 
-bool moves_by_copy_engine(const Type &element, int columns) {
+bool moves_by_tma(const Type &element, int columns) {
     const bool known = element.is_float() ? element.bits() <= 32 : element.bits() == 8 || element.bits() == 32;
     return known && !element.is_bool() && columns % elements_of_line(element) == 0;
 }

@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_TENSOR_BOX_H
 
 /** \file
- * What a warpgroup has of a tile as a box of a tensor, which the copy engine moves: a result on its way out, or what the
+ * What a warpgroup has of a tile as a box of a tensor, which TMA moves: a result on its way out, or what the
  * epilogue reads of each element.
  */
 
@@ -20,8 +20,8 @@ struct TensorBox {
     std::vector<int> loop, box;  // of the rows of a warpgroup
 };
 
-/** Whether the copy engine has the type, and a tile whole lines of it. */
-bool moves_by_copy_engine(const Halide::Type &element, int columns);
+/** Whether TMA has the type, and a tile whole lines of it. */
+bool moves_by_tma(const Halide::Type &element, int columns);
 
 /** Of the elements at `index`, two columns at a time, as a pair with those rows has it. Nothing where the index is no tile of a
  * tensor, or the rows of a warpgroup are no box of it. */

@@ -27,13 +27,13 @@ struct TileKernel {
 };
 
 /** Whether a kernel runs together with others of its call, of which none needs what another makes. */
-struct Together {
+struct DependentLaunch {
     bool starts_next = false;  // the one that comes next is launched beside it
     bool beside_last = false;  // it is launched beside the one before
 };
 
-/** For sm_90a: a producer warp has the copy engine fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply
- * them by wgmma, and the result leaves by the copy engine. Blocks stay and take tile after tile. */
+/** For sm_90a: a producer warp has TMA fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply
+ * them by wgmma, and the result leaves by TMA. Blocks stay and take tile after tile. */
 TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print);
 
 /** For sm_80 and all later ones: the threads fetch tiles by cp.async, and warps multiply parts of them by mma.sync. */
@@ -43,8 +43,8 @@ TileKernel make_mma_kernel(const TileProgram &program, const PrintOptions &print
  * a block has few columns, so that each multiprocessor reads its part, and its warps share the depth of a step, of which each
  * multiplies a slice by mma.sync. In the end their sums are added up, in the order of the warps. Tiles are fetched by the copy
  * engine with `hopper`, else by cp.async. */
-TileKernel make_few_rows_kernel(const TileProgram &program, const PrintOptions &print, bool hopper, const Together &together);
-bool has_few_rows(const TileProgram &program);
+TileKernel make_skinny_kernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together);
+bool is_skinny(const TileProgram &program);
 
 }  // namespace halyard
 

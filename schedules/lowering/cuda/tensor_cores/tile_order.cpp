@@ -58,7 +58,7 @@ struct Keys {
     Expr counts;  // of the block: whether there is a reduction, if it begins so; undefined: in all
 };
 
-Keys keys_of(const std::vector<ChainNest> &nests, const std::string &number) {
+Keys keys_of(const std::vector<FusedNest> &nests, const std::string &number) {
     Keys k;
     int assignments = 0;
     for (const auto &n : nests) {
@@ -66,11 +66,11 @@ Keys keys_of(const std::vector<ChainNest> &nests, const std::string &number) {
             if (a.stored != number) {
                 continue;
             }
-            const bool reduction = n.kind == ChainNest::kReduction, first = assignments++ == 0;
+            const bool reduction = n.kind == FusedNest::kReduction, first = assignments++ == 0;
             const auto c = as_const_int(a.value);
             if (first && !reduction && c && *c < kLowestKey) {
                 k.less = a.value;
-            } else if (!number_of(a.value).defined() || (reduction && n.reduction != ChainNest::kMax)) {
+            } else if (!number_of(a.value).defined() || (reduction && n.reduction != FusedNest::kMax)) {
                 k.all = false;
             }
             k.reduced = k.reduced || reduction;
@@ -105,7 +105,7 @@ public:
 
 }  // namespace
 
-void take_maxima_of_floats(std::vector<ChainNest> &nests, std::map<std::string, Type> &numbers) {
+void take_maxima_of_floats(std::vector<FusedNest> &nests, std::map<std::string, Type> &numbers) {
     for (auto &[number, type] : numbers) {
         const Keys keys = type == Int(32) ? keys_of(nests, number) : Keys();
         if (!keys.all || !keys.reduced) {
@@ -117,7 +117,7 @@ void take_maxima_of_floats(std::vector<ChainNest> &nests, std::map<std::string, 
                 if (a.stored == number) {
                     const Expr x = number_of(a.value);
                     a.value = x.defined() ? x : Float(32).min();
-                    n.reduction = n.kind == ChainNest::kReduction ? ChainNest::kMaxOrNan : n.reduction;
+                    n.reduction = n.kind == FusedNest::kReduction ? FusedNest::kMaxOrNan : n.reduction;
                 } else {
                     a.value = TakeKeys(number, keys).mutate(a.value);
                 }

@@ -18,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "lowering/cuda/tensor_cores/chain_nest.h"
+#include "lowering/cuda/tensor_cores/fused_nest.h"
 
 namespace halyard {
 
 /** Rewrites the nests, and the types of `numbers`, for each number all of whose values are such keys. */
-void take_maxima_of_floats(std::vector<ChainNest> &nests, std::map<std::string, Halide::Type> &numbers);
+void take_maxima_of_floats(std::vector<FusedNest> &nests, std::map<std::string, Halide::Type> &numbers);
 
 }  // namespace halyard
 

@@ -14,7 +14,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-constexpr int kMaxRank = 5;  // of what the copy engine takes
+constexpr int kMaxRank = 5;  // of what TMA takes
 
 int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     FreeVariables free;
@@ -112,10 +112,10 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
         product.fail("stands in one kernel with a product of other tiles, of another matrix a, or of another type");
     }
     check_types(t, product);
-    const bool few_rows = t.rows <= kFewRows;
-    if (t.b.depth_dimension != 0 && t.columns % 64 != 0 && !(few_rows && t.columns == 32)) {
+    const bool skinny = t.rows <= kSkinny;
+    if (t.b.depth_dimension != 0 && t.columns % 64 != 0 && !(skinny && t.columns == 32)) {
         product.fail("has tiles of " + std::to_string(t.columns) + " columns, which are neighbours in memory; take " +
-                     (few_rows ? "32 or " : "") + "a multiple of 64");
+                     (skinny ? "32 or " : "") + "a multiple of 64");
     }
     if (t.a.depth_dimension != 0) {
         product.fail("reads a by columns; its rows have to be neighbours along k");

@@ -31,7 +31,7 @@
 namespace halyard {
 
 /** Tiles of up to so many rows are few: their kernels are others (tile_kernel.h). */
-constexpr int kFewRows = 32;
+constexpr int kSkinny = 32;
 
 /** Where elements of tensors lie. */
 struct Strides {
@@ -51,7 +51,7 @@ struct TileProgram {
     std::vector<TileOfProduct> tiles;  // a product each; they have rows, columns and the operand a in common
     std::set<std::string> accumulators;
     std::vector<Pair> before, after;  // the nests that give sums their first value, and those that use them
-    std::vector<ChainNest> rows;      // those that reduce rows, after them
+    std::vector<FusedNest> rows;      // those that reduce rows, after them
     std::map<std::string, Halide::Type> numbers;  // of rows
 
     const TileOfProduct &tile() const {

@@ -24,7 +24,7 @@ public:
           fail_(fail) {
     }
 
-    std::vector<ChainNest> read(Stmt s) {
+    std::vector<FusedNest> read(Stmt s) {
         std::vector<const For *> loops;
         for (;;) {
             if (const auto *let = s.as<LetStmt>()) {
@@ -43,8 +43,8 @@ public:
         if (loops.empty() || loops.size() > 2 || tiles_.front().row_loops.size() != 1) {
             fail("stands in one kernel with a reduction whose loops are not rows, or rows around columns, from 0 on");
         }
-        nest_.kind = loops.size() == 1 ? ChainNest::kRows : ChainNest::kReduction;
-        if (nest_.counts.defined() && nest_.kind != ChainNest::kReduction) {
+        nest_.kind = loops.size() == 1 ? FusedNest::kRows : FusedNest::kReduction;
+        if (nest_.counts.defined() && nest_.kind != FusedNest::kReduction) {
             fail("stands in one kernel with numbers of rows that change only in some blocks, and are no reduction");
         }
         nest_.row_extent = loops[0]->extent;
@@ -55,7 +55,7 @@ public:
             nest_.column_extent = nest_.columns;
         }
         stores(s);
-        return ends_.assignments.empty() ? std::vector<ChainNest>{nest_} : std::vector<ChainNest>{ends_, nest_};
+        return ends_.assignments.empty() ? std::vector<FusedNest>{nest_} : std::vector<FusedNest>{ends_, nest_};
     }
 
 private:
@@ -116,11 +116,11 @@ private:
         const Expr index = substitute(places_, store->index);
         Expr value = substitute(places_, substitute_in_all_lets(store->value));
         const bool number = numbers_.count(store->name) > 0;
-        if (number ? !is_row(index) : nest_.kind != ChainNest::kRows) {
+        if (number ? !is_row(index) : nest_.kind != FusedNest::kRows) {
             fail("stands in one kernel with " + store->name +
                  ", which is neither a number of a row nor stored row by row; compute it elsewhere");
         }
-        if (nest_.kind == ChainNest::kReduction) {
+        if (nest_.kind == FusedNest::kReduction) {
             value = without_itself(store->name, value);
             if (first_.defined()) {
                 value = select(counts(store->name), value, nest_.neutral(value.type()));
@@ -131,7 +131,7 @@ private:
 
     // Found once a row: for each element anew, it took a cross-entropy of 256 columns 300 us for 202 without (H200).
     Expr counts(const std::string &name) {
-        ends_.kind = ChainNest::kRows;
+        ends_.kind = FusedNest::kRows;
         ends_.row_extent = nest_.row_extent;
         const auto number = [&](const std::string &of_row, const Expr &value) {
             ends_.assignments.push_back({of_row, value, Expr()});
@@ -154,13 +154,13 @@ private:
         };
         Expr rest;
         if (const auto *add = value.as<Add>()) {
-            nest_.reduction = ChainNest::kSum;
+            nest_.reduction = FusedNest::kSum;
             rest = other(add->a, add->b);
         } else if (const auto *m = value.as<Max>()) {
-            nest_.reduction = ChainNest::kMax;
+            nest_.reduction = FusedNest::kMax;
             rest = other(m->a, m->b);
         } else if (const auto *m = value.as<Min>()) {
-            nest_.reduction = ChainNest::kMin;
+            nest_.reduction = FusedNest::kMin;
             rest = other(m->a, m->b);
         }
         if (!rest.defined()) {
@@ -208,7 +208,7 @@ private:
     std::vector<Stmt> kept_;
     std::map<std::string, Expr> places_;
     Expr first_, end_, at_column_;  // of a reduction, the columns that count, and where a sum then is; undefined: all
-    ChainNest nest_, ends_;         // and what gives the two as numbers of each row
+    FusedNest nest_, ends_;         // and what gives the two as numbers of each row
 };
 
 // Of a condition on the column, and on what a whole block has in common, which may be read.
@@ -236,13 +236,13 @@ bool is_of_rows(const Stmt &nest, const std::set<std::string> &numbers) {
     return meet(all.loaded, numbers) || meet(all.stored, numbers);
 }
 
-std::vector<ChainNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
+std::vector<FusedNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
                                  const std::set<std::string> &numbers,
                                  const std::function<void(const std::string &)> &fail) {
     return ReadRows(tiles, numbers, fail).read(nest);
 }
 
-std::vector<ChainNest> of_whole_tile(std::vector<ChainNest> nests, Expr *whole) {
+std::vector<FusedNest> of_whole_tile(std::vector<FusedNest> nests, Expr *whole) {
     class Whole : public IRMutator {
         using IRMutator::visit;
 

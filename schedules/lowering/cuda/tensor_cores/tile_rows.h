@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "lowering/cuda/tensor_cores/chain_nest.h"
+#include "lowering/cuda/tensor_cores/fused_nest.h"
 #include "lowering/cuda/tensor_cores/product.h"
 
 namespace halyard {
@@ -23,13 +23,13 @@ namespace halyard {
 bool is_of_rows(const Halide::Internal::Stmt &nest, const std::set<std::string> &numbers);
 
 /** Reads such a nest, and what it needs before it. Of what it stores, assignments to memory have an index. `fail` throws. */
-std::vector<ChainNest> read_rows(const Halide::Internal::Stmt &nest, const std::vector<TileOfProduct> &tiles,
+std::vector<FusedNest> read_rows(const Halide::Internal::Stmt &nest, const std::vector<TileOfProduct> &tiles,
                                  const std::set<std::string> &numbers,
                                  const std::function<void(const std::string &)> &fail);
 
 /** The nests where all columns of the tile are among those that count: selects by conditions on columns alone take that side.
  * `whole`: when that is so; undefined where there are no such selects. */
-std::vector<ChainNest> of_whole_tile(std::vector<ChainNest> nests, Halide::Expr *whole);
+std::vector<FusedNest> of_whole_tile(std::vector<FusedNest> nests, Halide::Expr *whole);
 
 }  // namespace halyard
 

@@ -157,7 +157,7 @@ void TileText::declare_tiles_of_grid() {
 }
 
 void TileText::coordinates_of_tile(const std::string &tile) {
-    const std::string g = number(program_.asked.group);
+    const std::string g = number(program_.asked.raster);
     const auto &names = program_.parts.block_names;
     std::string in_plane = tile;
     if (has_planes()) {
@@ -191,7 +191,7 @@ void TileText::declare_places() {
 }
 
 Expr TileText::counts() const {
-    if (program_.asked.turns) {
+    if (program_.asked.ping_pong) {
         return const_true();  // a warpgroup skips the steps of the other's tile, and has to know how many
     }
     Expr any = const_false();
@@ -261,15 +261,15 @@ void TileText::reduce_rows(const RowsOfThread &rows, int columns, const std::str
     if (program_.rows.empty()) {
         return;
     }
-    ChainNests threads(*out_, program_.asked, rows);
+    FusedNests threads(*out_, program_.asked, rows);
     for (const auto &[name, type] : program_.numbers) {
         out_->declare_registers(name, type_text(type), 2 * rows.fragments);
     }
     Expr whole;
-    const std::vector<ChainNest> plain = of_whole_tile(program_.rows, &whole);
-    const auto nests = [&](const std::vector<ChainNest> &list) {
-        for (ChainNest n : list) {
-            n.columns = n.kind == ChainNest::kReduction ? columns : 0;
+    const std::vector<FusedNest> plain = of_whole_tile(program_.rows, &whole);
+    const auto nests = [&](const std::vector<FusedNest> &list) {
+        for (FusedNest n : list) {
+            n.columns = n.kind == FusedNest::kReduction ? columns : 0;
             for (Expr *x : {&n.row_extent, &n.counts}) {
                 *x = x->defined() ? with_places(*x) : *x;
             }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lowering/cuda/tensor_cores/chain_nests.h"
+#include "lowering/cuda/tensor_cores/fused_nests.h"
 #include "lowering/cuda/print/code_text.h"
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"

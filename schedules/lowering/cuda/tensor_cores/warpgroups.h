@@ -37,10 +37,10 @@ void declare_result(KernelPrinter &out, const std::string &type, const std::stri
 void wait_for_result(KernelPrinter &out);
 
 /** In a loop over first = 0, 8, ..: stores 16 columns, whose 8 values a thread has in the array `values`, by stmatrix into
- * the order in which the copy engine takes them. */
+ * the order in which TMA takes them. */
 void store_columns(KernelPrinter &out, const std::string &values, const std::string &result);
 
-/** Has the copy engine store `result`: `across` are the first coordinates of its blocks of `columns`, `rest` the others, with
+/** Has TMA store `result`: `across` are the first coordinates of its blocks of `columns`, `rest` the others, with
  * a comma before each. */
 void send_result(KernelPrinter &out, const std::string &map, const std::string &result, const std::vector<std::string> &across,
                  const std::string &rest, int columns = kAcross);

@@ -63,7 +63,7 @@ private:
         if (layout_.cluster(form) > 1) {
             out.line("const int rank = cluster_rank();");
         }
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             declare_barriers(form);
             open_producer(out, layout_.warpgroups(), layout_.blocks() == 1 ? 40 : 0);
             producer(form);
@@ -88,7 +88,7 @@ private:
         out_->open("if (threadIdx.x == 0) {");
         out_->open("for (int i = 0; i < " + number(stages) + "; i++) {");
         out_->line("barrier_init(&full[i], 1);");
-        out_->line("barrier_init(&empty[i], " + number(layout_.turns() ? 1 : layout_.warpgroups()) + ");");
+        out_->line("barrier_init(&empty[i], " + number(layout_.ping_pong() ? 1 : layout_.warpgroups()) + ");");
         out_->close();
         if (early) {
             out_->open("for (int i = 0; i < " + number(layout_.warpgroups()) + "; i++) {");
@@ -143,10 +143,10 @@ private:
 
     void consumers(WgmmaForm form) {
         out_->line("const int lane = thread % 32, warp = thread / 32;");
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             out_->line("int stage = 0, phase = 0;");
         }
-        const bool in_turns = layout_.turns() && by_copy_engine(form);
+        const bool in_turns = layout_.ping_pong() && by_tma(form);
         declare_tiles_of_grid();
         if (form == WgmmaForm::kWhole) {
             declare_tiles(layout_.rows_of_results());
@@ -155,17 +155,17 @@ private:
         if (in_turns) {
             out_->open("if (warpgroup == 1) {");
             out_->line(skip);
-            out_->line("turn_ends<2>(warpgroup);");
+            out_->line("ping_pong_ends<2>(warpgroup);");
             out_->close();
         }
         open_tiles(form, in_turns);
         begin_sums(form);
         if (in_turns) {
-            out_->line("turn_begins<2>(warpgroup);");
+            out_->line("ping_pong_begins<2>(warpgroup);");
         }
         sum_up(form);
         if (in_turns) {
-            out_->line("turn_ends<2>(warpgroup);");
+            out_->line("ping_pong_ends<2>(warpgroup);");
             out_->line(skip);
         }
         wait_for_sums(form);
@@ -181,7 +181,7 @@ private:
         out_->close();
         if (in_turns) {
             out_->open("if ((" + tiles_of_grid() + " - int(blockIdx.x) + int(gridDim.x) - 1) / int(gridDim.x) % 2 == warpgroup) {");
-            out_->line("turn_begins<2>(warpgroup);  // the one that is left");
+            out_->line("ping_pong_begins<2>(warpgroup);  // the one that is left");
             out_->close();
         }
         if (layout_.bytes_of_results(form) > 0) {
@@ -201,7 +201,7 @@ private:
         if (layout_.cluster(form) > 1) {
             begin_part();
         }
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             out_->line("int before = -1;  // the stage of the step before, which may still be read");
         }
         if (form == WgmmaForm::kWhole) {
@@ -211,13 +211,13 @@ private:
 
     void sum_up(WgmmaForm form) {
         out_->open(steps_loop(form));
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             out_->line("barrier_wait(&full[stage], phase);");
         } else {
             operands_->fetch_elements();
         }
         multiply(form);
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             out_->line("wgmma_wait<1>();");
             give_back_stage();
             out_->line("before = stage;");
@@ -242,7 +242,7 @@ private:
         if (layout_.bytes_of_results(form) > 0 && (form != WgmmaForm::kWhole || tiles_.empty())) {
             wait_for_result(*out_);
         }
-        if (by_copy_engine(form)) {
+        if (by_tma(form)) {
             out_->line("wgmma_wait<0>();");
             give_back_stage();
         }
@@ -304,11 +304,11 @@ private:
     }
 
     void multiply(WgmmaForm form) {
-        const std::string stage = by_copy_engine(form) ? "stage" : "0";
+        const std::string stage = by_tma(form) ? "stage" : "0";
         out_->line("wgmma_fence();");
         out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
                    number(tile().rows * tile().depth) +
-                   (layout_.turns() ? "" : " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth)) + ");");
+                   (layout_.ping_pong() ? "" : " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth)) + ");");
         out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
                    number(products() * layout_.elements_b()) + ");");
         out_->line("#pragma unroll");

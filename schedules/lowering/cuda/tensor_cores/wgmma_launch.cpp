@@ -13,7 +13,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-// What the copy engine takes along a dimension: elements so far apart, and a box that spans so many.
+// What TMA takes along a dimension: elements so far apart, and a box that spans so many.
 constexpr int kMaxStep = 8, kMaxBox = 256;
 
 void check_tile(const TileProgram &program, const TensorCores &product) {
@@ -21,7 +21,7 @@ void check_tile(const TileProgram &program, const TensorCores &product) {
     if (tile.rows % kRowsOfWarpgroup != 0 || tile.rows > 3 * kRowsOfWarpgroup) {
         product.fail("has tiles of " + number(tile.rows) + " rows; take 16, 32, 64, 128 or 192");
     }
-    if (program.asked.turns && (tile.rows != kRowsOfWarpgroup || program.asked.cluster > 1)) {
+    if (program.asked.ping_pong && (tile.rows != kRowsOfWarpgroup || program.asked.cluster > 1)) {
         product.fail("has warpgroups that take turns, each with a tile of its own; take tiles of 64 rows and no cluster");
     }
     if (tile.columns % 16 != 0 || tile.columns * program.products() > 256) {
@@ -53,7 +53,7 @@ const TileProgram &checked(const TileProgram &program) {
 }  // namespace
 
 WgmmaLaunch::WgmmaLaunch(const TileProgram &program, const PrintOptions &print)
-    : EarlyLoads(checked(program), print),
+    : EpilogueLoads(checked(program), print),
       layout_(program_, leaving()),
       after_(program_.after) {
     align_pairs();
@@ -63,13 +63,13 @@ WgmmaLaunch::WgmmaLaunch(const TileProgram &program, const PrintOptions &print)
 std::vector<int> WgmmaLaunch::leaving() const {
     std::vector<int> bytes;
     for (const auto &p : program_.after) {
-        bytes.push_back(leaves_by_copy_engine(p) ? p.value.type().bytes() : 0);
+        bytes.push_back(leaves_by_tma(p) ? p.value.type().bytes() : 0);
     }
     return bytes;
 }
 
-bool WgmmaLaunch::leaves_by_copy_engine(const Pair &p) const {
-    return moves_by_copy_engine(p.value.type().element_of(), tile().columns) && box_of(p).has_value();
+bool WgmmaLaunch::leaves_by_tma(const Pair &p) const {
+    return moves_by_tma(p.value.type().element_of(), tile().columns) && box_of(p).has_value();
 }
 
 std::optional<TensorBox> WgmmaLaunch::box_of(const Pair &p) const {
@@ -77,7 +77,7 @@ std::optional<TensorBox> WgmmaLaunch::box_of(const Pair &p) const {
 }
 
 // Pairs of what f reads beside the sums are loaded whole where the host finds them aligned, and so are those stored
-// that do not leave by the copy engine.
+// that do not leave by TMA.
 void WgmmaLaunch::align_pairs() {
     const AlignmentFacts known = program_.facts();
     const auto ask = [&](Stmt &s) {
@@ -92,7 +92,7 @@ void WgmmaLaunch::align_pairs() {
         p.value = value.as<Evaluate>()->value;
         Stmt store = Store::make(p.stored, make_zero(p.value.type()), p.index, Parameter(), const_true(2),
                                  ModulusRemainder());
-        if (!leaves_by_copy_engine(p)) {
+        if (!leaves_by_tma(p)) {
             ask(store);
         }
         alignment_.push_back(store.as<Store>()->alignment);
@@ -110,7 +110,7 @@ Expr WgmmaLaunch::operands_are_tensors() const {
 Expr WgmmaLaunch::results_are_tensors() const {
     Expr e = pairs_aligned_.defined() ? pairs_aligned_ : const_true();
     for (const auto &p : after_) {
-        if (leaves_by_copy_engine(p)) {
+        if (leaves_by_tma(p)) {
             e = e && is_stored_tensor(p.stored, p.value.type().element_of(), int(box_of(p)->origin.size()));
         }
     }
@@ -123,7 +123,7 @@ Expr WgmmaLaunch::results_are_tensors() const {
 Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     Kernel k;
     k.name = program_.base.name;
-    k.threads = {(layout_.warpgroups(form) + (by_copy_engine(form) ? 1 : 0)) * kWarpgroup, 1, 1};
+    k.threads = {(layout_.warpgroups(form) + (by_tma(form) ? 1 : 0)) * kWarpgroup, 1, 1};
     const Expr multiprocessors =
         Call::make(Int(32), "halyard_cuda_multiprocessors",
                    {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
@@ -135,11 +135,11 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     add_scalars(k, used_by(form));
     const std::set<std::string> by_threads = loaded(form == WgmmaForm::kWhole);
     for (const auto &a : program_.base.arguments) {
-        if (a.is_buffer && (by_threads.count(a.name) || !moved_by_copy_engine(a.name, form))) {
+        if (a.is_buffer && (by_threads.count(a.name) || !moved_by_tma(a.name, form))) {
             k.arguments.push_back(a);
         }
     }
-    if (by_copy_engine(form)) {
+    if (by_tma(form)) {
         for (const auto &o : program_.operands()) {
             auto box = o.box;
             box[0] = elements_of_line(o.type);
@@ -162,23 +162,23 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     return k;
 }
 
-bool WgmmaLaunch::moved_by_copy_engine(const std::string &buffer, WgmmaForm form) const {
+bool WgmmaLaunch::moved_by_tma(const std::string &buffer, WgmmaForm form) const {
     const auto of_result = [&](const Pair &p) { return p.stored == buffer && leaves(p, form); };
-    const auto of_tile = [&](const EarlyTile &t) { return t.buffer == buffer; };
+    const auto of_tile = [&](const EpilogueTile &t) { return t.buffer == buffer; };
     const auto of_b = [&](const TileOfProduct &t) { return t.b.buffer == buffer; };
     const bool operand = tile().a.buffer == buffer || std::any_of(program_.tiles.begin(), program_.tiles.end(), of_b);
-    return (by_copy_engine(form) && operand) || std::any_of(after_.begin(), after_.end(), of_result) ||
+    return (by_tma(form) && operand) || std::any_of(after_.begin(), after_.end(), of_result) ||
            (form == WgmmaForm::kWhole && std::any_of(tiles_.begin(), tiles_.end(), of_tile));
 }
 
 bool WgmmaLaunch::leaves(const Pair &p, WgmmaForm form) const {
-    return form == WgmmaForm::kWhole && leaves_by_copy_engine(p);
+    return form == WgmmaForm::kWhole && leaves_by_tma(p);
 }
 
 std::vector<Expr> WgmmaLaunch::used_by(WgmmaForm form) const {
     std::vector<Expr> all = used();
     for (const auto &o : program_.operands()) {
-        for (int d = 0; d < o.rank() && !by_copy_engine(form); d++) {
+        for (int d = 0; d < o.rank() && !by_tma(form); d++) {
             all.push_back(extent_of(o, d));
             if (d > 0) {
                 all.push_back(field(o.buffer, "stride", d));
@@ -201,7 +201,7 @@ std::vector<Expr> WgmmaLaunch::used_by(WgmmaForm form) const {
     return all;
 }
 
-// What the nests that leave by the copy engine load early: tiles where there is room for them in shared memory, columns as far
+// What the nests that leave by TMA load early: tiles where there is room for them in shared memory, columns as far
 // as there are registers beside the sums.
 void WgmmaLaunch::find_early() {
     not_in_memory_ = program_.accumulators;
@@ -212,7 +212,7 @@ void WgmmaLaunch::find_early() {
     std::vector<const Pair *> leaving;
     for (const auto &p : after_) {
         known.insert(p.stored);
-        if (leaves_by_copy_engine(p)) {
+        if (leaves_by_tma(p)) {
             leaving.push_back(&p);
         }
     }
@@ -234,9 +234,9 @@ void WgmmaLaunch::find_early() {
 
 // Where the result leaves from that it is read for: each thread reads an element before it puts the result there. Else behind
 // the results.
-void WgmmaLaunch::place_tile(EarlyTile t) {
+void WgmmaLaunch::place_tile(EpilogueTile t) {
     const size_t pair = size_t(t.pair - after_.data());
-    const bool taken = std::any_of(tiles_.begin(), tiles_.end(), [&](const EarlyTile &o) { return o.pair == t.pair; });
+    const bool taken = std::any_of(tiles_.begin(), tiles_.end(), [&](const EpilogueTile &o) { return o.pair == t.pair; });
     t.in_place = layout_.parts() == 1 && t.users == 1 && !taken && t.type().bytes() == t.pair->value.type().bytes();
     const auto place = layout_.place_early(t.type().bytes(), t.in_place ? std::optional<size_t>(pair) : std::nullopt);
     if (place) {

@@ -11,24 +11,24 @@
 #include <string>
 #include <vector>
 
-#include "lowering/cuda/tensor_cores/early_loads.h"
+#include "lowering/cuda/tensor_cores/epilogue_loads.h"
 #include "lowering/cuda/tensor_cores/wgmma_layout.h"
 
 namespace halyard {
 
-class WgmmaLaunch : public EarlyLoads {
+class WgmmaLaunch : public EpilogueLoads {
 protected:
     WgmmaLaunch(const TileProgram &program, const PrintOptions &print);
 
     int sums() const override {
         return layout_.sums();
     }
-    /** Whether a result may leave by the copy engine: a type that it has, a box of a tensor, one store for each sum. Stored by
+    /** Whether a result may leave by TMA: a type that it has, a box of a tensor, one store for each sum. Stored by
      * the threads, a tile of 128 x 256 f32 takes 10 us, while nothing is multiplied (H200). */
-    bool leaves_by_copy_engine(const Pair &p) const;
+    bool leaves_by_tma(const Pair &p) const;
     std::optional<TensorBox> box_of(const Pair &p) const;
 
-    /** When the host may call kernels that fetch, and that store, by the copy engine. */
+    /** When the host may call kernels that fetch, and that store, by TMA. */
     Halide::Expr operands_are_tensors() const;
     Halide::Expr results_are_tensors() const;
     /** The kernel without its body. */
@@ -43,10 +43,10 @@ private:
     std::vector<int> leaving() const;
     void align_pairs();
     bool leaves(const Pair &p, WgmmaForm form) const;
-    bool moved_by_copy_engine(const std::string &buffer, WgmmaForm form) const;
+    bool moved_by_tma(const std::string &buffer, WgmmaForm form) const;
     std::vector<Halide::Expr> used_by(WgmmaForm form) const;
     void find_early();
-    void place_tile(EarlyTile t);
+    void place_tile(EpilogueTile t);
 
     Halide::Expr pairs_aligned_;
 };

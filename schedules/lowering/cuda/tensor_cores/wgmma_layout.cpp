@@ -12,19 +12,19 @@ WgmmaLayout::WgmmaLayout(const TileProgram &program, const std::vector<int> &lea
 }
 
 int WgmmaLayout::warpgroups() const {
-    return turns() ? 2 : tile().rows / kRowsOfWarpgroup;
+    return ping_pong() ? 2 : tile().rows / kRowsOfWarpgroup;
 }
 
 int WgmmaLayout::warpgroups(WgmmaForm form) const {
-    return turns() && !by_copy_engine(form) ? 1 : warpgroups();
+    return ping_pong() && !by_tma(form) ? 1 : warpgroups();
 }
 
 int WgmmaLayout::cluster(WgmmaForm form) const {
-    return by_copy_engine(form) ? program_.asked.cluster : 1;
+    return by_tma(form) ? program_.asked.cluster : 1;
 }
 
 int WgmmaLayout::stages(WgmmaForm form) const {
-    return by_copy_engine(form) ? program_.asked.stages : 1;
+    return by_tma(form) ? program_.asked.stages : 1;
 }
 
 int WgmmaLayout::blocks() const {
@@ -88,7 +88,7 @@ int WgmmaLayout::offset_barriers(WgmmaForm form) const {
 
 int WgmmaLayout::shared_bytes(WgmmaForm form) const {
     const int early = form == WgmmaForm::kWhole && tiles_early_ > 0 ? warpgroups() : 0;
-    return offset_barriers(form) + (by_copy_engine(form) ? 8 * (2 * program_.asked.stages + early) : 0);
+    return offset_barriers(form) + (by_tma(form) ? 8 * (2 * program_.asked.stages + early) : 0);
 }
 
 // As few as fit, each of whole lines.

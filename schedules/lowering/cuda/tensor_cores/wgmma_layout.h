@@ -13,22 +13,22 @@
 
 namespace halyard {
 
-/** Who moves tiles: the copy engine both ways, the copy engine in and the threads out, or the threads. */
+/** Who moves tiles: TMA both ways, TMA in and the threads out, or the threads. */
 enum class WgmmaForm { kWhole, kFetching, kElements };
 
-inline bool by_copy_engine(WgmmaForm f) {
+inline bool by_tma(WgmmaForm f) {
     return f != WgmmaForm::kElements;
 }
 
 class WgmmaLayout {
 public:
-    /** `leaving`: of each nest behind the products the bytes of an element, where its result may leave by the copy engine,
+    /** `leaving`: of each nest behind the products the bytes of an element, where its result may leave by TMA,
      * else 0. */
     WgmmaLayout(const TileProgram &program, const std::vector<int> &leaving);
 
     /** Whether two warpgroups take turns, with a tile each. */
-    bool turns() const {
-        return program_.asked.turns;
+    bool ping_pong() const {
+        return program_.asked.ping_pong;
     }
     /** Those that multiply; and of a tile, which has one where they take turns. */
     int warpgroups() const;
@@ -44,7 +44,7 @@ public:
     int bytes_b() const;     // of one product
     int elements_b() const;  // the same
     int rows_of_results() const;
-    /** Of those of the first nests that leave by the copy engine, in parts one after the other. */
+    /** Of those of the first nests that leave by TMA, in parts one after the other. */
     int bytes_of_results(size_t nests, WgmmaForm form) const;
     int bytes_of_results(WgmmaForm form) const {
         return bytes_of_results(leaving_.size(), form);

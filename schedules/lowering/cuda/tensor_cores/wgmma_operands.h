@@ -2,8 +2,8 @@
 #define HALYARD_LOWERING_CUDA_WGMMA_OPERANDS_H
 
 /** \file
- * How tiles of the operands of products come into shared memory for wgmma, as text: the copy engine fetches them, or each
- * thread elements, which it puts where the copy engine would have.
+ * How tiles of the operands of products come into shared memory for wgmma, as text: TMA fetches them, or each
+ * thread elements, which it puts where TMA would have.
  */
 
 #include <functional>

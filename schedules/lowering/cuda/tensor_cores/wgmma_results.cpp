@@ -16,7 +16,7 @@ void WgmmaResults::store_results(WgmmaForm form) {
         const Pair &p = after_[i];
         if (form != WgmmaForm::kWhole) {
             store_inside(program_.after[i]);
-        } else if (leaves_by_copy_engine(p)) {
+        } else if (leaves_by_tma(p)) {
             leave_by_engine(p, layout_.offset_results(form) + layout_.bytes_of_results(i, form));
         } else {
             store_pairs(p, alignment_[i]);
@@ -47,7 +47,7 @@ void WgmmaResults::leave_by_engine(const Pair &p, int offset) {
             wait_for_result(*out_);
         }
         Pair whole = p, inside = p;
-        whole.value = with_early(p.value);
+        whole.value = with_epilogue_loads(p.value);
         inside.value = whole.value;
         inside.value = loaded_inside(inside, not_in_memory_);
         if (equal(whole.value, inside.value)) {
@@ -63,7 +63,7 @@ void WgmmaResults::leave_by_engine(const Pair &p, int offset) {
     }
 }
 
-// A part of the columns into shared memory, in the order in which the copy engine takes them.
+// A part of the columns into shared memory, in the order in which TMA takes them.
 void WgmmaResults::values(const Pair &p, const std::string &name, int part) {
     const int first = part * sums() / layout_.parts();
     if (p.value.type().bits() == 16) {
@@ -80,7 +80,7 @@ void WgmmaResults::coordinates_of_element() {
 }
 
 std::string WgmmaResults::row_of_thread() const {
-    return (layout_.turns() ? "" : "warpgroup * " + number(kRowsOfWarpgroup) + " + ") + "warp * 16 + lane / 4";
+    return (layout_.ping_pong() ? "" : "warpgroup * " + number(kRowsOfWarpgroup) + " + ") + "warp * 16 + lane / 4";
 }
 
 // The results of 16 columns at a time, by stmatrix.
@@ -105,7 +105,7 @@ void WgmmaResults::matrices(const Pair &p, const std::string &name, int begin) {
 
 bool WgmmaResults::is_read_in_place(const Pair &p) const {
     return std::any_of(tiles_.begin(), tiles_.end(),
-                       [&](const EarlyTile &t) { return t.in_place && t.pair->stored == p.stored; });
+                       [&](const EpilogueTile &t) { return t.in_place && t.pair->stored == p.stored; });
 }
 
 // Those of 8 or 32 bits two columns at a time: stmatrix has 16 bytes of a row where a thread has two elements of eight.

@@ -1,0 +1,28 @@
+-- A product of few rows on the tensor cores, where all that takes time is to read the weights: blocks of few columns, so that
+-- each multiprocessor reads its part of them, whose warps share the depth.
+
+local gpu = require "lib.gpu"
+
+return schedule "gemm" {
+  target = "cuda",
+
+  generator = {
+    type    = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = tune { "kn", "nk", default = "kn" },
+  },
+
+  params = {
+    rows    = tune { 16, 32, default = 16 },
+    columns = tune { 32, 64, default = 32 },
+    stages  = tune { 3, 4, 5, 6, 8, 12, default = 8 }, -- fetched ahead; a stage takes 256 (rows + columns) bytes
+    raster  = tune { 4, 8, 16, default = 16 },         -- rows of tiles taken together
+  },
+
+  where = function(p)
+    return gpu.tiles_fit(p, { products = 1 })
+  end,
+
+  apply = function(k, p)
+    gpu.tensor_tiles(k.y, k.acc, p)
+  end,
+}

@@ -1,0 +1,32 @@
+-- The three projections of few rows on the tensor cores, a kernel each: blocks of few columns, so that each multiprocessor reads
+-- its part of the weights; fewer still where k and v have few.
+
+local gpu = require "lib.gpu"
+
+return schedule "qkv_projection" {
+  target = "cuda",
+
+  generator = {
+    type    = tune { "float16", "bfloat16", default = "bfloat16" },
+    weights = "nk",
+  },
+
+  params = {
+    rows    = tune { 16, 32, default = 16 },
+    columns = tune { 16, 32, 64, default = 32 },
+    narrow  = tune { 16, 32, 64, default = 16 }, -- columns of k and v
+    stages  = tune { 3, 4, 5, 6, 8, 12, default = 8 },
+    raster  = tune { 4, 8, 16, default = 16 },
+  },
+
+  where = function(p)
+    return gpu.tiles_fit(p, { products = 1 }) and p.narrow <= p.columns
+  end,
+
+  apply = function(k, p)
+    local narrow = { rows = p.rows, columns = p.narrow, stages = p.stages, raster = p.raster }
+    gpu.tensor_tiles(k.q, k.acc_q, p)
+    gpu.tensor_tiles(k.k, k.acc_k, narrow)
+    gpu.tensor_tiles(k.v, k.acc_v, narrow)
+  end,
+}

@@ -1,0 +1,198 @@
+#include "lowering/cuda/simt/unswitched_blocks.h"
+
+#include <algorithm>
+
+#include "lowering/cuda/simt/linear.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+class FindLoad : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *) override {
+        found = true;
+    }
+
+public:
+    bool found = false;
+};
+
+// Arrays in shared memory have one place each, which two versions would both declare.
+class FindShared : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Allocate *op) override {
+        found = found || op->memory_type != MemoryType::Register;
+        IRVisitor::visit(op);
+    }
+
+public:
+    bool found = false;
+};
+
+bool has_load(const Expr &e) {
+    FindLoad find;
+    e.accept(&find);
+    return find.found;
+}
+
+// Loops and lets around what is visited.
+class InContext : public IRMutator {
+protected:
+    using IRMutator::visit;
+
+    Stmt visit(const LetStmt *op) override {
+        const Expr value = mutate(op->value);
+        ScopedBinding<Expr> bind(lets, op->name, op->value);
+        return LetStmt::make(op->name, value, mutate(op->body));
+    }
+
+    Expr visit(const Let *op) override {
+        const Expr value = mutate(op->value);
+        ScopedBinding<Expr> bind(lets, op->name, op->value);
+        return Let::make(op->name, value, mutate(op->body));
+    }
+
+    Stmt visit(const For *op) override {
+        const Expr last = expand(op->min + op->extent - 1, lets);
+        const Interval range(bounds_of_expr_in_scope(expand(op->min, lets), varying).min,
+                             bounds_of_expr_in_scope(last, varying).max);
+        ScopedBinding<Interval> bind(varying, op->name, range);
+        return IRMutator::visit(op);
+    }
+
+    Expr visit(const LE *op) override {
+        return op->a.type() == Int(32) ? comparison(op, op->a, op->b, 0) : IRMutator::visit(op);
+    }
+    Expr visit(const LT *op) override {
+        return op->a.type() == Int(32) ? comparison(op, op->a, op->b, 1) : IRMutator::visit(op);
+    }
+
+    // Of b - a >= least; `e` or what stands in its place.
+    Expr comparison(const Expr &e, const Expr &a, const Expr &b, int least) {
+        const Expr left = expand(b - a, lets);
+        const Linear over = linear(left);
+        bool by_thread = false, guard = true;
+        for (const char *thread : kThreadNames) {
+            const int64_t factor = over.factor_of(thread);
+            const bool inside = over.hides(thread);  // of a quotient, as where loops are fused
+            if ((factor != 0 || inside) && !varying.contains(thread)) {
+                return e;
+            }
+            guard = guard && factor <= 0;
+            by_thread = by_thread || factor != 0 || inside;
+        }
+        if (!by_thread) {
+            return e;
+        }
+        const Interval range = has_load(left) ? Interval::everything() : bounds_of_expr_in_scope(left, varying);
+        if (guard && range.has_lower_bound()) {
+            return holds(e, range.min - least, true);
+        }
+        // The other way round: extent < thread_x * 8 + 8.
+        return !guard && range.has_upper_bound() ? holds(e, least - 1 - range.max, false) : e;
+    }
+
+    // A comparison that comes out as `value` wherever `at_least_zero`, which is the same in all threads, is none below 0.
+    virtual Expr holds(const Expr &e, const Expr &at_least_zero, bool value) = 0;
+
+    Lets lets;
+    Scope<Interval> varying;  // threads and loops
+
+public:
+    InContext(const Kernel &kernel, const std::vector<std::pair<std::string, Expr>> &outer) {
+        for (const auto &l : outer) {
+            lets.push(l.first, l.second);
+        }
+        for (int d = 0; d < 3; d++) {
+            if (const int threads = kernel.constant_threads(d)) {
+                varying.push(kThreadNames[size_t(d)], Interval(0, threads - 1));
+            }
+        }
+    }
+};
+
+// What has to be none below 0; of those that differ by a constant, the least.
+class FindConditions : public InContext {
+    Expr holds(const Expr &e, const Expr &at_least_zero, bool) override {
+        const Expr needed = simplify(at_least_zero);
+        const auto known = std::find_if(all.begin(), all.end(), [&](const Expr &a) { return is_const(simplify(a - needed)); });
+        if (can_prove(needed < 0)) {
+            return e;
+        }
+        if (known == all.end()) {
+            all.push_back(needed);
+        } else if (can_prove(needed < *known)) {
+            *known = needed;
+        }
+        return e;
+    }
+
+public:
+    using InContext::InContext;
+    std::vector<Expr> all;
+};
+
+class WithoutConditions : public InContext {
+    Expr holds(const Expr &e, const Expr &at_least_zero, bool value) override {
+        return can_prove(simplify(at_least_zero) < 0) ? e : make_bool(value);
+    }
+
+public:
+    using InContext::InContext;
+};
+
+}  // namespace
+
+void unswitch_blocks(Kernel &kernel) {
+    // The coordinates of the block stand before everything, and then arrays in shared memory, which both versions have.
+    std::vector<std::pair<std::string, Expr>> outer;
+    std::vector<Stmt> around;
+    Stmt inner = kernel.body;
+    for (;;) {
+        const auto *let = inner.as<LetStmt>();
+        const auto *allocate = inner.as<Allocate>();
+        if (let && !has_load(let->value)) {
+            outer.emplace_back(let->name, let->value);
+        } else if (!allocate || allocate->memory_type == MemoryType::Register) {
+            break;
+        }
+        around.push_back(inner);
+        inner = let ? let->body : allocate->body;
+    }
+    FindShared shared;
+    inner.accept(&shared);
+    if (shared.found) {
+        return;
+    }
+    FindConditions find(kernel, outer);
+    find.mutate(inner);
+    if (find.all.empty()) {
+        return;
+    }
+    Expr all = const_true();
+    for (const auto &needed : find.all) {
+        all = all && needed >= 0;
+    }
+    all = simplify(all);
+    if (is_const_zero(all)) {
+        return;
+    }
+    Stmt body = simplify(WithoutConditions(kernel, outer).mutate(inner));
+    body = is_const_one(all) ? body : IfThenElse::make(all, body, inner);
+    for (auto it = around.rbegin(); it != around.rend(); ++it) {
+        const auto *let = it->as<LetStmt>();
+        const auto *a = it->as<Allocate>();
+        body = let ? LetStmt::make(let->name, let->value, body)
+                   : Allocate::make(a->name, a->type, a->memory_type, a->extents, a->condition, body, a->new_expr, a->free_function,
+                                    a->padding);
+    }
+    kernel.body = body;
+}
+
+}  // namespace halyard
