@@ -35,7 +35,7 @@ return schedule "gemm" {
     tile(k.y, 1)
 
     local sum = k.acc:update(0)
-    local step, lane = sum:split("k", lanes, "guard", "step", "part")
+    local _, lane = sum:split("k", lanes, "guard", "step", "part")
     local partial = sum:rfactor(lane, { "lane" })
     for _, dots in ipairs { k.acc, partial } do
       dots:compute_at(k.y, "strip"):store_in "stack":bound_extent("col", p.columns)

@@ -8,7 +8,6 @@
 -- schedule without tensor cores takes 517 and 84. Keys and values fetched in turns, one at a time, by one warp: 3 % slower.
 
 local decode = require "lib.gpu_decode"
-local gpu = require "lib.gpu"
 
 return schedule "decode_attention" {
   target = "cuda",

@@ -320,7 +320,7 @@ function gemm.dot_products(out, accs, o)
 
   for _, acc in ipairs(accs) do
     local sum = acc:update(0)
-    local step, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
+    local _, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
     local partial = sum:rfactor(lane, { "lane" })
     for _, dots in ipairs { acc, partial } do
       dots:compute_at(out, "strip"):store_in "stack":bound_extent(name, o.columns)

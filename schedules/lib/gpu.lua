@@ -348,7 +348,7 @@ function gpu.transposed(y, t, o, loops)
   local row, col, others = names.row, names.col, names.others
   local vector = gpu.vector_of(t)
   local across = o.tile // vector
-  local function over_threads(stage, along, other)
+  local function spread(stage, along, other)
     stage:split(along, vector, "guard", "thread", "lane")
     stage:split(other, o.threads // across, "guard", "step", "thread_y")
     stage:reorder("lane", "step", "thread", "thread_y")
@@ -359,11 +359,11 @@ function gpu.transposed(y, t, o, loops)
   y:split(col, o.tile, "guard", "tile_col", "in_col")
   y:reorder("in_row", "in_col", "tile_row", "tile_col", table.unpack(others))
   gpu.over_blocks(y, { "tile_row", "tile_col", table.unpack(others) })
-  over_threads(y, "in_row", "in_col")
+  spread(y, "in_row", "in_col")
   t:compute_at(y, "tile_row"):store_in "gpu_shared"
   t:bound_storage(row, o.tile + 4 // bytes_of[t:type()]):bound_storage(col, o.tile)
   for _, dim in ipairs(others) do t:bound_storage(dim, 1) end
-  over_threads(t, col, row)
+  spread(t, col, row)
 end
 
 -- Sums the windows of a depthwise convolution in tiles of registers: a thread has some pixels by a vector of channels.

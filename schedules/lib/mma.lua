@@ -70,8 +70,8 @@ end
 function mma.blocks(out, acc, o)
   local panel, column = out:split(o.col or "col", o.panel, "guard", "panel", "column")
   local block, row = out:split("row", o.rows, "guard", "block", "row_in_block")
-  local task, step = out:split(block, o.task, "guard", "task", "step")
-  local panels, panel_step = out:split(panel, o.panels or 1, "guard", "panels", "panel_step")
+  local task = out:split(block, o.task, "guard", "task", "step")
+  local panels = out:split(panel, o.panels or 1, "guard", "panels", "panel_step")
   local inner, outer = "step", "panel_step"
   if o.inner == "panels" then inner, outer = outer, inner end
   out:reorder(column, row, inner, outer, panels, task)

@@ -119,7 +119,7 @@ class Run:
             env["HALYARD_NO_PEERS"] = "1"
         process = subprocess.Popen([sys.executable, "-m", "peers.worker"], env=env, text=True, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE)
-        number, records, row, ended = None, [], "", False
+        number, records, row = None, [], ""
         try:
             process.stdin.write(json.dumps(self.task(threads)))
             process.stdin.close()

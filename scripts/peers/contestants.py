@@ -178,8 +178,8 @@ def onnx_from_nodes(case, onnx):
 def onnxruntime(case):
     try:
         import onnxruntime as ort
-    except ImportError:
-        raise Unavailable("onnxruntime is not installed: scripts/setup --peers")
+    except ImportError as e:
+        raise Unavailable("onnxruntime is not installed: scripts/setup --peers") from e
     ort.disable_telemetry_events()
     ort.set_default_logger_severity(4)
     import numpy

@@ -9,7 +9,6 @@ The machine needs Python; peers are those that its Python has. A further export 
 replaces what it had.
 """
 
-import json
 import os
 import shutil
 import subprocess

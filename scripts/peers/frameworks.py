@@ -5,7 +5,7 @@ import os
 torch = F = None
 if not os.environ.get("HALYARD_NO_PEERS"):
     try:
-        import torch
-        import torch.nn.functional as F
+        import torch  # noqa: F401
+        import torch.nn.functional as F  # noqa: F401
     except ImportError:
         pass

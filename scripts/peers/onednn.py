@@ -42,8 +42,8 @@ def library():
     path = next((p for p in places if os.path.exists(p)), "libdnnl.so.3")
     try:
         return ctypes.CDLL(path)
-    except OSError:
-        raise Unavailable("oneDNN is not installed: scripts/setup --peers")
+    except OSError as e:
+        raise Unavailable("oneDNN is not installed: scripts/setup --peers") from e
 
 
 def check(name, *arguments):

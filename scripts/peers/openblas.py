@@ -13,8 +13,8 @@ def library():
     from .contestants import Unavailable
     try:
         import numpy
-    except ImportError:
-        raise Unavailable("OpenBLAS is not installed: scripts/setup --peers")
+    except ImportError as e:
+        raise Unavailable("OpenBLAS is not installed: scripts/setup --peers") from e
     found = glob.glob(os.path.join(os.path.dirname(numpy.__file__), "..", "numpy.libs", "libscipy_openblas64_*.so"))
     if not found:
         raise Unavailable("numpy's wheel carries no OpenBLAS here")

@@ -16,7 +16,7 @@ if os.environ.get("HALYARD_NO_PEERS"):
     os.environ["HALYARD_NO_PEERS"] = ""
     os.execv(PYTHON, [PYTHON, os.path.abspath(__file__)])
 
-from peers import contest, library  # noqa: E402
+from peers import contest  # noqa: E402
 from peers.entry import Entry, nodes  # noqa: E402
 from peers.frameworks import F, torch  # noqa: E402
 from peers.ops import weights  # noqa: E402

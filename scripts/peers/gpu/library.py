@@ -53,7 +53,7 @@ class Library:
         """A function of no arguments that calls the library with those tensors and numbers."""
         self.use_stream()
         addresses, keep = [], []
-        for name, kind, code, bits in self.arguments:
+        for name, kind, code, _ in self.arguments:
             v = values[name]
             if kind == 0:
                 number = (ctypes.c_float if code == 2 else ctypes.c_int32)(v)

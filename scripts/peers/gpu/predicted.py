@@ -1,7 +1,6 @@
 """What `halyard explain` predicts that a case moves to and from device memory."""
 
 import json
-import os
 import subprocess
 import sys
 
