@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "definitions.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -87,17 +89,18 @@ std::optional<ReadOnlyIf> read_only_if(const AssertStmt *op) {
     return ReadOnlyIf{names->value.substr(opening.size()), both->args.at(1)};
 }
 
-class FindRequirements : public IRVisitor {
-    using IRVisitor::visit;
+// Conditions in names that hold anywhere in the call: Halide may have named a part of one.
+class FindRequirements : public VisitDefinitions {
+    using VisitDefinitions::visit;
 
     void visit(const AssertStmt *op) override {
         if (const auto said = read_only_if(op)) {
             std::istringstream inputs(said->inputs);
             for (std::string name; inputs >> name;) {
-                conditions[name] = said->condition;
+                conditions[name] = resolved(said->condition);
             }
         } else if (error_of(op) == "halide_error_requirement_failed") {
-            required = required && op->condition;
+            required = required && resolved(op->condition);
         }
     }
 
