@@ -66,7 +66,7 @@ public:
     }
 
     void generate() {
-        read_only_if(*this, x.dim(0).extent() > 0, {"x", "weight", "weight_ohwi", "weight_packed"});
+        read_only_if(*this, x.dim(0).extent() > 0, {"x", "weight", "weight_ohwi", "weight_packed"}, Granted::kNo);
         // Only what is not x already has a Func, so that a schedule copies nothing else.
         x_pad(c, g, w, h, n) = window().padded(x, {c, g, w, h, n}, 2, 3);
         x_f(c, g, w, h, n) = load_f32(padding == 0 ? x(c, g, w, h, n) : x_pad(c, g, w, h, n));

@@ -12,19 +12,25 @@
 
 namespace halyard {
 
+/** Whether Halide's simplifier may take a condition for granted. */
+enum class Granted { kYes, kNo };
+
 /** Without `turns` no element of the inputs is read, so that they may be empty: bounds of reads that are clamped to the last
  * element, as there are, would have it that the one before the first is. Inputs that a variant lacks may be among them.
  *
- * It is a requirement, which the plugin takes out (schedules/lowering/host/empty_calls.h), and stands as the second of two values, of
- * which the first names the inputs: from a plain condition Halide's simplifier would learn what turns are, and then no longer
- * split loops where clamped reads begin to be clamped. */
-inline void read_only_if(Halide::Internal::GeneratorBase &generator, const Halide::Expr &turns, const std::vector<std::string> &inputs) {
+ * It is a requirement, which the plugin takes out (schedules/lowering/host/empty_calls.h). Halide takes it for granted: regions that
+ * end at a clamped last element then have as many elements as there are, also where that is none. Where that keeps it from
+ * splitting loops at the place where clamped reads begin to be clamped, as for extents of an output, say Granted::kNo. */
+inline void read_only_if(Halide::Internal::GeneratorBase &generator, const Halide::Expr &turns, const std::vector<std::string> &inputs,
+                         Granted granted = Granted::kYes) {
     using Halide::Internal::Call;
     std::string names = "halyard:read_only_if";
     for (const auto &i : inputs) {
         names += " " + i;
     }
-    generator.add_requirement(Call::make(Halide::Bool(), Call::return_second, {Halide::Expr(names), turns}, Call::PureIntrinsic));
+    // The second of two values is known by nobody.
+    const Halide::Expr hidden = Call::make(Halide::Bool(), Call::return_second, {Halide::Expr(names), turns}, Call::PureIntrinsic);
+    generator.add_requirement(granted == Granted::kYes ? turns : hidden, names);
 }
 
 }  // namespace halyard

@@ -108,7 +108,7 @@ class Session {
 public:
     Session(const Halide::Pipeline &pipeline, const Halide::Target &target, const PluginSettings &settings)
         : view_(pipeline), report_path_(settings.report), script_path_(settings.script), target_(target.to_string()),
-          will_finish_(settings.finish), want_steps_(settings.steps) {
+          will_finish_(settings.finish), want_steps_(settings.steps), want_passes_(settings.passes), after_(settings.after) {
         try {
             if (settings.script.empty()) {
                 throw std::invalid_argument("autoscheduler.script=FILE.lua is missing");
@@ -337,6 +337,9 @@ private:
             o.architectures = default_architectures();
         }
         o.source_file = settings.cuda;
+        if (want_passes_) {
+            o.observe = [this](const PassRun &p) { add_pass(p); };
+        }
         o.schedule = cuda_schedule(view_, *binding_);
         for (auto &v : versions_) {
             const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
@@ -344,6 +347,16 @@ private:
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
+    }
+
+    void add_pass(const PassRun &p) {
+        json pass = {{"kernel", p.kernel}, {"form", p.form}, {"pass", p.pass}, {"seconds", p.seconds}};
+        if (p.pass == after_) {
+            std::ostringstream text;
+            text << p.after;
+            pass["after"] = text.str();
+        }
+        passes_.push_back(std::move(pass));
     }
 
     // A pass whose errors are errors of the script, at the line that they are about.
@@ -357,7 +370,11 @@ private:
         Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &s) override {
             std::string problem;
             try {
-                return pass_->mutate(s);
+                Halide::Internal::Stmt result = pass_->mutate(s);
+                if (session_.want_passes_) {
+                    session_.write_report(nullptr);
+                }
+                return result;
             } catch (const Halide::Error &e) {
                 problem = e.what();
             }
@@ -392,7 +409,7 @@ private:
             o.fetched[f.func.name()] = f.ahead;
         }
         for (const auto &p : binding.tile_products()) {
-            o.products.push_back({p.func.name(), p.stage, p.stages, p.group, p.cluster, p.warps, p.turns, p.fail});
+            o.products.push_back({p.func.name(), p.stage, p.stages, p.raster, p.cluster, p.warps, p.ping_pong, p.fail});
         }
         o.note = [&binding](const std::string &func) { return note(func, binding); };
         return o;
@@ -490,6 +507,9 @@ private:
         if (want_steps_) {
             r["steps"] = steps_;
         }
+        if (want_passes_) {
+            r["passes"] = passes_;
+        }
         if (binding_ && binding_->translation) {
             add_translation(*binding_->translation, r);
         }
@@ -508,13 +528,14 @@ private:
     bool written_here_ = false;
     bool will_finish_;
     bool finish_ = false;  // the library needs the finishing step
-    bool want_steps_;
+    bool want_steps_, want_passes_;
+    std::string after_;  // the pass of which the report has what it left
     bool applied_ = false;
     CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
     std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself
-    json steps_ = json::array();
+    json steps_ = json::array(), passes_ = json::array();
     std::unique_ptr<TrafficReport> traffic_report_;
     json traffic_;
 };

@@ -51,6 +51,7 @@ Setting assignments(std::map<std::string, std::string> PluginSettings::*field) {
 
 const std::map<std::string, Setting> &settings() {
     static const std::map<std::string, Setting> all = {
+        {"after", text(&PluginSettings::after)},
         {"caches", text(&PluginSettings::caches)},
         {"cuda", text(&PluginSettings::cuda)},
         {"describe", text(&PluginSettings::describe)},
@@ -61,6 +62,7 @@ const std::map<std::string, Setting> &settings() {
         {"lib",
          {[](PluginSettings &s, const std::string &v) { s.lib = split(v, ':'); },
           [](PluginSettings &s, const json &v) { s.lib = v.get<std::vector<std::string>>(); }}},
+        {"passes", flag(&PluginSettings::passes)},
         {"report", text(&PluginSettings::report)},
         {"script", text(&PluginSettings::script)},
         {"set", assignments(&PluginSettings::set)},

@@ -18,6 +18,8 @@ struct PluginSettings {
     std::map<std::string, std::string> facts;  // about the target
     std::string report;                        // a JSON file to write: what was applied, the loop nest, or the error
     bool steps = false;                        // the report has the loop nest after every word
+    bool passes = false;                       // the report has the passes over CUDA kernels, and their times,
+    std::string after;                         // and the body of kernels after the pass of this name
     bool finish = false;                       // whoever started this runs the finishing step where the report asks for it
     std::string function;                      // what callers know the library by, for its errors; needs Halyard's runtime
     std::string sizes, caches;                 // for what moves through the caches

@@ -391,7 +391,7 @@ function Stage:prefetch_ahead(loop, bytes) end
 ---@return self
 function Stage:mma() end
 
---- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `group` rows of tiles, 8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `turns` has one half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.
+--- On CUDA, of a product said to be mma: its operands are fetched into shared memory so many steps ahead, on sm_90a by a warp that does nothing else, on others as far as 99 KiB go. Blocks take tiles in groups of `raster` rows of tiles, 8 by default, so that what neighbours read is in the cache. Where a second product multiplies what is made of this one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `ping_pong` has one half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.
 ---
 ---```text
 ---for step: fetch; multiply
@@ -400,10 +400,10 @@ function Stage:mma() end
 ---                    multiply | multiply ...
 ---```
 ---@param stages integer an integer, from 2 to 16
----@param group? integer an integer, from 1 to 65536
----@param turns? boolean true or false
+---@param raster? integer an integer, from 1 to 65536
+---@param ping_pong? boolean true or false
 ---@return self
-function Stage:pipeline(stages, group, turns) end
+function Stage:pipeline(stages, raster, ping_pong) end
 
 --- On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.
 ---

@@ -1,12 +1,15 @@
 // halyard show: the Lua beside the loop nest that it made.
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "command/commands.h"
 #include "kernel/failure.h"
+#include "language/diagnostics.h"
 #include "command/nest_view.h"
 #include "command/options.h"
 #include "kernel/process.h"
@@ -19,8 +22,8 @@ namespace halyard {
 namespace {
 
 struct ShowOptions : CommonOptions {
-    std::string op, schedule;
-    bool step = false, json = false;
+    std::string op, schedule, after;
+    bool step = false, json = false, passes = false;
 };
 
 using Lines = std::vector<std::string>;
@@ -101,15 +104,59 @@ void print_steps(const nlohmann::json &report, const Plan &plan) {
     }
 }
 
+// Each pass over the kernels, its times in all their forms added up.
+void print_passes(const nlohmann::json &report) {
+    std::vector<std::pair<std::string, double>> passes;
+    for (const auto &run : report["passes"]) {
+        const std::string name = run.at("pass");
+        auto it = std::find_if(passes.begin(), passes.end(), [&](const auto &p) { return p.first == name; });
+        if (it == passes.end()) {
+            it = passes.insert(passes.end(), {name, 0});
+        }
+        it->second += run.at("seconds").get<double>();
+    }
+    for (const auto &p : passes) {
+        fmt::print("{:<22} {:8.2f} ms\n", p.first, 1e3 * p.second);
+    }
+}
+
+void print_after(const nlohmann::json &report, const std::string &pass, const Plan &plan) {
+    std::vector<std::string> names;
+    bool found = false;
+    for (const auto &run : report["passes"]) {
+        if (std::find(names.begin(), names.end(), run.at("pass")) == names.end()) {
+            names.push_back(run.at("pass"));
+        }
+        if (run.contains("after")) {
+            found = true;
+            fmt::print("{}\n{}\n", paint(Colour::kBold, fmt::format("{}, for {}, after {}", run.at("kernel").get<std::string>(),
+                                                                   run.at("form").get<std::string>(), pass)),
+                       run.at("after").get<std::string>());
+        }
+    }
+    if (!found && names.empty()) {
+        throw Failure(fmt::format("{}: error: no pass goes over its kernels: those on tensor cores are printed at once", plan.script));
+    }
+    if (!found) {
+        throw UsageError(fmt::format("--after {}: no such pass went over these kernels; there are {}\n  {}", pass, join(names, ", "),
+                                     did_you_mean(pass, names)));
+    }
+}
+
 void show(const ShowOptions &o) {
     GenerateRequest request = o.request(o.op, o.schedule);
     request.emit = {"c_header"};  // scheduled and lowered, without LLVM
     request.steps = o.step;
+    request.passes = o.passes || !o.after.empty();
+    request.after = o.after;
     if (request.target.empty()) {
         request.target = kDefaultTargets;
     }
     request.target = split(request.target, ',').front();
     const Plan plan = make_plan(request);
+    if (request.passes && !is_cuda(request.target)) {
+        throw UsageError("--passes and --after show the passes over CUDA kernels; add --target cuda");
+    }
     if (plan.script.empty()) {
         throw UsageError("show needs a schedule: name a Lua file with --schedule");
     }
@@ -136,7 +183,11 @@ void show(const ShowOptions &o) {
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }
-    o.step ? print_steps(result.report, plan) : print_nest(result.report, plan);
+    if (request.passes) {
+        o.after.empty() ? print_passes(result.report) : print_after(result.report, o.after, plan);
+    } else {
+        o.step ? print_steps(result.report, plan) : print_nest(result.report, plan);
+    }
 }
 
 }  // namespace
@@ -148,12 +199,15 @@ void add_show(CLI::App &app) {
     cmd->add_option("--schedule", o->schedule, "A Lua file, or the name of one that ships (unfused)")
         ->type_name("FILE|NAME");
     cmd->add_flag("--step", o->step, "Word by word: each word, then the loops that it changed");
+    cmd->add_flag("--passes", o->passes, "With --target cuda: the passes over its kernels in their order, and their times");
+    cmd->add_option("--after", o->after, "With --target cuda: the kernels as a pass left them")->type_name("PASS");
     cmd->add_flag("--json", o->json, "The report as the plugin wrote it");
     o->add(*cmd, "The instruction set to show; the first of several [avx512]");
     cmd->footer("\nExamples:\n"
                 "  halyard show rms_norm\n"
                 "  halyard show rms_norm --schedule unfused --set rows=16\n"
-                "  halyard show softmax --step | less");
+                "  halyard show softmax --step | less\n"
+                "  halyard show softmax --target cuda --after reuse_in_registers");
     cmd->callback([o] { show(*o); });
 }
 

@@ -242,7 +242,8 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
         return run;
     }
     run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish},
-                   {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps}};
+                   {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps},
+                   {"passes", plan.passes}, {"after", plan.after}};
     if (!plan.sizes.empty()) {
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;
@@ -287,6 +288,8 @@ Plan make_plan(const GenerateRequest &request) {
     plan.facts = request.facts;
     plan.params = request.params;
     plan.steps = request.steps;
+    plan.passes = request.passes;
+    plan.after = request.after;
     plan.sizes = request.sizes;
     plan.caches = request.caches;
     plan.lib_dirs = request.lib_dirs;

@@ -26,6 +26,8 @@ struct GenerateRequest {
     std::string function;  // "" takes the op's name
     std::vector<std::string> emit = {"static_library", "c_header"};
     bool steps = false;
+    bool passes = false;   // the report has the passes over CUDA kernels
+    std::string after;     // with what the one of this name left of them
     std::string sizes, caches;  // for the report's "traffic", as the plugin takes them
     std::vector<std::string> lib_dirs;  // where `require` looks besides the script's folder and the library
     double timeout = 300;
@@ -41,7 +43,8 @@ struct Plan {
     std::set<std::string> declared;   // the names of params that the schedule declares
     int line = 0;                     // where it declares them
     std::vector<std::string> inputs;  // every file that the outputs depend on
-    bool steps = false;
+    bool steps = false, passes = false;
+    std::string after;
     std::string sizes, caches;
     std::vector<std::string> lib_dirs;  // the library is the last one
     double timeout = 0;

@@ -69,7 +69,7 @@ bool is_param_name(const std::string &name) {
 bool is_harmless(const std::string &value) {
     // A backslash at the end of a comment would draw the next line into it; = would end the name.
     return value.size() <= 4096 && value.find_first_of("=\\\"'`$") == std::string::npos &&
-           value.find("*/") == std::string::npos && value.find("??/") == std::string::npos &&
+           value.find("*/") == std::string::npos && value.find("?" "?/") == std::string::npos &&
            std::all_of(value.begin(), value.end(), [](unsigned char c) { return c >= ' ' && c < 127; });
 }
 

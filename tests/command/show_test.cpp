@@ -116,3 +116,38 @@ TEST_CASE("There is nothing to show without a schedule", "[show]") {
     CHECK(r.exit_code == 2);
     CHECK(contains(r.err, "show needs a schedule"));
 }
+
+TEST_CASE("The passes over CUDA kernels, and what one left", "[show]") {
+    const std::vector<std::string> kernels = {"--target", "cuda", "--devices", "emulator"};
+    const auto shown = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.end(), kernels.begin(), kernels.end());
+        return run(arguments);
+    };
+    const ProcessResult passes = shown({"show", "rms_norm", "--passes"});
+    INFO(passes.err);
+    REQUIRE(passes.exit_code == 0);
+    size_t at = 0;
+    for (const char *name : {"number_blocks", "keep_in_registers", "assume_zero_mins", "collapse_dimensions", "mark_aligned_vectors",
+                             "reuse_in_registers", "divide_by_sizes"}) {
+        const size_t next = passes.out.find(std::string(name) + " ");
+        INFO(name << " in\n" << passes.out);
+        REQUIRE(next != std::string::npos);
+        CHECK(next >= at);
+        at = next;
+    }
+
+    // Before it the kernel loads where it needs an element, after it once.
+    const ProcessResult before = shown({"show", "rms_norm", "--after", "predicate_loads"}),
+                        after = shown({"show", "rms_norm", "--after", "reuse_in_registers"});
+    CHECK(contains(before.out, "rms_norm_y, for vectors, after predicate_loads"));
+    CHECK(contains(after.out, "rms_norm_y, for vectors, after reuse_in_registers"));
+    CHECK(before.out.substr(before.out.find('\n')) != after.out.substr(after.out.find('\n')));
+
+    const ProcessResult wrong = shown({"show", "rms_norm", "--after", "reuse_registers"});
+    CHECK(wrong.exit_code == 2);
+    CHECK(contains(wrong.err, "--after reuse_registers: no such pass went over these kernels"));
+    CHECK(contains(wrong.err, "did you mean \"reuse_in_registers\"?"));
+    const ProcessResult host = run({"show", "rms_norm", "--passes"});
+    CHECK(host.exit_code == 2);
+    CHECK(contains(host.err, "add --target cuda"));
+}

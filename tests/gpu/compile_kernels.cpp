@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
     std::ifstream in(argv[1]);
     std::string source{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     // The backend puts the header before the text itself.
-    const std::string include = "#include \"device.h\"";
+    const std::string include = "#include \"device/device.h\"";
     source.replace(source.find(include), include.size(), "using namespace halyard;");
     try {
         const std::string image = halyard::compile_to_fatbin(false, source, {argv + 3, argv + argc});

@@ -321,7 +321,7 @@ TEST_CASE("tiles of few rows that there are not are an error with its line", "[m
          "has tiles of 48 columns, which are neighbours in memory; take 32 or a multiple of 64"},
         {"nk", "sm_90a", 16, 32, "32", "step:mma()", "has steps of 32; for tiles of 16 rows take 64, 128 or 256"},
         {"nk", "sm_90a", 16, 32, "128", "step:mma():split_k_cluster(2)",
-         "has tiles of 16 rows, whose steps the warps of a block share; take cluster(1)"},
+         "has tiles of 16 rows, whose steps the warps of a block share; take split_k_cluster(1)"},
         {"nk", "sm_90a", 16, 32, "128", "step:mma():split_k_warps(2)", "stands in no loop with a second product; take split_k_warps(1)"},
         {"nk", "sm_90a", 16, 64, "128", "step:mma():pipeline(16)",
          "takes 327936 bytes of shared memory, and a block has 232448; take fewer stages or smaller tiles"},

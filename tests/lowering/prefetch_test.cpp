@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "lowering/cuda/extract/kernel.h"
+#include "kernel/kernel.h"
 #include "tests/language/support.h"
 
 using namespace halyard;

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-#include "lowering/cuda/extract/kernel.h"
+#include "kernel/kernel.h"
 #include "lowering/host/parallel_jobs.h"
 #include "lowering/host/side_by_side.h"
 #include "tests/language/support.h"

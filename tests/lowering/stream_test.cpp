@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "lowering/cuda/extract/kernel.h"
+#include "kernel/kernel.h"
 #include "tests/language/support.h"
 
 using namespace halyard;

@@ -1,4 +1,4 @@
-#include "explore/measure/pack.h"
+#include "pack.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -6,24 +6,16 @@
 #include <map>
 
 #include "lowering/depends_on_data.h"
-#include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/extract/allocations.h"
 #include "lowering/cuda/simt/barriers.h"
 #include "lowering/cuda/tensor_cores/fused_kernel.h"
 #include "lowering/cuda/tensor_cores/fused_parts.h"
-#include "lowering/cuda/simt/shifted_loads.h"
 #include "lowering/cuda/print/compile.h"
-#include "lowering/cuda/simt/register_reuse.h"
-#include "lowering/cuda/simt/hoisted_uniforms.h"
-#include "lowering/cuda/simt/collapsed_dimensions.h"
 #include "lowering/cuda/extract/kernel.h"
-#include "lowering/cuda/simt/predicate.h"
+#include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"
-#include "lowering/cuda/simt/register_tiles.h"
 #include "lowering/cuda/tensor_cores/dependent_launch.h"
-#include "lowering/cuda/simt/unswitched_blocks.h"
-#include "lowering/cuda/simt/unswitched_loops.h"
 
 namespace halyard {
 
@@ -54,43 +46,6 @@ char kind_of(const KernelArgument &a) {
 Expr handle(const std::string &name) {
     return Variable::make(type_of<halide_buffer_t *>(), name);
 }
-
-// Free integers, those among them that are first coordinates of buffers.
-class FieldsOf : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Variable *op) override {
-        const bool coordinate = op->name.compare(0, 9, "blockIdx.") == 0 ||
-                                std::find(kThreadNames.begin(), kThreadNames.end(), op->name) != kThreadNames.end();
-        if (op->type == Int(32) && !coordinate && !defined.contains(op->name)) {
-            scalars.insert(op->name);
-            if (op->name.find(".min.") != std::string::npos) {
-                mins.insert(op->name);
-            }
-        }
-    }
-    void visit(const LetStmt *op) override {
-        op->value.accept(this);
-        ScopedBinding<> bind(defined, op->name);
-        op->body.accept(this);
-    }
-    void visit(const Let *op) override {
-        op->value.accept(this);
-        ScopedBinding<> bind(defined, op->name);
-        op->body.accept(this);
-    }
-    void visit(const For *op) override {
-        op->min.accept(this);
-        op->extent.accept(this);
-        ScopedBinding<> bind(defined, op->name);
-        op->body.accept(this);
-    }
-
-    Scope<> defined;
-
-public:
-    std::set<std::string> scalars, mins;
-};
 
 // A condition on sizes, before they have names.
 Expr of_arguments(const Expr &condition) {
@@ -211,101 +166,31 @@ private:
         if (!products.empty()) {
             return with_tensor_cores(kernel, products, func, together_[op]);
         }
-        number_blocks(kernel);
-        kernel.body = simplify(kernel.body);
-        keep_in_registers(kernel, options_.fail);
         kernel.name = name_for(func);
         if (const auto it = schedule_.resident.find(func); it != schedule_.resident.end()) {
             kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
             kernel.resident = it->second;
         }
-        Kernel elements = kernel;
-        const Expr from_zero = assume_zero_mins(kernel);
-        Kernel dense = kernel;
-        const Expr is_dense = collapse_dimensions(dense), aligned = with_whole_vectors(kernel, !is_dense.defined());
-        divide_by_sizes(elements, nullptr);
-        if (!aligned.defined()) {
-            source_ += printed(elements);
-            return launch(elements);
+        SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, lets_, options_.fail, options_.observe});
+        if (!forms.vectors) {
+            source_ += printed(forms.elements);
+            return launch(forms.elements);
         }
-        Expr positive;
-        divide_by_sizes(kernel, &positive);
-        source_ += printed(kernel);
-        elements.name += "_elements";
-        source_ += printed(elements);
-        const Stmt call = IfThenElse::make(from_zero && aligned && positive, launch(kernel), launch(elements));
-        if (!is_dense.defined()) {
+        source_ += printed(forms.vectors->kernel);
+        forms.elements.name += "_elements";
+        source_ += printed(forms.elements);
+        const Stmt call = IfThenElse::make(forms.vectors->usable, launch(forms.vectors->kernel), launch(forms.elements));
+        if (!forms.dense) {
             return call;
         }
-        dense.name += "_dense";
-        const Expr whole = with_whole_vectors(dense, true), usable = from_zero && is_dense;
-        divide_by_sizes(dense, &positive);
-        source_ += printed(dense);
-        return IfThenElse::make((whole.defined() ? usable && whole : usable) && positive, launch(dense), call);
-    }
-
-    // A kernel that moves vectors at once, and keeps what it loads; returns the condition for it. Undefined, and nothing
-    // done, where nothing can be moved so. `usual`: it is the one for most calls.
-    Expr with_whole_vectors(Kernel &kernel, bool usual) const {
-        kernel.body = shift_clamped_loads(kernel.body);
-        const Expr aligned = mark_aligned_vectors(kernel);
-        if (aligned.defined()) {
-            fetch_ahead(kernel, schedule_.fetched, options_.fail);
-            kernel.body = predicate_loads(kernel.body);
-            reuse_in_registers(kernel);
-            unswitch_loops(kernel);
-            // A second version spills where a schedule leaves few registers: RMSNorm 8192x32768, 8 vectors, resident=3, had 348 us for 281.
-            constexpr int kRegisters = 65536, kEnough = 40;
-            int threads = kernel.resident;
-            for (int d = 0; d < 3; d++) {
-                threads *= std::max(kernel.constant_threads(d), 1);
-            }
-            if (usual && threads * kEnough <= kRegisters) {
-                unswitch_blocks(kernel);
-            }
-        }
-        return aligned;
+        forms.dense->kernel.name += "_dense";
+        source_ += printed(forms.dense->kernel);
+        return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
     }
 
     std::string printed(const Kernel &kernel) const {
         check_barriers(kernel, options_.fail);
         return "\n" + print_kernel(kernel, PrintOptions{schedule_.streamed, schedule_.note});
-    }
-
-    // In the usual call, coordinates begin at 0. Indices are then the same in all stages, and shorter. Returns the condition.
-    Expr assume_zero_mins(Kernel &kernel) const {
-        Expr zero = const_true();
-        std::map<std::string, Expr> values;
-        std::vector<KernelArgument> kept;
-        std::set<std::string> mins;
-        for (const auto &a : kernel.arguments) {
-            const Expr value = a.type == Int(32) && !a.is_buffer ? expand(Variable::make(Int(32), a.name), lets_) : Expr();
-            if (!value.defined() || depends_on_data(value)) {  // as the largest size of an array over all blocks does
-                kept.push_back(a);
-            } else {
-                FieldsOf fields;
-                value.accept(&fields);
-                Expr without = value;
-                for (const auto &f : fields.mins) {
-                    mins.insert(f);
-                    without = substitute(f, 0, without);
-                }
-                values[a.name] = simplify(without);
-            }
-        }
-        kernel.body = simplify(substitute(values, kernel.body));
-        FieldsOf fields;
-        kernel.body.accept(&fields);
-        for (const auto &f : fields.scalars) {
-            if (std::none_of(kept.begin(), kept.end(), [&](const KernelArgument &a) { return a.name == f; })) {
-                kept.push_back({f, false, false, Int(32), Expr(), Expr()});
-            }
-        }
-        kernel.arguments = kept;
-        for (const auto &m : mins) {
-            zero = zero && Variable::make(Int(32), m) == 0;
-        }
-        return zero;
     }
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const DependentLaunch &together) {
@@ -317,25 +202,25 @@ private:
         tensor_cores_ = true;
         Stmt call, mma;
         const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
-        if (is_chain(kernel, products)) {
+        if (has_fused_products(kernel, products)) {
             for (const auto &p : products) {
                 if (p.cluster > 1) {
-                    p.fail("stands in a loop with a second product, whose blocks share no steps; take cluster(1)");
+                    p.fail("stands in a loop with a second product, whose blocks share no steps; take split_k_cluster(1)");
                 }
             }
-            if (is_skinny(read_chain(kernel, products, lets_, strides_))) {
-                return launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), "");
+            if (is_skinny(read_fused(kernel, products, lets_, strides_))) {
+                return launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), "");
             }
             if (hopper) {
-                call = launch_tiles(make_wgmma_chain(kernel, products, lets_, strides_, print), of_hopper);
+                call = launch_tiles(make_wgmma_fused(kernel, products, lets_, strides_, print), of_hopper);
             }
             if (others) {
-                mma = launch_tiles(make_mma_chain(kernel, products, lets_, strides_, print), of_others);
+                mma = launch_tiles(make_mma_fused(kernel, products, lets_, strides_, print), of_others);
             }
         } else {
             for (const auto &p : products) {
                 if (p.warps > 1) {
-                    p.fail("stands in no loop with a second product; take warps(1)");
+                    p.fail("stands in no loop with a second product; take split_k_warps(1)");
                 }
             }
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);

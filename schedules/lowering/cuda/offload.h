@@ -14,6 +14,7 @@
 
 #include <Halide.h>
 
+#include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/simt/fetch.h"
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 
@@ -43,6 +44,7 @@ struct CudaOptions {
     CudaSchedule schedule;
     std::vector<CudaVersion> versions;       // a call takes the first whose condition holds, else what the pass is given
     std::function<void(const std::string &func, const std::string &message)> fail;
+    std::function<void(const PassRun &)> observe;  // may be empty
 };
 
 /** A pass for Pipeline::add_custom_lowering_pass. In place of each nest of GPU blocks it leaves a call of

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "lowering/definitions.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -78,26 +80,39 @@ struct ReadOnlyIf {
 };
 
 std::optional<ReadOnlyIf> read_only_if(const AssertStmt *op) {
-    const std::string opening = "halyard:read_only_if ";
-    const Call *both = Call::as_intrinsic(op->condition, {Call::return_second});
-    const auto *names = both ? both->args.at(0).as<StringImm>() : nullptr;
-    if (!names || names->value.compare(0, opening.size(), opening) != 0) {
+    class Text : public IRVisitor {
+        using IRVisitor::visit;
+
+        void visit(const StringImm *op) override {
+            const std::string opening = "halyard:read_only_if ";
+            if (op->value.compare(0, opening.size(), opening) == 0) {
+                inputs = op->value.substr(opening.size());
+            }
+        }
+
+    public:
+        std::string inputs;
+    } text;
+    op->message.accept(&text);
+    if (text.inputs.empty()) {
         return std::nullopt;
     }
-    return ReadOnlyIf{names->value.substr(opening.size()), both->args.at(1)};
+    const Call *hidden = Call::as_intrinsic(op->condition, {Call::return_second});
+    return ReadOnlyIf{text.inputs, hidden ? hidden->args.at(1) : op->condition};
 }
 
-class FindRequirements : public IRVisitor {
-    using IRVisitor::visit;
+// Conditions in names that hold anywhere in the call: Halide may have named a part of one.
+class FindRequirements : public VisitDefinitions {
+    using VisitDefinitions::visit;
 
     void visit(const AssertStmt *op) override {
         if (const auto said = read_only_if(op)) {
             std::istringstream inputs(said->inputs);
             for (std::string name; inputs >> name;) {
-                conditions[name] = said->condition;
+                conditions[name] = resolved(said->condition);
             }
         } else if (error_of(op) == "halide_error_requirement_failed") {
-            required = required && op->condition;
+            required = required && resolved(op->condition);
         }
     }
 

@@ -48,10 +48,10 @@ struct TileProduct {
     Halide::Internal::Function func;
     int stage = 1;
     int stages = 4;  // of a pipeline on a GPU
-    int group = 8;   // rows of tiles that a GPU's blocks take together
+    int raster = 8;  // rows of tiles that a GPU's blocks take together
     int cluster = 1; // blocks of a GPU that share the steps of a tile
     int warps = 1;   // of a block, that share the steps of a tile of few rows
-    bool turns = false;  // halves of a block multiply in turns (CUDA)
+    bool ping_pong = false;  // one half of a block multiplies while the other computes (CUDA)
     std::function<void(const std::string &)> fail;
 };
 

@@ -26,12 +26,12 @@
 // Nothing may leave a kernel's shared object: many of them are in one process.
 #pragma GCC visibility push(hidden)
 
-#include "emulator/arithmetic.h"
-#include "emulator/atomics.h"
-#include "emulator/copies.h"
-#include "emulator/entry.h"
-#include "emulator/vectors.h"
-#include "emulator/warp.h"
+#include "arithmetic.h"
+#include "atomics.h"
+#include "copies.h"
+#include "entry.h"
+#include "vectors.h"
+#include "warp.h"
 
 #pragma GCC visibility pop
 

@@ -255,7 +255,7 @@ void sum_lanes_later(FusedParts &parts) {
 
 }  // namespace
 
-void rewrite_chain(FusedParts &parts) {
+void rewrite_fused(FusedParts &parts) {
     hold_by_row(parts);
     if (parts.first_asked->warps > 1) {
         parts.together = put_together(parts);

@@ -21,7 +21,7 @@ namespace halyard {
  * 4. Factors that are the same everywhere are multiplied with each other first.
  * 5. What is the same in all columns is computed once a row, in nests of their own.
  * 6. A sum that goes on from step to step as t = t * g + s is summed over the lanes of a row once, after the last. */
-void rewrite_chain(FusedParts &parts);
+void rewrite_fused(FusedParts &parts);
 
 }  // namespace halyard
 

@@ -410,7 +410,7 @@ private:
 
 }  // namespace
 
-bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products) {
+bool has_fused_products(const Kernel &kernel, const std::vector<TensorCores> &products) {
     if (products.size() != 2) {
         return false;
     }
@@ -419,7 +419,7 @@ bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products) {
     return find.found;
 }
 
-FusedParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides) {
     Reader reader(products, host, strides);
     reader.read(kernel);

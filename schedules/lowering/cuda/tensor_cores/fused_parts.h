@@ -53,10 +53,10 @@ struct FusedParts {
 };
 
 /** Whether a loop of the kernel has both products in it. */
-bool is_chain(const Kernel &kernel, const std::vector<TensorCores> &products);
+bool has_fused_products(const Kernel &kernel, const std::vector<TensorCores> &products);
 
 /** `host`, `strides`: as of read_tile_program(). Throws through the products' fail(). */
-FusedParts read_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                       const Strides &strides);
 
 /** Whether all rows of a tile are a warp's, which then goes over its steps alone. */

@@ -19,12 +19,12 @@ FusedText::FusedText(const Kernel &kernel, const std::vector<TensorCores> &produ
                      const Strides &strides, const PrintOptions &print)
     : base_(kernel),
       print_(print),
-      parts_(read_chain(kernel, products, host, strides)),
+      parts_(read_fused(kernel, products, host, strides)),
       launch_(kernel, parts_, strides) {
     if (parts_.first_asked->warps > 1 && !is_skinny(parts_)) {
-        fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take warps(1)");
+        fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take split_k_warps(1)");
     }
-    rewrite_chain(parts_);
+    rewrite_fused(parts_);
     store_once();
     check();
     drop_zeros();

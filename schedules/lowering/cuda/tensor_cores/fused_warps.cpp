@@ -74,7 +74,7 @@ public:
 private:
     [[noreturn]] void fail() const {
         parts_.first_asked->fail("has steps that are no sums, nor maxima, nor sums weighted by these, so that several warps cannot "
-                                 "share them; take warps(1)");
+                                 "share them; take split_k_warps(1)");
         throw CompileError("warps");
     }
 

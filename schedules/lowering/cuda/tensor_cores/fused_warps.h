@@ -20,7 +20,7 @@ std::vector<std::string> carried(const FusedParts &parts);
  *   m' = max(m, x); t = t * exp2(m - m') + s * exp2(x - m'); m = m'
  *
  * where x and s are a step's, and in the nests another warp's m and t. Sums and maxima of which no exponentials are made may
- * be there as well. For rewrite_chain(), which rewrites the nests with all others once it knows what is one a row; throws through
+ * be there as well. For rewrite_fused(), which rewrites the nests with all others once it knows what is one a row; throws through
  * fail() of the first product where the steps are something else. Another warp's values become held ones. */
 std::vector<FusedNest> put_together(FusedParts &parts);
 

@@ -585,7 +585,7 @@ private:
 
 }  // namespace
 
-TileKernel make_mma_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+TileKernel make_mma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                           const Strides &strides, const PrintOptions &print) {
     return MmaChain(kernel, products, host, strides, print).make();
 }

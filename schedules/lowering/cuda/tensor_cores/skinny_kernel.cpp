@@ -119,7 +119,7 @@ private:
                          number(2 * line) + " or " + number(kMaxLines * line));
         }
         if (product.cluster > 1) {
-            product.fail("has tiles of " + number(rows) + " rows, whose steps the warps of a block share; take cluster(1)");
+            product.fail("has tiles of " + number(rows) + " rows, whose steps the warps of a block share; take split_k_cluster(1)");
         }
     }
 

@@ -558,7 +558,7 @@ private:
 
 }  // namespace
 
-TileKernel make_wgmma_chain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
+TileKernel make_wgmma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
                             const Strides &strides, const PrintOptions &print) {
     return WgmmaChain(kernel, products, host, strides, print).make();
 }

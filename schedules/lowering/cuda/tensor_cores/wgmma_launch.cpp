@@ -22,7 +22,7 @@ void check_tile(const TileProgram &program, const TensorCores &product) {
         product.fail("has tiles of " + number(tile.rows) + " rows; take 16, 32, 64, 128 or 192");
     }
     if (program.asked.ping_pong && (tile.rows != kRowsOfWarpgroup || program.asked.cluster > 1)) {
-        product.fail("has warpgroups that take turns, each with a tile of its own; take tiles of 64 rows and no cluster");
+        product.fail("has warpgroups that take turns, each with a tile of its own; take tiles of 64 rows and no split_k_cluster");
     }
     if (tile.columns % 16 != 0 || tile.columns * program.products() > 256) {
         product.fail("has tiles of " + number(tile.columns) +
