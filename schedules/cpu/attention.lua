@@ -2,9 +2,8 @@
 -- Queries lie in the SIMD lanes, so maxima, exponentials and sums need no shuffles, and
 -- keys and values enter as broadcasts. Scores exist for one strip only, and for the blocks of keys
 -- that it sees. Two passes beat the online form while a strip of scores (strip * keys * 4 bytes)
--- fits L2. Register tiles of 32 queries by 8 keys read 10 vectors for 16 of sums, of 16 by 16 17. Emerald Rapids, 1024 x 1024,
--- 8 heads: of 64 18.1 ms for 20.5, of 128 32.6 for 38.0; 12 heads of 32, 256 queries 1.04 for 1.11, but 16 queries 18 us for
--- 12: short sequences want strips of 16. With 16 registers a tile is two vectors by 4, whatever the strip. bf16 is multiplied
+-- fits L2. Register tiles of 32 queries by 8 keys read 10 vectors for 16 of sums, of 16 by 16 17. Short
+-- sequences want strips of 16. With 16 registers a tile is two vectors by 4, whatever the strip. bf16 is multiplied
 -- in pairs where the target can: weights go to memory as pairs of keys of a query.
 
 local attention = require "lib.attention"

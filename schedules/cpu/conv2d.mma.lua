@@ -1,9 +1,7 @@
 -- Convolution of bf16 by AMX, weights packed into panels; where there is none, by vectors as in conv2d.lua, so that one library
 -- serves both. A block of a row's pixels by a panel is a product over all of the window, a call whose sums stay in tiles; of an image
 -- of up to 16 columns all rows are one block. Each job copies its band of x with the padding around it.
--- Microseconds of one thread on an Emerald Rapids, 3x3 with bias and ReLU, panels of 32 (each row by itself in brackets), and oneDNN:
---   56 x 56 x 64 204, 182   28 x 28 x 128 169, 152   14 x 14 x 256 153 (263)   7 x 7 x 512 340 (530), 301
--- What holds it at 56 x 56: 36 KiB of weights for each block of 32 pixels, from L2 at 32 bytes a cycle.
+-- Weights limit it at 56 x 56: each block of 32 pixels reads 36 KiB of them from L2.
 
 local conv = require "lib.conv"
 local mma = require "lib.mma"

@@ -19,7 +19,7 @@ return schedule "conv2d_int8" {
   },
 
   params = {
-    -- Of the register tile, with 32 registers. 14 leave none for the epilogue of a 1x1 (620 us for 350).
+    -- Of the register tile, with 32 registers. 14 leave none for the epilogue of a 1x1.
     pixels = tune { 4, 6, 7, 8, 14, default = 7 },
     band   = tune { 2, 4, 8, 16, default = 8 },     -- rows of the image a job
     copy   = tune { 8, 16, 32, 64, default = 16 },  -- channels copied at once

@@ -1,6 +1,4 @@
 -- Convolution in 8 bits by AMX, weights packed into panels; where there is none, by vectors as in conv2d_int8.lua: see conv2d.mma.
--- Microseconds on an Emerald Rapids, 3x3 with bias, ReLU and 8 bits of output, in brackets each row by itself and the next block not
--- begun in the loop over its pixels: 56 x 56 x 64 102 (138), 28 x 28 x 128 86 (99), 14 x 14 x 256 90 (161), 7 x 7 x 512 135 (266).
 
 local conv = require "lib.conv"
 local mma = require "lib.mma"

@@ -1,10 +1,7 @@
 -- GEMM for a long k and many rows, for AVX-512 (AVX2 gains nothing), weights packed into panels: k goes by in blocks, and four panels
 -- meet the rows of a task before the next rows come. From k = 4096 on a panel of the weights fills L2, and without blocks both
--- operands come from beyond it. Zen 5, L2 of 1 MiB, 4096 cubed: 727 ms without blocks; with blocks of 1024, and 1, 4, 8, 16
--- panels, 643, 600, 606, 626; blocks of 512 with one panel 637, of 2048 671. At 2048 cubed 79.4 ms without, 76.6; at 1024 9.1
--- and 9.6, as sums are stored once more. Rows of a copied to where they are dense: 30 % slower; prefetched: no faster.
--- With AMX f32 goes by in blocks too, of 8 panels by 128 rows, best with panels of 32: 4096 cubed on an Emerald Rapids 944 ms without blocks
--- (oneDNN 852), with panels of 64 811, of 32 719; 1024 cubed 8.29 and 9.03. bf16 gains nothing by blocks, and is as in gemm.lua.
+-- operands come from beyond it. Short k gain nothing, as sums are stored once more. Copying or prefetching rows of a does not help here.
+-- With AMX f32 goes by in blocks too, of 8 panels by 128 rows, best with panels of 32; bf16 gains nothing by blocks.
 
 local gemm = require "lib.gemm"
 

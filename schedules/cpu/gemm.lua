@@ -4,7 +4,7 @@
 -- the accumulators, so y is written once and nothing else is.
 -- bf16 is multiplied in pairs where the target can (AVX512-BF16: twice the rate of f32), else as f32.
 -- Packing a made it slower: a few rows of a stay in L1 as they are. From k = 4096 on gemm.deep.lua is quicker. One row runs at the speed of
--- memory (1 x 4096 x 4096: 2.2 to 4.2 ms with whatever else the machine does). Where there is AMX, its tiles multiply f32, bf16 and
+-- memory. Where there is AMX, its tiles multiply f32, bf16 and
 -- bytes, for any number of rows (gemm.mma.lua, gemm.mma_f32.lua): as quick as vectors for one, and up to ten times in bf16.
 
 local gemm = require "lib.gemm"
@@ -34,13 +34,10 @@ return schedule "gemm" {
       task = p.task,
       tiles = k:has "a_tf32" and "never",
     })
-    -- AVX2 takes its pairs of bf16 apart at half the speed (56 of 118 GFLOP/s, staged 92). Where
-    -- converting is one cheap instruction it costs less than the copy (106 against 104).
+    -- AVX2 takes its pairs of bf16 apart at half the speed, so they are staged as f32. Where
+    -- converting is one cheap instruction it costs less than the copy.
     tiles.stage_b = tiles.stage_a and type == "bf16" and not wide and k.b_f
-    -- A block of rows meets some panels before the next. Emerald Rapids, bf16, before and with this and the next block begun meanwhile:
-    -- with GELU 64 x 1536 x 384 107 us and 80, 256 rows 409 and 328, 4096 x 384 x 384 1.67 ms and 1.33, 1024 cubed 2.15 and 1.93; with
-    -- a bias 71 us and 68, 1.29 ms and 1.26, 1.96 and 1.99. That was 16 blocks by eight panels; four by four take 0 to 4 % more on one
-    -- thread, and half as long on eight.
+    -- A block of rows meets some panels before the next, and the next block is begun meanwhile.
     if tiles.amx and type == "bf16" then tiles.amx.inner, tiles.amx.panels, tiles.amx.task = "panels", 4, 4 end
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, tiles)

@@ -2,13 +2,8 @@
 -- one library serves both: --target avx512_sapphirerapids,avx512_zen5,avx512_avxvnni,avx512_zen4,avx512,avx2.
 -- A block of 32 rows x panel is a row of two-by-two result tiles, of 48 columns of two-by-three ones. One call runs over all
 -- of k for it, while the rows of a task stay in L2; the epilogue reads the block from L1. Where it does more than add a bias, the next
--- block is begun in its loop (runtime/mma_ahead.h), unless panels are 48. Microseconds on an Emerald Rapids, bias and GELU, tasks of 16
--- blocks by eight panels (four by four: 0 to 4 % more, on eight threads half as long); before the next block was begun, of 48 columns,
--- and of 32 with all rows of a panel first:
---   64 x 1536 x 384     73 (99, 99)          256 x 1536 x 384   294 (413, 384)
---   4096 x 384 x 384    1260 (1837, 1796)    1024 cubed         2091 (2182, 2243), of 64 columns 1965 (2192)
--- With a bias alone 62 to 68, 1.31 ms to 1.35, 2.08 ms for 1.95. gemm.lua takes tiles too where there are any; here their tasks can be
--- tuned.
+-- block is begun in its loop (runtime/mma_ahead.h), unless panels are 48. gemm.lua takes tiles too where there are any; here their
+-- tasks can be tuned.
 
 local gemm = require "lib.gemm"
 local mma = require "lib.mma"

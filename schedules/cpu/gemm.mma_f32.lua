@@ -3,10 +3,6 @@
 -- one library serves both. Results that are infinite, or no numbers, cost a product in plain loops, of 32 rows by a panel.
 -- A task makes the parts of its rows once, 6 bytes x k x 32 x task, which should fit L2, and those of a panel beside the products,
 -- for each 32 rows again. Eight rows and fewer are multiplied by vectors.
--- GFLOP/s of one thread on a Granite Rapids, panels of 32 (48 and 64 in brackets), beside vectors:
---   256 x 1536 x 384    4 blocks, 16 panels 279 (238, 269); 8, 16 285; 8, 32 292; 2, 32 282; vectors 151
---   64 x 1536 x 384     273 (238, 259); vectors 142            32 rows 262; 16 rows 178; vectors 104
---   1024 cubed          266; oneDNN by vectors 154
 -- gemm.lua takes tiles too where there are any; here their tasks can be tuned.
 
 local gemm = require "lib.gemm"

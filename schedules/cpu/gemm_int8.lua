@@ -14,7 +14,7 @@ return schedule "gemm_int8" {
 
   generator = {
     weights = "packed",
-    panel = tune { 32, 48, default = 48 }, -- of groups in four vectors Halide gathers the last (92 GFLOP/s)
+    panel = tune { 32, 48, default = 48 }, -- of groups in four vectors Halide gathers the last
   },
 
   params = {

@@ -1,9 +1,5 @@
 -- GEMM of 8-bit integers by AMX, weights packed into panels; where there is none, by vectors as in
--- gemm_int8.lua: see gemm.mma. Rows of a block of signed numbers are copied, as unsigned ones. Microseconds on an Emerald Rapids,
--- panels of 32, a block of rows by eight panels first (four by four as gemm.mma); in brackets all rows of two panels before the next, and the next block not begun
--- in the loop over its rows:
---   bias         64 x 1536 x 384 37 (41)    4096 x 384 x 384 790 (814)    1024 cubed 1308 (1323), of 64 columns 1234
---   bias, GELU   69 (91), 256 rows 301 (383)    1349 (1575)    1194 (1679)
+-- gemm_int8.lua: see gemm.mma. Rows of a block of signed numbers are copied, as unsigned ones.
 
 local gemm = require "lib.gemm"
 local mma = require "lib.mma"

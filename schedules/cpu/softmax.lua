@@ -28,13 +28,10 @@ return schedule "softmax" {
     else
       k.inv_sum:compute_at(row)
       k.weight:compute_at(row):vectorize("col", 2 * lanes, "guard") -- two chains of exp in flight
-      -- While it computes, memory brings the next row, and the lines of the result. Zen 5: 16384 x 4096 from 24.7 ms
-      -- to 16.6, 64 x 4096 from memory 98 us to 64. Intel's own prefetchers bring x from a cache (Emerald Rapids:
-      -- 87 us, 92 with it, 105 without either; 16384 x 4096 46.4 ms without, 33.1 with).
+      -- While it computes, memory brings the next row, and the lines of the result. Intel's own prefetchers bring x from a cache.
       k.weight:prefetch_over("col", k.x, row, 1, processor.is_intel(target))
       k.weight:prefetch_over("col", k.y, row, 0)
-      -- In the last loop, as the one above has two streams already: with a mask 16384 x 4096 from 26.9 ms to 21.5, bf16 22.5 to
-      -- 18.9, 64 x 4096 from memory 115 us to 107, bf16 88 to 67. In weight's loop 25.2, 18.4; 119, 63 (Zen 5).
+      -- The mask is prefetched in the last loop, as the one above has two streams already.
       if k:has "mask" then k.y:prefetch_over("col", k.mask, row, 1, processor.is_intel(target)) end
     end
     for _, reduction in ipairs { k.row_max, k.row_sum } do

@@ -1,9 +1,8 @@
 -- Transposition in registers: a square tile is read by its rows and stored by its columns. The shuffles between
 -- the two replace a pass through memory, and scale, bias and activation work on the vectors between. Tiles of
--- 8 x 8 beat 16 x 16 (f32, Zen 4: 55 and 76 us at 512 x 512, torch 128; 14.5 and 22 ms at 4096 x 4096, torch 20).
+-- 8 x 8 beat 16 x 16.
 -- Large matrices whose rows start a multiple of 1024 elements apart, so that they meet in few sets of each cache, go in blocks of
--- 32 x 32, which read whole lines and prefetch the next (Zen 5: 4096 x 4096 8.7 ms to 6.6, bf16 7.1 to 3.6, 256 rows of
--- 65536 columns in bf16 8.4 to 2.9; with other strides 7 to 60 % slower, as what is not streamed past the caches).
+-- 32 x 32, which read whole lines and prefetch the next. With other strides such blocks are slower.
 
 return schedule "transpose" {
   target = "cpu",

@@ -9,7 +9,7 @@ return schedule "cross_entropy" {
   generator = {
     parts = tune { 256, 512, 1024, default = 512 }, -- threads
     vector = 8,
-    piece = 2, -- vectors in flight: with 4, 53 registers leave room for two blocks (8192x128256, H200: 469 us, 477 so)
+    piece = 2, -- vectors in flight: with 4, 53 registers leave room for two blocks
   },
 
   apply = function(k, p)

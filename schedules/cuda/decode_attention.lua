@@ -2,10 +2,6 @@
 -- the keys of a key head, for the queries of all heads that share it, so that each key and value comes from memory
 -- once, 16 bytes a thread. Logits and weights of the split stay in shared memory. A second kernel weighs the
 -- splits. With a known head_dim, blocks of keys and values are fetched ahead, and q and the sums are in registers.
---
--- H200, 64 x 8192 keys of 128 in bf16, threads / key_block / ahead / split_keys: 64/32/2/1024 541 us, 64/32/1/1024 548,
--- 64/32/2/512 553, 128/32/2/1024 559, 128/32/2/512 566, 128/64/1/512 600, 128/64/2/512 626. 16 lanes: 1028, as sums of twice
--- as many threads are added by shuffles, and values were asked for one by one whether they are before the length.
 
 local decode = require "lib.gpu_decode"
 local gpu = require "lib.gpu"

@@ -1,11 +1,5 @@
 -- Attention of one query a head over a cache of keys, on the tensor cores: the heads that share keys are rows of a tile of 16, and
 -- warps, of which some share a split of the keys, go over it in one pass. A second kernel weighs the splits.
---
--- H200, us of 64 x 8192 and 1 x 65536 keys of 128 in bf16, warps / key_block / ahead / split_keys, where torch takes 476 and 69,
--- and reading alone 469 and 65: 4/16/1/2048 488 and 74, 4/16/1/4096 488 and 77, 4/16/2/2048 496 and 74, 4/16/2/4096 492 and 72
--- (100 KiB of shared memory, which not all devices have), 4/16/2/8192 488 and 84, 4/16/3/4096 498 and 72, 8/16/1/8192 491 and 78,
--- 2/32/1/2048 495 and 74, 2/32/1/4096 489 and 83, 2/16/2/4096 489 and 83, 2/16/1/4096 517 and 110, 1/32/1/2048 498 and 83. The
--- schedule without tensor cores takes 517 and 84. Keys and values fetched in turns, one at a time, by one warp: 3 % slower.
 
 local decode = require "lib.gpu_decode"
 

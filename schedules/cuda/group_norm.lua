@@ -19,9 +19,7 @@ return schedule "group_norm" {
 
   versions = function(k, p)
     if p.blocks > 0 then return { {} } end
-    -- H200, bf16, us with a block a group and with 16: groups of 10240 elements, 32 of them, 256: 3.6 and 6.2, 6.4 and 18.1; of 40960,
-    -- 64, 128, 512: 10.3 and 9.7, 11.9 and 13.6, 33 and 43; of 163840, 32, 128, 256: 33.9 and 14.2, 52 and 42, 93 and 78; of
-    -- 327680, 4, 32, 256: 60 and 11.1, 66 and 22.9, 180 and 145. With 8 blocks within a tenth of 16 but for few long groups (15.3 for 11.1).
+    -- Short groups take one block each; long groups take 16.
     local length = k.x:dim(0):extent() * k.x:dim(1):extent() * (k.x:dim(2):extent() // k.groups)
     local many = (k.groups * k.x:dim(3):extent()):at_least(97)
     return { { when = length:at_most(many:select(96 * 1024, 24 * 1024)), blocks = 1 }, { blocks = 16, threads = 256, unroll = 2 } }

@@ -51,7 +51,7 @@ function decode.one_split(k, p, target, at)
   k.p:reorder("j", "kb", "r"):vectorize("j", lanes)
 
   -- A block of keys comes into L1 in order, as f32: the dot products walk along several keys at once,
-  -- which the prefetcher follows less well (6.4 ms against 7.4, 64 MiB of f32; 3.1 against 3.4 in bf16, Zen 4). A
+  -- which the prefetcher follows less well. A
   -- copy of the values loses (8.0), and so does Halide's prefetch for both (15). What is read some keys later is asked
   -- for here and in weigh_values: Emerald Rapids 8.4 ms to 7.2, bf16 7.0 to 5.4. Zen 5, 8192 keys of 128, 32 heads on 8, a
   -- known head_dim, fused: keys and values 4 KiB ahead 2.67 ms, bf16 1.65; 8 and 4 2.42, 1.63; 8 and 16 2.45, 1.26; 16 and 16

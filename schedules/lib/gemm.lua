@@ -6,20 +6,14 @@ local processor = require "lib.processor"
 local gemm = {}
 
 -- The columns that a step over groups takes at once: two vectors, where that divides a tile. Halide 21 loads the
--- last of some steps together with all before it, and at the fourth gathers element by element instead (10 GFLOP/s).
+-- last of some steps together with all before it, and at the fourth gathers element by element instead.
 local function dot_lanes(columns, lanes)
   return columns % (2 * lanes) == 0 and 2 * lanes or lanes
 end
 
 -- How many bytes ahead of a step the weights are asked for.
--- Where one is at the end of a page, the first line of the next is on its way. Emerald Rapids, 8 x 4096 x 4096: 7.3 ms to
--- 5.1 (a read of the weights is 4.7), bf16 4.7 to 3.1; one row 4.1 as before, bf16 3.0 to 2.3; 1024 cubed as before.
--- dot_products() walks along many columns at once: 0 to 3 % from 1024 bytes, -2 % from 4096.
--- 8 KiB for 4: Zen 5, 8 x 4096 x 4096 1.85 ms to 1.44, bf16 0.80 to 0.71, one row 1.31 to 1.25, 0.56 to 0.50, 64 x 1536 x 384 as
--- before; 16 KiB 1.46, 0.58, but SwiGLU of 8 rows 11.1 for 9.8 (4 KiB 10.6). Emerald Rapids 8 and 16 KiB as 4.
--- 32 KiB for one row alone, in turns with 8: SwiGLU f32 9.6 ms to 9.2, 8.1 to 8.3, bf16 as before, 1 x 1536 x 384 in cache 21 us to 22.5.
--- Whole rows of the panel ahead: where the tile has a part of it, 4096 bytes may lie in another part. 48 columns, 512 x 1152
--- x 512, 16 columns by 6 rows: 7.54 ms with 4096 bytes, 6.77 with none, 6.25 with 22 rows, as 64 columns (Zen 3).
+-- Where one is at the end of a page, the first line of the next is on its way. The distance is whole rows of the panel: where the
+-- tile has a part of the panel, other distances may lie in another part.
 local function ahead(panel)
   local row_bytes = 4 * panel
   return (8192 + row_bytes - 1) // row_bytes * row_bytes
@@ -27,9 +21,7 @@ end
 
 -- The register tile that suits a panel of weights: its columns and rows. Sums, a row of weights and an element of a want a
 -- register each: with 32 of AVX-512, 24 sums are 32 columns by 12 rows, 48 by 8 or 64 by 6; with 16, two vectors by 6.
--- Emerald Rapids, 1024 cubed with bias and GELU: 14.14, 13.78 and 13.30 ms, 48 by 9 13.95, parts of 32 columns of 64 by
--- 12 13.79. Where rows are few, 48 by 8 is better: 16 x 1536 x 384 0.139 ms for 0.169, 64 rows 0.516 for 0.544.
--- Zen 3, AVX2, 512 x 1152 x 512: 24 columns by 4 rows read a line in two for two parts, 6.89 ms; 16 by 6 take 6.21.
+-- Where rows are few, 48 by 8 is better. With AVX2, 24 columns by 4 rows would read a line in two for two parts.
 --
 -- rows     what is wanted with 32 registers; nothing or 0: what suits
 -- whole    a tile has all columns of a panel, and fewer rows where registers are few
@@ -264,7 +256,7 @@ end
 -- the rest as above; the loop over the rows of a tile is called "row_in_tile"
 function gemm.reduced_tiles(out, acc, o)
   -- One panel: where `out` asks whether a column exists, bounds inference takes that for a second bound of p, and with a
-  -- loop over p, be it of one turn, the sums stay in memory (logsumexp of 256 x 4096 x 512: 10.8 ms for 5.0, Zen 5).
+  -- loop over p, be it of one turn, the sums stay in memory.
   acc:bound_extent("p", 1)
   if o.over then out:bound_extent(o.over, o.panel) end
   if o.amx then return reduced_blocks(out, acc, o) end
@@ -351,7 +343,7 @@ function gemm.group(type)
 end
 
 -- Whether a register tile of a schedule's parameters leaves registers for the operands: for `where`.
--- One register too few moves all sums in each step: conv2d, 7 pixels by 64 channels, 1.82 ms, 6 by 64 1.49 (Emerald Rapids).
+-- One register too few moves all sums in each step.
 function gemm.tile_fits(p, target)
   local vectors = p.panel // target:lanes "f32"
   return target.vector_registers < 32 or p.rows * vectors + vectors + 1 <= 32

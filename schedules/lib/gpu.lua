@@ -49,12 +49,6 @@ gpu.row_params = {
 -- The versions of a schedule of rows of x. Short rows are held in registers; longer ones in shared memory, of which a block of any
 -- device from sm_80 on has 96 KiB; what does not fit there is read again.
 --
--- H200, bf16, parts of a copy's speed for RMSNorm, LayerNorm, softmax, RMSNorm of x + residual (sums), in brackets the version before
--- or behind: 1024 columns 1.01 .87 .95 1.00 (.87 .67 .73 .97), 2048 1.03 .99 1.03 1.00 (1.01 .87 .96 1.00), 4096 1.00 .98 1.01 .99,
--- 6144 .97 .98 .99 .98 (shared: .97 .88 .96; sums in registers .86), 8192 .96 .97 .97 .94, 12288 .94 .95 .95 .92 (.98 .82 .92 .96),
--- 16384 .97 .97 .98 .97 (.94 .93 .96 .94), 24576 .95 .94 .96 .95, 32768 .97 .93 .97 .95 (.95 .69 .96 .90), 49152 .95 .89 .96 .94,
--- 65536 .86 .83 .83 .82, 131072 .79 .71 .72 .56.
---
 -- sums      whether rows of x + residual are what is held
 function gpu.row_versions(x, p, sums)
   if p.threads > 0 then return { {} } end
@@ -110,11 +104,7 @@ end
 
 -- Holds rows of inputs in shared memory, where all of a row is under way together.
 --
--- H200, 8192x32768 bf16, threads / unroll / resident, beside a copy of 264 us: RMSNorm 512/4/2 268 us, 256/8/3 275; softmax 512/4/2
--- 267, 256/8/3 272; LayerNorm, of more instructions, 256/4/3 278, 256/8/3 278, 128/8/3 288, 512/4/2 296, 256/4 and two blocks 291.
--- Shared memory set aside for two blocks, so that the L1 has all the rest for weights: the same, and where more blocks would
--- fit, less. 132 blocks that take row after row, fetching the next ahead (ring_buffer, fetch(1)): RMSNorm
--- 286, since one block's threads all wait at its barriers.
+-- Blocks that take row after row and fetch the next ahead do not help here, since all threads of a block wait at its barriers.
 --
 --   stages of a row, each of which reads x
 --     ->
@@ -128,7 +118,6 @@ function gpu.hold_rows(input, o)
 end
 
 -- Keeps rows of a Func in shared memory: what several inputs are added up to, which none of the stages then reads again.
--- RMSNorm of x + residual, 8192x32768, H200: 539 us; both inputs held, one block on a multiprocessor: 648; in registers 570.
 function gpu.rows_in_shared(func, col, row, o)
   func:compute_at(o.at[1], o.at[2]):store_in "gpu_shared":bound_extent(row, 1):align_storage(col, o.vector)
   over_threads(func, col, o)
@@ -593,7 +582,7 @@ end
 --
 -- Where the box or the columns are 0, there is a kernel for each that pays, of which a call takes one: for up to 64 channels of
 -- y and for more, for 25 images and for fewer. Boxes of many images and few pixels hardly stick out: of 28 x 28 pixels 4 x 4
--- boxes of 8 x 8 compute a fourth in vain (H200, 64x28x28x128 to 128: 28.5 us for 44.0 of them with 64 columns).
+-- boxes of 8 x 8 compute a fourth in vain.
 function gpu.tensor_windows(y, acc, o)
   local boxes, columns = boxes_of(o), columns_of(o)
   local many_images, few_channels = y:dim(4):extent():at_least(25), y:dim(0):extent():at_most(64)

@@ -17,7 +17,7 @@
 
 namespace {
 
-const std::string kDir = HALYARD_SOURCE "/tests/engine/errors/";
+const std::string kDir = HALYARD_SOURCE "/tests/language/errors/";
 
 struct ErrorScript {
     std::string expected, code;
@@ -62,8 +62,10 @@ std::string relative(std::string message, const std::string &path) {
 TEST_CASE("wrong scripts give the messages that stand in them", "[errors]") {
     const TempDir dir;
     const bool update = std::getenv("HALYARD_UPDATE_GOLDEN") != nullptr;
-    for (const auto &name : files_in(kDir)) {
-        INFO("tests/engine/errors/" << name << "; HALYARD_UPDATE_GOLDEN=1 engine_plugin_test \"[errors]\" updates it");
+    const std::vector<std::string> files = files_in(kDir);
+    REQUIRE(files.size() > 100);  // they were found
+    for (const auto &name : files) {
+        INFO("tests/language/errors/" << name << "; HALYARD_UPDATE_GOLDEN=1 engine_plugin_test \"[errors]\" updates it");
         const ErrorScript script = read(kDir + name);
         const std::string path = dir.write(name, script.code);
         const std::string message = relative(schedule_small_pipeline(path), path);

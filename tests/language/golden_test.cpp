@@ -16,7 +16,7 @@
 namespace {
 
 const std::string kSchedules = HALYARD_SOURCE "/schedules/cpu/";
-const std::string kGolden = HALYARD_SOURCE "/tests/engine/golden/";
+const std::string kGolden = HALYARD_SOURCE "/tests/language/golden/";
 
 const std::pair<const char *, const char *> kTargets[] = {
     {"avx2", "x86-64-linux-avx-avx2-f16c-fma-no_runtime-sse41"},
@@ -81,7 +81,7 @@ TEST_CASE("the loop nests of the schedules", "[golden]") {
             if (update) {
                 std::ofstream(kGolden + name) << now;
             }
-            INFO("tests/engine/golden/" << name
+            INFO("tests/language/golden/" << name
                                         << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
             CHECK(now == read_file(kGolden + name));
         }

@@ -2,6 +2,6 @@
 -- expect+   it is called "split_k_cluster" now
 return schedule "small" {
   apply = function(k, p, target)
-    k.y:update(0):cluster(2)
+    k.sum:update(0):cluster(2)
   end,
 }
