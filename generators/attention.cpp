@@ -30,7 +30,9 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class SoftmaxForm { kTwoPass, kOnline, kRescaled };
+enum class SoftmaxForm { kTwoPass,
+                         kOnline,
+                         kRescaled };
 
 class Attention : public Generator<Attention> {
 public:
@@ -164,7 +166,7 @@ public:
             s = s + bias_f(j, i, kb, ib, h, n) * unit;
         }
         if (alibi) {
-            s = s - (*slopes)(h) * unit * cast<float>(abs(position(nearest) - key));
+            s = s - (*slopes)(h)*unit * cast<float>(abs(position(nearest) - key));
         }
         Expr counts = key <= own.last;
         if (windowed) {

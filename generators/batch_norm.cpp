@@ -15,7 +15,8 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Layout { kNchw, kNhwc };
+enum class Layout { kNchw,
+                    kNhwc };
 
 class BatchNorm : public Generator<BatchNorm> {
 public:
@@ -25,7 +26,7 @@ public:
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<>> *x = nullptr;  // x, or x_nhwc
+    Input<Buffer<>> *x = nullptr;                                                              // x, or x_nhwc
     Input<Buffer<>> *weight = nullptr, *bias = nullptr, *mean = nullptr, *variance = nullptr;  // [c], f32
     Input<float> *eps = nullptr;
     Input<float> *y_scale = nullptr;  // of an 8-bit output
@@ -49,7 +50,7 @@ public:
 
     void generate() {
         channel_scale(c) = (*weight)(c) / sqrt((*variance)(c) + *eps);
-        channel_shift(c) = (*bias)(c) - (*mean)(c) * channel_scale(c);
+        channel_shift(c) = (*bias)(c) - (*mean)(c)*channel_scale(c);
         const std::vector<Var> at =
             layout == Layout::kNhwc ? std::vector<Var>{c, w, h, n} : std::vector<Var>{w, h, c, n};
         normalised(at) = load_f32((*x)(std::vector<Expr>(at.begin(), at.end()))) * channel_scale(c) + channel_shift(c);

@@ -20,28 +20,29 @@ using namespace halyard;
 
 /** How the weights lie in memory. oihw: as torch.nn.Conv2d stores them, columns of the kernel
  * innermost. ohwi: as it does in channels_last, channels of x innermost. packed: as math/convolution.h says. */
-enum class Layout { kPacked, kOihw, kOhwi };
+enum class Layout { kPacked,
+                    kOihw,
+                    kOhwi };
 
 class Conv2d : public Generator<Conv2d> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<Type> type{"type", Float(32)};    // float32, float16 or bfloat16
     GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
     GeneratorParam<int> stride{"stride", 1, 1, 64};
     GeneratorParam<int> dilation{"dilation", 1, 1, 64};
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
-    GeneratorParam<Layout> weights{"weights", Layout::kPacked,
-                                   {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
+    GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 32, 1, 1024};
     GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out what meets zeros outside of x
-    GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
+    GeneratorParam<bool> add_scale{"add_scale", false};        // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
 
-    Input<Buffer<void, 5>> x{"x"};  // [c, groups, w, h, n]
-    Input<Buffer<>> *weight = nullptr;  // weight [kernel, kernel, c, o, groups], weight_ohwi [c, kernel, kernel, o,
-                                        // groups] or weight_packed [group, panel, ceil(c / group), kernel, kernel,
-                                        // ceil(o / panel), groups]
+    Input<Buffer<void, 5>> x{"x"};        // [c, groups, w, h, n]
+    Input<Buffer<>> *weight = nullptr;    // weight [kernel, kernel, c, o, groups], weight_ohwi [c, kernel, kernel, o,
+                                          // groups] or weight_packed [group, panel, ceil(c / group), kernel, kernel,
+                                          // ceil(o / panel), groups]
     Input<Buffer<>> *scale = nullptr;     // [o, groups]
     Input<Buffer<>> *bias = nullptr;      // [o, groups]
     Input<Buffer<>> *residual = nullptr;  // as y
@@ -72,16 +73,18 @@ public:
         x_f(c, g, w, h, n) = load_f32(padding == 0 ? x(c, g, w, h, n) : x_pad(c, g, w, h, n));
         weight_f(o, c, s, r, g) = load_f32(stored_weight());
 
-        accumulate_window(acc(o, g, w, h, n), group(), x.dim(0).extent(), kernel,
-                          [&](const Expr &channel, const Expr &column, const Expr &row) {
-                              const std::vector<Expr> at = {channel, g, window().at(pixel(w, 2), column),
-                                                            window().at(pixel(h, 3), row), pixel(n, 4)};
-                              const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
-                              return image * weight_f(o, channel, column, row, g);
-                          },
-                          [&](const Expr &column, const Expr &row) {
-                              return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr();
-                          });
+        accumulate_window(
+            acc(o, g, w, h, n), group(), x.dim(0).extent(), kernel,
+            [&](const Expr &channel, const Expr &column, const Expr &row) {
+                const std::vector<Expr> at = {channel, g, window().at(pixel(w, 2), column),
+                                              window().at(pixel(h, 3), row), pixel(n, 4)};
+                const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at)
+                                                                              : x_pad(at);
+                return image * weight_f(o, channel, column, row, g);
+            },
+            [&](const Expr &column, const Expr &row) {
+                return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr();
+            });
 
         Expr v = acc(o, g, w, h, n);
         if (add_scale || add_bias) {

@@ -23,7 +23,8 @@ using namespace halyard;
 
 /** How the weights lie in memory. packed: as math/convolution.h says, for instructions that take four neighbouring channels.
  * ohwi: as torch.nn.Conv2d stores them in channels_last, for those that take many. */
-enum class Layout { kPacked, kOhwi };
+enum class Layout { kPacked,
+                    kOhwi };
 
 class Conv2dInt8 : public Generator<Conv2dInt8> {
 public:
@@ -44,16 +45,16 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 5>> x{"x"};  // [c, groups, w, h, n]
-    Input<Buffer<>> *weight = nullptr;  // weight_ohwi [c, kernel, kernel, o, groups] or weight_packed [4, panel, ceil(c / 4),
-                                        // kernel, kernel, ceil(o / panel), groups]
+    Input<Buffer<void, 5>> x{"x"};                    // [c, groups, w, h, n]
+    Input<Buffer<>> *weight = nullptr;                // weight_ohwi [c, kernel, kernel, o, groups] or weight_packed [4, panel, ceil(c / 4),
+                                                      // kernel, kernel, ceil(o / panel), groups]
     Input<Buffer<float, 2>> *weight_scale = nullptr;  // [o, groups]
     Input<float> *x_scale = nullptr;
-    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;  // [o, groups]: over all channels and the kernel
+    Input<Buffer<int32_t, 2>> *weight_sum = nullptr;      // [o, groups]: over all channels and the kernel
     Input<Buffer<int32_t, 4>> *weight_tap_sum = nullptr;  // [o, kernel, kernel, groups]: over all channels
-    Input<int32_t> *x_zero_point = nullptr;  // a value that x can have
-    Input<Buffer<float, 2>> *bias = nullptr;  // [o, groups]
-    Added residual;                           // as y
+    Input<int32_t> *x_zero_point = nullptr;               // a value that x can have
+    Input<Buffer<float, 2>> *bias = nullptr;              // [o, groups]
+    Added residual;                                       // as y
     Input<float> *y_scale = nullptr;
     Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 5>> y{"y"};  // [o, groups, windows in w, windows in h, n]
@@ -100,16 +101,17 @@ public:
         const auto pixel = [&](const Var &of, int dimension) {
             return packed ? Expr(of) : pixel_of_box(of, dimension, y.dim(dimension), padding);
         };
-        accumulate_window(acc(o, g, w, h, n), packed ? packed_group(Int(8)) : 1, x.dim(0).extent(), kernel,
-                          [&](const Expr &channel, const Expr &column, const Expr &row) {
-                              const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column),
-                                                            window.at(pixel(h, 3), row), pixel(n, 4)};
-                              return cast<int32_t>(as_it_is ? x(at) : x_u(at)) * cast<int32_t>(stored_weight(channel, column, row));
-                          },
-                          [&](const Expr &column, const Expr &row) {
-                              // A zero point outside of x counts, as the sum of all weights takes it out.
-                              return skip_padding && !needs_weight_sum() ? taps_in_image(x, window, w, h, column, row) : Expr();
-                          });
+        accumulate_window(
+            acc(o, g, w, h, n), packed ? packed_group(Int(8)) : 1, x.dim(0).extent(), kernel,
+            [&](const Expr &channel, const Expr &column, const Expr &row) {
+                const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column),
+                                              window.at(pixel(h, 3), row), pixel(n, 4)};
+                return cast<int32_t>(as_it_is ? x(at) : x_u(at)) * cast<int32_t>(stored_weight(channel, column, row));
+            },
+            [&](const Expr &column, const Expr &row) {
+                // A zero point outside of x counts, as the sum of all weights takes it out.
+                return skip_padding && !needs_weight_sum() ? taps_in_image(x, window, w, h, column, row) : Expr();
+            });
 
         Expr sum = acc(o, g, w, h, n);
         if (needs_tap_sums()) {

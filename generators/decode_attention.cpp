@@ -28,18 +28,18 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class SoftmaxForm { kTwoPass, kRescaled };
+enum class SoftmaxForm { kTwoPass,
+                         kRescaled };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<Type> type{"type", Float(32)};       // float32, float16 or bfloat16
     GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block
     GeneratorParam<int> key_block{"key_block", 16};
     GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
     /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
      * only once; scale is above 0 there. */
-    GeneratorParam<SoftmaxForm> softmax{"softmax", SoftmaxForm::kTwoPass,
-                                        {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
+    GeneratorParam<SoftmaxForm> softmax{"softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
     /** Of several queries, each sees the keys up to the one it stands at. */

@@ -15,7 +15,7 @@ using namespace halyard;
 
 class DepthwiseConv2d : public Generator<DepthwiseConv2d> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    GeneratorParam<Type> type{"type", Float(32)};    // float32, float16 or bfloat16
     GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
     GeneratorParam<int> stride{"stride", 1, 1, 64};
     GeneratorParam<int> dilation{"dilation", 1, 1, 64};
@@ -30,7 +30,7 @@ public:
     Input<Buffer<>> *scale = nullptr;         // [c]
     Input<Buffer<>> *bias = nullptr;          // [c]
     Input<Buffer<>> *residual = nullptr;      // as y
-    Output<Buffer<void, 4>> y{"y"};  // [c, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
+    Output<Buffer<void, 4>> y{"y"};           // [c, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
 
     void configure() {
         x.set_type(storage_type(type));

@@ -36,13 +36,13 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y and residual: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 4>> x{"x"};                           // [c, w, h, n]
-    Input<Buffer<int8_t, 3>> weight{"weight"};               // [c, kernel, kernel], columns before rows
-    Input<Buffer<float, 1>> weight_scale{"weight_scale"};    // [c]
+    Input<Buffer<void, 4>> x{"x"};                         // [c, w, h, n]
+    Input<Buffer<int8_t, 3>> weight{"weight"};             // [c, kernel, kernel], columns before rows
+    Input<Buffer<float, 1>> weight_scale{"weight_scale"};  // [c]
     Input<float> x_scale{"x_scale"};
-    Input<int32_t> *x_zero_point = nullptr;                  // a value that x can have
-    Input<Buffer<float, 1>> *bias = nullptr;                 // [c]
-    Added residual;                                          // as y
+    Input<int32_t> *x_zero_point = nullptr;   // a value that x can have
+    Input<Buffer<float, 1>> *bias = nullptr;  // [c]
+    Added residual;                           // as y
     Input<float> *y_scale = nullptr;
     Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 4>> y{"y"};  // [c, (w + 2 padding - dilation (kernel - 1) - 1) / stride + 1, h alike, n]
@@ -73,7 +73,8 @@ public:
         // The host has instructions that multiply and add neighbours in memory: four bytes, unsigned with signed, or two
         // numbers of 16 bits. So many rows of the kernel lie side by side, zeros behind the last. Where bytes do, a signed
         // x is taken 128 higher.
-        const int group = get_target().has_gpu_feature() ? 1 : has_dot() ? 4 : 2;
+        const int group = get_target().has_gpu_feature() ? 1 : has_dot() ? 4
+                                                                         : 2;
         const int offset = group == 4 && x_type == Int(8) ? 128 : 0;
         const Expr zero = zero_point ? Expr(*x_zero_point) : Expr(0);
         const Expr image = window.padded(x, {c, w, h, n}, 1, 2, zero);

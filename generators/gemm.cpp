@@ -14,7 +14,10 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Scale { kNone, kScalar, kColumn, kRow };
+enum class Scale { kNone,
+                   kScalar,
+                   kColumn,
+                   kRow };
 
 class Gemm : public Generator<Gemm> {
 public:
@@ -24,8 +27,7 @@ public:
     GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<bool> in_panels{"in_panels", false};  // what a schedule copies of weights=kn lies in panels, not only in groups
     GeneratorParam<Scale> scaling{
-        "scaling", Scale::kNone,
-        {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}, {"row", Scale::kRow}}};
+        "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}, {"row", Scale::kRow}}};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<bool> add_residual{"add_residual", false};
@@ -33,13 +35,13 @@ public:
     GeneratorParam<std::string> order{"order", "scale,bias,activation,residual"};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> a{"a"};  // [k, m]
-    Input<Buffer<>> *b = nullptr;   // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
-    Input<Buffer<>> *scales = nullptr;      // scale_column [n] or scale_row [m]
+    Input<Buffer<void, 2>> a{"a"};      // [k, m]
+    Input<Buffer<>> *b = nullptr;       // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
+    Input<Buffer<>> *scales = nullptr;  // scale_column [n] or scale_row [m]
     Input<float> *scale = nullptr;
     Input<Buffer<>> *bias = nullptr;      // bias [n]
-    Input<Buffer<>> *residual = nullptr;    // residual [n, m]
-    Input<float> *y_scale = nullptr;         // of an 8-bit output
+    Input<Buffer<>> *residual = nullptr;  // residual [n, m]
+    Input<float> *y_scale = nullptr;      // of an 8-bit output
     Input<int32_t> *y_zero_point = nullptr;
     Output<Buffer<void, 2>> y{"y"};  // [n, m]
 
@@ -100,7 +102,8 @@ public:
             acc(col, row), group, a.width(), [&](const Expr &i) { return of_a(i) * factor(b_f(col, i)); },
             [&](const Expr &i) { return of_a(i) * factor(load_f32(weight(i))); });
         const auto times_scale = [&](const Expr &v) {
-            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale : v;
+            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale
+                                                                                         : v;
         };
         const auto plus_bias = [&](const Expr &v) { return bias ? v + load_f32((*bias)(col)) : v; };
         const auto activate_it = [&](const Expr &v) -> Expr {
@@ -109,10 +112,7 @@ public:
             return activated(col, row);
         };
         const auto plus_residual = [&](const Expr &v) { return residual ? v + load_f32((*residual)(col, row)) : v; };
-        const Expr v = in_order(order, acc(col, row), {{"scale", times_scale},
-                                                       {"bias", plus_bias},
-                                                       {"activation", activate_it},
-                                                       {"residual", plus_residual}});
+        const Expr v = in_order(order, acc(col, row), {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
         y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
                               : store_as(stored_type(output, type), v);
         constrain_weights(*b, weights, panel, a.width());

@@ -85,10 +85,7 @@ public:
             return activated(col, row);
         };
         const auto plus_residual = [&](const Expr &v) { return residual ? v + residual.at({col, row}) : v; };
-        const Expr v = in_order(order, b.centred(acc(col, row), col, rows.zero(row)), {{"dequantize", dequantize},
-                                                                                      {"bias", plus_bias},
-                                                                                      {"activation", activate_it},
-                                                                                      {"residual", plus_residual}});
+        const Expr v = in_order(order, b.centred(acc(col, row), col, rows.zero(row)), {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
         y(col, row) = stored(v);
     }
 

@@ -13,7 +13,9 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Reduction { kMax, kSum, kLogSumExp };
+enum class Reduction { kMax,
+                       kSum,
+                       kLogSumExp };
 
 class GemmReduce : public Generator<GemmReduce> {
 public:

@@ -19,7 +19,8 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Search { kChunks, kPanels };
+enum class Search { kChunks,
+                    kPanels };
 
 class GemmTopK : public Generator<GemmTopK> {
 public:

@@ -14,7 +14,8 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Statistics { kTwoPass, kOnePass };
+enum class Statistics { kTwoPass,
+                        kOnePass };
 
 class LayerNorm : public Generator<LayerNorm> {
 public:
@@ -28,14 +29,14 @@ public:
     GeneratorParam<bool> add_residual{"add_residual", false};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> x{"x"};  // [cols, rows]
-    Input<Buffer<>> *residual = nullptr;  // [cols, rows]
+    Input<Buffer<void, 2>> x{"x"};            // [cols, rows]
+    Input<Buffer<>> *residual = nullptr;      // [cols, rows]
     Input<Buffer<void, 1>> weight{"weight"};  // [cols]
-    Input<Buffer<void, 1>> bias{"bias"};  // [cols]
+    Input<Buffer<void, 1>> bias{"bias"};      // [cols]
     Input<float> eps{"eps"};
     Input<float> *y_scale = nullptr;  // of an 8-bit output
     Input<int32_t> *y_zero_point = nullptr;
-    Output<Buffer<void, 2>> y{"y"};  // [cols, rows]
+    Output<Buffer<void, 2>> y{"y"};            // [cols, rows]
     Output<Buffer<>> *residual_out = nullptr;  // [cols, rows]
 
     void configure() {

@@ -20,12 +20,16 @@ using namespace Halide;
 using namespace halyard;
 
 /** given: logits [experts, tokens]. Otherwise they are x w, with w as WeightLayout has it. */
-enum class Logits { kGiven, kNK, kPacked };
+enum class Logits { kGiven,
+                    kNK,
+                    kPacked };
 
 /** list: an expert after the other is put into a sorted list, for threads that have a token each. maxima: the largest of all
  * experts, then the largest below it and so on, for threads that share a token. open: lists where the schedule's parameter
  * `lanes`, the threads of a token, is 1, else maxima. */
-enum class Search { kList, kMaxima, kOpen };
+enum class Search { kList,
+                    kMaxima,
+                    kOpen };
 
 // They are rounded up to panels, in 32 bits.
 constexpr int kMostExperts = std::numeric_limits<int32_t>::max() - 1024;

@@ -19,9 +19,9 @@ public:
     GeneratorParam<int> panel{"panel", 64};
     GeneratorParam<bool> add_bias{"add_bias", false};
 
-    Input<Buffer<void, 2>> x{"x"};  // [depth, m]
-    Linear w[3];                    // of q, k, v
-    Input<Buffer<>> *bias[3] = {};  // [n_q], [n_kv], [n_kv]
+    Input<Buffer<void, 2>> x{"x"};   // [depth, m]
+    Linear w[3];                     // of q, k, v
+    Input<Buffer<>> *bias[3] = {};   // [n_q], [n_kv], [n_kv]
     Output<Buffer<void, 2>> q{"q"};  // [n_q, m]
     Output<Buffer<void, 2>> k{"k"};  // [n_kv, m]
     Output<Buffer<void, 2>> v{"v"};  // [n_kv, m]

@@ -26,9 +26,9 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of q, k and v: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> x{"x"};  // [depth, m]
-    RowsInt8 rows;                  // x_scale and x_zero_point
-    LinearInt8 w[3];                // of q, k, v
+    Input<Buffer<void, 2>> x{"x"};          // [depth, m]
+    RowsInt8 rows;                          // x_scale and x_zero_point
+    LinearInt8 w[3];                        // of q, k, v
     Input<Buffer<float, 1>> *bias[3] = {};  // [n_q], [n_kv], [n_kv]
     Stored stored[3];
     Output<Buffer<void, 2>> q{"q"};  // [n_q, m]

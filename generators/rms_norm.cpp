@@ -23,15 +23,15 @@ public:
      * goes out too and takes the largest of the row to 127; int8 only. */
     GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
 
-    Input<Buffer<void, 2>> x{"x"};  // [cols, rows]
-    Input<Buffer<>> *residual = nullptr;  // [cols, rows]
+    Input<Buffer<void, 2>> x{"x"};            // [cols, rows]
+    Input<Buffer<>> *residual = nullptr;      // [cols, rows]
     Input<Buffer<void, 1>> weight{"weight"};  // [cols]
     Input<float> eps{"eps"};
     Input<float> *y_scale = nullptr;
     Input<int32_t> *y_zero_point = nullptr;
-    Output<Buffer<void, 2>> y{"y"};  // [cols, rows]
+    Output<Buffer<void, 2>> y{"y"};            // [cols, rows]
     Output<Buffer<>> *residual_out = nullptr;  // [cols, rows]
-    Output<Buffer<>> *row_scale = nullptr;  // [rows]
+    Output<Buffer<>> *row_scale = nullptr;     // [rows]
 
     void configure() {
         x.set_type(storage_type(type));

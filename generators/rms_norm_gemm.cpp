@@ -24,7 +24,7 @@ public:
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
 
-    Input<Buffer<void, 2>> x{"x"};          // [k, m]
+    Input<Buffer<void, 2>> x{"x"};           // [k, m]
     Input<Buffer<>> *norm_weight = nullptr;  // weight [k]
     Linear w;
     Input<Buffer<>> *bias = nullptr;  // [n]

@@ -24,7 +24,7 @@ public:
     GeneratorParam<bool> log{"log", false};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> x{"x"};  // [cols, rows]
+    Input<Buffer<void, 2>> x{"x"};    // [cols, rows]
     Input<Buffer<>> *mask = nullptr;  // [cols, rows], added after scaling
     Input<float> *scale = nullptr;
     Input<float> *y_scale = nullptr;  // of an 8-bit output

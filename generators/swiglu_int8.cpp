@@ -27,9 +27,9 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of y: float32, float16 or bfloat16
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
-    Input<Buffer<void, 2>> x{"x"};  // [k, m]
-    RowsInt8 rows;                  // x_scale and x_zero_point
-    LinearInt8 w_gate, w_up;        // k x n
+    Input<Buffer<void, 2>> x{"x"};                                     // [k, m]
+    RowsInt8 rows;                                                     // x_scale and x_zero_point
+    LinearInt8 w_gate, w_up;                                           // k x n
     Input<Buffer<float, 1>> *bias_gate = nullptr, *bias_up = nullptr;  // [n]
     Stored stored;
     Output<Buffer<void, 2>> y{"y"};  // [n, m]

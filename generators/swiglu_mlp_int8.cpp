@@ -56,8 +56,7 @@ public:
     }
 
     void generate() {
-        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights),
-                                        "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"}, Granted::kNo);
+        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights), "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"}, Granted::kNo);
         const RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);

@@ -12,7 +12,9 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Bias { kNone, kBefore, kAfter };
+enum class Bias { kNone,
+                  kBefore,
+                  kAfter };
 
 class Transpose : public Generator<Transpose> {
 public:

@@ -123,25 +123,25 @@ int halyard_mma_end() {
 
 // Of a type: the whole product; and in the memory of a task open(), and for each block touch() if something is touched after it, take(),
 // begin() of the next.
-#define PRODUCTS(name, Tiles, C, A, B)                                                                                              \
-    int name(MATRICES) {                                                                                                            \
-        return run<Tiles, C, A, B>(MATRIX_VALUES);                                                                                  \
-    }                                                                                                                               \
-    int name##_open(void *memory, SHAPE) {                                                                                          \
-        return open<Tiles, C, A, B>(memory, SHAPE_VALUES);                                                                          \
-    }                                                                                                                               \
-    int name##_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r,        \
-                     int64_t r_start, int64_t r_stride, int r_rows, int r_bytes) {                                                  \
-        static_cast<Ahead<Tiles> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes),                                  \
-                                                   touched(r, r_start, r_stride, r_rows, r_bytes));                                 \
-        return 0;                                                                                                                   \
-    }                                                                                                                               \
-    int name##_take(void *memory, BLOCK) {                                                                                          \
-        return take<Tiles, C, A, B>(memory, BLOCK_VALUES);                                                                          \
-    }                                                                                                                               \
+#define PRODUCTS(name, Tiles, C, A, B)                                                                                               \
+    int name(MATRICES) {                                                                                                             \
+        return run<Tiles, C, A, B>(MATRIX_VALUES);                                                                                   \
+    }                                                                                                                                \
+    int name##_open(void *memory, SHAPE) {                                                                                           \
+        return open<Tiles, C, A, B>(memory, SHAPE_VALUES);                                                                           \
+    }                                                                                                                                \
+    int name##_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r,         \
+                     int64_t r_start, int64_t r_stride, int r_rows, int r_bytes) {                                                   \
+        static_cast<Ahead<Tiles> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes),                                   \
+                                                   touched(r, r_start, r_stride, r_rows, r_bytes));                                  \
+        return 0;                                                                                                                    \
+    }                                                                                                                                \
+    int name##_take(void *memory, BLOCK) {                                                                                           \
+        return take<Tiles, C, A, B>(memory, BLOCK_VALUES);                                                                           \
+    }                                                                                                                                \
     int name##_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns, \
-                     int pairs) {                                                                                                   \
-        return begin<Tiles, A, B>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);                                 \
+                     int pairs) {                                                                                                    \
+        return begin<Tiles, A, B>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);                                  \
     }
 PRODUCTS(halyard_mma_bf16, Bf16, float, uint16_t, uint16_t)
 PRODUCTS(halyard_mma_u8s8, U8S8, int32_t, uint8_t, int8_t)

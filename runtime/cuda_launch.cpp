@@ -323,7 +323,9 @@ public:
                 return false;
             }
             const char kind = kinds[i];
-            const size_t size = kind == 'c' ? 1 : kind == 's' ? 2 : kind == 'i' ? 4 : 8;
+            const size_t size = kind == 'c' ? 1 : kind == 's' ? 2
+                                              : kind == 'i'   ? 4
+                                                              : 8;
             offset = (offset + size - 1) & ~(size - 1);
             pointers[i] = const_cast<uint8_t *>(at + offset);
             buffers[i] = nullptr;

@@ -59,7 +59,7 @@ private:
 /** Rows of something that the caller will touch next, which are prefetched while the product is computed. */
 struct Rows {
     const char *data = nullptr;
-    ptrdiff_t stride = 0;       // bytes between rows
+    ptrdiff_t stride = 0;     // bytes between rows
     int rows = 0, bytes = 0;  // bytes of a row
 };
 
@@ -428,7 +428,8 @@ void multiply_line(const Product &p, Prefetches<Tiles> &prefetches) {
             const int left = p.cols - col, tiles_left = (left + kTileGroups - 1) / kTileGroups;
             // A block of two tiles would wait for its own sums, so that an odd one goes with the first two.
             const bool three = rows > kTileRows && tiles_left % 2 == 1 && left >= 3 * kTileGroups;
-            const int wide = three ? 3 : rows > kTileRows ? 2 : 4;  // tiles of columns
+            const int wide = three ? 3 : rows > kTileRows ? 2
+                                                          : 4;  // tiles of columns
             cols = least(wide * kTileGroups, left);
             const int tiles = (cols + kTileGroups - 1) / kTileGroups;
             if (three) {

@@ -30,16 +30,16 @@ namespace halyard_mma {
 struct Pairs {
     static constexpr int32_t kNone = -1;  // a mask that costs the least
 
-    int32_t turns = 0;  // of loops with step(), since begin()
+    int32_t turns = 0;                // of loops with step(), since begin()
     int32_t mask = kNone, shift = 0;  // turns with none of these bits set multiply; of how many bits
-    int32_t each = 0, count = 0;  // pairs a turn, at most, and of all turns
+    int32_t each = 0, count = 0;      // pairs a turn, at most, and of all turns
     const char *a = nullptr, *b = nullptr;
     int64_t a_stride = 0, b_stride = 0;
     int64_t second = 0;  // bytes from the first row of tiles of a to the second
 
     static constexpr int kMostSteps = 64, kPairs = 4;
     struct Step {
-        int64_t a, b;  // bytes from the first
+        int64_t a, b;         // bytes from the first
     } steps[kMostSteps + 1];  // and what comes after them, or the last again
 };
 static_assert(sizeof(void *) == 8, "lowering/mma_step.cpp counts bytes");

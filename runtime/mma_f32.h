@@ -168,8 +168,7 @@ private:
     }
 
     Product part(int row, int rows, int col, int cols) const {
-        return {{p_.c.at(row, col), p_.c.stride}, {p_.a.at(row, 0), p_.a.stride}, {p_.b.at(0, col), p_.b.stride},
-                rows, cols, p_.groups, p_.fresh, {}, {}, {}, {}, {}};
+        return {{p_.c.at(row, col), p_.c.stride}, {p_.a.at(row, 0), p_.a.stride}, {p_.b.at(0, col), p_.b.stride}, rows, cols, p_.groups, p_.fresh, {}, {}, {}, {}, {}};
     }
 
     template<int Rows, int Cols>

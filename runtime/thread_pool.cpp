@@ -36,14 +36,14 @@ struct Pool {
     uint8_t *closure;
     halyard::CudaChoice cuda;  // of the caller
     int min, size, helpers;
-    alignas(64) std::atomic<int> next;    // iterations claimed
-    alignas(64) std::atomic<int> inside;  // workers that may read the fields
+    alignas(64) std::atomic<int> next;        // iterations claimed
+    alignas(64) std::atomic<int> inside;      // workers that may read the fields
     alignas(64) std::atomic<uint32_t> epoch;  // counts loops; workers sleep on it
     std::atomic<int> open, result, busy, sleepers, quit;
     char message[halyard::kMaxMessage];  // of the iteration whose code is the result
 
-    int workers;         // started
-    int threads;         // wanted, the caller included; 0: not decided yet
+    int workers;  // started
+    int threads;  // wanted, the caller included; 0: not decided yet
     int spin_us = 50;
     pthread_t handles[kMaxThreads];
 };
@@ -78,7 +78,8 @@ int default_threads() {
         }
     }
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > kMaxThreads ? kMaxThreads : int(n);
+    return n < 1 ? 1 : n > kMaxThreads ? kMaxThreads
+                                       : int(n);
 }
 
 void run_iterations() {
@@ -225,7 +226,8 @@ int halide_set_num_threads(int n) {
         halide_error(nullptr, "halide_set_num_threads: the number of threads must be 0 (the default) or more");
         return old;
     }
-    pool.threads = n == 0 ? default_threads() : n > kMaxThreads ? kMaxThreads : n;
+    pool.threads = n == 0 ? default_threads() : n > kMaxThreads ? kMaxThreads
+                                                                : n;
     return old;
 }
 

@@ -42,7 +42,8 @@ TokenBatch made_up_batch(int sentences, int length, int32_t begin, int32_t end) 
             // every contestant. Ids under 1000 are special or unused.
             const int64_t i = int64_t(b) * length + s;
             const int32_t id = int32_t(1000 + (i * 7919) % 20000);
-            batch.ids.push_back(s == 0 ? begin : s == length - 1 ? end : id);
+            batch.ids.push_back(s == 0 ? begin : s == length - 1 ? end
+                                                                 : id);
         }
         batch.end_sentence();
     }
@@ -115,8 +116,7 @@ TokenBatch make_bench_batch(const std::string &bench_case, const std::string &se
             "no case '{}'; a case is SENTENCESxTOKENS (2 to {} tokens) or SENTENCESxnatural",
             bench_case, config.max_positions));
     }
-    return natural ? natural_batch(sentences, sentences_path, tokenizer) :
-                     made_up_batch(sentences, length, tokenizer->begin_id(), tokenizer->end_id());
+    return natural ? natural_batch(sentences, sentences_path, tokenizer) : made_up_batch(sentences, length, tokenizer->begin_id(), tokenizer->end_id());
 }
 
 void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,

@@ -85,8 +85,7 @@ std::unique_ptr<Sink> make_sink(const Options &o, int width) {
     if (!o.check.empty()) {
         return make_check_sink(o.check, width, o.format, precision_of(o.type));
     }
-    return o.similarity ? make_similarity_sink(o.format, width) :
-                          make_embedding_sink(o.format, width);
+    return o.similarity ? make_similarity_sink(o.format, width) : make_embedding_sink(o.format, width);
 }
 
 int run(const Options &o) {
@@ -145,9 +144,8 @@ int main(int argc, char **argv) {
         if (options.model.empty()) {
             throw CLI::RequiredError("--model");
         }
-        options.format = options.format_name == "json" ? Format::Json :
-                         options.format_name == "f32"  ? Format::F32 :
-                                                         Format::Text;
+        options.format = options.format_name == "json" ? Format::Json : options.format_name == "f32" ? Format::F32
+                                                                                                     : Format::Text;
         if (options.format == Format::F32 && isatty(STDOUT_FILENO)) {
             throw CLI::ValidationError("--format f32",
                                        "writes binary data; send standard output to a file");

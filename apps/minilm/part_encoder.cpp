@@ -112,7 +112,7 @@ void PartEncoder::encode(const TokenBatch &batch, float *result) {
 }
 
 void PartEncoder::linear(Kernels::Linear kernel, const char *what, const void *a,
-                     const Linear &weights, int rows, void *y) {
+                         const Linear &weights, int rows, void *y) {
     MatrixView a_view(precision_, a, weights.k, rows);
     PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
                      panel_count(weights.n, weights.panel));
@@ -122,7 +122,7 @@ void PartEncoder::linear(Kernels::Linear kernel, const char *what, const void *a
 }
 
 void PartEncoder::linear_residual(const void *a, const Linear &weights, const void *residual,
-                              int rows, float *y) {
+                                  int rows, float *y) {
     MatrixView a_view(precision_, a, weights.k, rows);
     PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
                      panel_count(weights.n, weights.panel));

@@ -27,8 +27,21 @@ constexpr size_t max_dimensions = 64;
 /** Bytes of one value, 0 for a dtype that the format does not have. */
 uint64_t size_of_dtype(const std::string &dtype) {
     static const std::map<std::string, uint64_t> sizes = {
-        {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
-        {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8},
+        {"BOOL", 1},
+        {"U8", 1},
+        {"I8", 1},
+        {"F8_E5M2", 1},
+        {"F8_E4M3", 1},
+        {"I16", 2},
+        {"U16", 2},
+        {"F16", 2},
+        {"BF16", 2},
+        {"I32", 4},
+        {"U32", 4},
+        {"F32", 4},
+        {"I64", 8},
+        {"U64", 8},
+        {"F64", 8},
     };
     const auto it = sizes.find(dtype);
     return it == sizes.end() ? 0 : it->second;

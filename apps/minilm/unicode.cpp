@@ -54,8 +54,14 @@ bool is_dropped(char32_t c) {
 bool is_ideograph(char32_t c) {
     // `tokenizers` has 2B920 where BERT's Python code has 2B820; it decides.
     static constexpr CodePointRange blocks[] = {
-        {0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xF900, 0xFAFF}, {0x20000, 0x2A6DF},
-        {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F},
+        {0x3400, 0x4DBF},
+        {0x4E00, 0x9FFF},
+        {0xF900, 0xFAFF},
+        {0x20000, 0x2A6DF},
+        {0x2A700, 0x2B73F},
+        {0x2B740, 0x2B81F},
+        {0x2B920, 0x2CEAF},
+        {0x2F800, 0x2FA1F},
     };
     return is_in(blocks, c);
 }

@@ -13,7 +13,12 @@
 
 namespace halyard {
 
-enum class Activation { kNone, kRelu, kGeluTanh, kGeluErf, kSilu, kLogRelu };
+enum class Activation { kNone,
+                        kRelu,
+                        kGeluTanh,
+                        kGeluErf,
+                        kSilu,
+                        kLogRelu };
 
 inline std::map<std::string, Activation> activations() {
     return {{"none", Activation::kNone},

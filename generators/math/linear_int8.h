@@ -60,7 +60,8 @@ public:
 
     /** What stands for 0 in the elements of a row. */
     Halide::Expr zero(const Halide::Expr &row) const {
-        return raised_ + (zero_points_ ? (*zero_points_)(row) : zero_point_ ? Halide::Expr(*zero_point_) : 0);
+        return raised_ + (zero_points_ ? (*zero_points_)(row) : zero_point_ ? Halide::Expr(*zero_point_)
+                                                                            : 0);
     }
 
     Halide::Expr scale(const Halide::Expr &row) const {

@@ -18,20 +18,25 @@
 namespace halyard {
 
 /** What an op stores: its storage type, another one, or 8 bits. */
-enum class OutputType { kSame, kF32, kF16, kBF16, kU8, kS8 };
+enum class OutputType { kSame,
+                        kF32,
+                        kF16,
+                        kBF16,
+                        kU8,
+                        kS8 };
 
 inline bool is_quantized(OutputType output) {
     return output == OutputType::kU8 || output == OutputType::kS8;
 }
 
 inline std::map<std::string, OutputType> output_types() {
-    return {{"same", OutputType::kSame},     {"float32", OutputType::kF32}, {"float16", OutputType::kF16},
-            {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8},    {"int8", OutputType::kS8}};
+    return {{"same", OutputType::kSame}, {"float32", OutputType::kF32}, {"float16", OutputType::kF16}, {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
 }
 
 /** Whose scale and zero point an 8-bit output has: the whole tensor's, which are given, or a scale for
  * each row, which is computed. */
-enum class Scaling { kTensor, kRow };
+enum class Scaling { kTensor,
+                     kRow };
 
 inline std::map<std::string, Scaling> scalings() {
     return {{"tensor", Scaling::kTensor}, {"row", Scaling::kRow}};

@@ -48,7 +48,9 @@ struct Window {
 };
 
 /** Where a residual enters: before the activation (ResNet) or after it. */
-enum class Residual { kNone, kBefore, kAfter };
+enum class Residual { kNone,
+                      kBefore,
+                      kAfter };
 
 inline std::map<std::string, Residual> residuals() {
     return {{"none", Residual::kNone},

@@ -18,37 +18,43 @@ namespace halyard::explore {
 
 /** What one candidate may take before it is given up. */
 struct Limits {
-    double build_seconds = 60;                   // generator, finishing step and linker together
-    double run_seconds = 20;                     // loading, checking and timing together
-    int64_t memory_bytes = int64_t(8) << 30;     // of address space, each process
+    double build_seconds = 60;                // generator, finishing step and linker together
+    double run_seconds = 20;                  // loading, checking and timing together
+    int64_t memory_bytes = int64_t(8) << 30;  // of address space, each process
 };
 
 struct Task {
     std::string op;
-    std::string generator;       // a stock Halide generator executable; "" takes the registry's
-    Dims shape;                  // as the registry names it; empty takes the estimates of the generator (not the registry's)
-    Assignments params;          // of the generator: element types, variants
+    std::string generator;  // a stock Halide generator executable; "" takes the registry's
+    Dims shape;             // as the registry names it; empty takes the estimates of the generator (not the registry's)
+    Assignments params;     // of the generator: element types, variants
     std::string target = "host";
     int threads = 1;
-    std::string machine;         // where it is measured, as keys name it; "" is here
+    std::string machine;  // where it is measured, as keys name it; "" is here
     Limits limits;
 };
 
 struct Candidate {
-    std::string lua;             // the whole script
-    Assignments params;          // of the generator, besides those of the task
-    Assignments set;             // values for tune{} parameters of the script
-    std::string origin;          // "random", "mutation of 3f2a", "Adams2019", a file: shown, never interpreted
-    double predicted = 0;        // seconds; 0 where nothing was predicted
+    std::string lua;                                      // the whole script
+    Assignments params;                                   // of the generator, besides those of the task
+    Assignments set;                                      // values for tune{} parameters of the script
+    std::string origin;                                   // "random", "mutation of 3f2a", "Adams2019", a file: shown, never interpreted
+    double predicted = 0;                                 // seconds; 0 where nothing was predicted
     nlohmann::json decisions = nlohmann::json::object();  // how the search describes it to itself
-    std::string folder;          // where `require` looks besides the library: the script's own; "" for none
+    std::string folder;                                   // where `require` looks besides the library: the script's own; "" for none
 
     /** 16 hex digits of text, params and set: the same candidate has the same id in every run. */
     std::string id() const;
 };
 
 /** kPending: not measured yet, as it is to be measured on another machine. Never recorded. */
-enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult, kPending };
+enum class Status { kOk,
+                    kBuildError,
+                    kCrash,
+                    kTimeout,
+                    kOutOfMemory,
+                    kWrongResult,
+                    kPending };
 
 /** "ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending" */
 const char *status_name(Status status);
@@ -57,14 +63,14 @@ Status status_of(const std::string &name);
 
 struct Measured {
     Status status = Status::kCrash;
-    std::string message;         // ready to print; "" where all went well
-    double least = 0;            // seconds a call
+    std::string message;                      // ready to print; "" where all went well
+    double least = 0;                         // seconds a call
     double median = 0, lower = 0, upper = 0;  // and the quartiles
     int samples = 0;
-    bool whole = false;          // false: given up early, since it is clearly slower than the best
-    double error = 0;            // largest distance from the reference, where 1 is what the op allows
-    std::string reference;       // the schedule that it was checked against
-    int64_t library_bytes = 0;   // of machine code and constants
+    bool whole = false;         // false: given up early, since it is clearly slower than the best
+    double error = 0;           // largest distance from the reference, where 1 is what the op allows
+    std::string reference;      // the schedule that it was checked against
+    int64_t library_bytes = 0;  // of machine code and constants
     double build_seconds = 0, run_seconds = 0;
 
     bool ok() const {

@@ -437,7 +437,7 @@ private:
     ArgSpec spec_;
     const std::vector<ArgSpec> *specs_ = nullptr;
     const std::vector<Argument> *args_ = nullptr;  // read so far
-    std::set<std::string> consumed_;  // loops whose names are free again for what they become
+    std::set<std::string> consumed_;               // loops whose names are free again for what they become
     int next_ = 2;
     const int top_;
 };

@@ -27,8 +27,8 @@ struct WrittenOut {
 };
 
 struct CodeSize {
-    double copies = 0;  // of one statement, the most
-    double nodes = 0;   // of expressions, all copies together
+    double copies = 0;              // of one statement, the most
+    double nodes = 0;               // of expressions, all copies together
     std::vector<WrittenOut> loops;  // the largest first
 };
 

@@ -278,14 +278,30 @@ private:
         count++;
         IRGraphVisitor::visit(op);
     }
-    void visit(const Add *op) override { both(op); }
-    void visit(const Sub *op) override { both(op); }
-    void visit(const Mul *op) override { both(op); }
-    void visit(const Div *op) override { both(op); }
-    void visit(const Mod *op) override { both(op); }
-    void visit(const Min *op) override { both(op); }
-    void visit(const Max *op) override { both(op); }
-    void visit(const Select *op) override { both(op); }
+    void visit(const Add *op) override {
+        both(op);
+    }
+    void visit(const Sub *op) override {
+        both(op);
+    }
+    void visit(const Mul *op) override {
+        both(op);
+    }
+    void visit(const Div *op) override {
+        both(op);
+    }
+    void visit(const Mod *op) override {
+        both(op);
+    }
+    void visit(const Min *op) override {
+        both(op);
+    }
+    void visit(const Max *op) override {
+        both(op);
+    }
+    void visit(const Select *op) override {
+        both(op);
+    }
     using IRGraphVisitor::visit;
 };
 
@@ -392,8 +408,7 @@ private:
         for (int s = 0; s <= int(f.updates().size()); s++) {
             stages.push_back(stage(f, s));
         }
-        return {{"name", name}, {"output", entry.is_output}, {"types", types}, {"bytes", bytes},
-                {"dims", f.args()}, {"stages", stages}};
+        return {{"name", name}, {"output", entry.is_output}, {"types", types}, {"bytes", bytes}, {"dims", f.args()}, {"stages", stages}};
     }
 
     json stage(const Function &f, int number) {
@@ -404,8 +419,7 @@ private:
         for (const auto &l : loops_of(handle)) {
             names[l.halide] = l.name;
             const auto extent = extents_.find(f.name() + ".s" + std::to_string(number) + "." + l.halide);
-            loops.push_back({{"name", l.name}, {"rvar", l.is_rvar},
-                             {"extent", extent == extents_.end() ? 1.0 : extent->second}});
+            loops.push_back({{"name", l.name}, {"rvar", l.is_rvar}, {"extent", extent == extents_.end() ? 1.0 : extent->second}});
         }
         FindReads find(view_, f, names, sizes_);
         for (const auto &v : d.values()) {

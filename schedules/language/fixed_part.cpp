@@ -42,9 +42,7 @@ public:
         }
         for (const auto &[name, entry] : view_.funcs()) {
             for (const auto &[reader, wrapper] : entry.function.wrappers()) {
-                j["wrappers"].push_back({{"name", view_.name_of(Function(wrapper).name())}, {"of", name},
-                                         {"reader", reader.empty() ? "" : view_.name_of(reader)},
-                                         {"dims", Function(wrapper).args()}});
+                j["wrappers"].push_back({{"name", view_.name_of(Function(wrapper).name())}, {"of", name}, {"reader", reader.empty() ? "" : view_.name_of(reader)}, {"dims", Function(wrapper).args()}});
             }
             if (!entry.parameter.defined() && !open.count(name)) {
                 j["funcs"][name] = func(entry);
@@ -105,7 +103,8 @@ private:
         Function f = entry.function;
         f.lock_loop_levels();
         const LoopLevel &level = f.schedule().compute_level();
-        json j = {{"place", entry.is_output || level.is_root() ? "root" : level.is_inlined() ? "inlined" : "at"},
+        json j = {{"place", entry.is_output || level.is_root() ? "root" : level.is_inlined() ? "inlined"
+                                                                                             : "at"},
                   {"stages", json::array()}};
         if (j["place"] == "at") {
             j["in"] = view_.name_of(level.func());
@@ -131,7 +130,8 @@ private:
         const auto name = [&](const std::string &var) {
             const bool several = dimensions.count(plain_name(var)) && dimensions.at(plain_name(var)) > 1;
             return plain_name(var) + (several && var.find('.') == std::string::npos
-                                          ? "_" + var.substr(var.rfind('$') + 1) : "");
+                                          ? "_" + var.substr(var.rfind('$') + 1)
+                                          : "");
         };
         json splits = json::array(), loops = json::array();
         for (const Split &split : s.splits()) {

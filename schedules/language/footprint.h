@@ -40,9 +40,9 @@ private:
     int64_t span_end() const;
 
     std::vector<Interval> intervals_;
-    double copies_ = 1;            // as many as `steps_` say, times what else was added
-    std::vector<Copies> steps_;    // from the one copy to all, inside out
-    std::vector<Region> more_;     // what was added and is no copy of it
+    double copies_ = 1;          // as many as `steps_` say, times what else was added
+    std::vector<Copies> steps_;  // from the one copy to all, inside out
+    std::vector<Region> more_;   // what was added and is no copy of it
 };
 
 }  // namespace halyard

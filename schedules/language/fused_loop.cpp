@@ -32,7 +32,8 @@ private:
         }
         const auto *mod = e.as<Mod>();
         const auto *div = e.as<Div>();
-        return mod ? step(mod->a) : div ? step(div->a) * divisor(div->b) : 0;
+        return mod ? step(mod->a) : div ? step(div->a) * divisor(div->b)
+                                        : 0;
     }
     void add(const Expr &a, const Expr &b) {
         if (a.type().is_scalar() && a.type().is_int()) {

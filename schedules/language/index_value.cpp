@@ -29,7 +29,8 @@ Value both(const Value &a, const Value &b, F f) {
 // Of a bound that comes out of memory (the length of a sequence) the other one is taken: no padding.
 template<typename F>
 Value either(const Value &a, const Value &b, F f) {
-    return a && b ? Value(f(*a, *b)) : a ? a : b;
+    return a && b ? Value(f(*a, *b)) : a ? a
+                                         : b;
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ public:
 
 private:
     struct Binding {
-        Halide::Expr value;  // undefined for a loop
-        int64_t known = 0;   // of a loop
+        Halide::Expr value;                                               // undefined for a loop
+        int64_t known = 0;                                                // of a loop
         std::map<int, std::pair<int64_t, std::optional<int64_t>>> lanes;  // of a let, with the time of it
     };
     std::optional<int64_t> variable(const std::string &name, int lane);

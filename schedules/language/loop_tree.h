@@ -37,20 +37,20 @@ struct Array {
 /** A load or a store: the addresses are base + sum of stride * (number of the loop's iteration). */
 struct Access {
     struct Step {
-        int loop = 0;         // number of a Loop node; -1 for lanes
-        int64_t stride = 0;   // bytes
-        int64_t count = 1;    // distinct values over the whole loop
+        int loop = 0;        // number of a Loop node; -1 for lanes
+        int64_t stride = 0;  // bytes
+        int64_t count = 1;   // distinct values over the whole loop
     };
     int array = 0, stage = 0;
     bool store = false;
     bool streamed = false;  // stored past the caches
     int64_t base = 0;
-    int64_t bytes = 0;          // that one execution moves, lanes that are masked off included
-    double part = 1;            // of them what is not masked off
-    std::vector<Step> steps;    // loops outside in, then the lanes
+    int64_t bytes = 0;                            // that one execution moves, lanes that are masked off included
+    double part = 1;                              // of them what is not masked off
+    std::vector<Step> steps;                      // loops outside in, then the lanes
     std::vector<std::pair<int, double>> anchors;  // of every loop around: the iteration that stands for all
-    bool exact = true;          // false: the steps are a bound
-    bool known = true;          // false: the index comes out of memory
+    bool exact = true;                            // false: the steps are a bound
+    bool known = true;                            // false: the index comes out of memory
 };
 
 /** Arithmetic of one execution of a statement. */
@@ -62,11 +62,13 @@ struct Work {
 };
 
 struct Node {
-    enum Kind { kBlock, kLoop, kStatement } kind = kBlock;
+    enum Kind { kBlock,
+                kLoop,
+                kStatement } kind = kBlock;
     double times = 1;  // executions for each one of the parent; below 1 under a condition
     // a loop
-    std::string name;  // as Halide calls it; a fused loop stands here once for each loop that it was
-    int loop = -1;     // loops are numbered in order
+    std::string name;    // as Halide calls it; a fused loop stands here once for each loop that it was
+    int loop = -1;       // loops are numbered in order
     int occurrence = 0;  // which one of its name it is in the program, loops that never run included
     double extent = 1;
     bool parallel = false, digit = false;  // digit: an outer part of a fused loop

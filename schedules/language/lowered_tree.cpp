@@ -176,7 +176,8 @@ private:
                 CountLoops(occurrences_, s);
                 return;
             }
-            const auto build = [&] { inside(Node::kBlock, [&](Node &n) { n.times = times; }, s); };
+            const auto build = [&] { inside(
+                                         Node::kBlock, [&](Node &n) { n.times = times; }, s); };
             if (as_now || where.empty()) {
                 build();
             } else {

@@ -27,7 +27,8 @@ constexpr size_t kMaxScriptBytes = size_t(1) << 20, kMaxLoadedBytes = size_t(8) 
 
 std::string directory_of(const std::string &path) {
     const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    return slash == std::string::npos ? "." : slash == 0 ? "/"
+                                                         : path.substr(0, slash);
 }
 
 std::string join(const std::string &dir, const std::string &name) {

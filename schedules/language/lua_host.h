@@ -25,8 +25,8 @@ namespace halyard {
 struct Limits {
     size_t memory_bytes = size_t(64) << 20;
     int64_t instructions = 50'000'000;
-    double seconds = 5;        // of the processor, so that a busy machine refuses no script
-    double wall_seconds = 15;  // of the clock
+    double seconds = 5;                     // of the processor, so that a busy machine refuses no script
+    double wall_seconds = 15;               // of the clock
     size_t string_bytes = size_t(1) << 20;  // of one string: comparisons and copies of it are quick
     size_t print_bytes = size_t(1) << 20;   // of all that is printed
 };
@@ -94,11 +94,11 @@ private:
     static void *allocate(void *self, void *block, size_t old_size, size_t new_size);
     static void hook(lua_State *L, lua_Debug *ar);
     void open_environment();
-    void load(const std::string &path);  // pushes the chunk
+    void load(const std::string &path);     // pushes the chunk
     void require(const std::string &name);  // pushes the module
     std::string find_module(const std::string &name, std::vector<std::string> &tried) const;
-    Diagnostic diagnose_top();  // turns the error value on the stack into a Diagnostic
-    void parse(const std::string &path, const std::string &code);  // pushes the chunk
+    Diagnostic diagnose_top();                                                // turns the error value on the stack into a Diagnostic
+    void parse(const std::string &path, const std::string &code);             // pushes the chunk
     static const char *next_piece(lua_State *L, void *source, size_t *size);  // of the text that is parsed
     bool is_late() const;
     bool may_grow(bool is_string, size_t bytes, size_t growth);
@@ -109,13 +109,15 @@ private:
     lua_State *L_ = nullptr;
     Limits limits_;
     std::vector<std::string> lib_dirs_;
-    enum class Refused { kMemory, kString, kTime };
+    enum class Refused { kMemory,
+                         kString,
+                         kTime };
     Refused refused_ = Refused::kMemory;  // why the last block was not given
     size_t memory_used_ = 0;
-    size_t printed_ = 0, loaded_ = 0;     // bytes
+    size_t printed_ = 0, loaded_ = 0;  // bytes
     int64_t instructions_ = 0;
     std::chrono::steady_clock::time_point start_;
-    double processor_start_ = 0;  // seconds of this thread
+    double processor_start_ = 0;       // seconds of this thread
     std::optional<Diagnostic> fatal_;  // a limit was hit: no pcall and no __close may swallow this
     std::string last_file_;
     int last_line_ = 0;

@@ -25,7 +25,8 @@ bool is_lua_name(const std::string &name) {
 }
 
 std::string lua_identifier(std::string name) {
-    std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !isalnum(c); }, '_');
+    std::replace_if(
+        name.begin(), name.end(), [](unsigned char c) { return !isalnum(c); }, '_');
     return name;
 }
 
@@ -65,7 +66,8 @@ std::string lua_head(const std::string &op, const std::string &target, const std
     for (const auto &line : comment) {
         // What follows a comment's end would be code.
         std::string text = line;
-        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+        std::replace_if(
+            text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
         head += text.empty() ? "--\n" : "-- " + text + "\n";
     }
     for (const auto &m : modules) {

@@ -170,7 +170,8 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
     const Touch *best = nullptr;
     int best_score = 0;
     for (const Touch &t : touches) {
-        int score = t.func == first ? 4 : named(t.func) ? 3 : 0;
+        int score = t.func == first ? 4 : named(t.func) ? 3
+                                                        : 0;
         if (score == 0) {
             continue;
         }
@@ -181,7 +182,8 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
             best_score = score;
         }
     }
-    return best ? *best : touches.empty() ? Touch() : touches.back();
+    return best ? *best : touches.empty() ? Touch()
+                                          : touches.back();
 }
 
 }  // namespace halyard

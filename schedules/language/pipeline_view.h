@@ -37,9 +37,9 @@ public:
     explicit PipelineView(const Halide::Pipeline &pipeline);
 
     struct Entry {
-        std::string name;                // plain, unique within the pipeline
+        std::string name;  // plain, unique within the pipeline
         Halide::Internal::Function function;
-        Halide::Parameter parameter;     // of an input buffer's Func, else undefined
+        Halide::Parameter parameter;  // of an input buffer's Func, else undefined
         bool is_output = false;
     };
 

@@ -66,8 +66,7 @@ json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
 }
 
 json to_json(const Diagnostic &d) {
-    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint},
-            {"text", d.text()}};
+    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}};
 }
 
 ScriptOptions script_options(const PluginSettings &settings, const Halide::Target &target) {
@@ -194,8 +193,7 @@ private:
         } catch (const Halide::Error &) {
             // In the middle of a script a schedule may be one that Halide cannot show yet.
         }
-        steps_.push_back({{"file", t.file}, {"line", t.line}, {"word", t.word},
-                          {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
+        steps_.push_back({{"file", t.file}, {"line", t.line}, {"word", t.word}, {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
     }
 
     // Halide compiles for a Zen what a level asks for that Intel's processors have too (finish_ir.cpp).
@@ -306,8 +304,7 @@ private:
         json large = json::array();
         for (const WrittenOut &l : size_.loops) {
             if (l.times > kUsual && large.size() < kShown) {
-                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line},
-                                 {"word", l.by.word}});
+                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line}, {"word", l.by.word}});
             }
         }
         return large;
@@ -440,7 +437,8 @@ private:
             }
         }
         // It is a comment of one line in what is compiled.
-        std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, '?');
+        std::replace_if(
+            text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == '\\'; }, '?');
         return text;
     }
 
@@ -481,8 +479,7 @@ private:
             return;
         }
         written_here_ = true;
-        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_},
-                  {"finish", finish_}};
+        json r = {{"ok", error == nullptr}, {"script", script_path_}, {"target", target_}, {"finish", finish_}};
         if (script_) {
             const ScriptHeader &h = script_->header();
             r["op"] = h.op;

@@ -86,10 +86,21 @@ std::string lua_type(const std::string &kind) {
         return capitalised(kind);
     }
     static const std::map<std::string, std::string> kTypes = {
-        {"loop", "string|Loop"}, {"loop_or_loops", "string|Loop|(string|Loop)[]"}, {"loops", "(string|Loop)[]"},
-        {"dim", "string"}, {"level", "Loop|Func|Stage"}, {"size", "integer|Expr"}, {"sizes", "(integer|Expr)[]"},
-        {"expr", "integer|Expr"}, {"int", "integer"}, {"bool", "boolean"}, {"string", "string"},
-        {"condition", "Expr"}, {"func", "Func"}, {"name", "string"}, {"names", "string[]"},
+        {"loop", "string|Loop"},
+        {"loop_or_loops", "string|Loop|(string|Loop)[]"},
+        {"loops", "(string|Loop)[]"},
+        {"dim", "string"},
+        {"level", "Loop|Func|Stage"},
+        {"size", "integer|Expr"},
+        {"sizes", "(integer|Expr)[]"},
+        {"expr", "integer|Expr"},
+        {"int", "integer"},
+        {"bool", "boolean"},
+        {"string", "string"},
+        {"condition", "Expr"},
+        {"func", "Func"},
+        {"name", "string"},
+        {"names", "string[]"},
     };
     return kTypes.at(kind);
 }
@@ -105,7 +116,8 @@ std::string indented(const std::string &text, const std::string &prefix) {
 
 void print_method(const Word &w, Handle::Kind kind) {
     std::cout << "\n--- " << w.doc << "\n---\n---```text\n"
-              << indented(w.before, "---") << "---  ->\n" << indented(w.after, "---") << "---```\n";
+              << indented(w.before, "---") << "---  ->\n"
+              << indented(w.after, "---") << "---```\n";
     std::string names;
     bool first = true;
     for (const auto &a : parse_arg_specs(w.args)) {
@@ -300,7 +312,9 @@ void print_word(const Word &w) {
     for (const auto &r : returns(w)) {
         std::cout << "- returns `" << r.name << "`: " << (r.repeated ? "for each loop a " : "a ") << r.kind << "\n";
     }
-    std::cout << "\n```text\n" << w.before << "\n  ->\n" << w.after << "\n```\n\n";
+    std::cout << "\n```text\n"
+              << w.before << "\n  ->\n"
+              << w.after << "\n```\n\n";
 }
 
 void print_reference() {
@@ -322,7 +336,8 @@ void print_reference() {
         std::cout << "- " << g.title << ": " << words << "\n";
     }
     for (const auto &g : groups()) {
-        std::cout << "\n## " << g.title << "\n\n" << g.text << "\n\n";
+        std::cout << "\n## " << g.title << "\n\n"
+                  << g.text << "\n\n";
         for (const Word &w : *g.words) {
             print_word(w);
         }

@@ -248,8 +248,7 @@ struct SandboxFunctions {
         lua_pushvalue(L, 2);
         const bool taken = lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL;
         Diagnostic d;
-        d.message = "\"" + name + (taken ? "\" belongs to the schedule language and cannot be replaced"
-                                        : "\" would become a global");
+        d.message = "\"" + name + (taken ? "\" belongs to the schedule language and cannot be replaced" : "\" would become a global");
         d.hint = taken ? "" : "write `local " + name + " = ...`";
         LuaHost::of(L).raise(std::move(d));
     }
@@ -326,8 +325,7 @@ void LuaHost::open_environment() {
     const Library libraries[] = {
         {"string", luaopen_string, {"byte", "char", "format", "len", "lower", "rep", "reverse", "sub", "upper"}},
         {"table", luaopen_table, {"concat", "insert", "pack", "remove", "sort", "unpack"}},
-        {"math", luaopen_math, {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min",
-                                "mininteger", "sqrt", "tointeger", "type", "ult"}},
+        {"math", luaopen_math, {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "sqrt", "tointeger", "type", "ult"}},
     };
     for (const auto &library : libraries) {
         push_members(L, library);
@@ -357,9 +355,12 @@ void LuaHost::open_environment() {
     }
     lua_pop(L, 1);
     const std::pair<const char *, lua_CFunction> own[] = {
-        {"pairs", SandboxFunctions::pairs}, {"pcall", SandboxFunctions::pcall},
-        {"print", SandboxFunctions::print}, {"require", SandboxFunctions::require},
-        {"setmetatable", SandboxFunctions::setmetatable}, {"tostring", SandboxFunctions::tostring},
+        {"pairs", SandboxFunctions::pairs},
+        {"pcall", SandboxFunctions::pcall},
+        {"print", SandboxFunctions::print},
+        {"require", SandboxFunctions::require},
+        {"setmetatable", SandboxFunctions::setmetatable},
+        {"tostring", SandboxFunctions::tostring},
     };
     for (const auto &f : own) {
         lua_pushcfunction(L, f.second);

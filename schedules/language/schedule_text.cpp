@@ -131,7 +131,7 @@ private:
         std::set<int> named;
     };
     struct Partial {
-        std::string of;   // Halide's name of the Func that sums them up
+        std::string of;  // Halide's name of the Func that sums them up
         int update = 0;
     };
 
@@ -562,13 +562,13 @@ private:
             if (in_one_word(stage, r, step)) {
                 const Dim *inner = l.dim(step.inner, stage);
                 ends[step.outer] = lua_word(inner->for_type == ForType::Vectorized ? "vectorize" : "unroll",
-                                        {name(step.outer), std::to_string(constant_value(split.factor, "a split")),
-                                         value_name("tail", int(split.tail))});
+                                            {name(step.outer), std::to_string(constant_value(split.factor, "a split")),
+                                             value_name("tail", int(split.tail))});
                 hidden.insert(step.inner);
             } else if (split.split_type == Split::SplitVar) {
                 line(self + lua_word("split", {name(step.old), std::to_string(constant_value(split.factor, "a split")),
-                                           value_name("tail", int(split.tail)), name(step.outer),
-                                           name(step.inner)}));
+                                               value_name("tail", int(split.tail)), name(step.outer),
+                                               name(step.inner)}));
             } else if (split.split_type == Split::FuseVars) {
                 line(self + lua_word("fuse", {name(step.inner), name(step.outer), name(step.old)}));
             } else {
@@ -592,14 +592,14 @@ private:
 
     const PipelineView &view_;
     const std::map<std::string, ScheduleText::Before> &before_;
-    std::map<std::string, Function> funcs_;                // by Halide's names, as all the following
-    std::map<std::string, std::string> lua_;               // how a script says each
-    std::map<std::string, std::string> copies_, copied_;   // the word that makes a copy, and of what
+    std::map<std::string, Function> funcs_;               // by Halide's names, as all the following
+    std::map<std::string, std::string> lua_;              // how a script says each
+    std::map<std::string, std::string> copies_, copied_;  // the word that makes a copy, and of what
     std::map<std::string, Partial> partials_;
-    std::map<std::string, std::vector<std::string>> inlined_for_;  // readers that have its definition in place of calls
-    std::map<std::string, std::vector<StageStart>> starts_;           // of new Funcs
-    std::map<std::pair<std::string, int>, StageStart> changed_;       // stages that rfactor has left
-    std::map<std::string, std::vector<std::string>> before_nests_;    // statements before all others of a Func
+    std::map<std::string, std::vector<std::string>> inlined_for_;   // readers that have its definition in place of calls
+    std::map<std::string, std::vector<StageStart>> starts_;         // of new Funcs
+    std::map<std::pair<std::string, int>, StageStart> changed_;     // stages that rfactor has left
+    std::map<std::string, std::vector<std::string>> before_nests_;  // statements before all others of a Func
     std::map<std::string, std::vector<Read>> stages_;
     std::set<std::string> locals_;
     std::string out_;

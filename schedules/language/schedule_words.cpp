@@ -130,8 +130,8 @@ void add_order_word(const StageLoops &l, const std::set<int> &hidden, std::vecto
 }
 
 void add_kind_words(const Stage &stage, const Definition &now, const Definition *was, const StageLoops &l,
-                      const std::set<int> &hidden, const std::map<int, std::string> &ends,
-                      std::vector<std::string> &words) {
+                    const std::set<int> &hidden, const std::map<int, std::string> &ends,
+                    std::vector<std::string> &words) {
     if (now.schedule().atomic() && !(was && was->schedule().atomic())) {
         words.emplace_back(now.schedule().override_atomic_associativity_test() ? ":atomic(true)" : ":atomic()");
     }

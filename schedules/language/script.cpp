@@ -248,7 +248,8 @@ void Script::settle(Tunable t) {
         }
         if (std::find(t.choices.begin(), t.choices.end(), set->second) == t.choices.end()) {
             raise_at_definition("--set " + t.name + "=" + set->second + " is not among its choices " +
-                                    quoted_list(t.choices), "");
+                                    quoted_list(t.choices),
+                                "");
         }
         t.value = set->second;
     }
@@ -274,7 +275,8 @@ void Script::check_set_names() {
     for (const auto &s : options_.set) {
         if (std::find(names.begin(), names.end(), s.first) == names.end()) {
             raise_at_definition("--set " + s.first + ": the schedule has no such parameter; it has " +
-                                    quoted_list(names), did_you_mean(s.first, names));
+                                    quoted_list(names),
+                                did_you_mean(s.first, names));
         }
     }
 }

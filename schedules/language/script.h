@@ -27,17 +27,17 @@ struct Tunable {
 };
 
 struct ScriptOptions {
-    std::map<std::string, std::string> set;    // --set name=value
-    std::map<std::string, std::string> params; // --param name=value: chosen where the script leaves it open
-    std::map<std::string, std::string> facts;  // --fact l2=2M
-    std::vector<std::string> lib_dirs;         // where `require` looks besides the script's folder
-    std::string target;                        // Halide target string; "" where none is known yet
+    std::map<std::string, std::string> set;     // --set name=value
+    std::map<std::string, std::string> params;  // --param name=value: chosen where the script leaves it open
+    std::map<std::string, std::string> facts;   // --fact l2=2M
+    std::vector<std::string> lib_dirs;          // where `require` looks besides the script's folder
+    std::string target;                         // Halide target string; "" where none is known yet
     Limits limits;
 };
 
 struct ScriptHeader {
     std::string op;
-    std::string target;  // "cpu" or "cuda"
+    std::string target;   // "cpu" or "cuda"
     std::string summary;  // the comment that opens the file
     int line = 0;         // of the call of schedule
     std::vector<Tunable> params;

@@ -19,8 +19,8 @@ struct StageLoop {
     std::string name;    // to write
     std::string base;    // the first loop that it is a part of, as written
     bool is_rvar = false;
-    int outer = -1;      // what is left of it after it was split, fused or renamed; -1 for a loop of the end
-    int dim = -1;        // of a loop of the end: its place in the stage's dims
+    int outer = -1;  // what is left of it after it was split, fused or renamed; -1 for a loop of the end
+    int dim = -1;    // of a loop of the end: its place in the stage's dims
 };
 
 struct LoopStep {
@@ -32,7 +32,7 @@ struct LoopStep {
 struct StageStart {
     std::vector<LoopName> loops;  // from the innermost outwards
     size_t splits = 0;
-    bool ordered = true;          // false where the order of `loops` is not known
+    bool ordered = true;  // false where the order of `loops` is not known
 };
 
 struct StageLoops {

@@ -71,8 +71,18 @@ bool TargetFacts::has(const std::string &feature) const {
 
 int element_bytes(const std::string &type) {
     static const std::map<std::string, int> kBytes = {
-        {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"i8", 1}, {"i16", 2},
-        {"i32", 4}, {"i64", 8}, {"u8", 1}, {"u16", 2}, {"u32", 4}, {"u64", 8},
+        {"f16", 2},
+        {"bf16", 2},
+        {"f32", 4},
+        {"f64", 8},
+        {"i8", 1},
+        {"i16", 2},
+        {"i32", 4},
+        {"i64", 8},
+        {"u8", 1},
+        {"u16", 2},
+        {"u32", 4},
+        {"u64", 8},
     };
     const auto it = kBytes.find(type);
     return it == kBytes.end() ? 0 : it->second;
@@ -117,8 +127,12 @@ void push_target(LuaHost &host, const TargetFacts &facts) {
     lua_State *L = host.state();
     lua_newtable(L);
     const std::pair<const char *, lua_Integer> numbers[] = {
-        {"l1", facts.l1}, {"l2", facts.l2}, {"l3", facts.l3}, {"processors", facts.processors},
-        {"vector_bytes", facts.vector_bytes}, {"vector_registers", facts.vector_registers},
+        {"l1", facts.l1},
+        {"l2", facts.l2},
+        {"l3", facts.l3},
+        {"processors", facts.processors},
+        {"vector_bytes", facts.vector_bytes},
+        {"vector_registers", facts.vector_registers},
         {"bits", facts.has("32") ? 32 : 64},
     };
     for (const auto &n : numbers) {

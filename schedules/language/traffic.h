@@ -39,34 +39,34 @@ struct CacheSizes {
 /** A loop by the name that Halide gives it, every part of it. */
 struct LoopCount {
     std::string name;
-    int occurrence = 0;       // which one of that name in the program
-    int stage = -1;           // the stage that it is a loop of; -1 where nothing in it is
-    double entries = 0;       // times that it is started
-    double iterations = 0;    // over all entries
+    int occurrence = 0;     // which one of that name in the program
+    int stage = -1;         // the stage that it is a loop of; -1 where nothing in it is
+    double entries = 0;     // times that it is started
+    double iterations = 0;  // over all entries
     bool parallel = false, innermost = false;
-    double footprint = 0;     // bytes that one iteration touches
+    double footprint = 0;  // bytes that one iteration touches
 };
 
 struct StageTraffic {
     StageName name;
-    std::vector<std::string> around;  // loops of other Funcs around it, from outside in
-    Work work;                        // over the whole run
-    double elements = 0;              // stored
-    double masked = 0;                // lanes of the stores' vectors that are not
-    Moved registers, l1;              // by instructions: of all values, and of those in memory
-    Moved l2, l3, memory;             // the first call, nothing cached
+    std::vector<std::string> around;      // loops of other Funcs around it, from outside in
+    Work work;                            // over the whole run
+    double elements = 0;                  // stored
+    double masked = 0;                    // lanes of the stores' vectors that are not
+    Moved registers, l1;                  // by instructions: of all values, and of those in memory
+    Moved l2, l3, memory;                 // the first call, nothing cached
     Moved l2_warm, l3_warm, memory_warm;  // a call that is repeated on the same data
-    double streamed = 0;              // bytes stored past the caches, which the levels do not have
-    double footprint = 0;             // of all its arrays, bytes
-    double allocated = 0;             // bytes of the heap's arrays that it is the first to store to
+    double streamed = 0;                  // bytes stored past the caches, which the levels do not have
+    double footprint = 0;                 // of all its arrays, bytes
+    double allocated = 0;                 // bytes of the heap's arrays that it is the first to store to
 };
 
 struct Traffic {
     std::vector<StageTraffic> stages;
-    std::vector<LoopCount> loops;  // in order; the parts of a fused loop once
-    Movement memory;               // by stage and array, the first call
-    double footprint = 0;          // of the whole run
-    std::vector<double> touched;   // of each array, bytes
+    std::vector<LoopCount> loops;                  // in order; the parts of a fused loop once
+    Movement memory;                               // by stage and array, the first call
+    double footprint = 0;                          // of the whole run
+    std::vector<double> touched;                   // of each array, bytes
     std::map<std::pair<int, int>, double> loaded;  // elements, by stage and array, with repetitions
 };
 

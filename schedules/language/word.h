@@ -23,17 +23,21 @@ namespace halyard {
 
 /** What a Lua value of the schedule language stands for. */
 struct Handle {
-    enum Kind { kFunc, kStage, kLoop, kDimension, kExpr };
+    enum Kind { kFunc,
+                kStage,
+                kLoop,
+                kDimension,
+                kExpr };
     Kind kind = kFunc;
-    std::string func_name;              // plain name of the Func that it belongs to
+    std::string func_name;  // plain name of the Func that it belongs to
     Halide::Func func;
     int stage_index = 0;
-    std::optional<Halide::Stage> stage; // of a stage or loop; a specialisation is a stage of its own
+    std::optional<Halide::Stage> stage;  // of a stage or loop; a specialisation is a stage of its own
     LoopName loop;
-    Halide::Parameter parameter;        // of a dimension of an input buffer
+    Halide::Parameter parameter;  // of a dimension of an input buffer
     int dimension = 0;
     Halide::Expr expr;
-    int binding = 0;                    // which one made it: a version's Funcs are its own
+    int binding = 0;  // which one made it: a version's Funcs are its own
 };
 
 const char *kind_name(Handle::Kind kind);

@@ -197,7 +197,7 @@ const std::vector<Word> kLoweringWords = {
      "32 or 64 bytes are streamed, those that start at a multiple of 16 bytes. Without `halyard build`, as in a "
      "stock Halide generator, it has no effect, and a note says so.",
      "for row: y[row][col] = ...", "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
-                                  "  for row: y[row][col] = ...",
+                                   "  for row: y[row][col] = ...",
      stream},
     {"prefetch_over", Handle::kStage, "over:loop func:func ahead:level offset:int[0..65536]? streamed:bool?", "self",
      "Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations "

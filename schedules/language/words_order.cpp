@@ -103,17 +103,11 @@ const std::vector<Word> kOrderWords = {
      "for i: if (i < n) body", "for i in 0..n: body", [](Call &c) {
          c.stage().partition(c.loop(0), Partition(c.args[1].integer));
      }},
-    {"never_partition", Handle::kStage, "loops:loop...", "self", "partition with \"never\", for several loops.",
-     "for i", "for i", [](Call &c) { c.stage().never_partition(c.loops(0)); }},
-    {"never_partition_all", Handle::kStage, "", "self", "never_partition for all loops of the stage.", "for i", "for i",
-     [](Call &c) { c.stage().never_partition_all(); }},
-    {"always_partition", Handle::kStage, "loops:loop...", "self", "partition with \"always\", for several loops.",
-     "for i", "for i", [](Call &c) { c.stage().always_partition(c.loops(0)); }},
-    {"unscheduled", Handle::kStage, "", "self",
-     "States that the stage is meant to have no schedule, which silences Halide's warning.", "for row", "for row",
-     [](Call &c) { c.stage().unscheduled(); }},
-    {"always_partition_all", Handle::kStage, "", "self", "always_partition for all loops of the stage.", "for i",
-     "for i", [](Call &c) { c.stage().always_partition_all(); }},
+    {"never_partition", Handle::kStage, "loops:loop...", "self", "partition with \"never\", for several loops.", "for i", "for i", [](Call &c) { c.stage().never_partition(c.loops(0)); }},
+    {"never_partition_all", Handle::kStage, "", "self", "never_partition for all loops of the stage.", "for i", "for i", [](Call &c) { c.stage().never_partition_all(); }},
+    {"always_partition", Handle::kStage, "loops:loop...", "self", "partition with \"always\", for several loops.", "for i", "for i", [](Call &c) { c.stage().always_partition(c.loops(0)); }},
+    {"unscheduled", Handle::kStage, "", "self", "States that the stage is meant to have no schedule, which silences Halide's warning.", "for row", "for row", [](Call &c) { c.stage().unscheduled(); }},
+    {"always_partition_all", Handle::kStage, "", "self", "always_partition for all loops of the stage.", "for i", "for i", [](Call &c) { c.stage().always_partition_all(); }},
 };
 
 }  // namespace halyard

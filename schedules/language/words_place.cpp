@@ -71,7 +71,8 @@ const std::vector<Word> kPlaceWords = {
     {"memoize", Handle::kFunc, "key:expr?", "self", "Caches results between calls, in Halide's memoization cache.",
      "f", "f, or its cached result", [](Call &c) {
          c.func().memoize(c.args[0].present ? EvictionKey(c.args[0].expr) : EvictionKey());
-     }, nullptr, Effect::kMemory},
+     },
+     nullptr, Effect::kMemory},
 };
 
 }  // namespace halyard

@@ -44,9 +44,9 @@ const std::vector<Word> kStorageWords = {
      "prove it.",
      "f[n]", "f[2]", [](Call &c) {
          c.func().fold_storage(c.dim(0), c.args[1].expr, !c.args[2].present || c.args[2].boolean);
-     }, nullptr, Effect::kMemory},
-    {"reorder_storage", Handle::kFunc, "dims:dim...", "self", "The order of dimensions in memory, innermost first.",
-     "f[y][x]", "f[x][y]", reorder_storage, nullptr, Effect::kMemory},
+     },
+     nullptr, Effect::kMemory},
+    {"reorder_storage", Handle::kFunc, "dims:dim...", "self", "The order of dimensions in memory, innermost first.", "f[y][x]", "f[x][y]", reorder_storage, nullptr, Effect::kMemory},
 };
 
 const std::vector<Word> kBoundsWords = {
@@ -60,7 +60,8 @@ const std::vector<Word> kBoundsWords = {
      "Widens what is computed so that its start and extent are multiples.", "for x in 3..17", "for x in 0..32",
      [](Call &c) {
          c.func().align_bounds(c.dim(0), c.args[1].expr, c.args[2].present ? c.args[2].expr : Expr(0));
-     }, nullptr, Effect::kPlaced},
+     },
+     nullptr, Effect::kPlaced},
     {"align_extent", Handle::kFunc, "dim:dim modulus:size[1..16777216,asked]", "self", "Widens what is computed to a multiple.",
      "for x in 3..17", "for x in 3..19", [](Call &c) { c.func().align_extent(c.dim(0), c.args[1].expr); }, nullptr, Effect::kPlaced},
     {"set_estimate", Handle::kFunc, "dim:dim min:expr[any] extent:size[0..]", "self",

@@ -12,15 +12,12 @@ namespace halyard {
 namespace {
 
 nlohmann::json record(const BenchRow &row, const char *cache, const Timing &timing, double floor) {
-    return {{"op", row.op}, {"shape", row.shape}, {"type", row.type}, {"target", row.target},
-            {"schedule", row.schedule}, {"threads", row.threads}, {"seconds", timing.median},
-            {"floor_seconds", floor}, {"roof_fraction", floor / timing.median}, {"peer", nullptr},
-            {"peer_seconds", nullptr}, {"ratio", nullptr}, {"cache", cache}};
+    return {{"op", row.op}, {"shape", row.shape}, {"type", row.type}, {"target", row.target}, {"schedule", row.schedule}, {"threads", row.threads}, {"seconds", timing.median}, {"floor_seconds", floor}, {"roof_fraction", floor / timing.median}, {"peer", nullptr}, {"peer_seconds", nullptr}, {"ratio", nullptr}, {"cache", cache}};
 }
 
 std::string time_text(double seconds) {
     return seconds < 1e-3 ? fmt::format("{:.4g} us", seconds * 1e6)
-         : seconds < 1    ? fmt::format("{:.4g} ms", seconds * 1e3)
+           : seconds < 1  ? fmt::format("{:.4g} ms", seconds * 1e3)
                           : fmt::format("{:.4g} s", seconds);
 }
 

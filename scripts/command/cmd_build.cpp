@@ -90,13 +90,17 @@ void add_build(CLI::App &app) {
     cmd->add_option("--name", o->name, "Name of the C function and of the files [OP]")->type_name("FUNCTION");
     cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
-        ->type_name("LIST")->capture_default_str();
+        ->type_name("LIST")
+        ->capture_default_str();
     cmd->add_option("--shape", o->shape, "Build for this size: the best schedule of the database for it, as rows=64,cols=4096; "
-                                         "without, one for all sizes")->type_name("DIMS");
+                                         "without, one for all sizes")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "With --shape: of those found for so many threads [all processors first]")
-        ->type_name("N")->check(CLI::Range(1, 1024));
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
     cmd->add_option("--gpu", o->gpu, "With --shape, for CUDA: the device whose measurements count: how its name begins [this "
-                                     "machine's, else the last imported]")->type_name("NAME");
+                                     "machine's, else the last imported]")
+        ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")

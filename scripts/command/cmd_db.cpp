@@ -289,7 +289,8 @@ void add_db(CLI::App &app) {
     cmd->add_flag("--failed", o->failed, "Those that did not build, crashed or were wrong");
     cmd->add_flag("--stale", o->stale, "Those of other compilers, or whose library files have changed since");
     cmd->add_option("--keep", o->keep, "All but the N fastest of each op, size and machine")
-        ->type_name("N")->check(CLI::Range(1, 1000000));
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000000));
     db->footer("\nA schedule of the database can be named wherever a schedule is: --schedule db:ID\n"
                "\nExamples:\n"
                "  halyard db list rms_norm\n"

@@ -129,21 +129,17 @@ std::vector<Finding> examine() {
 nlohmann::json to_json(const std::vector<Finding> &findings, bool ok) {
     nlohmann::json checks = nlohmann::json::array();
     for (const auto &f : findings) {
-        checks.push_back({{"name", f.name}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found},
-                          {"how", f.ok ? nlohmann::json(nullptr) : nlohmann::json(f.how)}});
+        checks.push_back({{"name", f.name}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found}, {"how", f.ok ? nlohmann::json(nullptr) : nlohmann::json(f.how)}});
     }
     const Cpu &c = cpu();
-    return {{"ok", ok}, {"version", version_text()}, {"root", paths().root}, {"plugin", paths().plugin},
-            {"generators", paths().generators}, {"runtime", paths().runtime}, {"schedules", paths().schedules},
-            {"cache", paths().cache}, {"checks", checks},
-            {"cpu", {{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags},
-                     {"l1", c.l1}, {"l2", c.l2}, {"l3", c.l3}}}};
+    return {{"ok", ok}, {"version", version_text()}, {"root", paths().root}, {"plugin", paths().plugin}, {"generators", paths().generators}, {"runtime", paths().runtime}, {"schedules", paths().schedules}, {"cache", paths().cache}, {"checks", checks}, {"cpu", {{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags}, {"l1", c.l1}, {"l2", c.l2}, {"l3", c.l3}}}};
 }
 
 void print(const std::vector<Finding> &findings) {
     for (const auto &f : findings) {
-        const std::string state = f.ok ? paint(Colour::kGreen, "ok     ")
-                                  : f.needed ? paint(Colour::kRed, "MISSING") : paint(Colour::kYellow, "absent ");
+        const std::string state = f.ok       ? paint(Colour::kGreen, "ok     ")
+                                  : f.needed ? paint(Colour::kRed, "MISSING")
+                                             : paint(Colour::kYellow, "absent ");
         fmt::print("{}  {:<16} {}\n", state, f.name, f.found);
         if (!f.ok) {
             fmt::print("{:25} {}\n", "", f.how);

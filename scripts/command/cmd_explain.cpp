@@ -96,8 +96,9 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
         all.push_back(std::move(*a.explained));
     }
     progress.say("");
-    show(o, [&] { return explanation_html(all, device.gpu); }, [&] { return explanation_json(all, device.gpu); },
-         [&] { print_explanation(all, device.gpu); });
+    show(
+        o, [&] { return explanation_html(all, device.gpu); }, [&] { return explanation_json(all, device.gpu); },
+        [&] { print_explanation(all, device.gpu); });
 }
 
 void explain(const ExplainOptions &o) {
@@ -135,8 +136,9 @@ void explain(const ExplainOptions &o) {
                              : explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
     progress.say("");
     const Machine machine = measured_machine(o.threads, false);
-    show(o, [&] { return explanation_html(all, machine); }, [&] { return explanation_json(all, machine); },
-         [&] { print_explanation(all, machine, o.cold); });
+    show(
+        o, [&] { return explanation_html(all, machine); }, [&] { return explanation_json(all, machine); },
+        [&] { print_explanation(all, machine, o.cold); });
 }
 
 }  // namespace
@@ -151,14 +153,14 @@ void add_explain(CLI::App &app) {
         ->type_name("FILE|NAME");
     cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
-    cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")->type_name("SEC")
-        ->check(positive_seconds())->capture_default_str();
+    cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")->type_name("SEC")->check(positive_seconds())->capture_default_str();
     cmd->add_flag("--cold", o->cold, "The table for data that comes from memory, instead of the cache");
     cmd->add_flag("--predict", o->predict_only, "Do not run the kernels");
     cmd->add_flag("--count", o->count, "Only what is counted: compile nothing, and ask no llvm-mca for cycles");
     cmd->add_flag("--measure-again", o->again, "Measure the machine's bandwidths, also if they are in the cache");
     cmd->add_option("--gpu", o->gpu, "For CUDA: the device that is meant, as H200 [the one here, else the one that was measured "
-                                     "last, else one of the architecture]")->type_name("NAME");
+                                     "last, else one of the architecture]")
+        ->type_name("NAME");
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
     o->add(*cmd, "The instruction set [host]");

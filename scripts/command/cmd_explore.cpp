@@ -36,7 +36,8 @@ double seconds_of(const std::string &text) {
     if (!std::regex_match(text, m, std::regex("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smh]?)"))) {
         throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
     }
-    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
+    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60
+                                                               : 1);
 }
 
 Task task_of(const ExploreOptions &o) {
@@ -313,8 +314,7 @@ void add_explore(CLI::App &app) {
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
     cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
-    cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")
-        ->capture_default_str();
+    cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
@@ -329,10 +329,10 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--export", o->folder, "For CUDA: do not measure, but build candidates into a folder for a machine with a "
                                            "GPU; ./measure there, then `halyard db import` here and the same command again")
         ->type_name("FOLDER");
-    cmd->add_option("--candidates", o->candidates, "With --export: so many")->type_name("N")->check(CLI::Range(1, 1000))
-        ->capture_default_str();
+    cmd->add_option("--candidates", o->candidates, "With --export: so many")->type_name("N")->check(CLI::Range(1, 1000))->capture_default_str();
     cmd->add_option("--gpu", o->machine, "Whose measurements count: how the name begins [this machine's, else the last "
-                                         "imported]")->type_name("NAME");
+                                         "imported]")
+        ->type_name("NAME");
     add_repeated(*cmd, "--beside", o->beside,
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
                  "which arguments the op has")
@@ -345,7 +345,8 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--until", o->until, "End as soon as it is so many times as fast as the first of --beside [the one "
                                          "that ships; for a --generator the best of Halide's], in turns; "
                                          "with --halide it is faster than those too")
-        ->type_name("RATIO")->check(CLI::Range(0.01, 100.0));
+        ->type_name("RATIO")
+        ->check(CLI::Range(0.01, 100.0));
     cmd->add_option("--report", o->report, "What came out, as JSON, in place of the table of fusions")->type_name("FILE");
     cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
     add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");

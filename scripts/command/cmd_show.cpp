@@ -129,8 +129,7 @@ void print_after(const nlohmann::json &report, const std::string &pass, const Pl
         }
         if (run.contains("after")) {
             found = true;
-            fmt::print("{}\n{}\n", paint(Colour::kBold, fmt::format("{}, for {}, after {}", run.at("kernel").get<std::string>(),
-                                                                   run.at("form").get<std::string>(), pass)),
+            fmt::print("{}\n{}\n", paint(Colour::kBold, fmt::format("{}, for {}, after {}", run.at("kernel").get<std::string>(), run.at("form").get<std::string>(), pass)),
                        run.at("after").get<std::string>());
         }
     }

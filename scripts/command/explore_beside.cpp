@@ -150,8 +150,7 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
 nlohmann::json beside_json(const Task &task, const Tried &best, const std::vector<Beside> &beside) {
     nlohmann::json others = nlohmann::json::array();
     for (const Beside &b : beside) {
-        nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns},
-                            {"id", b.candidate.id()}};
+        nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns}, {"id", b.candidate.id()}};
         if (b.halide) {
             j["in_words"] = b.problem.empty();
             j["problem"] = b.problem;

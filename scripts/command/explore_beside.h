@@ -17,12 +17,12 @@ using MeasureOne = std::function<explore::Measured(const explore::Candidate &)>;
 
 struct Beside {
     std::string name;
-    bool halide = false;         // then the candidate's origin is the autoscheduler
+    bool halide = false;  // then the candidate's origin is the autoscheduler
     explore::Candidate candidate;
     explore::Measured measured;  // by itself, then in turns
     bool in_turns = false;
-    double times = 0;            // of its speed ends the search; 0: it has no say in that
-    std::string problem = {};    // of one of Halide's: why it is not in words
+    double times = 0;          // of its speed ends the search; 0: it has no say in that
+    std::string problem = {};  // of one of Halide's: why it is not in words
 
     bool ok() const {
         return measured.ok();

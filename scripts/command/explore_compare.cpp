@@ -122,7 +122,8 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
         }
         progress.say("");
         fmt::print(stderr, "{} schedules in {}; there: ./measure, here then: halyard db import {}/results.jsonl, and the same "
-                           "again\n", candidates.size(), o.folder, o.folder);
+                           "again\n",
+                   candidates.size(), o.folder, o.folder);
     }
     progress.say("");
     finish(o, task, c, device.measure);

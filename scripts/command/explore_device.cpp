@@ -29,7 +29,8 @@ void choose_device(const ExploreOptions &o, Task &task) {
     }
     if (!gpu() && o.folder.empty() && !o.guess) {
         throw Failure(fmt::format("{}: error: there is no CUDA device here\n  build candidates with --export FOLDER, measure "
-                                  "them where there is one, and bring what was measured in by `halyard db import`", o.op));
+                                  "them where there is one, and bring what was measured in by `halyard db import`",
+                                  o.op));
     }
     if (devices_of(task.target).empty()) {
         if (!gpu()) {

@@ -33,7 +33,8 @@ std::vector<std::string> beside_source(const nlohmann::json &nest, const std::st
         }
         last = file.empty() ? "" : place;
         const std::string line = note.empty() ? text : fit(text, left) + "  | " + note;
-        lines.push_back(trim(line).empty() ? "" : width > 0 && columns(line) > width ? fit(line, width) : line);
+        lines.push_back(trim(line).empty() ? "" : width > 0 && columns(line) > width ? fit(line, width)
+                                                                                     : line);
     }
     return lines;
 }

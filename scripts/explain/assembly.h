@@ -13,17 +13,17 @@ namespace halyard {
 
 /** A loop that Halide named `2_for_y.s0.col.col`: number 2, name "y.s0.col.col". */
 struct AssemblyLoop {
-    std::string header;          // LLVM's label of its first block, "BB0_9"
-    int number = 0;              // Halide's: loops in the order of the program
+    std::string header;  // LLVM's label of its first block, "BB0_9"
+    int number = 0;      // Halide's: loops in the order of the program
     std::string name;
-    int occurrence = 0;          // which one of that name
+    int occurrence = 0;  // which one of that name
     bool innermost = false;
     std::vector<std::string> instructions;  // of its own blocks, in order
 };
 
 struct AssemblyBlock {
-    std::string label;   // as labelled() spells it
-    int loop = -1;       // the innermost named loop that it is in; -1 for none
+    std::string label;  // as labelled() spells it
+    int loop = -1;      // the innermost named loop that it is in; -1 for none
 };
 
 struct Assembly {

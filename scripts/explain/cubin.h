@@ -12,9 +12,9 @@ namespace halyard {
 
 /** What a kernel takes of a multiprocessor. */
 struct KernelResources {
-    int registers = 0;      // a thread
-    int shared_bytes = 0;   // a block, of fixed size; a launch may ask for more
-    int stack_bytes = 0;    // a thread's local memory: arrays with computed indices, and spilled registers
+    int registers = 0;     // a thread
+    int shared_bytes = 0;  // a block, of fixed size; a launch may ask for more
+    int stack_bytes = 0;   // a thread's local memory: arrays with computed indices, and spilled registers
     int code_bytes = 0;
 };
 

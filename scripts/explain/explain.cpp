@@ -45,7 +45,7 @@ void finish(Cost &c, double core_seconds) {
 
 // Operations a second of a product in tiles; what plain loops have where this processor has none.
 double tile_rate(const ExplainedStage &s, const Machine &machine) {
-    const double rate = s.operand_bytes == 1 ? machine.bytes.tiles
+    const double rate = s.operand_bytes == 1   ? machine.bytes.tiles
                         : s.operand_bytes == 4 ? machine.bf16.tiles / kProductsOfF32
                                                : machine.bf16.tiles;
     return rate > 0 ? rate : machine.flops;
@@ -72,7 +72,8 @@ void multiply_in_tiles(ExplainedStage &s) {
 const char *const kLevelNames[kLevels] = {"L1", "L2", "L3", "DRAM"};
 
 std::string limit_name(int limit) {
-    return limit == kPages ? "page faults" : limit == kInstructions ? "instructions" : kLevelNames[limit];
+    return limit == kPages ? "page faults" : limit == kInstructions ? "instructions"
+                                                                    : kLevelNames[limit];
 }
 
 void read_report(Explained &e, const json &report) {

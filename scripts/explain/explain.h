@@ -30,7 +30,11 @@ struct Bytes {
 };
 
 /** Between the registers and L1, L1 and L2, L2 and L3, L3 and DRAM. */
-enum Level { kL1, kL2, kL3, kDram, kLevels };
+enum Level { kL1,
+             kL2,
+             kL3,
+             kDram,
+             kLevels };
 extern const char *const kLevelNames[kLevels];
 constexpr int kInstructions = -1, kPages = -2;  // what else can limit
 
@@ -47,13 +51,13 @@ struct Cost {
 };
 
 struct ExplainedStage {
-    std::string name;    // "sum_sq", "sum_sq update 0"
+    std::string name;  // "sum_sq", "sum_sq update 0"
     std::string func;
-    std::string place;   // the loop that it is computed in, "" for the outermost
+    std::string place;  // the loop that it is computed in, "" for the outermost
     std::string file, source;
-    int line = 0;        // of the Lua; 0 where no word placed it
-    bool product = false;  // said to be mma: in tiles, or on tensor cores
-    int operand_bytes = 0; // the widest element that it loads of other arrays
+    int line = 0;           // of the Lua; 0 where no word placed it
+    bool product = false;   // said to be mma: in tiles, or on tensor cores
+    int operand_bytes = 0;  // the widest element that it loads of other arrays
     Bytes registers;
     double flops = 0, scalar_flops = 0, elements = 0, footprint = 0;
     double masked = 0;                 // lanes of the vectors that it stores which are masked off, in elements
@@ -91,20 +95,20 @@ struct ExplainedKernel {
     struct Array {
         std::string name;
         bool argument = false;
-        double bytes = 0;  // of the whole array
-        Bytes once;        // each line of it that the kernel touches, once
-        Bytes blocks;      // each line that a block touches, once a block
+        double bytes = 0;    // of the whole array
+        Bytes once;          // each line of it that the kernel touches, once
+        Bytes blocks;        // each line that a block touches, once a block
         bool in_l2 = false;  // it comes from a kernel before, and the L2 still has it
     };
     std::vector<Array> arrays;  // in the device's memory
     std::vector<std::string> stages;
-    Bytes memory, l2;           // of all launches; `memory` without what the L2 still has
+    Bytes memory, l2;  // of all launches; `memory` without what the L2 still has
     double flops = 0, tensor_flops = 0;
-    int operand_bytes = 2;      // of an operand on tensor cores
+    int operand_bytes = 2;  // of an operand on tensor cores
     double memory_seconds = 0, l2_seconds = 0, flops_seconds = 0, tensor_seconds = 0, launch_seconds = 0;
-    double busy = 1;            // the part of the device that it has work for
-    double predicted = 0;       // seconds, of all launches
-    std::string limit;          // "memory", "L2", "FMA", "tensor cores", "launch"
+    double busy = 1;       // the part of the device that it has work for
+    double predicted = 0;  // seconds, of all launches
+    std::string limit;     // "memory", "L2", "FMA", "tensor cores", "launch"
 
     int blocks() const {
         return grid[0] * grid[1] * grid[2];
@@ -121,24 +125,24 @@ struct Explained {
     std::vector<ExplainedLoop> loops;
     struct Inlined {
         std::string func;
-        double times = 1;         // that each element is computed
-        bool free = false;        // it is no instruction: another name, a conversion to the same type
+        double times = 1;   // that each element is computed
+        bool free = false;  // it is no instruction: another name, a conversion to the same type
     };
-    std::vector<Inlined> inlined;  // Funcs without a stage
+    std::vector<Inlined> inlined;                        // Funcs without a stage
     std::vector<std::vector<std::string>> side_by_side;  // Funcs whose parallel loops are one
     std::vector<std::string> notes;
-    std::vector<ExplainedKernel> kernels;  // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
-    std::string device_limit;    // for CUDA: what most of the time is limited by, as a kernel's
-    double allocated = 0;        // for CUDA: bytes of device memory besides the arguments
-    std::string measured_where;  // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
-    nlohmann::json nest;         // as the report has it
+    std::vector<ExplainedKernel> kernels;               // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
+    std::string device_limit;                           // for CUDA: what most of the time is limited by, as a kernel's
+    double allocated = 0;                               // for CUDA: bytes of device memory besides the arguments
+    std::string measured_where;                         // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
+    nlohmann::json nest;                                // as the report has it
     double flops = 0, needed_bytes = 0, footprint = 0;  // needed: of the arguments
-    Bytes arguments;             // of them what is read and what is written
+    Bytes arguments;                                    // of them what is read and what is written
     double warm_floor = 0, cold_floor = 0;
-    Cost warm, cold;             // of the whole op
+    Cost warm, cold;  // of the whole op
     Timing warm_timing, cold_timing;
-    Counters counters;           // of one warm call
-    double page_seconds = 0;     // that its page faults take
+    Counters counters;        // of one warm call
+    double page_seconds = 0;  // that its page faults take
     std::string mca_program, mca_processor, mca_error, sample_error;
     int samples = 0;
 };

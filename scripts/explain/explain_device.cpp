@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kKept = 0.5;         // an array of this part of the L2 is still there in the next kernel
+constexpr double kKept = 0.5;  // an array of this part of the L2 is still there in the next kernel
 
 std::string plain(std::string name) {
     for (char &c : name) {
@@ -137,8 +137,7 @@ void predict_on_device(Explained &e, const GpuFigures &gpu) {
         k.tensor_seconds =
             k.tensor_flops / (k.operand_bytes > 1 ? gpu.reached_tensor_flops() : gpu.reached_tensor_ops()) * rounds;
         k.launch_seconds = k.launches * kLaunchSeconds;
-        const std::pair<double, const char *> parts[] = {{k.memory_seconds, "memory"}, {k.l2_seconds, "L2"},
-                                                         {k.flops_seconds, "FMA"}, {k.tensor_seconds, "tensor cores"}};
+        const std::pair<double, const char *> parts[] = {{k.memory_seconds, "memory"}, {k.l2_seconds, "L2"}, {k.flops_seconds, "FMA"}, {k.tensor_seconds, "tensor cores"}};
         const auto longest = *std::max_element(std::begin(parts), std::end(parts),
                                                [](const auto &a, const auto &b) { return a.first < b.first; });
         k.limit = longest.first > k.launch_seconds ? longest.second : "launch";

@@ -14,7 +14,8 @@ namespace halyard {
 namespace {
 
 std::string times_text(double n) {
-    return n == 1 ? "once" : n == 2 ? "twice" : fmt::format("{:g} times", n);
+    return n == 1 ? "once" : n == 2 ? "twice"
+                                    : fmt::format("{:g} times", n);
 }
 
 std::string kernels_text(double n) {
@@ -60,7 +61,8 @@ void about_kernel(const ExplainedKernel &k, const GpuFigures &gpu, std::vector<s
     }
     if (k.resources && k.resources->stack_bytes > 0) {
         lines.push_back(fmt::format("A thread of {} has {} of local memory: arrays with computed indices, or registers that "
-                                    "were spilled.", k.name, bytes_text(k.resources->stack_bytes)));
+                                    "were spilled.",
+                                    k.name, bytes_text(k.resources->stack_bytes)));
     }
     if (k.blocks() < gpu.multiprocessors) {
         lines.push_back(fmt::format("{} has {} for {} multiprocessors: {:.0f} % of them have nothing to do.", k.name,
@@ -68,7 +70,8 @@ void about_kernel(const ExplainedKernel &k, const GpuFigures &gpu, std::vector<s
                                     100 - 100.0 * k.blocks() / gpu.multiprocessors));
     } else if (k.busy < 0.95 && k.resources) {
         lines.push_back(fmt::format("{} keeps {} of {} threads of a multiprocessor busy, as {} let no more than {} of its "
-                                    "blocks stay: {:.0f} % of the bandwidth is in reach.", k.name,
+                                    "blocks stay: {:.0f} % of the bandwidth is in reach.",
+                                    k.name,
                                     k.occupancy.blocks * k.threads(), k.occupancy.threads, k.occupancy.limit,
                                     k.occupancy.blocks, 100 * k.busy));
     }
@@ -88,12 +91,14 @@ std::string resident_text(const ExplainedKernel &k) {
 
 std::string shared_text(const ExplainedKernel &k) {
     const int bytes = k.dynamic_shared_bytes + (k.resources ? k.resources->shared_bytes : 0);
-    return bytes == 0 ? "-" : bytes < 1024 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} KiB", bytes / 1024.0);
+    return bytes == 0 ? "-" : bytes < 1024 ? fmt::format("{} B", bytes)
+                                           : fmt::format("{:.1f} KiB", bytes / 1024.0);
 }
 
 std::string device_text(const GpuFigures &gpu) {
     return fmt::format("{}{}: a copy moves {:.2f} TB/s ({}), tensor cores {:.0f} TFLOP/s in 16 bits, FMA {:.3g}, {} "
-                       "multiprocessors", gpu.name, gpu.assumed ? " (assumed; --gpu names another)" : "", gpu.copy / 1e12,
+                       "multiprocessors",
+                       gpu.name, gpu.assumed ? " (assumed; --gpu names another)" : "", gpu.copy / 1e12,
                        gpu.copy_measured ? "measured here" : fmt::format("of {:.2f} documented", gpu.memory / 1e12),
                        gpu.tensor_flops / 1e12, gpu.flops / 1e12, gpu.multiprocessors);
 }

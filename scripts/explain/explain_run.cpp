@@ -25,7 +25,9 @@ const char *const kNeedsSchedule = "explain needs a schedule: name a Lua file wi
 
 // "f32" for "float32"
 std::string short_type(const std::string &type) {
-    return type == "float32" ? "f32" : type == "float16" ? "f16" : type == "bfloat16" ? "bf16" : type;
+    return type == "float32" ? "f32" : type == "float16" ? "f16"
+                                   : type == "bfloat16"  ? "bf16"
+                                                         : type;
 }
 
 std::string caches_of(const Machine &machine, int threads) {

@@ -22,7 +22,9 @@ std::string with_unit(double value, double base, const std::vector<std::string> 
         v /= base;
         unit = u;
     }
-    return fmt::format("{:.{}f} {}", v, unit == small_unit || std::abs(v) >= 100 ? 0 : std::abs(v) >= 10 ? 1 : 2, unit);
+    return fmt::format("{:.{}f} {}", v, unit == small_unit || std::abs(v) >= 100 ? 0 : std::abs(v) >= 10 ? 1
+                                                                                                         : 2,
+                       unit);
 }
 
 std::string percent(double part) {
@@ -135,13 +137,15 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
     for (const auto &i : e.inlined) {
         if (i.times > 1.02 && !i.free) {
             lines.push_back(fmt::format("{} is inlined and computed {} times for each element; what does not change in a loop the "
-                                        "compiler may compute before it.", i.func,
+                                        "compiler may compute before it.",
+                                        i.func,
                                         i.times < 100 ? fmt::format("{:.3g}", i.times) : fmt::format("{:.0f}", i.times)));
         }
     }
     for (const auto &group : e.side_by_side) {
         lines.push_back(fmt::format("The parallel loops of {} are one: threads take jobs of all of them and wait once, at its end. "
-                                    "They are counted one after the other, as a thread does them.", join(group, ", ")));
+                                    "They are counted one after the other, as a thread does them.",
+                                    join(group, ", ")));
     }
     for (const auto &s : e.stages) {
         if (s.product) {
@@ -181,7 +185,8 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
         line += ". ";
         // The level that matters is the one that holds up the slower of the two.
-        const int level = y.limit >= 0 ? y.limit : x.limit >= 0 ? x.limit : int(kL2);
+        const int level = y.limit >= 0 ? y.limit : x.limit >= 0 ? x.limit
+                                                                : int(kL2);
         const double saved = y.bytes[size_t(level)].both() - x.bytes[size_t(level)].both();
         const double seconds = y.seconds[size_t(level)] - x.seconds[size_t(level)];
         if (std::abs(saved) < 0.02 * std::max(y.bytes[size_t(level)].both(), 1.0)) {

@@ -17,11 +17,11 @@ constexpr double kLaunchSeconds = 2.5e-6;
 constexpr double kBusyThreads = 512;
 
 struct GpuFigures {
-    std::string name;         // "NVIDIA H200"
+    std::string name;  // "NVIDIA H200"
     int capability = 90;
     int multiprocessors = 132;
-    double memory = 0;        // bytes a second of its memory
-    double copy = 0;          // of these what a copy reaches, read and written together
+    double memory = 0;  // bytes a second of its memory
+    double copy = 0;    // of these what a copy reaches, read and written together
     bool copy_measured = false;
     double l2_bytes = 0;
     double l2 = 0;            // bytes a second out of it, about

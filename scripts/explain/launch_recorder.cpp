@@ -96,18 +96,20 @@ int cuDeviceTotalMem_v2(size_t *bytes, int) {
 int cuDeviceGetAttribute(int *value, int attribute, int) {
     const int capability = setting("HALYARD_RECORDER_CAPABILITY", 90);
     switch (attribute) {
-    case 1: *value = 1024; break;            // threads of a block
-    case 2: case 3: *value = 1024; break;
+    case 1: *value = 1024; break;  // threads of a block
+    case 2:
+    case 3: *value = 1024; break;
     case 4: *value = 64; break;
-    case 5: *value = 2147483647; break;      // blocks along x
-    case 6: case 7: *value = 65535; break;
-    case 8: *value = 48 << 10; break;        // shared memory
+    case 5: *value = 2147483647; break;  // blocks along x
+    case 6:
+    case 7: *value = 65535; break;
+    case 8: *value = 48 << 10; break;  // shared memory
     case 10: *value = 32; break;
     case 16: *value = setting("HALYARD_RECORDER_MULTIPROCESSORS", 132); break;
     case 75: *value = capability / 10; break;
     case 76: *value = capability % 10; break;
-    case 97: *value = 227 << 10; break;      // shared memory, where asked for
-    case 115: *value = 1; break;             // pools
+    case 97: *value = 227 << 10; break;  // shared memory, where asked for
+    case 115: *value = 1; break;         // pools
     default: *value = 0;
     }
     return 0;
@@ -178,8 +180,7 @@ int cuFuncSetAttribute(void *, int, int) {
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared_bytes, void *, void **, void **) {
     const auto *f = static_cast<const Function *>(function);
-    launches.push_back({f->name.c_str(), f->module->image, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z},
-                        shared_bytes});
+    launches.push_back({f->name.c_str(), f->module->image, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes});
     return 0;
 }
 

@@ -16,18 +16,18 @@ namespace halyard {
 
 /** Bandwidths are of all threads together, with the data of a loop in that level. */
 struct MemoryLevel {
-    std::string name;          // "L1", "L2", "L3", "DRAM"
-    int64_t bytes = 0;         // of one core's, or of all where they share it; 0 for DRAM
-    double read = 0;           // bytes a second
-    double written = 0;        // by plain stores, which read a line before they write it
+    std::string name;    // "L1", "L2", "L3", "DRAM"
+    int64_t bytes = 0;   // of one core's, or of all where they share it; 0 for DRAM
+    double read = 0;     // bytes a second
+    double written = 0;  // by plain stores, which read a line before they write it
 };
 
 struct Machine {
     std::vector<MemoryLevel> levels;
-    double hertz = 0;  // of one core that computes
+    double hertz = 0;         // of one core that computes
     double streamed = 0;      // bytes a second stored past the caches
     double page_seconds = 0;  // to get a new page from the system, clear it and give it back
-    double flops = 0;  // f32, all threads
+    double flops = 0;         // f32, all threads
     ProductRates bf16, bytes;
     int threads = 1;
 

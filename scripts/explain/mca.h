@@ -11,16 +11,16 @@
 namespace halyard {
 
 struct LoopCycles {
-    double cycles = 0;            // an iteration
-    double throughput = 0;        // least cycles by the busiest unit, whatever waits for what
-    int instructions = 0;         // an iteration
-    std::string limit;            // in words: "a chain of registers" or the units
+    double cycles = 0;      // an iteration
+    double throughput = 0;  // least cycles by the busiest unit, whatever waits for what
+    int instructions = 0;   // an iteration
+    std::string limit;      // in words: "a chain of registers" or the units
 };
 
 struct McaResult {
-    std::string program;              // "" where there is none
-    std::string processor;            // as -mcpu
-    std::vector<LoopCycles> loops;    // one each; cycles 0 where llvm-mca could not read it
+    std::string program;            // "" where there is none
+    std::string processor;          // as -mcpu
+    std::vector<LoopCycles> loops;  // one each; cycles 0 where llvm-mca could not read it
     std::string error;
 };
 

@@ -126,9 +126,7 @@ std::string nest_table(const Explained &e) {
                     measured += x.warm.measured.value_or(0);
                 }
             }
-            figures = predicted <= 0 ? "" : fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}",
-                                  8 * predicted / std::max(e.warm.predicted, 1e-30), seconds_text(predicted),
-                                  has_measured ? " · " + seconds_text(measured) + " measured" : "");
+            figures = predicted <= 0 ? "" : fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}", 8 * predicted / std::max(e.warm.predicted, 1e-30), seconds_text(predicted), has_measured ? " · " + seconds_text(measured) + " measured" : "");
         }
         const std::string place = file.empty()
                                       ? ""

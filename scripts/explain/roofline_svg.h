@@ -14,9 +14,9 @@ namespace halyard {
 struct RooflinePoint {
     std::string name, kind;  // "sum_sq", "stage sum_sq of rms_norm"
     size_t schedule = 0;
-    int stage = -1;          // its number in the schedule; -1 for the whole op, which is drawn large
-    double intensity = 0;    // flops per byte
-    double predicted = 0;    // flops a second
+    int stage = -1;        // its number in the schedule; -1 for the whole op, which is drawn large
+    double intensity = 0;  // flops per byte
+    double predicted = 0;  // flops a second
     std::optional<double> measured;
 };
 

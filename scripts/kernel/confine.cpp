@@ -27,9 +27,9 @@ using Access = LandlockRules::Access;
 
 // Programs and libraries of the system, and what the loader and the C library read.
 const char *const kSystem[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin"};
-const char *const kSystemFiles[] = {"/etc/ld.so.cache",      "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-                                    "/proc/cpuinfo",         "/proc/meminfo",      "/proc/stat",      "/proc/sys/vm",
-                                    "/proc/sys/kernel",      "/sys/devices/system", "/dev/zero",      "/dev/urandom",
+const char *const kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+                                    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm",
+                                    "/proc/sys/kernel", "/sys/devices/system", "/dev/zero", "/dev/urandom",
                                     "/dev/random"};
 const char *const kDeviceFiles[] = {"/sys", "/proc/driver", "/proc/devices", "/proc/modules", "/etc/OpenCL"};
 

@@ -18,11 +18,11 @@ namespace halyard {
 
 /** Besides the system's libraries and what the kernel tells of the processor, which all may read. */
 struct Confinement {
-    std::string program;               // the executable file itself
-    std::vector<std::string> reads;    // files, and folders with all that is below them
-    std::vector<std::string> writes;   // folders of its own; the first is for temporary files
-    bool starts_programs = false;      // a compiler, for which it may start what the system has
-    bool device = false;               // a CUDA device and its driver
+    std::string program;              // the executable file itself
+    std::vector<std::string> reads;   // files, and folders with all that is below them
+    std::vector<std::string> writes;  // folders of its own; the first is for temporary files
+    bool starts_programs = false;     // a compiler, for which it may start what the system has
+    bool device = false;              // a CUDA device and its driver
 };
 
 /** Adds the program, and the libraries that it and `loads` need, to what may be read. */

@@ -27,7 +27,8 @@ int64_t cache_bytes(const std::string &text) {
     int64_t n = 0;
     char unit = ' ';
     in >> n >> unit;
-    return unit == 'K' ? n << 10 : unit == 'M' ? n << 20 : n;
+    return unit == 'K' ? n << 10 : unit == 'M' ? n << 20
+                                               : n;
 }
 
 // Linux gives a program the state of AMX's tiles only when it asks, as the runtime does (runtime/amx.cpp).
@@ -72,7 +73,8 @@ Cpu detect() {
         if (level.empty() || first_line(dir + "type") == "Instruction") {
             continue;
         }
-        (level == "1" ? c.l1 : level == "2" ? c.l2 : c.l3) = cache_bytes(first_line(dir + "size"));
+        (level == "1" ? c.l1 : level == "2" ? c.l2
+                                            : c.l3) = cache_bytes(first_line(dir + "size"));
     }
     c.level = best_level(c.flags);
     return c;

@@ -142,8 +142,9 @@ void remove_paths(const std::string &directory, const Plan &plan) {
         const std::string intro = "#ifndef ";
         if (starts_with(header, intro)) {
             std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
-            std::replace_if(guard.begin(), guard.end(),
-                            [](unsigned char c) { return !std::isalnum(c); }, '_');
+            std::replace_if(
+                guard.begin(), guard.end(),
+                [](unsigned char c) { return !std::isalnum(c); }, '_');
             replace_all(header, header.substr(intro.size(), header.find('\n') - intro.size()), guard);
         }
         write_file(entry.path().string(), header);
@@ -200,7 +201,8 @@ void check_devices(const std::string &devices) {
     for (const auto &d : split(devices, ',')) {
         if (!std::regex_match(d, architecture)) {
             throw UsageError(fmt::format("\"{}\" is no architecture of a CUDA device; write sm_80, sm_90a and the like with commas, "
-                                         "or emulator to have the host run them", d));
+                                         "or emulator to have the host run them",
+                                         d));
         }
     }
 }
@@ -241,9 +243,7 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
     if (plan.script.empty()) {
         return run;
     }
-    run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish},
-                   {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps},
-                   {"passes", plan.passes}, {"after", plan.after}};
+    run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish}, {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps}, {"passes", plan.passes}, {"after", plan.after}};
     if (!plan.sizes.empty()) {
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;

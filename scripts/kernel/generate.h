@@ -26,9 +26,9 @@ struct GenerateRequest {
     std::string function;  // "" takes the op's name
     std::vector<std::string> emit = {"static_library", "c_header"};
     bool steps = false;
-    bool passes = false;   // the report has the passes over CUDA kernels
-    std::string after;     // with what the one of this name left of them
-    std::string sizes, caches;  // for the report's "traffic", as the plugin takes them
+    bool passes = false;                // the report has the passes over CUDA kernels
+    std::string after;                  // with what the one of this name left of them
+    std::string sizes, caches;          // for the report's "traffic", as the plugin takes them
     std::vector<std::string> lib_dirs;  // where `require` looks besides the script's folder and the library
     double timeout = 300;
 };
@@ -56,9 +56,9 @@ Plan make_plan(const GenerateRequest &request);
 
 struct Generated {
     bool ok = false;
-    std::string error;       // ready to print
-    nlohmann::json report;   // null where there is none
-    std::string notes;       // warnings of the generator
+    std::string error;      // ready to print
+    nlohmann::json report;  // null where there is none
+    std::string notes;      // warnings of the generator
 };
 
 /** Runs the generator; its files go to `directory`. Does not throw for what the script or the generator got wrong. */

@@ -40,8 +40,7 @@ GeneratorParam member(const std::string &line) {
     } else if (words[0] == "Type") {
         const std::vector<std::string> floats = {"float32", "float16", "bfloat16"}, bytes = {"uint8", "int8"};
         for (const auto &[halide, name] : std::map<std::string, std::string>{
-                 {"Halide::Float(32)", "float32"}, {"Halide::Float(16)", "float16"}, {"Halide::BFloat(16)", "bfloat16"},
-                 {"Halide::UInt(8)", "uint8"}, {"Halide::Int(8)", "int8"}}) {
+                 {"Halide::Float(32)", "float32"}, {"Halide::Float(16)", "float16"}, {"Halide::BFloat(16)", "bfloat16"}, {"Halide::UInt(8)", "uint8"}, {"Halide::Int(8)", "int8"}}) {
             if (p.value == halide) {
                 // Halide's Type is any; generators take what stores the same kind of number.
                 p.choices = std::count(bytes.begin(), bytes.end(), name) > 0 ? bytes : floats;

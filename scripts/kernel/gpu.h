@@ -12,10 +12,10 @@
 namespace halyard {
 
 struct Gpu {
-    std::string name;        // as the driver has it: "NVIDIA H200"
+    std::string name;  // as the driver has it: "NVIDIA H200"
     int multiprocessors = 0;
-    int capability = 0;      // 90
-    int64_t l2 = 0;          // bytes
+    int capability = 0;  // 90
+    int64_t l2 = 0;      // bytes
 
     /** Its architecture, with the instructions that it alone has: "sm_90a". */
     std::string architecture() const;

@@ -36,7 +36,7 @@ struct KernelArgument {
     int dimensions = 0;  // 0 for a scalar
     bool is_buffer = false, is_output = false;
     std::vector<std::pair<int, int>> estimate = {};  // min and extent of each dimension, where the generator says them
-    double scalar_estimate = 1;                 // else the generator's default
+    double scalar_estimate = 1;                      // else the generator's default
 };
 
 struct CallResult {

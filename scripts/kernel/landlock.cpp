@@ -36,8 +36,8 @@ constexpr unsigned kVersionFlag = 1;
 constexpr int kPathRule = 1;
 constexpr uint64_t kExecuteFile = 1 << 0, kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3,
                    kChangeFolder = 0x1ff0,  // make and remove anything
-                   kKeepFiles = 0x1b0,      // files and folders: no devices, sockets, pipes and links
-                   kRefer = 1 << 13, kTruncate = 1 << 14, kIoctl = 1 << 15;
+    kKeepFiles = 0x1b0,                     // files and folders: no devices, sockets, pipes and links
+    kRefer = 1 << 13, kTruncate = 1 << 14, kIoctl = 1 << 15;
 constexpr uint64_t kOfFiles = kExecuteFile | kWriteFile | kReadFile | kTruncate | kIoctl;
 constexpr uint64_t kTcp = 3;     // bind and connect
 constexpr uint64_t kScopes = 3;  // abstract sockets and signals

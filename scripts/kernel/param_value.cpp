@@ -16,8 +16,8 @@ namespace halyard {
 namespace {
 
 // Halide's names of element types.
-const std::vector<std::string> kElementTypes = {"bfloat16", "bool",  "float16", "float32", "float64", "handle", "int16",
-                                                "int32",    "int64", "int8",    "uint16",  "uint32",  "uint64", "uint8"};
+const std::vector<std::string> kElementTypes = {"bfloat16", "bool", "float16", "float32", "float64", "handle", "int16",
+                                                "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8"};
 
 bool among(const std::string &value, const std::vector<std::string> &names) {
     return std::find(names.begin(), names.end(), value) != names.end();
@@ -69,7 +69,8 @@ bool is_param_name(const std::string &name) {
 bool is_harmless(const std::string &value) {
     // A backslash at the end of a comment would draw the next line into it; = would end the name.
     return value.size() <= 4096 && value.find_first_of("=\\\"'`$") == std::string::npos &&
-           value.find("*/") == std::string::npos && value.find("?" "?/") == std::string::npos &&
+           value.find("*/") == std::string::npos && value.find("?"
+                                                               "?/") == std::string::npos &&
            std::all_of(value.begin(), value.end(), [](unsigned char c) { return c >= ' ' && c < 127; });
 }
 

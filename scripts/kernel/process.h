@@ -12,10 +12,10 @@
 namespace halyard {
 
 struct ProcessResult {
-    int exit_code = 0;   // -1 where a signal or the timeout ended it
-    int signal = 0;      // the signal that ended it
+    int exit_code = 0;  // -1 where a signal or the timeout ended it
+    int signal = 0;     // the signal that ended it
     bool timed_out = false;
-    std::string out, err;   // of more than output_bytes, the beginning and the end
+    std::string out, err;    // of more than output_bytes, the beginning and the end
     int64_t peak_bytes = 0;  // of memory that it had at once
 
     bool ok() const {
@@ -24,12 +24,12 @@ struct ProcessResult {
 };
 
 struct ProcessOptions {
-    double timeout = 0;                    // seconds; 0 waits for ever
-    std::vector<std::string> environment;  // NAME=VALUE, added to ours
-    bool end_group = false;                // what it left running is killed when it ended
-    std::string input = "";                // its standard input
-    int64_t memory_bytes = 0;              // that it may take; 0 for no bound
-    double processor_seconds = 0;          // likewise
+    double timeout = 0;                      // seconds; 0 waits for ever
+    std::vector<std::string> environment;    // NAME=VALUE, added to ours
+    bool end_group = false;                  // what it left running is killed when it ended
+    std::string input = "";                  // its standard input
+    int64_t memory_bytes = 0;                // that it may take; 0 for no bound
+    double processor_seconds = 0;            // likewise
     size_t output_bytes = size_t(16) << 20;  // that are kept of each, standard output and error
 };
 

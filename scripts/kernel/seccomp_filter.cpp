@@ -34,32 +34,103 @@ unsigned argument(int number) {
 
 // The network, other processes, the kernel's own settings, and ways around a filter.
 const int kNever[] = {
-    __NR_socket, __NR_connect, __NR_bind, __NR_listen, __NR_accept, __NR_accept4,
-    __NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register,
-    __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev, __NR_pidfd_open, __NR_pidfd_getfd,
-    __NR_pidfd_send_signal, __NR_process_madvise, __NR_kcmp, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo, __NR_tkill,
-    __NR_bpf, __NR_perf_event_open, __NR_userfaultfd, __NR_keyctl, __NR_add_key, __NR_request_key,
-    __NR_mount, __NR_umount2, __NR_pivot_root, __NR_chroot, __NR_move_mount, __NR_open_tree, __NR_fsopen,
-    __NR_fsconfig, __NR_fsmount, __NR_fspick, __NR_mount_setattr, __NR_unshare, __NR_setns,
-    __NR_name_to_handle_at, __NR_open_by_handle_at, __NR_quotactl, __NR_acct, __NR_swapon, __NR_swapoff, __NR_reboot,
-    __NR_init_module, __NR_finit_module, __NR_delete_module, __NR_kexec_load,
-    __NR_shmget, __NR_shmat, __NR_shmctl, __NR_msgget, __NR_msgsnd, __NR_msgrcv, __NR_msgctl, __NR_semget, __NR_semop,
-    __NR_semtimedop, __NR_semctl, __NR_mq_open, __NR_mq_unlink, __NR_setpgid, __NR_setsid, __NR_setpriority, __NR_ioprio_set,
-    __NR_sched_setscheduler, __NR_sched_setparam, __NR_sched_setattr,
+    __NR_socket,
+    __NR_connect,
+    __NR_bind,
+    __NR_listen,
+    __NR_accept,
+    __NR_accept4,
+    __NR_io_uring_setup,
+    __NR_io_uring_enter,
+    __NR_io_uring_register,
+    __NR_ptrace,
+    __NR_process_vm_readv,
+    __NR_process_vm_writev,
+    __NR_pidfd_open,
+    __NR_pidfd_getfd,
+    __NR_pidfd_send_signal,
+    __NR_process_madvise,
+    __NR_kcmp,
+    __NR_rt_sigqueueinfo,
+    __NR_rt_tgsigqueueinfo,
+    __NR_tkill,
+    __NR_bpf,
+    __NR_perf_event_open,
+    __NR_userfaultfd,
+    __NR_keyctl,
+    __NR_add_key,
+    __NR_request_key,
+    __NR_mount,
+    __NR_umount2,
+    __NR_pivot_root,
+    __NR_chroot,
+    __NR_move_mount,
+    __NR_open_tree,
+    __NR_fsopen,
+    __NR_fsconfig,
+    __NR_fsmount,
+    __NR_fspick,
+    __NR_mount_setattr,
+    __NR_unshare,
+    __NR_setns,
+    __NR_name_to_handle_at,
+    __NR_open_by_handle_at,
+    __NR_quotactl,
+    __NR_acct,
+    __NR_swapon,
+    __NR_swapoff,
+    __NR_reboot,
+    __NR_init_module,
+    __NR_finit_module,
+    __NR_delete_module,
+    __NR_kexec_load,
+    __NR_shmget,
+    __NR_shmat,
+    __NR_shmctl,
+    __NR_msgget,
+    __NR_msgsnd,
+    __NR_msgrcv,
+    __NR_msgctl,
+    __NR_semget,
+    __NR_semop,
+    __NR_semtimedop,
+    __NR_semctl,
+    __NR_mq_open,
+    __NR_mq_unlink,
+    __NR_setpgid,
+    __NR_setsid,
+    __NR_setpriority,
+    __NR_ioprio_set,
+    __NR_sched_setscheduler,
+    __NR_sched_setparam,
+    __NR_sched_setattr,
 };
 
 // Landlock knows of no right to change what is said of a file: who owns it, when it was written.
 const int kOfFiles[] = {
-    __NR_fchown, __NR_fchownat, __NR_utimensat, __NR_setxattr, __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr,
-    __NR_lremovexattr, __NR_fremovexattr,
+    __NR_fchown,
+    __NR_fchownat,
+    __NR_utimensat,
+    __NR_setxattr,
+    __NR_lsetxattr,
+    __NR_fsetxattr,
+    __NR_removexattr,
+    __NR_lremovexattr,
+    __NR_fremovexattr,
 #ifdef __NR_chown
-    __NR_chown, __NR_lchown, __NR_utime, __NR_utimes, __NR_futimesat,
+    __NR_chown,
+    __NR_lchown,
+    __NR_utime,
+    __NR_utimes,
+    __NR_futimesat,
 #endif
 };
 
 // The same of who may read and write it. 452: fchmodat2, which older headers lack.
 const int kModes[] = {
-    __NR_fchmod, __NR_fchmodat, 452,
+    __NR_fchmod,
+    __NR_fchmodat,
+    452,
 #ifdef __NR_chmod
     __NR_chmod,
 #endif
@@ -106,7 +177,7 @@ SeccompFilter::SeccompFilter(bool starts_programs) {
     only_own_process(__NR_prlimit64, true);
     only_own_process(__NR_sched_setaffinity, true);
     // Text put into the input of a terminal is run by the shell that reads it.
-    deny_second(__NR_ioctl, {0x5412, 0x541c});  // TIOCSTI, TIOCLINUX
+    deny_second(__NR_ioctl, {0x5412, 0x541c});                   // TIOCSTI, TIOCLINUX
     deny_second(__NR_fcntl, {F_SETOWN, F_SETSIG, F_SETOWN_EX});  // signals for another process
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }

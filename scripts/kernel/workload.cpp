@@ -67,7 +67,7 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
     const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
     const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
     if (argument.name == "lengths" && keys != dims.end()) {
-        buffer.fill(double(keys->second));  // nothing is padding: the work that the flops count
+        buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values
         buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0,
                            argument.type.code == halide_type_int ? 127 : 255);

@@ -38,7 +38,8 @@ __attribute__((target("avx512f,avx512bf16,avx512vnni"))) double vectors(int64_t 
                             : _mm512_castps_si512(
                                   _mm512_dpbf16_ps(_mm512_castsi512_ps(sum[i]), (__m512bh)a, (__m512bh)b));
         }
-        asm volatile("" : "+v"(a), "+v"(b));
+        asm volatile(""
+                     : "+v"(a), "+v"(b));
     }
     for (int i = 1; i < kSums; i++) {
         sum[0] = _mm512_add_epi32(sum[0], sum[i]);

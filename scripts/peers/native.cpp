@@ -82,8 +82,7 @@ PEERS_API const char *peers_machine(int threads, int again) {
     return guarded<const char *>(nullptr, [&] {
         const Cpu &c = cpu();
         const Peak peak = machine_peak(threads, again != 0);
-        return answer({{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags},
-                       {"last_level", c.last_level()}, {"copy", peak.copy}, {"flops", peak.flops}});
+        return answer({{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags}, {"last_level", c.last_level()}, {"copy", peak.copy}, {"flops", peak.flops}});
     });
 }
 
@@ -118,8 +117,7 @@ PEERS_API void *peers_load_kernel(const char *path, const char *about_text) {
 PEERS_API const char *peers_describe_kernel(void *handle) {
     const auto &kernel = *static_cast<CompiledKernel *>(handle);
     return guarded<const char *>(nullptr, [&] {
-        return answer({{"schedule", schedule_name(kernel.script())}, {"target", kernel.target()},
-                       {"params", kernel.params()}, {"type", type_of(kernel)}});
+        return answer({{"schedule", schedule_name(kernel.script())}, {"target", kernel.target()}, {"params", kernel.params()}, {"type", type_of(kernel)}});
     });
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("The header is one for C and for C++", "[build]") {
                                  "int (*use)(void **) = softmax_argv;\n");
     const std::string flags = " -Wall -Wextra -Werror -pedantic -fsyntax-only ";
     for (const std::string &compiler : {HALYARD_C_COMPILER + flags + "-std=c99 -x c ",
-                                       HALYARD_CXX_COMPILER + flags + "-std=c++11 -x c++ "}) {
+                                        HALYARD_CXX_COMPILER + flags + "-std=c++11 -x c++ "}) {
         const ProcessResult r = run_shell(compiler + (folder / "use.c"));
         INFO(r.err);
         CHECK(r.exit_code == 0);
@@ -170,7 +170,8 @@ TEST_CASE("A parameter that contradicts the schedule", "[build]") {
     CHECK_FALSE(fs::exists(folder / "out"));
     // The same value is no contradiction.
     CHECK(run({"build", "gemm", kAvx2, "--schedule", "kn", "--param", "weights=kn", "--emit", "c_header", "-o",
-               folder / "out"}).exit_code == 0);
+               folder / "out"})
+              .exit_code == 0);
 }
 
 TEST_CASE("A library for several targets has every variant and chooses among them", "[build]") {

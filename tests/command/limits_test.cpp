@@ -21,7 +21,8 @@ void write_program(const std::string &path, const std::string &text) {
 // A schedule with these statements in line 3.
 std::string write_apply(const std::string &path, const std::string &statements) {
     write_file(path, "return schedule \"rms_norm\" { target = \"cpu\", apply = function(k, p, target)\n"
-                     "  k.inv_rms:compute_root()\n  " + statements + "\nend }\n");
+                     "  k.inv_rms:compute_root()\n  " +
+                         statements + "\nend }\n");
     return path;
 }
 

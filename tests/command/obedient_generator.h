@@ -30,9 +30,10 @@ public:
                                 "  shift\n"
                                 "done\n"
                                 "printf 'first half of %s, ' \"$text\" | tee \"$out/op.a\" >\"$out/op.h\"\n"
-                                "echo $$ >" + pid_ + ".part && mv " + pid_ + ".part " + pid_ + "\n"
-                                "case $END in sleep) sleep 10 & wait ;; *) eval \"$END\" ;; esac\n"
-                                "printf 'second half\\n' | tee -a \"$out/op.a\" >>\"$out/op.h\"\n");
+                                "echo $$ >" +
+                                    pid_ + ".part && mv " + pid_ + ".part " + pid_ + "\n"
+                                                                                     "case $END in sleep) sleep 10 & wait ;; *) eval \"$END\" ;; esac\n"
+                                                                                     "printf 'second half\\n' | tee -a \"$out/op.a\" >>\"$out/op.h\"\n");
         std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
     }
 

@@ -61,7 +61,8 @@ TEST_CASE("Two users in two folders build the same bytes", "[reproducible]") {
     fs::create_directory(scratch);
     build_all(here, "umask 022;");
     build_all(there, "umask 077; HOME=/nonexistent USER=somebody LOGNAME=somebody LC_ALL=C.UTF-8 LANG=de_DE.UTF-8 "
-                     "TZ=Asia/Tokyo TMPDIR='" + scratch + "'");
+                     "TZ=Asia/Tokyo TMPDIR='" +
+                         scratch + "'");
     const std::vector<std::string> files = files_in(here);
     CHECK(files.size() > 30);
     CHECK(files == files_in(there));

@@ -130,7 +130,8 @@ TEST_CASE("The passes over CUDA kernels, and what one left", "[show]") {
     for (const char *name : {"number_blocks", "keep_in_registers", "assume_zero_mins", "collapse_dimensions", "mark_aligned_vectors",
                              "reuse_in_registers", "divide_by_sizes"}) {
         const size_t next = passes.out.find(std::string(name) + " ");
-        INFO(name << " in\n" << passes.out);
+        INFO(name << " in\n"
+                  << passes.out);
         REQUIRE(next != std::string::npos);
         CHECK(next >= at);
         at = next;

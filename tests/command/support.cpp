@@ -87,9 +87,10 @@ std::string write_rms_norm(const std::string &path, const std::string &statistic
                      "  apply = function(k, p, target)\n"
                      "    local task, row = k.y:split(\"row\", p.rows, \"guard\")\n"
                      "    task:parallel()\n"
-                     "    k." + statistics + ":compute_at(row)\n"
-                     "  end,\n"
-                     "}\n");
+                     "    k." +
+                         statistics + ":compute_at(row)\n"
+                                      "  end,\n"
+                                      "}\n");
     return path;
 }
 

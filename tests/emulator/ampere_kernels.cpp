@@ -85,14 +85,14 @@ void product(global<Y> y, const matrix<A> &a, const matrix<B> &b, int n, int sli
     }
 }
 
-#define HALYARD_PRODUCT(NAME, A, B, ACROSS, Y)                                                                     \
-    extern "C" __global__ void __launch_bounds__(128, 1)                                                           \
-        NAME(global<Y> y, global<const A> a, global<const B> b, int m, int n, int k, int a_stride, int b_stride,   \
-             int fault) {                                                                                          \
-        constexpr int depth = 64 / sizeof(A);                                                                      \
-        product<A, B, ACROSS, Y>(y, {a, a_stride, k, m}, {b, b_stride, ACROSS ? n : k, ACROSS ? k : n}, 64,        \
-                                 (k + depth - 1) / depth, fault);                                                  \
-    }                                                                                                              \
+#define HALYARD_PRODUCT(NAME, A, B, ACROSS, Y)                                                                   \
+    extern "C" __global__ void __launch_bounds__(128, 1)                                                         \
+        NAME(global<Y> y, global<const A> a, global<const B> b, int m, int n, int k, int a_stride, int b_stride, \
+             int fault) {                                                                                        \
+        constexpr int depth = 64 / sizeof(A);                                                                    \
+        product<A, B, ACROSS, Y>(y, {a, a_stride, k, m}, {b, b_stride, ACROSS ? n : k, ACROSS ? k : n}, 64,      \
+                                 (k + depth - 1) / depth, fault);                                                \
+    }                                                                                                            \
     HALYARD_KERNEL(NAME, "y, a, b, m, n, k, a_stride, b_stride, fault")
 
 HALYARD_PRODUCT(product_kn_half, half, half, true, float)

@@ -82,7 +82,9 @@ int halyard_emulator_count(const char *name) {
         return int(w.contexts.size()) + int(std::count_if(std::begin(w.primary), std::end(w.primary),
                                                           [](const Context &c) { return c.holders > 0; }));
     }
-    return n == "modules" ? int(w.modules.size()) : n == "pools" ? int(w.pools.size()) : n == "pushed" ? int(stack.size()) : w.counts[n];
+    return n == "modules" ? int(w.modules.size()) : n == "pools" ? int(w.pools.size())
+                                                : n == "pushed"  ? int(stack.size())
+                                                                 : w.counts[n];
 }
 
 int cuInit(unsigned) {
@@ -155,12 +157,32 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
         return kInvalidDevice;
     }
     const std::map<int, int> values = {
-        {1, 1024},           {2, 1024},      {3, 1024},  {4, 64},          {5, 2147483647},
-        {6, 65535},          {7, 65535},     {8, 49152}, {9, 65536},       {10, 32},
-        {12, 65536},         {13, 1980000},  {16, w.settings["multiprocessors"]},  {36, 3201000},    {37, 6144},
-        {38, 60 << 20},      {39, 2048},     {41, 1},    {81, 228 * 1024}, {82, 65536},
-        {97, max_shared()},    {106, 32},      {111, 1024}, {115, w.settings["pools"]},
-        {75, w.settings["capability"] / 10}, {76, w.settings["capability"] % 10},
+        {1, 1024},
+        {2, 1024},
+        {3, 1024},
+        {4, 64},
+        {5, 2147483647},
+        {6, 65535},
+        {7, 65535},
+        {8, 49152},
+        {9, 65536},
+        {10, 32},
+        {12, 65536},
+        {13, 1980000},
+        {16, w.settings["multiprocessors"]},
+        {36, 3201000},
+        {37, 6144},
+        {38, 60 << 20},
+        {39, 2048},
+        {41, 1},
+        {81, 228 * 1024},
+        {82, 65536},
+        {97, max_shared()},
+        {106, 32},
+        {111, 1024},
+        {115, w.settings["pools"]},
+        {75, w.settings["capability"] / 10},
+        {76, w.settings["capability"] % 10},
     };
     const auto v = values.find(attribute);
     *value = v == values.end() ? 0 : v->second;

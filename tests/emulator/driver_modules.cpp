@@ -194,7 +194,8 @@ int cuModuleGetFunction(Function **function, Module *module, const char *name) {
 
 int cuFuncGetAttribute(int *value, int attribute, Function *function) {
     ENTER;
-    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared : 0;
+    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared
+                                                    : 0;
     return kSuccess;
 }
 

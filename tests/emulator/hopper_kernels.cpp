@@ -76,7 +76,8 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
                     if (fault != kNoWaitForEmptyStage) {
                         barrier_wait(&empty[stage], phase ^ 1);
                     }
-                    const int missing = fault == kExpectsTooFewBytes ? -16 : fault == kExpectsTooManyBytes ? 16 : 0;
+                    const int missing = fault == kExpectsTooFewBytes ? -16 : fault == kExpectsTooManyBytes ? 16
+                                                                                                           : 0;
                     barrier_expect(&full[stage], 4 * kTile + missing);
                     const shared<T> a = a_tiles + (stage * kTile + (fault == kMisplacedBox ? 8 : 0));
                     tensor_load(a, a_map, &full[stage], step * 64, tile * 64);
@@ -188,7 +189,7 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
         sums<32> acc;
         wgmma_fence();
         emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(32768, 16, 1024), matrix_descriptor(32768, 8192, 1024),
-                                          false);
+                                             false);
         wgmma_commit();
     }
 }
@@ -226,11 +227,11 @@ void product_of_bytes(global<int> y, const tensor_map &a_map, const tensor_map &
     }
 }
 
-#define HALYARD_PRODUCT_OF_BYTES(NAME, A, B)                                                   \
-    extern "C" __global__ void __launch_bounds__(128, 1)                                       \
+#define HALYARD_PRODUCT_OF_BYTES(NAME, A, B)                                                                      \
+    extern "C" __global__ void __launch_bounds__(128, 1)                                                          \
         NAME(global<int> y, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) { \
-        product_of_bytes<A, B>(y, a_map, b_map);                                               \
-    }                                                                                          \
+        product_of_bytes<A, B>(y, a_map, b_map);                                                                  \
+    }                                                                                                             \
     HALYARD_KERNEL(NAME, "y, a_map, b_map")
 
 HALYARD_PRODUCT_OF_BYTES(product_s8_s8, int8_t, int8_t)

@@ -279,7 +279,7 @@ TEST_CASE("faults: missing fences", "[order]") {
                                             Contains("has written, without fence_shared() and a barrier after it"));
     CHECK_THAT(fault(kNoBarrierAfterFence),
                Contains("TMA reads element") && (Contains("has written with no barrier since") ||
-                                                             Contains("which no thread of the block has written")));
+                                                 Contains("which no thread of the block has written")));
     CHECK_THAT(fault(kOperandWithoutFence), Contains("the tensor cores read element") &&
                                                 Contains("has written, without fence_shared() and a barrier after it"));
     CHECK_THAT(fault(kOperandWithoutBarrier),
@@ -371,10 +371,10 @@ TEST_CASE("tensors that the driver refuses") {
     for (int fault = 0; fault < 6; fault++) {
         Tensor t = right;
         switch (fault) {
-        case 0: t.stride[0] = 60; break;        // no multiple of 16 bytes
-        case 1: t.box[0] = 128; break;       // wider than the swizzle
+        case 0: t.stride[0] = 60; break;  // no multiple of 16 bytes
+        case 1: t.box[0] = 128; break;    // wider than the swizzle
         case 2: t.box[1] = 257; break;
-        case 3: t.box[0] = 20; break;        // no multiple of 16 bytes
+        case 3: t.box[0] = 20; break;  // no multiple of 16 bytes
         case 4: t.extent[0] = 0; break;
         case 5: t.step[1] = 9; break;
         }

@@ -175,7 +175,7 @@ TEST_CASE("conversions: every half there and back, ties to even, infinities, NaN
     for (int i = 0; i < 65536; i++) {  // every half, computed otherwise
         const int exponent = i >> 10 & 31, mantissa = i & 1023;
         const float size = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                         : exponent       ? std::ldexp(1024.0f + float(mantissa), exponent - 25)
+                           : exponent     ? std::ldexp(1024.0f + float(mantissa), exponent - 25)
                                           : std::ldexp(float(mantissa), -24);
         inputs.push_back(i & 0x8000 ? -size : size);
     }

@@ -210,7 +210,7 @@ TEST_CASE("a failure on the device is an error, and stays one until the context 
     std::string message;
     CHECK(scale_nothing({}, &message) == halide_error_code_device_run_failed);
     CHECK_THAT(message, Contains("scale or a kernel before it failed on the emulated device 0: an illegal memory access was "
-                                      "encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"));
+                                 "encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"));
     CHECK(halyard_cuda_synchronize() == halide_error_code_device_sync_failed);
     CHECK_THAT(last_error(), Contains("CUDA work failed: an illegal memory access"));
     halyard_cuda_release();

@@ -34,13 +34,25 @@ const std::map<std::string, ByHand> &by_hand() {
     const auto windows = [=](const Dims &d) { return channels(d) * double(d.at("o") * d.at("groups")); };
     static const std::map<std::string, ByHand> table = {
         {"rms_norm", {[](const Dims &d) { return 4.0 * double(d.at("rows") * d.at("cols")); }}},
-        {"gemm", {product}}, {"gemm_int8", {product}}, {"gemm_reduce", {product}}, {"gemm_top_k", {product}},
-        {"linear_cross_entropy", {product}}, {"moe_router", {product}}, {"rms_norm_gemm", {product}},
-        {"swiglu", {twice}}, {"swiglu_int8", {twice}}, {"swiglu_mlp", {block}}, {"swiglu_mlp_int8", {block}},
-        {"qkv_projection", {projections}}, {"qkv_projection_int8", {projections}},
-        {"attention", {scores}}, {"decode_attention", {scores}},
-        {"conv2d", {windows, 0.05}}, {"conv2d_int8", {windows, 0.05}},
-        {"depthwise_conv2d", {channels, 0.05}}, {"depthwise_conv2d_int8", {channels, 0.05}}};
+        {"gemm", {product}},
+        {"gemm_int8", {product}},
+        {"gemm_reduce", {product}},
+        {"gemm_top_k", {product}},
+        {"linear_cross_entropy", {product}},
+        {"moe_router", {product}},
+        {"rms_norm_gemm", {product}},
+        {"swiglu", {twice}},
+        {"swiglu_int8", {twice}},
+        {"swiglu_mlp", {block}},
+        {"swiglu_mlp_int8", {block}},
+        {"qkv_projection", {projections}},
+        {"qkv_projection_int8", {projections}},
+        {"attention", {scores}},
+        {"decode_attention", {scores}},
+        {"conv2d", {windows, 0.05}},
+        {"conv2d_int8", {windows, 0.05}},
+        {"depthwise_conv2d", {channels, 0.05}},
+        {"depthwise_conv2d_int8", {channels, 0.05}}};
     return table;
 }
 

@@ -56,8 +56,7 @@ const std::vector<Case> &cases() {
         {"swiglu_mlp", {{"m", 5}, {"hidden", 21}, {"k", 13}, {"n", 11}}, {}},
         {"swiglu_mlp_int8", {{"m", 5}, {"hidden", 21}, {"k", 13}, {"n", 11}}, {}},
         {"conv2d", {{"c", 5}, {"o", 13}, {"w", 7}, {"h", 3}, {"groups", 2}, {"n", 1}}, {}},
-        {"conv2d", {{"c", 24}, {"o", 24}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}},
-         {{"type", "bfloat16"}, {"weights", "ohwi"}}},
+        {"conv2d", {{"c", 24}, {"o", 24}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}}, {{"type", "bfloat16"}, {"weights", "ohwi"}}},
         {"conv2d_int8", {{"c", 5}, {"o", 7}, {"w", 5}, {"h", 3}, {"groups", 1}, {"n", 1}}, {}},
         {"depthwise_conv2d", {{"c", 13}, {"w", 5}, {"h", 3}, {"n", 2}}, {}},
         {"depthwise_conv2d_int8", {{"c", 13}, {"w", 5}, {"h", 3}, {"n", 2}}, {{"zero_point", "true"}}},
@@ -99,7 +98,8 @@ TEST_CASE("Schedules for CUDA by rules are right", "[device_rules]") {
             }
             const auto measured = Measurer(task).measure(candidates, kBest);
             for (size_t i = 0; i < measured.size(); i++) {
-                INFO(measured[i].message << "\n" << candidates[i].lua);
+                INFO(measured[i].message << "\n"
+                                         << candidates[i].lua);
                 CHECK(measured[i].ok());
                 CHECK(candidates[i].predicted > 0);
             }

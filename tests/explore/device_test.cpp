@@ -61,8 +61,7 @@ TEST_CASE("Candidates that fail on a device, in every way", "[device]") {
     const struct {
         const char *mode;
         Status status;
-    } all[] = {{"crash", Status::kCrash}, {"hang", Status::kTimeout}, {"wrong", Status::kWrongResult},
-               {"no_sense", Status::kBuildError}};
+    } all[] = {{"crash", Status::kCrash}, {"hang", Status::kTimeout}, {"wrong", Status::kWrongResult}, {"no_sense", Status::kBuildError}};
     for (const auto &expected : all) {
         Candidate c = generator.candidate(expected.mode);
         c.lua.replace(c.lua.find("cpu"), 3, "cuda");
@@ -80,7 +79,9 @@ TEST_CASE("Schedules for CUDA are checked and timed, by themselves and in turns"
     // Threads that do not wait for what others put into shared memory would be a race; a block without threads is none.
     wrong.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"row\" end }\n";
     const auto all = measurer.measure({right, none, wrong});
-    INFO(all[0].message << "\n" << all[1].message << "\n" << all[2].message);
+    INFO(all[0].message << "\n"
+                        << all[1].message << "\n"
+                        << all[2].message);
     REQUIRE(all[0].ok());
     CHECK(all[0].least > 0);
     CHECK(all[0].reference == "softmax.unfused");
@@ -176,5 +177,7 @@ TEST_CASE("Built here, measured there", "[device]") {
     INFO(said(r));
     CHECK(contains(r.err, "on " + kDevice));
     CHECK(run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out",
-               "--gpu", "NVIDIA"}, {kNoDriver}).err.find("knows none") != std::string::npos);
+               "--gpu", "NVIDIA"},
+              {kNoDriver})
+              .err.find("knows none") != std::string::npos);
 }

@@ -26,13 +26,14 @@ public:
                                 "while [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"
                                 "mode=$(sed -n 's/^-- mode //p' \"$script\")\n"
                                 "case ${mode:=right} in\n"
-                                "  no_end) echo $$ >" + pid_ + "; sleep 20 & wait ;;\n"
-                                "  no_memory) tail /dev/zero; exit 1 ;;\n"
-                                "  no_sense) echo 'Error: it makes no sense' >&2; exit 1 ;;\n"
-                                "  no_life) kill -SEGV $$ ;;\n"
-                                "esac\n"
-                                "echo >\"$out/fake.h\"\n"
-                                "cp " HALYARD_FAKES "/libexplore_fake_$mode.a \"$out/fake.a\"\n");
+                                "  no_end) echo $$ >" +
+                                    pid_ + "; sleep 20 & wait ;;\n"
+                                           "  no_memory) tail /dev/zero; exit 1 ;;\n"
+                                           "  no_sense) echo 'Error: it makes no sense' >&2; exit 1 ;;\n"
+                                           "  no_life) kill -SEGV $$ ;;\n"
+                                           "esac\n"
+                                           "echo >\"$out/fake.h\"\n"
+                                           "cp " HALYARD_FAKES "/libexplore_fake_$mode.a \"$out/fake.a\"\n");
         std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
     }
 

@@ -58,7 +58,8 @@ Lowered lowered(const Task &task, const std::string &lua) {
     command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + script,
                                    "autoscheduler.report=" + report});
     const ProcessResult r = run_process(command, {});
-    INFO(lua << "\n" << r.err);
+    INFO(lua << "\n"
+             << r.err);
     REQUIRE(r.ok());
     Lowered l;
     l.nest = nest_without_names(halyard::parse_json(read_file(report)).at("nest"));

@@ -228,7 +228,8 @@ TEST_CASE("all is open: as without a script", "[open]") {
         const Proposal given = Search(t, options_of(script(op, "    k:open()\n")), {}).propose({});
         const Proposal free = Search(t, {}, {}).propose({});
         const std::string mine = found_in(given.candidate.lua);
-        INFO(given.candidate.lua << "\n" << free.candidate.lua);
+        INFO(given.candidate.lua << "\n"
+                                 << free.candidate.lua);
         // The script says `local lanes` itself, and what is found stands in a block.
         const std::string theirs = found_in(free.candidate.lua);
         const size_t block = mine.find("do -- found");

@@ -18,7 +18,7 @@ protected:
     }
 };
 
-#define HALYARD_FUZZED(NAME)                                 \
+#define HALYARD_FUZZED(NAME)                                  \
     class Fuzzed_##NAME : public OfAlgorithm<Fuzzed_##NAME> { \
     public:                                                   \
         GeneratorOutput<Buffer<int, 2>> y{"y"};               \

@@ -87,8 +87,7 @@ struct Entry {
     std::vector<Func> (*make)(const Inputs &);
 };
 
-const Entry kEntries[] = {{"stencil", stencil}, {"reductions", reductions}, {"tuple", tuple},
-                          {"histogram", histogram}, {"product", product}, {"outputs", outputs}};
+const Entry kEntries[] = {{"stencil", stencil}, {"reductions", reductions}, {"tuple", tuple}, {"histogram", histogram}, {"product", product}, {"outputs", outputs}};
 
 }  // namespace
 

@@ -28,9 +28,9 @@ struct Result {
 
 /** How the buffers of a call lie. */
 struct Sizes {
-    int cols, rows;      // of the inputs
-    int col, row;        // where the outputs start
-    int wide, high;      // how large they are
+    int cols, rows;  // of the inputs
+    int col, row;    // where the outputs start
+    int wide, high;  // how large they are
 };
 
 class Runner {

@@ -27,8 +27,8 @@ using namespace fuzz;
 
 constexpr uint64_t kScripts = 200, kKernels = 8;  // a kernel takes seconds to compile
 constexpr uint64_t kBatch = 50;
-constexpr unsigned kSecondsEach = 60;     // of processor time, for a script
-constexpr unsigned kLongestWait = 900;    // for one that waits for itself
+constexpr unsigned kSecondsEach = 60;   // of processor time, for a script
+constexpr unsigned kLongestWait = 900;  // for one that waits for itself
 constexpr rlim_t kMemory = rlim_t(6) << 30;
 
 uint64_t number(const char *variable, uint64_t otherwise) {
@@ -133,7 +133,8 @@ void check_scripts(const Draws &draws, uint64_t count) {
         std::string why;
         seed = run_batch(runner, draws, dir, seed, std::min(seed + kBatch, start + count), counts, why);
         if (!why.empty()) {
-            FAIL_CHECK("seed " << seed << " (" << draws.algorithm(seed) << "): " << why << "\n" << draws.script(seed));
+            FAIL_CHECK("seed " << seed << " (" << draws.algorithm(seed) << "): " << why << "\n"
+                               << draws.script(seed));
             wrong++;
             seed++;
         }

@@ -146,7 +146,8 @@ void times(Floats &y, Floats &x) {
         t.device_free();
     });
     printf("      a launch takes %.0f ns, %.0f where the context is current; cuLaunchKernel alone %.0f; "
-           "memory and back %.0f ns\n", ours, current, theirs, memory);
+           "memory and back %.0f ns\n",
+           ours, current, theirs, memory);
     driver("cuModuleUnload", module);
     driver("cuCtxPopCurrent_v2", &popped);
     driver("cuDevicePrimaryCtxRelease_v2", 0);
@@ -221,7 +222,8 @@ int main(int argc, char **argv) {
     for (size_t &f : free_after) {
         x.set_host_dirty();
         check(x.copy_to_device(halide_cuda_device_interface()) == 0 && y.device_malloc(halide_cuda_device_interface()) == 0 &&
-                  scale(y, x) == 0, "used again");
+                  scale(y, x) == 0,
+              "used again");
         x.device_free();
         y.device_free();
         halyard_cuda_synchronize();

@@ -177,7 +177,8 @@ TEST_CASE("no script breaks the plugin", "[fuzz]") {
     for (uint64_t seed = start; seed < count && shown < 20;) {
         const Found f = run_batch(mutator, dir, seed, std::min(seed + 500, count));
         if (!f.what.empty()) {
-            FAIL_CHECK("seed " << f.seed << ": " << f.what << "\n" << mutator.variant(f.seed));
+            FAIL_CHECK("seed " << f.seed << ": " << f.what << "\n"
+                               << mutator.variant(f.seed));
             shown++;
         }
         good += f.good;

@@ -82,7 +82,7 @@ TEST_CASE("the loop nests of the schedules", "[golden]") {
                 std::ofstream(kGolden + name) << now;
             }
             INFO("tests/language/golden/" << name
-                                        << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
+                                          << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
             CHECK(now == read_file(kGolden + name));
         }
     }

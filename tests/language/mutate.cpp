@@ -58,7 +58,8 @@ std::string joined(const std::vector<std::string> &tokens) {
 // What a token is to Lua: one of a kind can stand for another and the text still parses.
 char kind_of(const std::string &token) {
     const char c = token[0];
-    return std::isdigit(static_cast<unsigned char>(c)) ? '0' : std::isalpha(static_cast<unsigned char>(c)) ? 'a' : c;
+    return std::isdigit(static_cast<unsigned char>(c)) ? '0' : std::isalpha(static_cast<unsigned char>(c)) ? 'a'
+                                                                                                           : c;
 }
 
 // A statement of `apply` taken out, said twice, or moved.

@@ -164,7 +164,8 @@ TEST_CASE("what Lua would follow in C for ever is refused", "[sandbox]") {
     says("setmetatable({}, { __mode = 'k' })", "a schedule cannot have weak tables");
     // A class is what it was before.
     says("local C = {} C.__index = C C.__call = function(_, x) return x + 1 end function C:get() return self.x end "
-         "local o = setmetatable({ x = 5 }, C) error(o:get() + o(1))", "7");
+         "local o = setmetatable({ x = 5 }, C) error(o:get() + o(1))",
+         "7");
 }
 
 TEST_CASE("what a script prints is bounded", "[sandbox]") {
@@ -224,8 +225,9 @@ TEST_CASE("memory that is given back may be taken again", "[sandbox]") {
     auto options = small_limits();
     options.limits.seconds = 5;
     const Diagnostic d = failure_of_text(in_apply(
-        "for i = 1, 60 do local s = ('x'):rep(1000000) .. i end\n"
-        "assert(pcall(function() return 1 end))"), options);
+                                             "for i = 1, 60 do local s = ('x'):rep(1000000) .. i end\n"
+                                             "assert(pcall(function() return 1 end))"),
+                                         options);
     CHECK(d.text() == "error: ");
 }
 

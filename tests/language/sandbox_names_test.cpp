@@ -120,8 +120,7 @@ TEST_CASE("what a script prints of itself does not depend on the process", "[san
     CHECK(first.size() > 1000);
     CHECK(first.find("0x") == std::string::npos);
     // Keys that can only be told apart by their addresses have no order.
-    CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find(
-              "pairs: keys of type table have no order") == 0);
+    CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find("pairs: keys of type table have no order") == 0);
     CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, x = 2 } do end")).message.empty());
     for (int i = 0; i < 20; i++) {
         const std::vector<char> padding(size_t(i) * 100000, 'x');  // moves the heap

@@ -206,7 +206,8 @@ TEST_CASE("versions of a schedule", "[script]") {
   generator = { parts = tune { 1, 2, default = 1 } },
   params = { rows = tune { 1, 4, 16, default = 4 }, fixed = 3 },
   where = function(p) return p.rows ~= 1 end,
-  versions = function(k, p, target) return )" + versions + R"( end,
+  versions = function(k, p, target) return )" +
+               versions + R"( end,
   apply = function(k, p) k(p.rows) end,
 })";
     };

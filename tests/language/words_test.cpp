@@ -17,20 +17,31 @@ namespace {
 // What is no word, and why.
 const std::map<std::string, std::string> kNoWords = {
     // Func
-    {"compile_to", "compiles"}, {"compile_to_assembly", "compiles"}, {"compile_to_bitcode", "compiles"},
-    {"compile_to_c", "compiles"}, {"compile_to_conceptual_stmt", "compiles"}, {"compile_to_file", "compiles"},
-    {"compile_to_header", "compiles"}, {"compile_to_llvm_assembly", "compiles"},
-    {"compile_to_lowered_stmt", "compiles"}, {"compile_to_multitarget_object_files", "compiles"},
-    {"compile_to_multitarget_static_library", "compiles"}, {"compile_to_object", "compiles"},
-    {"compile_to_static_library", "compiles"}, {"compile_jit", "compiles"},
-    {"realize", "runs"}, {"infer_input_bounds", "runs"},
+    {"compile_to", "compiles"},
+    {"compile_to_assembly", "compiles"},
+    {"compile_to_bitcode", "compiles"},
+    {"compile_to_c", "compiles"},
+    {"compile_to_conceptual_stmt", "compiles"},
+    {"compile_to_file", "compiles"},
+    {"compile_to_header", "compiles"},
+    {"compile_to_llvm_assembly", "compiles"},
+    {"compile_to_lowered_stmt", "compiles"},
+    {"compile_to_multitarget_object_files", "compiles"},
+    {"compile_to_multitarget_static_library", "compiles"},
+    {"compile_to_object", "compiles"},
+    {"compile_to_static_library", "compiles"},
+    {"compile_jit", "compiles"},
+    {"realize", "runs"},
+    {"infer_input_bounds", "runs"},
     {"debug_to_file", "writes a file at run time; a schedule must not change what a library does"},
-    {"define_extern", "algorithm"}, {"add_custom_lowering_pass", "C++ code"},
+    {"define_extern", "algorithm"},
+    {"add_custom_lowering_pass", "C++ code"},
     {"clear_custom_lowering_passes", "C++ code"},
     {"print_loop_nest", "halyard show"},
     // Dimension
     {"dim", "the next dimension: buffer:dim(1)"},
-    {"min_estimate", "reads what set_estimate wrote"}, {"extent_estimate", "reads what set_estimate wrote"},
+    {"min_estimate", "reads what set_estimate wrote"},
+    {"extent_estimate", "reads what set_estimate wrote"},
 };
 
 std::string reason(const std::string &name) {
@@ -72,12 +83,14 @@ std::string generated(const char *option) {
 TEST_CASE("every directive of Halide has a word", "[words]") {
     const auto stage = public_methods("Stage", {"Stage", "Func", "void"});
     CHECK(stage.count("split") + stage.count("rfactor") + stage.count("specialize") + stage.count("specialize_fail") +
-              stage.count("reorder") + stage.count("prefetch") == 6);
+              stage.count("reorder") + stage.count("prefetch") ==
+          6);
     check_covered("Stage", stage, covered({Handle::kStage}));
 
     const auto func = public_methods("Func", {"Stage", "Func", "void"});
     CHECK(func.count("compute_at") + func.count("in") + func.count("update") + func.count("split") +
-              func.count("ring_buffer") + func.count("bound") + func.count("hoist_storage_root") == 7);
+              func.count("ring_buffer") + func.count("bound") + func.count("hoist_storage_root") ==
+          7);
     check_covered("Func", func, covered({Handle::kStage, Handle::kFunc}));
 
     check_covered("OutputImageParam", public_methods("OutputImageParam", {"OutputImageParam"}),

@@ -56,13 +56,13 @@ TEST_CASE("no panel is made ahead where it is not known whether it comes, or of 
         const auto [next, calls] = task.next(start, same);
         return is_const(next, -1) && is_const(calls, 1);
     };
-    CHECK(none({{}, {{"panel", 0, 3}, {"", panel < 2, Expr()}}}, kSame));                     // a condition that moves
-    CHECK_FALSE(none({{}, {{"panel", 0, 3}, {"", var("other") < 2, Expr()}}}, kSame));        // one that does not
-    CHECK(none({{}, {{"", panel < 2, Expr()}, {"rows", 0, 5}}}, kSame));                      // no loop moves it
-    CHECK(none({{}, {{"panel", 0, 3}}}, min(24, 60 - panel * 24)));                           // the last one is smaller
-    CHECK(none({{}, {{"panel", 0, 3}, {"size", 24 - panel, Expr()}}}, var("size")));          // by way of a name
-    CHECK(none({{}, {{"panel", 0, 3}, {"rows", 0, panel + 1}}}, kSame));                      // as many calls as panels
-    CHECK(none({{}, {{"panel", 0, 3}}}, Expr()));                                             // loops stay around the call
+    CHECK(none({{}, {{"panel", 0, 3}, {"", panel < 2, Expr()}}}, kSame));               // a condition that moves
+    CHECK_FALSE(none({{}, {{"panel", 0, 3}, {"", var("other") < 2, Expr()}}}, kSame));  // one that does not
+    CHECK(none({{}, {{"", panel < 2, Expr()}, {"rows", 0, 5}}}, kSame));                // no loop moves it
+    CHECK(none({{}, {{"panel", 0, 3}}}, min(24, 60 - panel * 24)));                     // the last one is smaller
+    CHECK(none({{}, {{"panel", 0, 3}, {"size", 24 - panel, Expr()}}}, var("size")));    // by way of a name
+    CHECK(none({{}, {{"panel", 0, 3}, {"rows", 0, panel + 1}}}, kSame));                // as many calls as panels
+    CHECK(none({{}, {{"panel", 0, 3}}}, Expr()));                                       // loops stay around the call
 }
 
 TEST_CASE("the next turn of a product is that of the loop nearest to it, or of the first around that goes on", "[mma]") {

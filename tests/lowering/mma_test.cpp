@@ -48,8 +48,7 @@ void check(int rows, int cols, int groups) {
         }
     }
     using Tiles = emulated::Tiles<C, A, B>;
-    Product p{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))},
-              rows, cols, groups, false, {}, {}, {}, {}};
+    Product p{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))}, rows, cols, groups, false, {}, {}, {}, {}};
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
     CHECK(c == expected);
@@ -100,8 +99,7 @@ void check_taps(int rows, int cols, int groups) {
     }
     using Tiles = emulated::Tiles<C, A, B>;
     const auto bytes = [](int elements, size_t size) { return elements * ptrdiff_t(size); };
-    Product p{{c.data(), cols * 4}, {a.data(), bytes(lda, sizeof(A))}, {b.data(), bytes(ldb, sizeof(B))}, rows, cols, groups, false, {}, {},
-              {outer, bytes(a_outer, sizeof(A)), bytes(b_outer, sizeof(B))}, {inner, bytes(a_inner, sizeof(A)), bytes(b_inner, sizeof(B))}};
+    Product p{{c.data(), cols * 4}, {a.data(), bytes(lda, sizeof(A))}, {b.data(), bytes(ldb, sizeof(B))}, rows, cols, groups, false, {}, {}, {outer, bytes(a_outer, sizeof(A)), bytes(b_outer, sizeof(B))}, {inner, bytes(a_inner, sizeof(A)), bytes(b_inner, sizeof(B))}};
     std::vector<C> plain = c;
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
@@ -120,15 +118,19 @@ std::string product_in_tiles(const std::string &op, const std::string &generator
     const std::string r = std::to_string(rows), c = std::to_string(columns);
     return "return schedule '" + op + "' { target = 'cuda', generator = { " + generator + " },\n" +
            "  apply = function(k)\n"
-           "    k.y:split('col', " + c + ", 'guard', 'tile_col', 'c') k.y:split('row', " + r + ", 'guard', 'tile_row', 'r')\n"
-           "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
-           "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
-           "    k.acc:bound_extent('col', " + c + "):bound_extent('row', " + r + ")\n"
-           "    local step = k.acc:update(0)\n"
-           "    step:split('k', " + depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
-           "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
-           "    " + words + "\n"
-           "  end }\n";
+           "    k.y:split('col', " +
+           c + ", 'guard', 'tile_col', 'c') k.y:split('row', " + r + ", 'guard', 'tile_row', 'r')\n"
+                                                                     "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
+                                                                     "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
+                                                                     "    k.acc:bound_extent('col', " +
+           c + "):bound_extent('row', " + r + ")\n"
+                                              "    local step = k.acc:update(0)\n"
+                                              "    step:split('k', " +
+           depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
+                   "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
+                   "    " +
+           words + "\n"
+                   "  end }\n";
 }
 
 Finished build_cuda(const std::string &op, const std::string &devices, const std::string &script, const TempDir &dir) {
@@ -182,7 +184,7 @@ TEST_CASE("an odd column of tiles goes with two others", "[mma]") {
 
 TEST_CASE("tiles that are filled partly are configured for their block alone", "[mma]") {
     emulated::configurations = 0;
-    check<float, Bf16, Bf16>(40, 64, 32);  // two blocks of 32 rows, two of 8, whose 1 x 4 tiles take all 64 columns
+    check<float, Bf16, Bf16>(40, 64, 32);      // two blocks of 32 rows, two of 8, whose 1 x 4 tiles take all 64 columns
     CHECK(emulated::configurations == 1 + 2);  // and what was is restored; fresh sums of 8 rows are made with 8 before them
 }
 
@@ -202,8 +204,7 @@ TEST_CASE("rows of several lines are one line where a and c have the same betwee
                     b[i] = Bf16(float(i * 3 % 7) - 3);
                 }
                 std::vector<float> c(size_t(lines * pitch_of_c * cols), 9), plain = c;
-                Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, width, cols, groups, true, {}, {}, {}, {},
-                          {lines, pitch * k * 2, pitch_of_c * cols * 4}};
+                Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, width, cols, groups, true, {}, {}, {}, {}, {lines, pitch * k * 2, pitch_of_c * cols * 4}};
                 emulated::multiplications = 0;
                 Tiles::configure(halyard_mma::whole_tiles());
                 halyard_mma::multiply<Tiles>(p);
@@ -331,7 +332,8 @@ TEST_CASE("tiles of few rows that there are not are an error with its line", "[m
         const std::string script =
             dir.write("wrong.lua", product_in_tiles("gemm", generator, c.rows, c.columns, c.depth, c.words));
         const Finished f = build_cuda("gemm", c.devices, script, dir);
-        INFO(generator << " " << c.rows << " x " << c.columns << " x " << c.depth << "\n" << f.err);
+        INFO(generator << " " << c.rows << " x " << c.columns << " x " << c.depth << "\n"
+                       << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":10: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);
@@ -356,7 +358,8 @@ TEST_CASE("a product that the tensor cores have not is an error with its line", 
     for (const auto &c : cases) {
         const std::string script = dir.write("wrong.lua", product_in_tiles(c.op, c.generator, 64, 64, c.depth, "step:mma()"));
         const Finished f = build_cuda(c.op, c.devices, script, dir);
-        INFO(c.op << " " << c.generator << "\n" << f.err);
+        INFO(c.op << " " << c.generator << "\n"
+                  << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":10: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);
@@ -380,11 +383,13 @@ TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]
         const std::string script = dir.write("wrong.lua", "return schedule 'gemm' {\n"
                                                           "  generator = { type = 'bfloat16', weights = 'packed' },\n"
                                                           "  apply = function(k)\n"
-                                                          "    " + std::string(c.schedule) + "\n"
-                                                          "  end }\n");
+                                                          "    " +
+                                                              std::string(c.schedule) + "\n"
+                                                                                        "  end }\n");
         const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "--target", "avx2", "--schedule",
                                         script, "-o", dir.path() + "/out"});
-        INFO(c.schedule << "\n" << f.err);
+        INFO(c.schedule << "\n"
+                        << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":4: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);

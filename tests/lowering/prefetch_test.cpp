@@ -17,8 +17,9 @@ std::string script(const std::string &words) {
            "  task:parallel()\n"
            "  k.y:vectorize('col', target:lanes 'f32', 'guard')\n"
            "  k.inv_rms:compute_at(row)\n"
-           "  reduce.in_lanes(k.sum_sq, 'col', { at = row, lanes = 8, accum = 2 })\n" + words + "\n"
-           "end }\n";
+           "  reduce.in_lanes(k.sum_sq, 'col', { at = row, lanes = 8, accum = 2 })\n" +
+           words + "\n"
+                   "end }\n";
 }
 
 const std::string kInput = "  k.y:prefetch_over('col', k.x, row)\n",

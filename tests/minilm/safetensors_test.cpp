@@ -143,8 +143,7 @@ TEST_CASE("a broken header is one clear error") {
     }
     SECTION("what is long is not repeated whole") {
         const std::string word(1 << 20, 'w');
-        for (const std::string &text : {"\"" + word, "{\"" + word + "\":1}", R"({"a":{"dtype":")" + word +
-                                            R"(","shape":[],"data_offsets":[0,0]}})"}) {
+        for (const std::string &text : {"\"" + word, "{\"" + word + "\":1}", R"({"a":{"dtype":")" + word + R"(","shape":[],"data_offsets":[0,0]}})"}) {
             const std::string message = error_of(text, values);
             CHECK(message != "");
             CHECK(message.size() < 1000);
@@ -171,7 +170,8 @@ TEST_CASE("a broken header is one clear error") {
 TEST_CASE("tensors that overlap or leave holes are refused") {
     const auto two = [](const std::string &b_offsets, size_t bytes) {
         return error_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},
-                            "b":{"dtype":"F32","shape":[1],"data_offsets":)" + b_offsets + "}}",
+                            "b":{"dtype":"F32","shape":[1],"data_offsets":)" +
+                            b_offsets + "}}",
                         std::string(bytes, '\0'));
     };
     CHECK(two("[4,8]", 8) == "");
@@ -203,7 +203,8 @@ TEST_CASE("a value that is no finite number names its tensor and its index") {
         "f":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},
         "h":{"dtype":"F16","shape":[2],"data_offsets":[16,20]},
         "b":{"dtype":"BF16","shape":[1,2],"data_offsets":[20,24]},
-        "m":{"dtype":"F32","shape":[50,100],"data_offsets":[24,20024]}})", values)));
+        "m":{"dtype":"F32","shape":[50,100],"data_offsets":[24,20024]}})",
+                                                                             values)));
     CHECK_THROWS_WITH(file.floats("f", {2, 2}), Catch::Contains("tensor 'f': element [1, 1] is nan, not a finite number"));
     CHECK_THROWS_WITH(file.floats("h", {2}), Catch::Contains("tensor 'h': element [1] is inf"));
     CHECK_THROWS_WITH(file.floats("b", {1, 2}), Catch::Contains("tensor 'b': element [0, 0] is nan"));

@@ -22,11 +22,14 @@ bool is_integer(const halide_type_t &type) {
 }
 
 std::string name_of(const halide_type_t &type) {
-    return is_integer(type) ? "8 bits, in steps" : type.code == halide_type_bfloat ? "bfloat16" : type.bits == 16 ? "float16" : "float32";
+    return is_integer(type) ? "8 bits, in steps" : type.code == halide_type_bfloat ? "bfloat16"
+                                               : type.bits == 16                   ? "float16"
+                                                                                   : "float32";
 }
 
 double epsilon_of(const halide_type_t &type) {
-    return type.code == halide_type_bfloat ? 0x1p-7 : type.bits == 16 ? 0x1p-10 : 0x1p-23;
+    return type.code == halide_type_bfloat ? 0x1p-7 : type.bits == 16 ? 0x1p-10
+                                                                      : 0x1p-23;
 }
 
 // As a row has it, and so as it is compared.

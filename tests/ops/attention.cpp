@@ -54,12 +54,9 @@ public:
         std::vector<Case> cases;
         for (size_t n = 0; n < keys.size(); n++) {
             const auto &h = heads[n % heads.size()];
-            cases.push_back({"random", {{"d", cycle(depths, n)}, {"queries", cycle(queries, n)},
-                                        {"keys", cycle(keys, n)}, {"heads", h[0]},
-                                        {"key_heads", h[1]}, {"batch", h[2]}}});
+            cases.push_back({"random", {{"d", cycle(depths, n)}, {"queries", cycle(queries, n)}, {"keys", cycle(keys, n)}, {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[2]}}});
         }
-        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37},
-                           {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
+        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37}, {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special queries", some, special_queries});
         cases.push_back({"special keys", some, special_keys});

@@ -173,8 +173,10 @@ private:
 
     static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row,
                             int n) {
-        const Layout layout = p.has("weight") ? kOihw : p.has("weight_ohwi") ? kOhwi : kPacked;
-        const Tensor &image = p["x"], &weights = p[layout == kOihw ? "weight" : layout == kOhwi ? "weight_ohwi" : "weight_packed"];
+        const Layout layout = p.has("weight") ? kOihw : p.has("weight_ohwi") ? kOhwi
+                                                                             : kPacked;
+        const Tensor &image = p["x"], &weights = p[layout == kOihw ? "weight" : layout == kOhwi ? "weight_ohwi"
+                                                                                                : "weight_packed"];
         const int w = p.dim("w"), h = p.dim("h");
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
@@ -195,7 +197,9 @@ private:
                         p.has("residual") ? p["residual"](k, g, col, row, n) : 0);
     }
 
-    enum Layout { kOihw, kOhwi, kPacked };
+    enum Layout { kOihw,
+                  kOhwi,
+                  kPacked };
 
     static double weight(const Tensor &w, Layout layout, int k, int c, int s, int r, int g) {
         if (layout == kOihw) {
@@ -235,12 +239,12 @@ private:
 
     static void infinite_weight(KernelArguments &arguments, const Dims &) {
         const bool packed = arguments.has_buffer("weight_packed"), ohwi = arguments.has_buffer("weight_ohwi");
-        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi" : "weight");
+        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi"
+                                                                              : "weight");
         const auto at = [&](int k, int c) {
             const int group = weight.extents()[0];
-            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} :
-                   ohwi   ? std::vector<int>{c, 0, 0, k, 0} :
-                            std::vector<int>{0, 0, c, k, 0};
+            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} : ohwi ? std::vector<int>{c, 0, 0, k, 0}
+                                                                                         : std::vector<int>{0, 0, c, k, 0};
         };
         weight.set(at(1, 0), kInfinity);
         weight.set(at(16, 2), kNaN);

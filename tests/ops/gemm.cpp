@@ -153,7 +153,8 @@ public:
             }
             for (int col = 0; col < n; col++) {
                 const double sum = sums[size_t(col)], sum_abs = sums_abs[size_t(col)];
-                const double scale = p.has("scale_column") ? p["scale_column"](col) : p.has("scale_row") ? p["scale_row"](row) : p.scalar("scale", 1);
+                const double scale = p.has("scale_column") ? p["scale_column"](col) : p.has("scale_row") ? p["scale_row"](row)
+                                                                                                         : p.scalar("scale", 1);
                 const Expected v = in_order(order, {sum, product_error(k, sum_abs)},
                                             {{"scale", [&](const Expected &x) { return scaled(x, scale); }},
                                              {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},

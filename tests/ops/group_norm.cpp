@@ -26,15 +26,14 @@ public:
         std::vector<Case> cases;
         for (size_t n = 0; n < kOddSizes.size(); n += 2) {
             const int groups = cycle({1, 2, 3, 5}, n / 2), channels = groups * cycle({3, 1, 4}, n / 2);
-            cases.push_back({"random", {{"w", kOddSizes[n]}, {"h", cycle({3, 1, 2}, n)}, {"c", channels},
-                                        {"g", groups}, {"n", cycle({1, 2, 3}, n)}}});
+            cases.push_back({"random", {{"w", kOddSizes[n]}, {"h", cycle({3, 1, 2}, n)}, {"c", channels}, {"g", groups}, {"n", cycle({1, 2, 3}, n)}}});
         }
         const auto special = [](KernelArguments &arguments, const Dims &) {
             HostBuffer &x = arguments.buffer("x");
-            x.set({0, 0, 0, 0}, kNaN);         // group 0
-            x.set({1, 1, 3, 0}, kInfinity);    // group 1
-            x.set({2, 0, 0, 1}, -kInfinity);   // group 0 of the second image
-            for (int w = 0; w < 21; w++) {     // group 2: a variance of 0
+            x.set({0, 0, 0, 0}, kNaN);        // group 0
+            x.set({1, 1, 3, 0}, kInfinity);   // group 1
+            x.set({2, 0, 0, 1}, -kInfinity);  // group 0 of the second image
+            for (int w = 0; w < 21; w++) {    // group 2: a variance of 0
                 for (int h = 0; h < 2; h++) {
                     x.set({w, h, 4, 0}, 3);
                     x.set({w, h, 5, 0}, 3);

@@ -239,7 +239,8 @@ std::string compare(const HostBuffer &output, const std::vector<double> &got, co
 
 // How far all elements together are from the reference, relative to it, without what storing them rounds off.
 double relative_error(const halide_type_t &type, const std::vector<double> &got, const std::vector<Expected> &want) {
-    const int digits = type.code == halide_type_bfloat ? 8 : type.bits == 16 ? 11 : 24;
+    const int digits = type.code == halide_type_bfloat ? 8 : type.bits == 16 ? 11
+                                                                             : 24;
     double off = 0, all = 0;
     for (size_t i = 0; i < got.size(); i++) {
         if (std::isfinite(want[i].value) && std::isfinite(got[i])) {
@@ -275,8 +276,7 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         for (const auto &o : call.outputs) {
             const auto values = call.arguments->buffer(o.name).values();
             if (!same(first.emplace(o.name, values).first->second, values)) {
-                return fmt::format("{}: {}", o.name, threads == 2 ? "another call gives another result"
-                                                                  : "one thread gives another result than two");
+                return fmt::format("{}: {}", o.name, threads == 2 ? "another call gives another result" : "one thread gives another result than two");
             }
         }
     }
@@ -395,8 +395,7 @@ std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &k
     }
     Call call = prepare(test, op, kernel, c, placement, seed);
     const std::string wrong = check_call(test, kernel, call, c.alter == nullptr, seen);
-    return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims),
-                                            kPlacementNames[int(placement)], wrong);
+    return wrong.empty() ? "" : fmt::format("{} {} {}: {}", c.what, shape_text(op, c.dims), kPlacementNames[int(placement)], wrong);
 }
 
 bool is_refusal(const std::string &wrong) {
@@ -428,8 +427,7 @@ std::string check_empty(const OpTest &test, const Op &op, const CompiledKernel &
             continue;
         }
         const std::string wrong = check_case(test, op, kernel, c, Placement::kDense, 1);
-        if (test.needs_some(dim, kernel.params()) ? !is_refusal(wrong) : !wrong.empty() &&
-            !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
+        if (test.needs_some(dim, kernel.params()) ? !is_refusal(wrong) : !wrong.empty() && !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
             text += fmt::format("\n  {}", wrong.empty() ? fmt::format("{} = 0 is no error", dim) : wrong);
         }
     }

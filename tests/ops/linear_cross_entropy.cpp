@@ -40,7 +40,9 @@ public:
         const int64_t n = dims.at("n");
         for (int row = 0; row < labels.extents()[0]; row++) {
             const int64_t label = n > 0 ? int64_t(seed + uint64_t(row) * 37) % n : 0;
-            labels.set({row}, double(row % 7 == 3 ? -100 : row % 11 == 4 ? n : row % 11 == 6 ? -1 : label));
+            labels.set({row}, double(row % 7 == 3 ? -100 : row % 11 == 4 ? n
+                                                       : row % 11 == 6   ? -1
+                                                                         : label));
         }
     }
 

@@ -128,7 +128,9 @@ public:
                 const double x = there ? logits[size_t(order[size_t(i)])] - logits[size_t(order[0])] : -kInfinity;
                 const double spread = n > 0 ? logits[size_t(order[0])] - logits[size_t(order[size_t(n) - 1])] : 0;
                 if (std::isnan(sum)) {  // of a NaN, of an infinity, of nothing but -infinity
-                    y.push_back({output == "indices" ? there ? double(order[size_t(i)]) : -1 : there ? kNaN : 0, 0});
+                    y.push_back({output == "indices" ? there ? double(order[size_t(i)]) : -1 : there ? kNaN
+                                                                                                     : 0,
+                                 0});
                     continue;
                 }
                 const double error = (12 + 4 * std::min(spread, 90.0) + n) * kRoundoff * std::exp(x) / sum + 1e-37;

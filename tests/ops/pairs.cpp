@@ -8,8 +8,8 @@ namespace ops_test {
 
 namespace {
 
-using Row = std::vector<size_t>;                    // a value for each choice
-using Pair = std::array<size_t, 4>;                 // choice, value, choice, value
+using Row = std::vector<size_t>;     // a value for each choice
+using Pair = std::array<size_t, 4>;  // choice, value, choice, value
 
 std::set<Pair> pairs_of(const Row &row) {
     std::set<Pair> pairs;

@@ -84,7 +84,9 @@ public:
         if (HostBuffer *lengths = find_buffer(arguments, "lengths")) {
             const int64_t all = dims.at("positions");
             for (int n = 0; n < lengths->extents()[0]; n++) {
-                lengths->set({n}, double(n % 4 == 0 ? all : n % 4 == 1 ? (all + 1) / 2 : n % 4 == 2 ? all + 3 : 0));
+                lengths->set({n}, double(n % 4 == 0 ? all : n % 4 == 1 ? (all + 1) / 2
+                                                        : n % 4 == 2   ? all + 3
+                                                                       : 0));
             }
         }
     }

@@ -66,7 +66,9 @@ public:
         const int depth = p.dim("k"), hidden = p.dim("hidden");
         const std::string type = param(p, "type", "float32"), activation = activation_of(p, "silu");
         // h is rounded by a half of the last place, f16 below 6e-5 by a fixed amount.
-        const double rounding = rounds_h(p) ? 0x1p-8 : type == "bfloat16" ? 0x1p-16 : type == "float16" ? 0x1p-11 : 0;
+        const double rounding = rounds_h(p) ? 0x1p-8 : type == "bfloat16" ? 0x1p-16
+                                                   : type == "float16"    ? 0x1p-11
+                                                                          : 0;
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             const Inexact inv = inverse_rms(p, "x", row, depth);

@@ -101,7 +101,8 @@ TEST_CASE("wrong parameters of the plugin are named", "[plugin]") {
         auto argv = build(dir.path(), script);
         argv.push_back(c.first);
         const Finished f = run_program(argv);
-        INFO(c.first << "\n" << f.err);
+        INFO(c.first << "\n"
+                     << f.err);
         CHECK(f.exit_code != 0);
         CHECK(f.err.find(c.second) != std::string::npos);
         CHECK(count(f.err, "error: ") == 1);

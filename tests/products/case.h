@@ -32,7 +32,7 @@ Case draw_case(uint64_t seed);
 /** Sizes of a call, and where coordinates begin, by the letter of a dimension. */
 struct Call {
     std::map<char, int> extents, mins;
-    std::map<char, int> left_out;  // so many of the first ones the result has not
+    std::map<char, int> left_out;                    // so many of the first ones the result has not
     std::map<std::string, halyard::Layout> layouts;  // of the arguments
 
     std::string text() const;

@@ -14,14 +14,14 @@ using namespace Halide;
 
 class RandomProduct : public Generator<RandomProduct> {
 public:
-    GeneratorParam<Type> type{"type", BFloat(16)};   // of operands
+    GeneratorParam<Type> type{"type", BFloat(16)};  // of operands
     GeneratorParam<Type> result{"result", Float(32)};
     GeneratorParam<std::string> a_order{"a_order", "kr"}, b_order{"b_order", "kc"}, y_order{"y_order", "cr"};
     GeneratorParam<std::string> a_source{"a_source", ""}, b_source{"b_source", ""};  // the order of what it is computed of, if it is
-    GeneratorParam<std::string> r_order{"r_order", ""};     // of a residual, if there is one
-    GeneratorParam<bool> a_again{"a_again", false};         // the row before, added to the result
-    GeneratorParam<bool> reversed{"reversed", false};       // the n of a
-    GeneratorParam<bool> two_stages{"two_stages", false};   // the result is computed for another stage
+    GeneratorParam<std::string> r_order{"r_order", ""};                              // of a residual, if there is one
+    GeneratorParam<bool> a_again{"a_again", false};                                  // the row before, added to the result
+    GeneratorParam<bool> reversed{"reversed", false};                                // the n of a
+    GeneratorParam<bool> two_stages{"two_stages", false};                            // the result is computed for another stage
 
     void configure() {
         a = add_input<Buffer<>>("a", type, rank(a_source.value().empty() ? a_order : a_source));
@@ -112,7 +112,10 @@ private:
     std::vector<Var> vars(const std::string &order) const {
         std::vector<Var> all;
         for (const char d : order) {
-            all.push_back(d == 'k' ? depth : d == 'r' ? row : d == 'c' ? col : d == 'n' ? n : m);
+            all.push_back(d == 'k' ? depth : d == 'r' ? row
+                                         : d == 'c'   ? col
+                                         : d == 'n'   ? n
+                                                      : m);
         }
         return all;
     }
@@ -128,7 +131,7 @@ private:
             const auto dim = input->dim(place(source, d));
             args.push_back(clamp(vars(std::string(1, d))[0], dim.min(), dim.max()));
         }
-        z(vars(order)) = cast(type, (*input)(args) * cast(type, 2));
+        z(vars(order)) = cast(type, (*input)(args)*cast(type, 2));
         return z;
     }
 

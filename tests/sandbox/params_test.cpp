@@ -37,7 +37,8 @@ TEST_CASE("What a script says of its generator is no setting and no option", "[p
           std::string("[\"x.type\"] = \"float16\"")}) {
         const std::string script = script_with(folder, generator);
         const ProcessResult r = run({"build", "rms_norm", "--schedule", script, "--target", "avx2", "-o", folder / "out"});
-        INFO(generator << "\n" << r.err);
+        INFO(generator << "\n"
+                       << r.err);
         CHECK(r.exit_code == 1);
         CHECK_THAT(r.err, Contains(script + ":2: error: "));
         CHECK(r.err.find("internal error") == std::string::npos);
@@ -46,7 +47,8 @@ TEST_CASE("What a script says of its generator is no setting and no option", "[p
     }
     const ProcessResult r = run({"build", "rms_norm", "--schedule", script_with(folder, "tpye = \"float16\""), "-o", folder / "out"});
     CHECK_THAT(r.err, Contains("script.lua:2: error: the schedule's generator parameter tpye=float16: rms_norm has no such parameter; "
-                               "it has \"type\", ") && Contains("did you mean \"type\"?"));
+                               "it has \"type\", ") &&
+                          Contains("did you mean \"type\"?"));
 }
 
 TEST_CASE("So are those of a command line and of CMake", "[params]") {
@@ -55,7 +57,8 @@ TEST_CASE("So are those of a command line and of CMake", "[params]") {
                                     std::string("type=float16;target=host"), std::string("type=float16\ntarget=host"),
                                     std::string("-o=/"), std::string("z.type=float16"), std::string("type=bfloat61")}) {
         const ProcessResult r = run({"build", "rms_norm", "--param=" + param, "--target", "avx2", "-o", folder / "out"});
-        INFO(param << "\n" << r.err);
+        INFO(param << "\n"
+                   << r.err);
         CHECK(r.exit_code == 1);
         CHECK_THAT(r.err, Contains("--param "));
         CHECK_FALSE(std::filesystem::exists(folder / "victim"));

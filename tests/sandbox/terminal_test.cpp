@@ -12,9 +12,12 @@ TEST_CASE("What controls a terminal is made visible", "[terminal]") {
     CHECK(visible("plain \t text\n") == "plain \t text\n");
     CHECK(visible("caf\xc3\xa9 \xe2\x94\x82 \xf0\x9f\x98\x80") == "caf\xc3\xa9 \xe2\x94\x82 \xf0\x9f\x98\x80");
     CHECK(visible("\x1b[2J\x07\r\x7f") == "\\x1b[2J\\x07\\x0d\\x7f");
-    CHECK(visible("\xc2\x9b" "31m") == "\\x9b31m");                     // the same as one character
-    CHECK(visible("\x9b" "31m\xff") == "\\x9b31m\\xff");                // and as a byte
-    CHECK(visible("a\xe2\x80\xae" "b") == "a\\u202eb");                 // from here on read backwards
+    CHECK(visible("\xc2\x9b"
+                  "31m") == "\\x9b31m");  // the same as one character
+    CHECK(visible("\x9b"
+                  "31m\xff") == "\\x9b31m\\xff");  // and as a byte
+    CHECK(visible("a\xe2\x80\xae"
+                  "b") == "a\\u202eb");  // from here on read backwards
     CHECK(visible("\xe2\x80") == "\\xe2\\x80");
 }
 

@@ -20,7 +20,9 @@ public:
     Input<float> eps{"eps"};
     Output<Buffer<void, 3>> y{"y"};  // [columns, tokens, sentences]
 
-    void configure() { y.set_type(type); }
+    void configure() {
+        y.set_type(type);
+    }
 
     void generate() {
         x(col, token, sentence) =

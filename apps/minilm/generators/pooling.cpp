@@ -12,11 +12,13 @@ public:
     /** Tokens of a step, all of which are read, so that a schedule can have them in flight together. */
     GeneratorParam<int> strip{"strip", 16};
 
-    Input<Buffer<void, 3>> x{"x"};                // [columns, tokens, sentences]
+    Input<Buffer<void, 3>> x{"x"};                 // [columns, tokens, sentences]
     Input<Buffer<int32_t, 1>> lengths{"lengths"};  // [sentences]: tokens from there on do not count
-    Output<Buffer<float, 2>> y{"y"};              // [columns, sentences]
+    Output<Buffer<float, 2>> y{"y"};               // [columns, sentences]
 
-    void configure() { x.set_type(type); }
+    void configure() {
+        x.set_type(type);
+    }
 
     void generate() {
         const Expr tokens = x.dim(1).extent();

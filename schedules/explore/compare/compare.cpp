@@ -87,7 +87,7 @@ std::string headline(const Comparison &c) {
                                    seconds_text(c.seconds(best)), gains.empty() ? "" : ": ", join(gains, ", "));
     if (best.explained) {
         line += fmt::format(" What holds it up most: {}.", c.gpu ? best.explained->device_limit
-                                                                     : limit_name(best.explained->warm.limit));
+                                                                 : limit_name(best.explained->warm.limit));
     }
     return line;
 }
@@ -95,7 +95,8 @@ std::string headline(const Comparison &c) {
 }  // namespace
 
 double Alternative::seconds() const {
-    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured : measured.least;
+    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured
+                                                                        : measured.least;
 }
 
 double Comparison::seconds(const Alternative &a) const {

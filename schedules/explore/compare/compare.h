@@ -20,15 +20,15 @@ struct Contender {
     std::string name;  // "rms_norm.unfused": what tables call it
     Candidate candidate;
     std::optional<double> seconds = std::nullopt;  // of a call, where all were timed in turns before
-    std::string file = {};  // that the text is of; "" for none
+    std::string file = {};                         // that the text is of; "" for none
 };
 
 struct Alternative {
     std::string name;
     Candidate candidate;
-    Measured measured;                    // by itself
-    std::optional<double> in_turns;       // with the others
-    std::optional<Explained> explained;   // with times measured in turns; nothing where it failed
+    Measured measured;                   // by itself
+    std::optional<double> in_turns;      // with the others
+    std::optional<Explained> explained;  // with times measured in turns; nothing where it failed
 
     /** Seconds of a call: in turns with the others where that could be measured. */
     double seconds() const;
@@ -59,10 +59,10 @@ Comparison compare(const Task &task, const std::vector<Contender> &contenders,
 /** What a comparison for CUDA is made with. */
 struct OnDevice {
     GpuFigures gpu;
-    bool measure = false;   // there is such a device here
-    bool emulated = false;  // whose times say nothing
+    bool measure = false;                                             // there is such a device here
+    bool emulated = false;                                            // whose times say nothing
     std::function<std::optional<Measured>(const Candidate &)> known;  // what was measured elsewhere; may be empty
-    std::string where;      // it was: "on NVIDIA H200, 132 multiprocessors"
+    std::string where;                                                // it was: "on NVIDIA H200, 132 multiprocessors"
 };
 
 /** The contenders in their order, each built once, explained and, where there is a device, checked and timed. One that was

@@ -178,7 +178,9 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
         const Op &op = find_op(task.op);
         const Assignments params = built[size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) {
                                                     return a.explained.has_value();
-                                                }) - all.begin())].params;
+                                                }) -
+                                                all.begin())]
+                                       .params;
         set_device_floor(explained, flops_of(op, with_params(op, task.shape, params)), device.gpu);
     }
     return all;

@@ -35,7 +35,8 @@ using Row = std::vector<std::string>;
 std::string fusion_text(const Explained &e) {
     int root = 0, fused = 0, inlined = 0;
     for (const auto &f : fusion_of(e)) {
-        (f.second == "root" ? root : f.second == "inlined" ? inlined : fused)++;
+        (f.second == "root" ? root : f.second == "inlined" ? inlined
+                                                           : fused)++;
     }
     return fmt::format("{} / {} / {}", root, fused, inlined);
 }
@@ -160,13 +161,13 @@ json comparison_json(const Comparison &c) {
         alternatives.push_back(alternative_json(c, a));
     }
     json j = {{"op", c.task.op},
-            {"shape", shape_key(c.task.shape)},
-            {"params", c.task.params},
-            {"target", c.task.target},
-            {"machine", this_machine()},
-            {"threads", c.task.threads},
-            {"alternatives", alternatives},
-            {"why", c.why}};
+              {"shape", shape_key(c.task.shape)},
+              {"params", c.task.params},
+              {"target", c.task.target},
+              {"machine", this_machine()},
+              {"threads", c.task.threads},
+              {"alternatives", alternatives},
+              {"why", c.why}};
     if (c.gpu) {
         j["machine"] = c.gpu->name;
         j["device"] = device_json(*c.gpu);

@@ -72,7 +72,7 @@ std::string with_findings(const ExploreResult &r) {
     const Tried &best = r.ranking.front();
     std::vector<std::string> lines;
     add_wrapped(lines, fmt::format("{} at {}, found by halyard explore (seed {}): {}.", r.task.op, shape_of(r.task),
-            r.seed,
+                                   r.seed,
                                    summary(r)));
     add_wrapped(lines, is_cuda(r.task.target)
                            ? fmt::format("Measured on {}.", key_of(r.task).machine)

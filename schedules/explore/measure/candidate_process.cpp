@@ -53,8 +53,8 @@ Said said(const std::string &out) {
 
 // A worker that died, in words.
 void blame_end(const ProcessResult &r, const std::string &phase, double seconds, Measured &m) {
-    const std::string doing = phase.empty()    ? "while it was built"
-                              : phase == "load" ? "while it was loaded"
+    const std::string doing = phase.empty()      ? "while it was built"
+                              : phase == "load"  ? "while it was loaded"
                               : phase == "check" ? "in its first call"
                                                  : "while it was timed";
     const bool memory = r.err.find("bad_alloc") != std::string::npos || r.err.find("out of memory") != std::string::npos;
@@ -123,7 +123,9 @@ json run_step(const std::string &directory, const json &job, double seconds, Mea
     const ProcessResult r = confined ? run_confined(words, options, *confined) : run_process(words, options);
     const Said s = said(r.out);
     if (!r.ok() || !s.result.is_object()) {
-        blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load" : s.phase, seconds, m);
+        blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load"
+                                                                      : s.phase,
+                  seconds, m);
         return nullptr;
     }
     return s.result;
@@ -149,10 +151,7 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
     }
     const auto begin = Clock::now();
     const json result = run_step(directory,
-                                 {{"step", "build"}, {"op", task.op}, {"generator", task.generator}, {"script", file},
-                                  {"params", params}, {"set", c.set}, {"target", task.target}, {"lib_dirs", lib_dirs},
-                                  {"build_seconds", seconds}, {"memory_bytes", task.limits.memory_bytes},
-                                  {"library", b.library()}},
+                                 {{"step", "build"}, {"op", task.op}, {"generator", task.generator}, {"script", file}, {"params", params}, {"set", c.set}, {"target", task.target}, {"lib_dirs", lib_dirs}, {"build_seconds", seconds}, {"memory_bytes", task.limits.memory_bytes}, {"library", b.library()}},
                                  seconds, b.measured);
     b.measured.build_seconds = since(begin);
     if (result.is_object()) {
@@ -202,10 +201,7 @@ Measured run_built(const Task &task, const Built &b, const std::string &outputs,
     m.status = Status::kCrash;
     const auto begin = Clock::now();
     const json result = run_step(b.directory,
-                                 {{"step", "run"}, {"op", task.op}, {"shape", task.shape}, {"params", b.params},
-                                  {"threads", task.threads}, {"run_seconds", seconds}, {"device", is_cuda(task.target)},
-                                  {"memory_bytes", task.limits.memory_bytes}, {"library", b.library()},
-                                  {"outputs", outputs}, {"compare", compare}, {"best", best}},
+                                 {{"step", "run"}, {"op", task.op}, {"shape", task.shape}, {"params", b.params}, {"threads", task.threads}, {"run_seconds", seconds}, {"device", is_cuda(task.target)}, {"memory_bytes", task.limits.memory_bytes}, {"library", b.library()}, {"outputs", outputs}, {"compare", compare}, {"best", best}},
                                  seconds, m);
     if (result.is_object()) {
         m = measured_from_json(result);
@@ -224,9 +220,7 @@ std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &b
     }
     Measured failed;
     const json result = run_step(built.at(0).directory,
-                                 {{"step", "turns"}, {"op", task.op}, {"shape", task.shape}, {"kernels", kernels},
-                                  {"threads", task.threads}, {"seconds", seconds}, {"run_seconds", limit},
-                                  {"device", is_cuda(task.target)}, {"memory_bytes", task.limits.memory_bytes}},
+                                 {{"step", "turns"}, {"op", task.op}, {"shape", task.shape}, {"kernels", kernels}, {"threads", task.threads}, {"seconds", seconds}, {"run_seconds", limit}, {"device", is_cuda(task.target)}, {"memory_bytes", task.limits.memory_bytes}},
                                  limit, failed);
     std::vector<Measured> all;
     for (size_t n = 0; n < built.size(); n++) {

@@ -71,7 +71,8 @@ double distance(double got, double want, double allowed) {
     if (std::isnan(want) || std::isnan(got)) {
         return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
     }
-    return got == want ? 0 : std::isinf(want) || std::isinf(got) ? INFINITY : std::fabs(got - want) / allowed;
+    return got == want ? 0 : std::isinf(want) || std::isinf(got) ? INFINITY
+                                                                 : std::fabs(got - want) / allowed;
 }
 
 Difference compare_output(const std::string &name, HostBuffer &buffer, const std::vector<uint8_t> &want,

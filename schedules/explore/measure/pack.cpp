@@ -28,7 +28,7 @@ constexpr int kFormat = 1;
 const char *const kList = "pack.json", *const kResults = "results.jsonl";
 constexpr double kTurnSeconds = 0.5;  // a candidate
 constexpr size_t kMostInTurns = 6;
-constexpr double kNear = 1.15;        // times the best: who is timed again in turns with it
+constexpr double kNear = 1.15;  // times the best: who is timed again in turns with it
 
 std::string dumped(const json &j, int indent = -1) {
     return j.dump(indent, ' ', false, json::error_handler_t::replace);
@@ -42,14 +42,14 @@ json read_list(const std::string &folder) {
     const json list = parse_if_json(read_file(file.string()));
     if (!list.is_object() || list.value("format", 0) != kFormat || !list.contains("tasks")) {
         throw Failure(fmt::format("{}: error: this is no list of `halyard explore --export` of this version\n  name another "
-                                  "folder", file.string()));
+                                  "folder",
+                                  file.string()));
     }
     return list;
 }
 
 json task_json(const Task &t) {
-    return {{"op", t.op}, {"generator", t.generator}, {"shape", t.shape}, {"params", t.params}, {"target", t.target},
-            {"threads", t.threads}, {"run_seconds", t.limits.run_seconds}, {"memory_bytes", t.limits.memory_bytes}};
+    return {{"op", t.op}, {"generator", t.generator}, {"shape", t.shape}, {"params", t.params}, {"target", t.target}, {"threads", t.threads}, {"run_seconds", t.limits.run_seconds}, {"memory_bytes", t.limits.memory_bytes}};
 }
 
 Task task_of(const json &j) {
@@ -289,13 +289,10 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
         if (of_params.count(key) == 0) {
             say("building what they are checked against");
             of_params[key] = references.size();
-            references.push_back(build_reference(task, params, folder, fmt::format("{}.{}/reference-{}", task.op, number,
-                                                                                   references.size())));
+            references.push_back(build_reference(task, params, folder, fmt::format("{}.{}/reference-{}", task.op, number, references.size())));
         }
         const Entry entry = {key_of(task), candidates[i], results.back(), script_hash(candidates[i]), time_now()};
-        entries.push_back({{"entry", to_json(entry)}, {"directory", names[i]}, {"params", built[i].params},
-                           {"reference", of_params[key]}, {"build_seconds", built[i].measured.build_seconds},
-                           {"library_bytes", built[i].measured.library_bytes}});
+        entries.push_back({{"entry", to_json(entry)}, {"directory", names[i]}, {"params", built[i].params}, {"reference", of_params[key]}, {"build_seconds", built[i].measured.build_seconds}, {"library_bytes", built[i].measured.library_bytes}});
     }
     list.at("tasks").push_back({{"task", task_json(task)}, {"entries", entries}, {"references", references}});
     copy_command(folder);

@@ -12,7 +12,7 @@
 namespace halyard::explore {
 
 struct CallTimes {
-    CallResult result;  // of the first call that failed, if one did
+    CallResult result;                                   // of the first call that failed, if one did
     double least = 0, lower = 0, median = 0, upper = 0;  // seconds a call
     int samples = 0;
     bool whole = false;  // false: given up, as it is slower than `best` by more than noise explains

@@ -13,10 +13,10 @@
 namespace halyard::explore {
 
 struct Tolerance {
-    double epsilons = 0;  // of f32, of an element or of the root mean square of all, whichever is larger
-    double storage = 0;   // the epsilon of the coarsest float type among the arguments, for the same
-    double steps = 0;     // for 8-bit outputs
-    double strangers = 0; // the part of 32-bit integers that may differ
+    double epsilons = 0;   // of f32, of an element or of the root mean square of all, whichever is larger
+    double storage = 0;    // the epsilon of the coarsest float type among the arguments, for the same
+    double steps = 0;      // for 8-bit outputs
+    double strangers = 0;  // the part of 32-bit integers that may differ
 };
 
 /** `flops_an_element` is what one element of the output takes: the sums are at most as long. */

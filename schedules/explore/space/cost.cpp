@@ -8,7 +8,7 @@ namespace halyard::explore {
 
 namespace {
 
-constexpr double kPerCycle = 2;      // instructions of arithmetic
+constexpr double kPerCycle = 2;        // instructions of arithmetic
 constexpr double kTaskSeconds = 2e-7;  // to hand a task to a thread
 
 double bandwidth(const Machine &m, double bytes) {
@@ -112,7 +112,8 @@ private:
     double product_rate(const UpdateBody &u, const Func &f) const {
         const ProductRates &r = f.types[0] == "int32_t" ? m_.bytes : m_.bf16;
         const double tiles = u.group == 1 ? r.tiles / kProductsOfF32 : r.tiles;
-        return u.kind == UpdateBody::kMma ? tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots : 0;
+        return u.kind == UpdateBody::kMma ? tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots
+                                                                                         : 0;
     }
 
     const Description &d_;

@@ -148,7 +148,8 @@ private:
 
     int64_t register_limit() const {
         if (tensor()) {
-            return warpgroups() == 1 ? Limits::kRegistersOfThread : warpgroups() == 2 ? 240 : 160;
+            return warpgroups() == 1 ? Limits::kRegistersOfThread : warpgroups() == 2 ? 240
+                                                                                      : 160;
         }
         const int64_t resident = std::max<int64_t>(number("resident"), 1);
         return std::min<int64_t>(Limits::kRegistersOfThread, Limits::kRegisters / (resident * threads()));
@@ -278,9 +279,9 @@ private:
                 // Without shared memory every operand is a load for each tile of a thread.
                 const double rows = double(std::max<int64_t>(number("rows"), 1));
                 const double columns = double(std::max<int64_t>(number("columns"), 1));
-                const double loads = !product                              ? 1
-                                     : shared_tiles()          ? 0.15
-                                                               : 1 / rows + 1 / columns;
+                const double loads = !product         ? 1
+                                     : shared_tiles() ? 0.15
+                                                      : 1 / rows + 1 / columns;
                 n += product ? padding() * f.stages[stage].elements * (1 + 4 * loads)
                              : std::max(places_.graph->cost(name, int(stage)), 0.5) * f.stages[stage].elements;
             }

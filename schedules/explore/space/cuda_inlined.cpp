@@ -57,10 +57,10 @@ private:
             return !d_.func(r.func) || inlined_.count(r.func) || d_.func(r.func)->pure().cost() < kLoadCost;
         });
         return loads && f.pure().cost() < kLoadCost && std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
-            const auto &reads = d_.func(p.first)->stages.back().reads;
-            return !p.second.turned &&
-                   std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == f.name; });
-        });
+                   const auto &reads = d_.func(p.first)->stages.back().reads;
+                   return !p.second.turned &&
+                          std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == f.name; });
+               });
     }
 
     bool reads_reduction(const Func &f) const {

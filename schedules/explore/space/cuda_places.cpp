@@ -196,7 +196,8 @@ private:
         for (const auto &dim : f.dims) {
             const auto loop = host.dims.find(dim);
             const bool whole = loop == host.dims.end() || !has(loops, loop->second);
-            elements *= !whole ? 1 : constant(f, dim) ? f.extent(dim) : 2 * kFewElements;
+            elements *= !whole ? 1 : constant(f, dim) ? f.extent(dim)
+                                                      : 2 * kFewElements;
         }
         for (const auto &dim : d_.func(host.func)->dims) {
             left *= has(loops, dim) ? 1 : d_.func(host.func)->extent(dim);
@@ -379,7 +380,8 @@ private:
         options.emplace_back("memory");
         const std::string guess = blocks && serial(f) && registers ? "threads" : options[0];
         const std::string taken = choices_.pick("rows of " + f.name, options, guess);
-        k.form = taken == "blocks" ? CudaKernel::kReduced : taken == "threads" ? CudaKernel::kThreads : CudaKernel::kInPlace;
+        k.form = taken == "blocks" ? CudaKernel::kReduced : taken == "threads" ? CudaKernel::kThreads
+                                                                               : CudaKernel::kInPlace;
         k.copy = taken == "threads";
         for (const auto &dim : f.dims) {
             if (!has(list_dims(f), dim)) {

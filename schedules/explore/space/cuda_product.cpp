@@ -112,7 +112,8 @@ private:
 
     int bytes(const std::string &name) const {
         const Func *f = d_.func(name);
-        return f ? f->bytes : d_.buffers.count(name) ? d_.buffers.at(name).bytes : 4;
+        return f ? f->bytes : d_.buffers.count(name) ? d_.buffers.at(name).bytes
+                                                     : 4;
     }
 
     // Both operands as they lie in memory, of the same 8 or 16 bits.

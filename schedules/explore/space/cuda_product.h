@@ -22,16 +22,16 @@ struct CudaOperand {
 
 struct CudaProduct {
     std::string func;
-    std::vector<CudaKernel::Form> forms;  // of kTensorTiles, kTensorWindows, kSharedTiles, kThreadTiles: the best first
-    std::string col, row;                 // loops of a tile
-    std::vector<std::string> others;      // dimensions that are neither
-    std::vector<std::string> sums;        // loops of the sum, innermost first
-    CudaOperand a, b;                     // of a shared tile: along rows, along columns
-    int64_t group = 0;                    // neighbours along k that one instruction adds up, if not 0
-    std::string rest;                     // the loop over what groups leave
+    std::vector<CudaKernel::Form> forms;          // of kTensorTiles, kTensorWindows, kSharedTiles, kThreadTiles: the best first
+    std::string col, row;                         // loops of a tile
+    std::vector<std::string> others;              // dimensions that are neither
+    std::vector<std::string> sums;                // loops of the sum, innermost first
+    CudaOperand a, b;                             // of a shared tile: along rows, along columns
+    int64_t group = 0;                            // neighbours along k that one instruction adds up, if not 0
+    std::string rest;                             // the loop over what groups leave
     bool col_inside = false, row_inside = false;  // what is read stays inside, whatever column or row is asked for
-    int64_t panel = 0;                    // columns of a panel that holds them, in which a tile lies whole; 0 where not
-    bool windows = false;                 // elements of one operand are read for several sums
+    int64_t panel = 0;                            // columns of a panel that holds them, in which a tile lies whole; 0 where not
+    bool windows = false;                         // elements of one operand are read for several sums
 };
 
 /** Of all that is not inlined, by Func. */

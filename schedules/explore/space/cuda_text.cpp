@@ -74,7 +74,8 @@ private:
 
     // What is stored, as an argument.
     std::string stored() const {
-        return field(k_.func) + (k_.copy ? ":in_():compute_root()" : f_.output ? "" : ":compute_root()");
+        return field(k_.func) + (k_.copy ? ":in_():compute_root()" : f_.output ? ""
+                                                                               : ":compute_root()");
     }
 
     // The same under a name, where statements after this one speak of it.

@@ -45,7 +45,7 @@ struct Loop {
 struct Stage {
     std::vector<Loop> loops;  // innermost first
     std::vector<Read> reads;
-    std::vector<Index> stored;                 // of an update: where it writes
+    std::vector<Index> stored;  // of an update: where it writes
     bool associative = false;
     std::vector<std::vector<size_t>> factors;  // of an update acc += a * b: the reads in a and in b
     bool plain = false;                        // its value, or each factor, is one read, converted or as it is
@@ -63,7 +63,9 @@ struct Stage {
 /** What a given script makes of a stage: its splits in their order, and the loops that are left. */
 struct FixedStage {
     struct Split {
-        enum Kind { kSplit, kFuse, kRename } kind = kSplit;
+        enum Kind { kSplit,
+                    kFuse,
+                    kRename } kind = kSplit;
         std::string old, outer, inner;
         int64_t factor = 1;
     };
@@ -84,12 +86,12 @@ struct Fixed {
 struct Func {
     std::string name;
     bool output = false;
-    int bytes = 4;                  // of an element
+    int bytes = 4;  // of an element
     std::vector<std::string> types;
     std::vector<std::string> dims;  // innermost first
     std::vector<Stage> stages;
-    bool permuted = false;          // dims are in another order than the generator has them
-    std::string wraps;              // a copy of that Func for its readers, which the schedule makes
+    bool permuted = false;  // dims are in another order than the generator has them
+    std::string wraps;      // a copy of that Func for its readers, which the schedule makes
     std::optional<Fixed> fixed;
 
     const Stage &pure() const {

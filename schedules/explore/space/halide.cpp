@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMultiprocessors = 132;
 
 int parallelism(const Task &task) {
-    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors : kMultiprocessors;
+    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors
+                                                        : kMultiprocessors;
 }
 
 std::string sizes_text(const Description &d) {
@@ -74,7 +75,7 @@ std::string error_of(const json &report) {
 
 std::vector<std::string> halide_schedulers(const Task &task) {
     return is_cuda(task.target) ? std::vector<std::string>{"Anderson2021"}
-                          : std::vector<std::string>{"Mullapudi2016", "Li2018", "Adams2019"};
+                                : std::vector<std::string>{"Mullapudi2016", "Li2018", "Adams2019"};
 }
 
 std::vector<std::string> nest_without_names(const json &nest) {

@@ -123,7 +123,7 @@ std::optional<At> Levels::move_out(const Func &f, At at) const {
             continue;
         }
         if (std::any_of(l.dims.begin(), l.dims.end(),
-                [&](const std::string &dim) { return moving.count(dim) > 0; })) {
+                        [&](const std::string &dim) { return moving.count(dim) > 0; })) {
             return At{at.nest, i};
         }
     }
@@ -219,7 +219,8 @@ std::map<std::string, double> Levels::region_at(const Func &f, const At &at) con
                     return level.inside_tile && level.dims[0] == loop;
                 });
                 // A tile of registers is whole also where there is less.
-                return it == inside.end() ? 1.0 : whole ? it->second : std::min(it->second, l->extent);
+                return it == inside.end() ? 1.0 : whole ? it->second
+                                                        : std::min(it->second, l->extent);
             }
             if (l->rvar) {
                 return l->extent;

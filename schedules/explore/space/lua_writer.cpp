@@ -212,7 +212,8 @@ private:
                 for (const Read &r : reads_through(s)) {
                     const auto b = d_.buffers.find(r.func);
                     for (size_t i = 0; b != d_.buffers.end() && i < r.index.size() &&
-                            i < b->second.extents.size(); i++) {
+                                       i < b->second.extents.size();
+                         i++) {
                         if (r.index[i].is(dim) && double(b->second.extents[i]) == f.extent(dim)) {
                             return fmt::format("{}:dim({}):extent()", lua_func(r.func), i);
                         }
@@ -285,8 +286,7 @@ private:
             for (size_t i = 1; i < conditions.size(); i++) {
                 condition += fmt::format(":and_({})", conditions[i]);
             }
-            line(fmt::format("{}({}:specialize({}), {})", function, stage_text(f, n.stage), condition, join(sizes,
-                    ", ")));
+            line(fmt::format("{}({}:specialize({}), {})", function, stage_text(f, n.stage), condition, join(sizes, ", ")));
             line(fmt::format("{}({}, {})", function, stage_text(f, n.stage), join(ones, ", ")));
         }
         if (n.one_piece) {
@@ -305,7 +305,7 @@ private:
             std::string outer = c.dim;
             if (c.tile > 1) {
                 const std::string size = variable ? c.dim + "_tile" : std::to_string(c.tile);
-                const std::string tail = variable ? fmt::format("{} > 1 and \"shift_inwards\" or \"auto\"", size)
+                const std::string tail = variable    ? fmt::format("{} > 1 and \"shift_inwards\" or \"auto\"", size)
                                          : c.shifted ? "\"shift_inwards\""
                                                      : "\"guard\"";
                 outer = c.tiles();
@@ -348,7 +348,7 @@ private:
         }
         if (!n.vector.empty() && n.whole_vectors) {
             say(fmt::format("{}:vectorize({}, lanes, \"guard\"):unroll {}", stage, in_quotes(n.vector),
-                    in_quotes(n.vector)));
+                            in_quotes(n.vector)));
         } else if (!n.vector.empty() && n.vectors == 0) {
             say(fmt::format("{}:vectorize {}", stage, in_quotes(n.vector)));
             for (const Level &l : n.levels) {
@@ -376,7 +376,7 @@ private:
         order.insert(order.end(), u.unrolled.begin(), u.unrolled.end());
         order.emplace_back("step");
         line(fmt::format("{}:update(0):split({}, lanes, \"guard\", \"step\", \"part\")", self,
-                in_quotes(u.lanes_loop)));
+                         in_quotes(u.lanes_loop)));
         line(fmt::format("local {} = {}:update(0):rfactor(\"part\", {{ \"lane\" }})", partial, self));
         line(placed + unrolled_words(p.unrolled));
         if (u.vector.empty()) {
@@ -458,7 +458,7 @@ private:
         switch (u.kind) {
         case UpdateBody::kLanes:
             return fmt::format(":atomic():vectorize({}, {}, \"guard\")", in_quotes(u.lanes_loop),
-                    lanes_text(u.accumulators));
+                               lanes_text(u.accumulators));
         case UpdateBody::kColumns:
             return (u.order.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(u.order))) +
                    fmt::format(":vectorize({}, lanes, \"guard\")", in_quotes(u.vector));
@@ -485,7 +485,7 @@ private:
             words += u.dot ? ":atomic():vectorize \"member\"" : ":unroll \"member\"";
         }
         words += fmt::format(":vectorize({}, {})", in_quotes(u.vector), lanes_text(vectors)) +
-                unrolled_words(u.unrolled);
+                 unrolled_words(u.unrolled);
         return words;
     }
 

@@ -18,7 +18,7 @@ struct ScriptHead {
 
 /** What the statements stand in: a function of a script that a person wrote. */
 struct ScriptPlace {
-    std::string funcs = "k";                       // what it calls the Funcs
+    std::string funcs = "k";                     // what it calls the Funcs
     std::string lanes = "target:lanes \"f32\"";  // how it says that number
     std::string indent = "    ";
 };

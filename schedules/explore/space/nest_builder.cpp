@@ -109,7 +109,7 @@ public:
             const Cut *c = cut(dim);
             if (c && c->task > 0) {
                 add_level(c->step(), dim, std::min(double(c->task), std::ceil(extent(dim) / double(c->tile))),
-                        false);
+                          false);
             }
         }
         add_job(job);
@@ -216,7 +216,7 @@ public:
             add_level(c.step(), c.dim, double(c.task), false);
         }
         add_level(nest_.cuts[0].outermost(), inner, std::ceil(extent(inner) / double(size * nest_.cuts[0].task)),
-                false);
+                  false);
         nest_.vector = inner + "_in";
         nest_.vectors = 0;
         std::vector<std::string> job = {line};
@@ -273,7 +273,7 @@ public:
         // AVX2). Half a panel and four rows, as gemm.lua has it there, take 10.7; these rules have no half panels.
         const int64_t registers = d_.vector_registers - 3;
         const int64_t most = std::max<int64_t>(1,
-                int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
+                                               int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
         nest_.mma = p.mma;
         if (p.mma && !rows.empty()) {
             // Tiles have 16 rows; of two by two of them the rows of weights that are loaded are used twice.
@@ -286,8 +286,7 @@ public:
             Cut c = new_cut(rows[0]);
             const double units = extent(c.dim);
             c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
-                                             : choices_.number("rows of " + f_.name, {1, 2, 3, 4, 5, 6, 7, 8, 10, 12,
-                                                     14, 16},
+                                             : choices_.number("rows of " + f_.name, {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16},
                                                                best_rows(units, vectors, p.stencil ? 4 : most),
                                                                std::min<int64_t>(most, int64_t(units)));
             c.registers = true;
@@ -361,8 +360,7 @@ public:
             const auto steps = std::find_if(nest_.levels.begin(), nest_.levels.end(),
                                             [&](const Level &l) { return !l.inside_tile; });
             nest_.levels.insert(p.stencil ? nest_.levels.end() : steps,
-                                {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide),
-                                 {std::ceil(extent(column) / wide)}, false, false});
+                                {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide), {std::ceil(extent(column) / wide)}, false, false});
         } else if (!column.empty()) {
             if (Cut *c = cut(column); p.mma && r_.root && c) {
                 // A task configures the tiles, 300 ns; of float32 it makes the parts of its rows, once for all of its panels.
@@ -385,7 +383,7 @@ public:
             for (const auto &dim : rest) {
                 const Cut *c = cut(dim);
                 add_level(c && c->tile > 1 ? c->outermost() : dim, dim,
-                        std::ceil(extent(dim) / double(c ? c->tile : 1)),
+                          std::ceil(extent(dim) / double(c ? c->tile : 1)),
                           false);
             }
         }
@@ -487,7 +485,7 @@ private:
 
 Nest build_nest(const Description &d, const NestRequest &r, Choices &choices) {
     Builder builder(d, r, choices);
-    return r.products.empty() ? builder.rows()
+    return r.products.empty()                           ? builder.rows()
            : r.products.front().product->turned         ? builder.turned()
            : r.products.front().product->vector.empty() ? builder.dots()
                                                         : builder.tiles();

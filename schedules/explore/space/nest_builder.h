@@ -24,13 +24,13 @@ struct NestRequest {
     int threads = 1;
     std::map<std::string, double> region;  // of each dimension: what is computed at once
     std::vector<HostedProduct> products;
-    bool statistics = false;               // what it reads is reduced from rows
+    bool statistics = false;                 // what it reads is reduced from rows
     std::map<std::string, int64_t> natural;  // loops that readers cut in parts of a size
     std::map<std::string, int64_t> columns;  // loops that are cut for products further up, by the size of a tile
     std::set<std::string> still;             // loops that stay inside those that move what is computed for them
     std::set<std::string> named;             // loops in which a given script computes something, by their name
-    bool windows = false;                  // which overlap from row to row: what a task begins with is computed twice
-    double cost = 0;                       // instructions for an element
+    bool windows = false;                    // which overlap from row to row: what a task begins with is computed twice
+    double cost = 0;                         // instructions for an element
 };
 
 Nest build_nest(const Description &description, const NestRequest &request, Choices &choices);

@@ -71,9 +71,11 @@ private:
             }
             const std::string guess = guess_place(f, *at, task);
             const std::string place = choices_.pick("place of " + f.name, options,
-                                                    guess == "fused" ? here : guess == "task" ? of_task : guess);
+                                                    guess == "fused" ? here : guess == "task" ? of_task
+                                                                                              : guess);
             fused = place != "root";
-            at = others.count(place) ? others.at(place) : place == of_task && place != here ? task : *at;
+            at = others.count(place) ? others.at(place) : place == of_task && place != here ? task
+                                                                                            : *at;
             p.recomputed = fused ? levels_.recomputed(f, place == "slid" ? task : *at) : 1;
             p.store_level = place == "slid" ? plan_.nests.at(task.nest).levels[task.level].name : "";
         }
@@ -334,7 +336,8 @@ Plan make_plan(const Description &description, Choices &choices, int threads) {
 std::string Plan::fusion() const {
     std::string at, roots, inlined;
     for (const auto &[name, p] : placed) {
-        std::string &list = p.place == Place::kAt ? at : p.place == Place::kRoot ? roots : inlined;
+        std::string &list = p.place == Place::kAt ? at : p.place == Place::kRoot ? roots
+                                                                                 : inlined;
         list += (list.empty() ? "" : ", ") + name + (p.place == Place::kAt ? " at " + p.in + "." + p.level : "");
     }
     return "stored whole: " + roots + (at.empty() ? "" : "; computed where it is used: " + at) +

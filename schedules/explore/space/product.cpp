@@ -165,7 +165,8 @@ std::optional<Product> as_turned(const Description &d, const Func &f) {
     return std::nullopt;
 }
 
-enum Side { kRow = 1, kColumn = 2 };
+enum Side { kRow = 1,
+            kColumn = 2 };
 
 // Follows a product to its readers. A reader keeps it where it has loops over rows and columns left.
 class FindHost {
@@ -300,7 +301,8 @@ private:
         double n = 1;
         for (const auto &[loop, factor] : index.loops) {
             const auto free = region.find(loop);
-            const double extent = s.loop(loop)->rvar ? s.loop(loop)->extent : free == region.end() ? 1 : free->second;
+            const double extent = s.loop(loop)->rvar ? s.loop(loop)->extent : free == region.end() ? 1
+                                                                                                   : free->second;
             n += std::abs(double(factor)) * (extent - 1);
         }
         n = index.mod > 0 ? std::min(n, double(index.mod)) : n;

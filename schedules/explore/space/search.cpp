@@ -21,7 +21,7 @@ namespace halyard::explore {
 
 namespace {
 
-constexpr size_t kAskEvery = 24;  // candidates
+constexpr size_t kAskEvery = 24;            // candidates
 const std::string kParam = "generator's ";  // decisions about parameters of the generator
 const std::string kSchedule = "schedule";   // which of several scripts
 const std::string kRules = "by rules";      // none of them
@@ -85,8 +85,8 @@ struct Search::Implementation {
         Choices choices(answers);
         Proposal p;
         const std::string name = names.size() > 1 ? choices.pick(kSchedule, names, names.front())
-                                 : names.empty() ? kRules
-                                                 : names.front();
+                                 : names.empty()  ? kRules
+                                                  : names.front();
         if (name != kRules) {
             const auto &script = scripts[size_t(std::find(names.begin(), names.end(), name) - names.begin())];
             p.candidate = script->propose(choices);

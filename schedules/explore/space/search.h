@@ -21,8 +21,8 @@ struct Proposal {
     Answers answers;                  // all of them
     std::vector<ChoicePoint> points;  // the decisions as they came up
     Plan plan;
-    std::string fusion;               // its form in a word, where that is not the plan's: the script
-    bool by_rules = false;            // for CUDA: no script was given, and plan is empty
+    std::string fusion;     // its form in a word, where that is not the plan's: the script
+    bool by_rules = false;  // for CUDA: no script was given, and plan is empty
     Candidate candidate;
 
     std::string form() const {
@@ -42,11 +42,11 @@ struct SearchOptions {
     std::vector<Tried> seeds = {};  // that somebody else made: one of them may be the fastest in the end
     double seconds = 600;
     uint64_t seed = 1;
-    size_t most = 100000;  // candidates
-    int at_once = 2;       // that are built side by side
+    size_t most = 100000;                 // candidates
+    int at_once = 2;                      // that are built side by side
     std::vector<Candidate> scripts = {};  // what they leave open is searched, and nothing else; the first is the guess
-    bool rules = false;    // for CUDA: schedules by rules (cuda_space.h) beside those
-    size_t pending = 0;    // not 0: ends after so many whose time is not known yet
+    bool rules = false;                   // for CUDA: schedules by rules (cuda_space.h) beside those
+    size_t pending = 0;                   // not 0: ends after so many whose time is not known yet
     std::function<void(const std::string &)> say = [](const std::string &) {};
     /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */
     std::function<bool(const std::vector<Tried> &)> enough = [](const std::vector<Tried> &) { return false; };

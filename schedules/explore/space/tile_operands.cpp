@@ -12,7 +12,8 @@ namespace {
 std::string type_of(const Description &d, const std::string &name) {
     const Func *f = d.func(name);
     const auto b = d.buffers.find(name);
-    return f ? (f->types.size() == 1 ? f->types[0] : "") : b == d.buffers.end() ? "" : b->second.type;
+    return f ? (f->types.size() == 1 ? f->types[0] : "") : b == d.buffers.end() ? ""
+                                                                                : b->second.type;
 }
 
 bool is_byte(const std::string &type) {
@@ -128,7 +129,8 @@ std::optional<TileOperands> tile_operands(const Description &d, const Product &p
     const std::string type = type_of(d, p.func);
     for (const std::string a_type : {"bfloat16_t", "uint8_t", "int8_t", "float"}) {
         const std::string b_type = is_byte(a_type) ? "int8_t" : a_type;
-        const int64_t group = is_byte(a_type) ? 4 : a_type == "float" ? 1 : 2;
+        const int64_t group = is_byte(a_type) ? 4 : a_type == "float" ? 1
+                                                                      : 2;
         const size_t stages = group > 1 ? 3 : 2;  // the last one sums what groups leave
         Operand a(d, f, depth, group), b(d, f, depth, group);
         if (f.stages.size() == stages && type == (is_byte(a_type) ? "int32_t" : "float") && sum.loop(depth)->extent >= double(group) &&

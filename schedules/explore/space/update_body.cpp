@@ -147,8 +147,7 @@ private:
             if (s == 1) {
                 find_group(int(s), u);
                 // Of float32 a call makes the parts of all that it sums, once for many blocks.
-                u.depth = u.group == 1 ? 0 : choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0,
-                                                             int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
+                u.depth = u.group == 1 ? 0 : choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0, int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
             }
             for (const Loop &l : f_.stages[s].loops) {
                 if (l.rvar) {
@@ -234,9 +233,9 @@ private:
             }
         }
         const bool own_loop = r_.nest && std::any_of(r_.nest->levels.begin(), r_.nest->levels.end(),
-                [&](const Level &l) {
-                                  return std::count(l.dims.begin(), l.dims.end(), wide) > 0;
-                              });
+                                                     [&](const Level &l) {
+                                                         return std::count(l.dims.begin(), l.dims.end(), wide) > 0;
+                                                     });
         if (!wide.empty() && !own_loop) {
             u.kind = UpdateBody::kColumns;
             u.vector = wide;

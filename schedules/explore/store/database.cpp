@@ -264,7 +264,10 @@ void Database::keep(const Task &task, const std::string &name, const json &value
     const int64_t id = make_task(*sqlite_, key_of(task));
     sqlite_->prepare("INSERT INTO kept(task, name, value) VALUES(?,?,?) ON CONFLICT(task, name) DO UPDATE SET "
                      "value=excluded.value")
-        .bind(id).bind(name).bind(dumped(value)).step();
+        .bind(id)
+        .bind(name)
+        .bind(dumped(value))
+        .step();
     transaction.commit();
 }
 
@@ -330,7 +333,10 @@ void Database::remove(const std::vector<Entry> &entries) {
     Transaction transaction(*sqlite_);
     for (const Entry &e : entries) {
         sqlite_->prepare("DELETE FROM result WHERE task=? AND candidate=? AND script_hash=?")
-            .bind(find_task(*sqlite_, e.key)).bind(e.candidate.id()).bind(e.script_hash).step();
+            .bind(find_task(*sqlite_, e.key))
+            .bind(e.candidate.id())
+            .bind(e.script_hash)
+            .step();
     }
     transaction.commit();
 }

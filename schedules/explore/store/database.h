@@ -20,7 +20,7 @@ class Sqlite;
 /** Which entries are meant; what is empty or 0 does not restrict. */
 struct Filter {
     std::string op, shape, target, machine, compilers;
-    std::string id;   // of a candidate, or how it begins
+    std::string id;  // of a candidate, or how it begins
     int threads = 0;
     bool ok = false;  // only right ones
     size_t best = 0;  // so many of each task, the fastest first; 0 for all, in the order in which they came

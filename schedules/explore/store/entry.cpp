@@ -47,8 +47,7 @@ void add_texts(Hash &hash, const std::string &text, const std::vector<std::strin
 }
 
 json key_json(const Key &k) {
-    return {{"op", k.op},         {"generator", k.generator}, {"shape", k.shape},         {"params", k.params},
-            {"target", k.target}, {"machine", k.machine},     {"compilers", k.compilers}, {"threads", k.threads}};
+    return {{"op", k.op}, {"generator", k.generator}, {"shape", k.shape}, {"params", k.params}, {"target", k.target}, {"machine", k.machine}, {"compilers", k.compilers}, {"threads", k.threads}};
 }
 
 }  // namespace

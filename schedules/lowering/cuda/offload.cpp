@@ -235,7 +235,8 @@ private:
             }
         }
         const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
-        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma) : call;
+        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma)
+                                      : call;
     }
 
     // `only`: with the macro of a header defined.

@@ -42,7 +42,7 @@ struct CudaOptions {
     bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     CudaSchedule schedule;
-    std::vector<CudaVersion> versions;       // a call takes the first whose condition holds, else what the pass is given
+    std::vector<CudaVersion> versions;  // a call takes the first whose condition holds, else what the pass is given
     std::function<void(const std::string &func, const std::string &message)> fail;
     std::function<void(const PassRun &)> observe;  // may be empty
 };

@@ -20,7 +20,11 @@ using namespace Halide::Internal;
 
 namespace {
 
-enum FormBits : unsigned { kElements = 1, kVectors = 2, kDense = 4, kMoving = kVectors | kDense, kAll = kElements | kMoving };
+enum FormBits : unsigned { kElements = 1,
+                           kVectors = 2,
+                           kDense = 4,
+                           kMoving = kVectors | kDense,
+                           kAll = kElements | kMoving };
 
 // A form of a kernel that passes go over.
 struct Form {
@@ -45,10 +49,10 @@ bool has_registers_for_two(const Kernel &kernel) {
 
 struct Pass {
     const char *name;
-    unsigned forms;    // that it goes over
-    bool of_vectors;   // only where mark_aligned_vectors found some
+    unsigned forms;   // that it goes over
+    bool of_vectors;  // only where mark_aligned_vectors found some
     void (*run)(Form &, const SimtOptions &);
-    const char *why;   // it stands here
+    const char *why;  // it stands here
 };
 
 const Pass kPasses[] = {

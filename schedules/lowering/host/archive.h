@@ -28,7 +28,7 @@ private:
         std::string header;  // 60 bytes as they stand in the file, but for the size
         std::string name;    // "" for the symbol table and the table of long names
         std::string contents;
-        size_t offset;       // of its header in the file it was read from
+        size_t offset;  // of its header in the file it was read from
     };
     std::vector<Member> members_;
 };

@@ -19,15 +19,24 @@ const char *const kIsQuery = "_halide_buffer_is_bounds_query";
 
 // What is wrong with an argument, and stands before all work.
 const std::set<std::string> kArgumentErrors = {
-    "halide_error_access_out_of_bounds",   "halide_error_bad_dimensions",
-    "halide_error_bad_type",               "halide_error_buffer_allocation_too_large",
-    "halide_error_buffer_argument_is_null", "halide_error_buffer_extents_negative",
-    "halide_error_buffer_extents_too_large", "halide_error_constraint_violated",
-    "halide_error_constraints_make_required_region_smaller", "halide_error_device_dirty_with_no_device_support",
-    "halide_error_host_is_null",           "halide_error_no_device_interface",
-    "halide_error_param_too_large_f64",    "halide_error_param_too_large_i64",
-    "halide_error_param_too_large_u64",    "halide_error_param_too_small_f64",
-    "halide_error_param_too_small_i64",    "halide_error_param_too_small_u64",
+    "halide_error_access_out_of_bounds",
+    "halide_error_bad_dimensions",
+    "halide_error_bad_type",
+    "halide_error_buffer_allocation_too_large",
+    "halide_error_buffer_argument_is_null",
+    "halide_error_buffer_extents_negative",
+    "halide_error_buffer_extents_too_large",
+    "halide_error_constraint_violated",
+    "halide_error_constraints_make_required_region_smaller",
+    "halide_error_device_dirty_with_no_device_support",
+    "halide_error_host_is_null",
+    "halide_error_no_device_interface",
+    "halide_error_param_too_large_f64",
+    "halide_error_param_too_large_i64",
+    "halide_error_param_too_large_u64",
+    "halide_error_param_too_small_f64",
+    "halide_error_param_too_small_i64",
+    "halide_error_param_too_small_u64",
     "halide_error_requirement_failed",
 };
 

@@ -56,8 +56,7 @@ private:
         own_.insert(op->name);
         for (const auto &p : products_) {
             if (p.func.name() == op->name) {
-                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_),
-                                     pairs_a_turn(op->name, op->body), {}, ""};
+                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_), pairs_a_turn(op->name, op->body), {}, ""};
                 prefetch_if_large(stored_[op->name].touched.written);
             }
         }
@@ -171,9 +170,7 @@ private:
             if (!in_task_) {
                 return configured(nest.call(stored.fresh, stored.touched, task_));
             }
-            const auto ahead = alone_in_task_ && stored.whole && stored.pairs > 0 ?
-                                   nest.ahead(stored.touched, task_, ahead_, stored.pairs) :
-                                   std::nullopt;
+            const auto ahead = alone_in_task_ && stored.whole && stored.pairs > 0 ? nest.ahead(stored.touched, task_, ahead_, stored.pairs) : std::nullopt;
             if (!ahead || !opens(ahead->name, ahead->shape)) {
                 plain_in_task_ = true;
                 return nest.call(stored.fresh, stored.touched, task_);

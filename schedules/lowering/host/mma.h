@@ -47,10 +47,10 @@ namespace halyard {
 struct TileProduct {
     Halide::Internal::Function func;
     int stage = 1;
-    int stages = 4;  // of a pipeline on a GPU
-    int raster = 8;  // rows of tiles that a GPU's blocks take together
-    int cluster = 1; // blocks of a GPU that share the steps of a tile
-    int warps = 1;   // of a block, that share the steps of a tile of few rows
+    int stages = 4;          // of a pipeline on a GPU
+    int raster = 8;          // rows of tiles that a GPU's blocks take together
+    int cluster = 1;         // blocks of a GPU that share the steps of a tile
+    int warps = 1;           // of a block, that share the steps of a tile of few rows
     bool ping_pong = false;  // one half of a block multiplies while the other computes (CUDA)
     std::function<void(const std::string &)> fail;
 };

@@ -17,7 +17,8 @@ const char *function_name(const Type &c, const Type &a, const Type &b) {
         return "halyard_mma_bf16";
     }
     if (c == Int(32) && b == Int(8)) {
-        return a == UInt(8) ? "halyard_mma_u8s8" : a == Int(8) ? "halyard_mma_s8s8" : nullptr;
+        return a == UInt(8) ? "halyard_mma_u8s8" : a == Int(8) ? "halyard_mma_s8s8"
+                                                               : nullptr;
     }
     if (c == Float(32) && a == Float(32) && b == Float(32)) {
         return "halyard_mma_f32";
@@ -243,7 +244,8 @@ void TileNest::classify() {
     const bool all = member_ || group == 1;
     if (!all && !other.empty()) {
         fail("the loop " + other + " is none of a product of tiles: rows of a, neighbouring columns of "
-             "packed b, groups, and " + std::to_string(group) + " members of a group");
+                                   "packed b, groups, and " +
+             std::to_string(group) + " members of a group");
     }
     if (!all) {
         fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +

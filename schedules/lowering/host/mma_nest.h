@@ -34,8 +34,8 @@ public:
 
     /** The same in parts, so that the next product can be begun before it is called (runtime/mma_ahead.h). `memory` is of the task. */
     struct Ahead {
-        std::string name;                  ///< of the product's functions
-        std::vector<Halide::Expr> shape;   ///< for NAME_open, known where the task begins
+        std::string name;                 ///< of the product's functions
+        std::vector<Halide::Expr> shape;  ///< for NAME_open, known where the task begins
         Halide::Internal::Stmt take;
         Halide::Internal::Stmt begin_next;  ///< needs nothing that only their producer knows
     };
@@ -90,10 +90,10 @@ private:
     const std::function<void(const std::string &)> &fail_;
     Halide::Internal::Stmt body_;  // the store, kept
     const Halide::Internal::Store *store_ = nullptr;
-    std::vector<Loop> loops_;  // outermost first
-    size_t around_ = 0;        // of them are around the call
+    std::vector<Loop> loops_;      // outermost first
+    size_t around_ = 0;            // of them are around the call
     size_t lines_ = 0, taps_ = 0;  // next to those, of the call
-    size_t none_ = 0;          // the last that was found to be no loop of the product inside of those
+    size_t none_ = 0;              // the last that was found to be no loop of the product inside of those
     Expr c_index_, value_;
     Access a_, b_;
     Expr group_extent_;

@@ -20,9 +20,9 @@
 namespace halyard {
 
 struct AheadPrefetch {
-    std::string func;    // in whose loop it is
+    std::string func;  // in whose loop it is
     int stage = 0;
-    std::string loop;    // as Halide has it behind the stage
+    std::string loop;                        // as Halide has it behind the stage
     std::vector<Halide::Parameter> buffers;  // of which is prefetched what the loop reads
     int bytes = 4096;
 };

@@ -167,7 +167,8 @@ private:
     Stmt gathered(const Stmt &s) {
         if (const auto *block = s.as<Block>()) {
             const Stmt first = gathered(block->first), rest = gathered(block->rest);
-            return is_no_op(first) ? rest : is_no_op(rest) ? first : Block::make(first, rest);
+            return is_no_op(first) ? rest : is_no_op(rest) ? first
+                                                           : Block::make(first, rest);
         }
         if (const auto *let = s.as<LetStmt>()) {
             return gathered_definition(let);
@@ -279,7 +280,7 @@ private:
     int fused_ = 0;
     std::map<int, Stmt> parts_;  // what computes a Func, until there are all
     std::vector<Expr> around_;   // what definitions around stand for
-    std::vector<Stmt> frees_;  // of what the parts read, once they are done
+    std::vector<Stmt> frees_;    // of what the parts read, once they are done
 };
 
 }  // namespace

@@ -17,13 +17,27 @@ public:
 private:
     using IRGraphVisitor::visit;
 
-    void visit(const Halide::Internal::Add *op) override { one(op); }
-    void visit(const Halide::Internal::Sub *op) override { one(op); }
-    void visit(const Halide::Internal::Mul *op) override { one(op); }
-    void visit(const Halide::Internal::Div *op) override { one(op); }
-    void visit(const Halide::Internal::Min *op) override { one(op); }
-    void visit(const Halide::Internal::Max *op) override { one(op); }
-    void visit(const Halide::Internal::Select *op) override { one(op); }
+    void visit(const Halide::Internal::Add *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Sub *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Mul *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Div *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Min *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Max *op) override {
+        one(op);
+    }
+    void visit(const Halide::Internal::Select *op) override {
+        one(op);
+    }
 
     template<typename T>
     void one(const T *op) {

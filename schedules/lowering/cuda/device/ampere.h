@@ -45,7 +45,8 @@ __device__ __forceinline__ void load_matrices_across(uint32_t *m, place_in_share
 /** 16 bytes, or as many zeros. */
 template<class T>
 __device__ __forceinline__ void copy_chunk(place_in_shared<T> to, const T *from) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to.address), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to.address), "l"(from)
+                 : "memory");
 }
 template<class T>
 __device__ __forceinline__ void copy_chunk_if(place_in_shared<T> to, const T *from, bool condition) {
@@ -54,11 +55,11 @@ __device__ __forceinline__ void copy_chunk_if(place_in_shared<T> to, const T *fr
                  : "memory");
 }
 
-#define HALYARD_MMA(A, B, SUM, SHAPE, CONSTRAINT)                                                               \
-    __device__ __forceinline__ void mma(A, B, SUM *d, const uint32_t *a, const uint32_t *b) {                   \
+#define HALYARD_MMA(A, B, SUM, SHAPE, CONSTRAINT)                                                                 \
+    __device__ __forceinline__ void mma(A, B, SUM *d, const uint32_t *a, const uint32_t *b) {                     \
         asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                     : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                   \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                       \
+                     : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                     \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                         \
     }
 HALYARD_MMA(half, half, float, "m16n8k16.row.col.f32.f16.f16.f32", "+f")
 HALYARD_MMA(bfloat16, bfloat16, float, "m16n8k16.row.col.f32.bf16.bf16.f32", "+f")
@@ -218,7 +219,8 @@ private:
 template<int Along, class T>
 __device__ __forceinline__ int tiles_inside(const matrix<T> &m, int c0, int c1, int lines_0, int lines_1) {
     const bool inside = c0 >= 0 && c1 >= 0 && (Along == 0 ? c1 + lines_1 <= m.extent_1 : c0 + lines_0 <= m.extent_0);
-    return !inside ? 0 : Along == 0 ? (m.extent_0 - c0) / lines_0 : (m.extent_1 - c1) / lines_1;
+    return !inside ? 0 : Along == 0 ? (m.extent_0 - c0) / lines_0
+                                    : (m.extent_1 - c1) / lines_1;
 }
 
 /** A tensor, and the box of it that a tile is: lines of neighbours, as many along each dimension but the first, and how far
@@ -301,7 +303,7 @@ __device__ __forceinline__ int place_of_columns(int column) {
 }
 template<class T>
 __device__ __forceinline__ int place_along_depth(int place, int number, int half_of_depth) {
-    return (place ^ half_of_depth * 2 * of_chunk<T>) + number * 64 * of_chunk<T>;
+    return (place ^ half_of_depth * 2 * of_chunk<T>)+number * 64 * of_chunk<T>;
 }
 /** .. and of columns that are neighbours. */
 template<class T>

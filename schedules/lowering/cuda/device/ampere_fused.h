@@ -10,7 +10,7 @@ template<int Lines, int Chunks, int Threads, class T, class Inside>
 __device__ __forceinline__ void fetch_lines(shared<T> to, global<const T> from, int stride, int first, bool whole,
                                             int thread, Inside inside) {
     constexpr int count = Lines * Chunks, turns = (count + Threads - 1) / Threads;
-    constexpr bool even = Threads % Chunks == 0;           // each turn begins with a line, `of_turn` further on
+    constexpr bool even = Threads % Chunks == 0;  // each turn begins with a line, `of_turn` further on
     constexpr int of_turn = even ? Threads / Chunks : 1;
     constexpr bool same_banks = even && of_turn % 8 == 0;  // then its places are those of the first, further on
     const auto line_of = [&](int i) { return even ? thread / Chunks + i * of_turn : (i * Threads + thread) / Chunks; };
@@ -105,13 +105,13 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Sums], shared<T> a_
     const int row = line_of_rows(), column = line_of_columns();
     multiply_ahead<T, Fragments, Columns, Depth>(
         sums,
-        [&](uint32_t (&m)[Fragments * 4], int step) {
+        [&](uint32_t(&m)[Fragments * 4], int step) {
 #pragma unroll
             for (int f = 0; f < Fragments; f++) {
                 load_matrices(m + f * 4, a + ((step / 4 * Lines + f * 16) * 64 + (row ^ step % 4 * 16)));
             }
         },
-        [&](uint32_t (&m)[4], int step, int first) {
+        [&](uint32_t(&m)[4], int step, int first) {
             load_matrices(m, b + ((step / 4 * Columns + first) * 64 + (column ^ step % 4 * 16)));
         });
 }
@@ -126,14 +126,14 @@ __device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_
     const int row = line_of_rows();
     multiply_ahead<T, Fragments, Columns, Depth>(
         sums,
-        [&](uint32_t (&m)[Fragments * 4], int step) {
+        [&](uint32_t(&m)[Fragments * 4], int step) {
             make(step);
 #pragma unroll
             for (int i = 0; i < Fragments * 4; i++) {
                 m[i] = a[i / 4 * (Depth / 4) + step * 4 + i % 4];
             }
         },
-        [&](uint32_t (&m)[4], int step, int first) {
+        [&](uint32_t(&m)[4], int step, int first) {
             load_matrices_across(m, b + ((first / 64 * Depth + step * 16) * 64 + (row ^ first / 16 % 4 * 16)));
         });
 }

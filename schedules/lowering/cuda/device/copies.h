@@ -29,17 +29,20 @@ __device__ __forceinline__ void copy_async(T *to, const U *from, bool condition 
 }
 /** What the thread has asked for since the last time becomes a group. */
 __device__ __forceinline__ void copy_async_commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
+    asm volatile("cp.async.commit_group;" ::
+                     : "memory");
 }
 /** Until at most so many groups of the thread are still under way. */
 template<int Groups>
 __device__ __forceinline__ void copy_async_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(Groups) : "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(Groups)
+                 : "memory");
 }
 
 /** Until all of the thread's copies have arrived. */
 __device__ __forceinline__ void copy_async_wait_all() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    asm volatile("cp.async.wait_all;" ::
+                     : "memory");
 }
 
 }  // namespace halyard

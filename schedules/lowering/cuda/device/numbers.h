@@ -128,10 +128,13 @@ __device__ __forceinline__ float maximum<float>(float a, float b) {
 /** The larger one, or a NaN if one is. */
 __device__ __forceinline__ float max_or_nan(float a, float b) {
 #ifdef HALYARD_EMULATOR
-    return a != a ? a : b != b || a < b ? b : a;
+    return a != a ? a : b != b || a < b ? b
+                                        : a;
 #else
     float y;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    asm("max.NaN.f32 %0, %1, %2;"
+        : "=f"(y)
+        : "f"(a), "f"(b));
     return y;
 #endif
 }

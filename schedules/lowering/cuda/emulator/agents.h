@@ -51,7 +51,7 @@ struct AsyncThread {
     uint32_t stores, stored;         // groups of stores to device memory: begun with, waited for
     uint32_t groups, groups_waited;  // of products, likewise
     uint32_t register_fences;
-    bool open_group;                 // there are products in no group yet
+    bool open_group;  // there are products in no group yet
     int registers;
 };
 inline AsyncThread async_threads[kMaxThreads];

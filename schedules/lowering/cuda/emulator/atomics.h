@@ -40,16 +40,16 @@ T update(T *p, F f) {
 
 }  // namespace emulator
 
-#define HALYARD_ATOMIC(NAME, VALUE)                                              \
-    template<class P, class V>                                                   \
-    auto NAME(const P &p, V v) {                                                 \
+#define HALYARD_ATOMIC(NAME, VALUE)                                                 \
+    template<class P, class V>                                                      \
+    auto NAME(const P &p, V v) {                                                    \
         return emulator::update(p, [v](auto old) { return decltype(old)(VALUE); }); \
     }
 HALYARD_ATOMIC(atomicAdd, old + v)
 HALYARD_ATOMIC(atomicSub, old - v)
 HALYARD_ATOMIC(atomicMin, v < old ? v : old)
 HALYARD_ATOMIC(atomicMax, old < v ? v : old)
-HALYARD_ATOMIC(atomicAnd, old & v)
+HALYARD_ATOMIC(atomicAnd, old &v)
 HALYARD_ATOMIC(atomicOr, old | v)
 HALYARD_ATOMIC(atomicXor, old ^ v)
 HALYARD_ATOMIC(atomicExch, v)

@@ -15,13 +15,13 @@ namespace emulator {
 struct Mbarrier {
     unsigned at;  // of shared memory
     int count, missing;
-    int64_t bytes;     // expected and not there yet; below 0: there and not expected yet
-    uint32_t phases;   // ended so far
-    int waking;        // threads whose phase has ended, and which have not gone on yet
-    int maker;         // the thread that made it
+    int64_t bytes;    // expected and not there yet; below 0: there and not expected yet
+    uint32_t phases;  // ended so far
+    int waking;       // threads whose phase has ended, and which have not gone on yet
+    int maker;        // the thread that made it
     uint32_t made_time, made_epoch;
-    bool ready;        // also for TMA
-    uint32_t *told;    // what those know who arrived
+    bool ready;      // also for TMA
+    uint32_t *told;  // what those know who arrived
 };
 
 /** bar.sync: for threads in whole warps. */

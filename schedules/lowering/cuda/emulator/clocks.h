@@ -31,7 +31,8 @@ inline uint32_t *knowledge(int thread) {
 }
 
 inline int column(int who) {
-    return !state.all_know_all ? who % kWarp : who >= kFirstAgent ? state.thread_count + who - kFirstAgent : who;
+    return !state.all_know_all ? who % kWarp : who >= kFirstAgent ? state.thread_count + who - kFirstAgent
+                                                                  : who;
 }
 
 inline uint32_t &time_of(int thread) {

@@ -16,8 +16,8 @@ namespace emulator {
 constexpr int kMaxCluster = 8, kMaxMeetings = 4, kClusterBarrier = 15;
 
 struct ClusterBlock {
-    int meetings;                 // at the barrier of the cluster
-    char *memory[kMaxMeetings];   // then
+    int meetings;                // at the barrier of the cluster
+    char *memory[kMaxMeetings];  // then
 };
 inline ClusterBlock cluster_blocks[kMaxCluster];
 inline int cluster_meetings[kMaxThreads];  // of each thread of the block

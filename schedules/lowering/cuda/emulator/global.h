@@ -13,7 +13,10 @@ namespace halyard {
 namespace emulator {
 
 constexpr int alignment_of(int bytes) {
-    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8
+                              : bytes % 4 == 0   ? 4
+                              : bytes % 2 == 0   ? 2
+                                                 : 1;
 }
 
 /** The name of a parameter, where HALYARD_KERNEL has the names; else its place. */
@@ -32,9 +35,12 @@ inline void name_parameter(char *name, int size, int index) {
 }
 
 /** What an access does. Of an element by its index only the compiler knows. */
-enum Access { kReads, kWrites, kEither };
+enum Access { kReads,
+              kWrites,
+              kEither };
 inline const char *words_of(Access access) {
-    return access == kReads ? "reads" : access == kWrites ? "writes" : "accesses";
+    return access == kReads ? "reads" : access == kWrites ? "writes"
+                                                          : "accesses";
 }
 
 template<class T>

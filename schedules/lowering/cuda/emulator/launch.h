@@ -29,7 +29,7 @@ struct Launch {
     /** Whether so many bytes from an offset on are all elements of it; else `place` becomes the coordinates of the first
      * that are not. */
     int (*holds)(int parameter, int64_t offset, int bytes, char *place, uint64_t place_bytes);
-    char *stacks;                                   // of a block's threads, one after the other
+    char *stacks;  // of a block's threads, one after the other
     uint64_t stack_bytes;
     int order;  // 0: forward; -1: reverse; else the seed of a shuffle
     char *error;

@@ -27,7 +27,9 @@ struct Cell {
     uint8_t other_warps, atomic, state;
 };
 
-enum CellState { kPlain, kCopying, kBarrier };  // kCopying: by cp.async
+enum CellState { kPlain,
+                 kCopying,
+                 kBarrier };  // kCopying: by cp.async
 
 /** What is known of 16 bytes beside their cells, in kernels with TMA and tensor cores. */
 struct Chunk {
@@ -49,7 +51,8 @@ __attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &
     const ThreadName name(other < 0 || other >= kFirstAgent ? 0 : other);
     const int64_t element = floor_index(int64_t(a.at) - a.array, a.size);
     fail("%s element %lld of the shared array at byte %u%s%s%s", what, (long long)element, a.array,
-         other < 0 ? "" : other >= kFirstAgent ? ", which TMA" : ", which thread ",
+         other < 0 ? "" : other >= kFirstAgent ? ", which TMA"
+                                               : ", which thread ",
          other < 0 || other >= kFirstAgent ? "" : name.text, rest);
 }
 
@@ -280,10 +283,10 @@ public:
     const Element &operator=(const Element &other) const {
         return *this = T(other);
     }
-#define HALYARD_UPDATE(OP)                                  \
-    template<class U>                                       \
-    const Element &operator OP##=(const U &value) const {   \
-        return *this = T(T(*this) OP value);                \
+#define HALYARD_UPDATE(OP)                                \
+    template<class U>                                     \
+    const Element &operator OP##=(const U &value) const { \
+        return *this = T(T(*this) OP value);              \
     }
     HALYARD_UPDATE(+)
     HALYARD_UPDATE(-)

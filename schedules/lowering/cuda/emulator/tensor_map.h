@@ -19,9 +19,9 @@ struct tensor_map {
     uint8_t swizzle_bytes;  // 0: lines one after the other as they are
     uint8_t parameter;      // its place among those of the kernel, for messages
     uint64_t address;
-    uint64_t stride[kMaxRank - 1];  // bytes
+    uint64_t stride[kMaxRank - 1];             // bytes
     uint32_t extent[kMaxRank], box[kMaxRank];  // elements; an extent of 2^32 is 0
-    uint8_t step[kMaxRank];  // of neighbours in a box
+    uint8_t step[kMaxRank];                    // of neighbours in a box
     uint8_t reserved[35];
 };
 static_assert(sizeof(tensor_map) == 128, "as the driver's");

@@ -56,15 +56,17 @@ struct Thread {
     void *stack = nullptr;  // where it goes on
     Index3 index;
     int number, warp, lane;
-    enum { ready, waits, ended } state;
+    enum { ready,
+           waits,
+           ended } state;
     // What it waits for: the block's barrier, an operation of the lanes in the mask, or of `object`.
     const char *operation;
     int line;  // of the block's barrier
     unsigned mask;
-    int source;       // the lane whose value it wants
+    int source;  // the lane whose value it wants
     uint64_t value, result;
-    int object;       // a barrier, or the first thread of those that it waits for; else -1
-    void *argument;   // of what they do together
+    int object;      // a barrier, or the first thread of those that it waits for; else -1
+    void *argument;  // of what they do together
     // Asynchronous copies, oldest first.
     Copy *copies = nullptr;
     int copies_size = 0, copies_room = 0, groups = 0;
@@ -87,7 +89,7 @@ struct Array {
     char *begin, *end;  // of the buffer's elements, or of the allocation where no buffer is known
     char *start;        // what the kernel got
     int parameter;
-    int gaps;           // between the elements are bytes that are none of the buffer's
+    int gaps;  // between the elements are bytes that are none of the buffer's
     char name[64];
 };
 
@@ -99,7 +101,7 @@ struct State {
     void *scheduler;  // its stack
     Thread *current;
     int thread_count, ended, at_barrier, failed;
-    int cluster;  // blocks that run together
+    int cluster;            // blocks that run together
     uint32_t block, epoch;  // epoch: from one barrier of the block to the next
     char *shared_memory;
     Cell *cells;

@@ -17,8 +17,8 @@ struct Box {
     tensor_map map;
     unsigned at;  // of shared memory
     int bytes, rank, coordinate[tensor_map::kMaxRank];
-    int barrier;         // of a load
-    int thread;          // of a store
+    int barrier;  // of a load
+    int thread;   // of a store
     uint32_t group;
 };
 

@@ -43,7 +43,8 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
             }
             // A lane that the block does not have: any value may come.
             const bool exists = from >= 0 && from < kWarp && (there >> from & 1);
-            lanes[lane].result = ballot ? votes : exists ? lanes[from].value : ~uint64_t(0);
+            lanes[lane].result = ballot ? votes : exists ? lanes[from].value
+                                                         : ~uint64_t(0);
         }
     }
     for (int lane = 0; lane < kWarp; lane++) {

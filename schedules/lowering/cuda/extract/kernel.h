@@ -21,10 +21,10 @@ struct KernelArgument {
     std::string name;
     bool is_buffer = false;
     bool is_written = false;
-    Halide::Type type;  // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
-    Halide::Expr tensor;  // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
-    Halide::Expr value;   // a scalar's, on the host; undefined where that is the variable of its name
-    int strided_reads = 1;   // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
+    Halide::Type type;      // of an element, or the scalar; a handle that is no tensor: a counter of the launch, from 0 (offload.cpp)
+    Halide::Expr tensor;    // of a descriptor for TMA: what the launcher makes it of (halyard_tensor)
+    Halide::Expr value;     // a scalar's, on the host; undefined where that is the variable of its name
+    int strided_reads = 1;  // of a buffer: nobody reads more of it than elements at multiples of that (strided_reads.h)
 };
 
 struct Kernel {

@@ -106,7 +106,8 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     }
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
-        << "#include \"device.h\"\n" << (tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
+        << "#include \"device.h\"\n"
+        << (tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
         // What takes time when kernels run are the checks behind their accesses, which are optimised; the compiler's time goes into
         // the kernels themselves.
         << "\n#pragma GCC optimize(\"O0\")\n"

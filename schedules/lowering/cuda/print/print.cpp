@@ -72,7 +72,7 @@ public:
         std::string row = start;
         for (size_t i = 0; i < kernel_.arguments.size(); i++) {
             const auto &a = kernel_.arguments[i];
-            const std::string type = a.tensor.defined() ? "const __grid_constant__ tensor_map"
+            const std::string type = a.tensor.defined()   ? "const __grid_constant__ tensor_map"
                                      : a.type.is_handle() ? "global<int>"  // a counter
                                                           : type_text(a.type);
             const std::string text =

@@ -38,19 +38,32 @@ enum Precedence {
 
 // Halide's names of functions of f32, and CUDA's.
 const std::map<std::string, const char *> kMath = {
-    {"exp", "exp_approx"},     {"log", "logf"},
-    {"sqrt", "sqrtf"},         {"sin", "sinf"},
-    {"cos", "cosf"},           {"tan", "tanf"},
-    {"asin", "asinf"},         {"acos", "acosf"},
-    {"atan", "atanf"},         {"atan2", "atan2f"},
-    {"sinh", "sinhf"},         {"cosh", "coshf"},
-    {"tanh", "tanhf"},         {"asinh", "asinhf"},
-    {"acosh", "acoshf"},       {"atanh", "atanhf"},
-    {"pow", "powf"},           {"floor", "floorf"},
-    {"ceil", "ceilf"},         {"round", "rintf"},
-    {"trunc", "truncf"},       {"fast_inverse_sqrt", "rsqrtf"},
-    {"is_nan", "isnan"},       {"is_inf", "isinf"},
-    {"is_finite", "isfinite"}, {"erf", "erff"},
+    {"exp", "exp_approx"},
+    {"log", "logf"},
+    {"sqrt", "sqrtf"},
+    {"sin", "sinf"},
+    {"cos", "cosf"},
+    {"tan", "tanf"},
+    {"asin", "asinf"},
+    {"acos", "acosf"},
+    {"atan", "atanf"},
+    {"atan2", "atan2f"},
+    {"sinh", "sinhf"},
+    {"cosh", "coshf"},
+    {"tanh", "tanhf"},
+    {"asinh", "asinhf"},
+    {"acosh", "acoshf"},
+    {"atanh", "atanhf"},
+    {"pow", "powf"},
+    {"floor", "floorf"},
+    {"ceil", "ceilf"},
+    {"round", "rintf"},
+    {"trunc", "truncf"},
+    {"fast_inverse_sqrt", "rsqrtf"},
+    {"is_nan", "isnan"},
+    {"is_inf", "isinf"},
+    {"is_finite", "isfinite"},
+    {"erf", "erff"},
     {"exp2", "exp2_approx"},
 };
 
@@ -59,7 +72,8 @@ std::string element_text(const Type &t) {
         return "bfloat16";
     }
     if (t.is_float()) {
-        return t.bits() == 16 ? "half" : t.bits() == 32 ? "float" : "double";
+        return t.bits() == 16 ? "half" : t.bits() == 32 ? "float"
+                                                        : "double";
     }
     if (t.is_bool()) {
         return "bool";
@@ -707,7 +721,8 @@ std::string ExprPrinter::print_store(const Store *op, bool streaming) {
     }
     if (ramp && is_const_one(ramp->stride)) {
         const bool whole = v.whole(op->name, op->value.type(), op->alignment);
-        const char *function = !whole ? "store_elements" : streaming ? "store_streaming" : "store";
+        const char *function = !whole ? "store_elements" : streaming ? "store_streaming"
+                                                                     : "store";
         return std::string(function) + "(" + v.pointer(op->name, ramp->base) + ", " + value + ");";
     }
     return "scatter(" + array + ", " + v.argument(op->index) + ", " + value + ");";

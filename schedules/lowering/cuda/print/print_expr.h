@@ -21,7 +21,10 @@ extern const char *const kMaxOrNan;
 std::string type_text(const Halide::Type &type);
 
 /** Where an array lies, which says how its elements are reached. kScalar: one element, in a register. */
-enum class Memory { kDevice, kShared, kRegisters, kScalar };
+enum class Memory { kDevice,
+                    kShared,
+                    kRegisters,
+                    kScalar };
 
 class ExprPrinter {
 public:

@@ -186,7 +186,8 @@ class JoinIndices : public IRMutator {
         if (is_const_one(e)) {
             return;
         }
-        condition = !condition.defined() ? e : can_prove(!condition || e) ? condition : condition && e;
+        condition = !condition.defined() ? e : can_prove(!condition || e) ? condition
+                                                                          : condition && e;
     }
 
     const std::set<std::string> &arguments;

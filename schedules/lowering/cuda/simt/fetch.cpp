@@ -44,7 +44,8 @@ Stmt nothing() {
 
 // One after the other, without those that do nothing.
 Stmt sequence(const Stmt &a, const Stmt &b) {
-    return is_nothing(a) ? b : is_nothing(b) ? a : Block::make(a, b);
+    return is_nothing(a) ? b : is_nothing(b) ? a
+                                             : Block::make(a, b);
 }
 
 // The stores of a stage that is nothing but a copy, as asynchronous ones.
@@ -78,7 +79,8 @@ class CopyAsync : public IRMutator {
         // What is not there is 0.
         const auto *choice = op->value.as<Select>();
         const auto *same = choice ? choice->condition.as<Broadcast>() : nullptr;
-        const Expr condition = same ? same->value : choice ? choice->condition : const_true();
+        const Expr condition = same ? same->value : choice ? choice->condition
+                                                           : const_true();
         const auto *load = (choice && is_const_zero(choice->false_value) ? choice->true_value : op->value).as<Load>();
         const bool from_input = load && inputs.count(load->name) && is_const_one(load->predicate);
         if (!from_input || !condition.type().is_scalar() || !is_const_one(op->predicate)) {

@@ -34,7 +34,8 @@ Expr above_zero(const Expr &condition) {
     }
     const auto *less = condition.as<LT>();
     const auto *at_most = condition.as<LE>();
-    const Expr difference = less ? less->b - less->a : at_most ? at_most->b - at_most->a + 1 : Expr();
+    const Expr difference = less ? less->b - less->a : at_most ? at_most->b - at_most->a + 1
+                                                               : Expr();
     return difference.defined() && difference.type() == Int(32) ? difference : Expr();
 }
 
@@ -247,7 +248,8 @@ class FindLoads : public IRVisitor {
     }
 
     static Expr either(const Expr &a, const Expr &b) {
-        return equal(a, b) || can_prove(!b || a) ? a : can_prove(!a || b) ? b : a || b;
+        return equal(a, b) || can_prove(!b || a) ? a : can_prove(!a || b) ? b
+                                                                          : a || b;
     }
 
     const std::set<std::string> &read_only;

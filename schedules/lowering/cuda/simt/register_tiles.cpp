@@ -286,7 +286,9 @@ class ShareOut : public IRMutator {
 
     static Expr substitute_operand(const Expr &e, const Load *total, const Expr &value) {
         const Expr t(total);
-        return e.as<Add>() ? t + value : e.as<Mul>() ? t * value : e.as<Min>() ? min(t, value) : max(t, value);
+        return e.as<Add>() ? t + value : e.as<Mul>() ? t * value
+                                     : e.as<Min>()   ? min(t, value)
+                                                     : max(t, value);
     }
 
     Kernel &kernel;

@@ -169,7 +169,7 @@ public:
 }  // namespace
 
 Stmt with_thread_local_indices(const Kernel &kernel, const RegisterArrays &arrays, const std::map<std::string, Expr> &identities,
-                      const RegistersFail &fail) {
+                               const RegistersFail &fail) {
     return OwnIndices(kernel, arrays, identities, fail).mutate(kernel.body);
 }
 

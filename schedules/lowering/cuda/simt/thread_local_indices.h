@@ -29,7 +29,7 @@ using RegisterArrays = std::map<std::string, Registers>;
 
 /** The body. `identities`: what arrays begin with of which not every thread has an element, but all take part in a reduction. */
 Halide::Internal::Stmt with_thread_local_indices(const Kernel &kernel, const RegisterArrays &arrays,
-                                        const std::map<std::string, Halide::Expr> &identities, const RegistersFail &fail);
+                                                 const std::map<std::string, Halide::Expr> &identities, const RegistersFail &fail);
 
 }  // namespace halyard
 

@@ -54,7 +54,7 @@ Expr place_in_tile(const Type &element) {
 }  // namespace
 
 std::vector<EpilogueLoads::EpilogueColumns> EpilogueLoads::find_columns(const std::vector<const Pair *> &after,
-                                                               const std::set<std::string> &known) const {
+                                                                        const std::set<std::string> &known) const {
     std::vector<EpilogueColumns> found;
     for (const Pair *p : after) {
         visit_loads(p->value, [&](const Load *op) {
@@ -70,7 +70,7 @@ std::vector<EpilogueLoads::EpilogueColumns> EpilogueLoads::find_columns(const st
 }
 
 std::vector<EpilogueLoads::EpilogueTile> EpilogueLoads::find_tiles(const std::vector<const Pair *> &after,
-                                                          const std::set<std::string> &known) const {
+                                                                   const std::set<std::string> &known) const {
     std::vector<EpilogueTile> found;
     for (const Pair *p : after) {
         visit_loads(p->value, [&](const Load *op) {

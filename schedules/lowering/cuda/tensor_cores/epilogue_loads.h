@@ -36,8 +36,8 @@ protected:
         std::string buffer, name;
         TensorBox box;
         const Pair *pair;
-        int users = 1;    // pairs that read it
-        int offset = -1;  // in shared memory
+        int users = 1;          // pairs that read it
+        int offset = -1;        // in shared memory
         bool in_place = false;  // where the result leaves from
 
         Halide::Type type() const {

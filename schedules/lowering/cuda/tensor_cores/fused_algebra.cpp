@@ -179,7 +179,8 @@ Expr sum_of_signed(const std::vector<Term> &terms) {
     for (bool minus : {false, true}) {
         for (const auto &t : terms) {
             if (t.minus == minus) {
-                sum = !sum.defined() ? (minus ? -t.e : t.e) : minus ? sum - t.e : sum + t.e;
+                sum = !sum.defined() ? (minus ? -t.e : t.e) : minus ? sum - t.e
+                                                                    : sum + t.e;
             }
         }
     }

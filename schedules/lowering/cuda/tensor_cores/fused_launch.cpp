@@ -216,16 +216,16 @@ int FusedLaunch::stages_a(bool by_tma) const {
 
 bool FusedLaunch::counts_tiles() const {
     return stages_a(true) > 1 && std::any_of(parts_.block_names.begin(), parts_.block_names.end(), [&](const std::string &n) {
-        return !n.empty() && (expr_uses_var(parts_.steps, n) || expr_uses_var(parts_.first_step, n));
-    });
+               return !n.empty() && (expr_uses_var(parts_.steps, n) || expr_uses_var(parts_.first_step, n));
+           });
 }
 
 // Barriers, and the numbers of two tiles.
 int FusedLaunch::bytes_behind_a(bool by_tma) const {
     const int stages_bytes = stages(by_tma) * (elements_b() + elements_c()) * 2;
     return stages_bytes + (by_tma ? results_by_engine() * parts_.rows * parts_.second.columns * 2 +
-                                                8 * (4 + 4 * stages(true)) + 8
-                                          : 0);
+                                        8 * (4 + 4 * stages(true)) + 8
+                                  : 0);
 }
 
 int FusedLaunch::offset_b(bool by_tma) const {

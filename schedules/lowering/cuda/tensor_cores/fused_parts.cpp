@@ -330,7 +330,8 @@ private:
     Expr without_self(FusedNest &nest, const std::string &self, const Expr &value) {
         const auto other = [&](const Expr &a, const Expr &b) {
             const auto *x = a.as<Load>(), *y = b.as<Load>();
-            return x && x->name == self ? b : y && y->name == self ? a : Expr();
+            return x && x->name == self ? b : y && y->name == self ? a
+                                                                   : Expr();
         };
         Expr rest;
         if (const auto *add = value.as<Add>()) {

@@ -39,8 +39,8 @@ struct FusedParts {
     std::map<std::string, Held> held;
     std::string step;
     Halide::Expr first_step, steps;
-    std::vector<Halide::Expr> promises;     // of each step, that hold as far as Halide could not tell
-    TileOfProduct first, second;            // the sums of the second may be renamed
+    std::vector<Halide::Expr> promises;  // of each step, that hold as far as Halide could not tell
+    TileOfProduct first, second;         // the sums of the second may be renamed
     const TensorCores *first_asked = nullptr, *second_asked = nullptr;
     std::vector<FusedNest> before, between, behind, after;  // `behind` the second product, in the step
     std::vector<FusedNest> together;                        // that put together what warps have which share the steps

@@ -138,7 +138,9 @@ private:
             if (behind && add_to_last(n, made)) {
                 continue;
             }
-            (behind ? behind_ : piece ? pieces_ : early_).push_back(n);
+            (behind ? behind_ : piece ? pieces_
+                                      : early_)
+                .push_back(n);
             if (behind || piece) {
                 made.insert(writes.begin(), writes.end());
                 read.insert(reads.begin(), reads.end());

@@ -16,7 +16,7 @@ class MmaLaunch : public TileText {
 protected:
     /** A nest that uses the sums. */
     struct Result {
-        Pair pair;  // with the alignment of what it loads
+        Pair pair;      // with the alignment of what it loads
         int lanes = 2;  // that are stored at once
         Halide::Internal::ModulusRemainder alignment;
 

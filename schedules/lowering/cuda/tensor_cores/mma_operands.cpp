@@ -95,8 +95,8 @@ void MmaOperands::fetch_tile(const Operand &o, int others, const std::string &to
         at += ", " + (d == o.depth_dimension ? in_parentheses(e(origin)) + " + depth" : e(origin));
     }
     const std::string from = is_box(o) ? out_.name(o.buffer + ".tensor") + ", " + out_.name(o.buffer + ".box") +
-                                             ", {" + at.substr(2) + "}" :
-                                         out_.name(o.buffer + ".matrix") + at;
+                                             ", {" + at.substr(2) + "}"
+                                       : out_.name(o.buffer + ".matrix") + at;
     out_.line(std::string(by_elements_ ? "fetch_elements<" : "fetch<") + chunk + ", " + number(layout_.threads()) +
               ">(" + to + ", " + from + ");");
 }

@@ -33,8 +33,8 @@ struct Operand {
     int depth_dimension = -1;          // the dimension that runs with d
     int other_dimension = -1;          // and with row, or col; of several loops over rows the first
     std::vector<int> box, step;        // along each dimension: elements of the tile, and how far apart they are
-    Halide::Expr end;     // of its depth, where the sum ends before the buffer may; behind that all is 0
-    Halide::Expr counts;  // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
+    Halide::Expr end;                  // of its depth, where the sum ends before the buffer may; behind that all is 0
+    Halide::Expr counts;               // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
 
     int rank() const {
         return int(origin.size());
@@ -49,9 +49,9 @@ struct TileOfProduct {
     std::string accumulator;
     Halide::Type sum;  // of an accumulator
     int rows = 0, columns = 0, depth = 0;
-    std::vector<int> row_loops;  // their extents, the innermost first
+    std::vector<int> row_loops;        // their extents, the innermost first
     std::vector<int64_t> row_strides;  // in the accumulator; more than needed where other forms of the kernel need them
-    Operand a, b;  // a runs with row and d, b with col and d
+    Operand a, b;                      // a runs with row and d, b with col and d
 };
 
 /** The coordinates of an element of a buffer, by its index; nothing where it has none. */

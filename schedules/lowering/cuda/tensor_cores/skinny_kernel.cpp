@@ -24,7 +24,9 @@ constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
 constexpr int kSumsOfThread = 128;
 
 // Who fetches tiles: TMA, the threads by cp.async, or the threads element by element.
-enum class Form { kEngine, kCopies, kElements };
+enum class Form { kEngine,
+                  kCopies,
+                  kElements };
 
 // What an epilogue reads beside the sums: for each load an array of registers, by the element of the thread.
 class TakeLoads : public IRMutator {
@@ -229,7 +231,7 @@ private:
     int offset_b(Form form) const {
         return stages(form) * elements_a() * tile().a.type.bytes();
     }
-    int sums_of_slices() const {  // of one product
+    int sums_of_slices() const {                              // of one product
         return warps() * tile().rows * (tile().columns + 8);  // as pitch_of_slice has it
     }
     int offset_barriers(Form form) const {

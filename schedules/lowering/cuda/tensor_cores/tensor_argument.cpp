@@ -16,7 +16,9 @@ Expr handle(const std::string &buffer) {
 
 // As runtime/cuda_tensor.h numbers them.
 int tensor_type(const Type &type) {
-    return type.bits() == 8 ? 2 : type.bits() == 32 ? (type.is_float() ? 3 : 4) : type.is_bfloat() ? 1 : 0;
+    return type.bits() == 8 ? 2 : type.bits() == 32 ? (type.is_float() ? 3 : 4)
+                              : type.is_bfloat()    ? 1
+                                                    : 0;
 }
 
 }  // namespace
@@ -34,7 +36,8 @@ Expr tensor_argument(const std::string &buffer, const Type &type, const std::vec
     const int rank = int(box.size());
     std::vector<Expr> fields = {handle(buffer), tensor_type(type), rank};
     for (int d = 0; d < kMaxRank; d++) {
-        fields.push_back(d == ends && end.defined() ? end : d < rank ? field_on_host(buffer, Call::buffer_get_extent, d) : Expr(1));
+        fields.push_back(d == ends && end.defined() ? end : d < rank ? field_on_host(buffer, Call::buffer_get_extent, d)
+                                                                     : Expr(1));
     }
     for (int d = 1; d < kMaxRank; d++) {
         fields.push_back(d < rank ? field_on_host(buffer, Call::buffer_get_stride, d) : Expr(0));

@@ -34,8 +34,8 @@ struct PairRows {
 };
 
 struct Pair {
-    std::string stored;          // the buffer
-    Halide::Expr index, value;   // vectors of two
+    std::string stored;         // the buffer
+    Halide::Expr index, value;  // vectors of two
     std::vector<PairRows> rows;
     Halide::Expr col_extent;
 

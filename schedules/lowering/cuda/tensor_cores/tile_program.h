@@ -50,8 +50,8 @@ struct TileProgram {
     Parts parts;
     std::vector<TileOfProduct> tiles;  // a product each; they have rows, columns and the operand a in common
     std::set<std::string> accumulators;
-    std::vector<Pair> before, after;  // the nests that give sums their first value, and those that use them
-    std::vector<FusedNest> rows;      // those that reduce rows, after them
+    std::vector<Pair> before, after;              // the nests that give sums their first value, and those that use them
+    std::vector<FusedNest> rows;                  // those that reduce rows, after them
     std::map<std::string, Halide::Type> numbers;  // of rows
 
     const TileOfProduct &tile() const {

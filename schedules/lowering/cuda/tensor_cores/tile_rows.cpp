@@ -150,7 +150,8 @@ private:
     Expr without_itself(const std::string &name, const Expr &value) {
         const auto other = [&](const Expr &a, const Expr &b) {
             const auto *x = a.as<Load>(), *y = b.as<Load>();
-            return x && x->name == name ? b : y && y->name == name ? a : Expr();
+            return x && x->name == name ? b : y && y->name == name ? a
+                                                                   : Expr();
         };
         Expr rest;
         if (const auto *add = value.as<Add>()) {

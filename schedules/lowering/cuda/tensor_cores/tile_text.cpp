@@ -244,7 +244,7 @@ void TileText::first_value(const Pair &p) {
         coordinates_of_element();
     }
     print(Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(),
-                            const_true(2), ModulusRemainder()));
+                      const_true(2), ModulusRemainder()));
     out_->close();
 }
 

@@ -9,7 +9,8 @@ namespace {
 // In PTX.
 std::string ptx_type(const Halide::Type &t) {
     if (t.is_float()) {
-        return t.is_bfloat() ? "bf16" : t.bits() == 32 ? "tf32" : "f16";
+        return t.is_bfloat() ? "bf16" : t.bits() == 32 ? "tf32"
+                                                       : "f16";
     }
     return t.is_uint() ? "u8" : "s8";
 }

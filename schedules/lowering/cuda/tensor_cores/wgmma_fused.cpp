@@ -19,7 +19,7 @@ namespace {
 class WgmmaChain : public FusedText {
 public:
     WgmmaChain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                    const Strides &strides, const PrintOptions &print)
+               const Strides &strides, const PrintOptions &print)
         : FusedText(kernel, products, host, strides, print),
           warpgroups_(parts_.rows / kRowsOfWarpgroup) {
         if (parts_.rows % kRowsOfWarpgroup != 0 || warpgroups_ > 3) {

@@ -35,9 +35,9 @@ protected:
     Kernel with_arguments(WgmmaForm form) const;
 
     WgmmaLayout layout_;
-    std::vector<Pair> after_;  // with the alignment of what they load
+    std::vector<Pair> after_;                                    // with the alignment of what they load
     std::vector<Halide::Internal::ModulusRemainder> alignment_;  // of what they store
-    std::set<std::string> not_in_memory_;  // the sums, and what was loaded early
+    std::set<std::string> not_in_memory_;                        // the sums, and what was loaded early
 
 private:
     std::vector<int> leaving() const;
