@@ -82,7 +82,7 @@ struct Product {
     bool fresh = false;  // nothing is in c yet
     Rows written, read;  // after it
     Taps outer, inner;
-    Lines lines;
+    Lines lines = {};
 
     int taps() const {
         return outer.count * inner.count;

@@ -42,7 +42,7 @@ return schedule "moe_router" {
     local part, col = k.order:split(column, columns, "guard", "part", "col")
     k.order:reorder(col, "row", part, panel):vectorize(col, tiles.lanes)
     if amx then
-      -- There is one block. A loop over panels alone tells Halide that there are experts, so that it clamps the expert in place of its panel
+      -- There is one block. A loop over panels alone tells Halide that there are experts, so that it clamps the expert for its panel
       -- (generators/math/weights.h), and columns would be no neighbours.
       local block, row = k.order:split("row", amx.rows, "guard", "block", "row_in_block")
       k.order:reorder(col, row, part, panel, block):fuse(panel, block, "job")

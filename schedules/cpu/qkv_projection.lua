@@ -1,9 +1,6 @@
 -- The three projections for AVX2, AVX-512 and AMX, weights packed into panels: each as in gemm.lua, with the bias added in
--- registers, and one parallel loop over the panels of all three. So threads are called once, and none waits before k and v. Two
--- threads of a Zen 4, in turns with three loops: 1 x (384 + 384 + 384) x 384 in f32 11.1 us to 10.7, bf16 5.6 to 5.2, f16 9.7 to
--- 9.1; 8 rows 1 to 2 %, 1 x (1024 + 256 + 256) x 1024 1 to 2 %, 256 rows nothing. One thread: one row as before, 4 to 64 rows 0 to 0.8 % more.
--- Jobs by tiles are few: of 300 rows by 384 + 128 + 128 columns 3 + 1 + 1, which took two threads four turns and takes three.
--- The panels that are not full cost more, 2 of 34 where they have 48 columns: 5 % in f32; with 64 all are full.
+-- registers, and one parallel loop over the panels of all three. So threads are called once, and none waits before k and v.
+-- Jobs by tiles are few: of 300 rows by 384 + 128 + 128 columns 3 + 1 + 1, which two threads do in three turns for four.
 
 local gemm = require "lib.gemm"
 

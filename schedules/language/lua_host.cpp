@@ -242,10 +242,11 @@ void LuaHost::raise(Diagnostic d) {
 }
 
 Diagnostic LuaHost::diagnose_top() {
-    std::string text;
+    std::string raised, text;
     size_t length = 0;
     if (const char *s = lua_tolstring(L_, -1, &length)) {
-        text = printable(std::string(s, length));
+        raised.assign(s, length);
+        text = printable(raised);
     } else {
         text = std::string("the script raised a ") + luaL_typename(L_, -1) + " value instead of a message";
     }
@@ -253,7 +254,7 @@ Diagnostic LuaHost::diagnose_top() {
     if (fatal_) {
         return *fatal_;
     }
-    if (pending_ && pending_->text() == text) {
+    if (pending_ && pending_->text() == raised) {
         Diagnostic d = *pending_;
         pending_.reset();
         return d;

@@ -156,36 +156,30 @@ const std::vector<Word> kBufferWords = {
      "x.stride[0]", [](Call &c) { c.push_expr(field(c, "stride")); }},
 };
 
+// The formatter takes names of operators for brackets.
+// clang-format off
 const std::vector<Word> kExprWords = {
-    {"eq", Handle::kExpr, "value:expr", "condition:Expr", "Equal.", "a, b", "a == b", compare < operator==> },
-     {"ne", Handle::kExpr, "value:expr", "condition:Expr", "Not equal.", "a, b", "a != b", compare < operator!=> },
-      {"at_least", Handle::kExpr, "value:expr", "condition:Expr", "Greater or equal.", "a, b", "a >= b",
-       compare < operator>=> },
-       {"at_most", Handle::kExpr, "value:expr", "condition:Expr", "Less or equal.", "a, b", "a <= b", compare < operator<=> },
-        {"below", Handle::kExpr, "value:expr", "condition:Expr", "Less.", "a, b", "a < b", compare < operator<> },
-         {
-             "above",
-             Handle::kExpr,
-             "value:expr",
-             "condition:Expr",
-             "Greater.",
-             "a, b",
-             "a > b",
-             compare < operator>> },
-             {"multiple_of", Handle::kExpr, "value:size[1..]", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
-              [](Call &c) { c.push_expr(c.self.expr % c.args[0].expr == 0); }},
-             {"plus", Handle::kExpr, "value:expr", "sum:Expr", "A sum; minus a number is plus what is below 0.", "a, b", "a + b",
-              [](Call &c) { c.push_expr(c.self.expr + c.args[0].expr); }},
-             {"and_", Handle::kExpr, "other:condition", "condition:Expr", "Both conditions.", "a, b", "a && b",
-              [](Call &c) { c.push_expr(c.self.expr && c.args[0].expr); }},
-             {"or_", Handle::kExpr, "other:condition", "condition:Expr", "One of the conditions.", "a, b", "a || b",
-              [](Call &c) { c.push_expr(c.self.expr || c.args[0].expr); }},
-             {"not_", Handle::kExpr, "", "condition:Expr", "Not the condition.", "a", "!a",
-              [](Call &c) { c.push_expr(!c.self.expr); }},
-             {"select", Handle::kExpr, "yes:expr no:expr", "value:Expr",
-              "A number where the condition holds, and another where it does not: what a Func is bound to inside a loop that "
-              "specialize() has in several forms.",
-              "a", "a ? yes : no", select},
-        };
+    {"eq", Handle::kExpr, "value:expr", "condition:Expr", "Equal.", "a, b", "a == b", compare<operator==>},
+    {"ne", Handle::kExpr, "value:expr", "condition:Expr", "Not equal.", "a, b", "a != b", compare<operator!=>},
+    {"at_least", Handle::kExpr, "value:expr", "condition:Expr", "Greater or equal.", "a, b", "a >= b",
+     compare<operator>=>},
+    {"at_most", Handle::kExpr, "value:expr", "condition:Expr", "Less or equal.", "a, b", "a <= b", compare<operator<=>},
+    {"below", Handle::kExpr, "value:expr", "condition:Expr", "Less.", "a, b", "a < b", compare<operator<>},
+    {"above", Handle::kExpr, "value:expr", "condition:Expr", "Greater.", "a, b", "a > b", compare<operator> >},
+    {"multiple_of", Handle::kExpr, "value:size[1..]", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
+     [](Call &c) { c.push_expr(c.self.expr % c.args[0].expr == 0); }},
+    {"plus", Handle::kExpr, "value:expr", "sum:Expr", "A sum; minus a number is plus what is below 0.", "a, b", "a + b",
+     [](Call &c) { c.push_expr(c.self.expr + c.args[0].expr); }},
+    {"and_", Handle::kExpr, "other:condition", "condition:Expr", "Both conditions.", "a, b", "a && b",
+     [](Call &c) { c.push_expr(c.self.expr && c.args[0].expr); }},
+    {"or_", Handle::kExpr, "other:condition", "condition:Expr", "One of the conditions.", "a, b", "a || b",
+     [](Call &c) { c.push_expr(c.self.expr || c.args[0].expr); }},
+    {"not_", Handle::kExpr, "", "condition:Expr", "Not the condition.", "a", "!a",
+     [](Call &c) { c.push_expr(!c.self.expr); }},
+    {"select", Handle::kExpr, "yes:expr no:expr", "value:Expr",
+     "A number where the condition holds, and another where it does not: what a Func is bound to inside a loop that "
+     "specialize() has in several forms.", "a", "a ? yes : no", select},
+};
+// clang-format on
 
 }  // namespace halyard

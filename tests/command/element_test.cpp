@@ -80,7 +80,7 @@ TEST_CASE("Halves between two neighbours go to the nearest, or the even one", "[
             wrong += stored(type, middle) != (bits % 2 == 0 ? bits : bits + 1);
             wrong += stored(type, middle - nudge) != bits;
             wrong += stored(type, middle + nudge) != bits + 1;
-            wrong += stored(type, -middle - nudge) != (bits + 1 | 0x8000);
+            wrong += stored(type, -middle - nudge) != ((bits + 1) | 0x8000);
         }
         CHECK(wrong == 0);
     }

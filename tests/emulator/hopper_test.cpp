@@ -237,7 +237,7 @@ TEST_CASE("clusters: a block reads what the others have in their shared memory",
 
 TEST_CASE("faults: work of TMA that was not waited for", "[order]") {
     CHECK_THAT(fault(kNoWaitForLoad),
-               Contains("the tensor cores read element 0") && Contains("which TMA still fills") ||
+               (Contains("the tensor cores read element 0") && Contains("which TMA still fills")) ||
                    Contains("without a wait for its barrier") || Contains("nobody has made") ||
                    Contains("no thread of the block has written"));
     CHECK_THAT(fault(kReadsWhileLoading),
@@ -263,7 +263,7 @@ TEST_CASE("faults: products that were not waited for", "[order]") {
     // The stage is given back without the wait, too.
     CHECK_THAT(fault(kReadsSumsTooEarly),
                Contains("touches sums that the tensor cores may still add to: wgmma_wait for the group") ||
-                   Contains("TMA writes element 0") && Contains("which the tensor cores still read"));
+                   (Contains("TMA writes element 0") && Contains("which the tensor cores still read")));
     CHECK_THAT(fault(kNoCommit), Contains("touches sums that the tensor cores may still add to: wgmma_commit()") ||
                                      Contains("which the tensor cores still read"));
     CHECK_THAT(fault(kReleasesTooEarly),

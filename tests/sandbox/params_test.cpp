@@ -26,7 +26,7 @@ std::string script_with(const Folder &folder, const std::string &generator) {
 TEST_CASE("What a script says of its generator is no setting and no option", "[params]") {
     const Folder folder;
     const std::string victim = folder / "victim";
-    for (const std::string generator :
+    for (const std::string &generator :
          {"[\"autoscheduler.describe\"] = \"" + victim + "\"", "[\"autoscheduler.report\"] = \"" + victim + "\"",
           "[\"autoscheduler.request\"] = \"" + victim + "\"", std::string("autoscheduler = \"Adams2019\""),
           std::string("target = \"arm-64-linux\""), std::string("[\"-o\"] = \"/\""), std::string("[\"-p\"] = \"x\""),
@@ -53,9 +53,9 @@ TEST_CASE("What a script says of its generator is no setting and no option", "[p
 
 TEST_CASE("So are those of a command line and of CMake", "[params]") {
     const Folder folder;
-    for (const std::string param : {"autoscheduler.describe=" + (folder / "victim"), std::string("target=arm-64-linux"),
-                                    std::string("type=float16;target=host"), std::string("type=float16\ntarget=host"),
-                                    std::string("-o=/"), std::string("z.type=float16"), std::string("type=bfloat61")}) {
+    for (const std::string &param : {"autoscheduler.describe=" + (folder / "victim"), std::string("target=arm-64-linux"),
+                                     std::string("type=float16;target=host"), std::string("type=float16\ntarget=host"),
+                                     std::string("-o=/"), std::string("z.type=float16"), std::string("type=bfloat61")}) {
         const ProcessResult r = run({"build", "rms_norm", "--param=" + param, "--target", "avx2", "-o", folder / "out"});
         INFO(param << "\n"
                    << r.err);

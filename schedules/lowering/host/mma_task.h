@@ -22,7 +22,7 @@ struct TileTask {
     struct Around {
         std::string name;
         Halide::Expr value, extent;
-        std::set<std::string> writes;  ///< of a loop, to these buffers
+        std::set<std::string> writes = {};  ///< of a loop, to these buffers
     };
     std::vector<Around> around;
 
