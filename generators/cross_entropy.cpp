@@ -63,8 +63,9 @@ public:
         const Expr at_label = min(x(first + clamp(label, 0, max(cols - 1, 0)), row) - top, 0.0f);
         Expr v = log_sum(row) - at_label;
         if (smoothed) {
-            // Of shares of the distances: a sum of them whole leaves f32 long before their mean does.
-            sum(row) += min(x(r, row) - top, 0.0f) * (1.0f / cast<float>(cols));
+            // Of shares of the distances: a sum of them whole leaves f32 long before their mean does. The min around the product
+            // keeps fast-math from taking the factor out of the sum.
+            sum(row) += min((x(r, row) - top) * (1.0f / cast<float>(cols)), 0.0f);
             v = log_sum(row) - (weighed(at_label, 1.0f - *label_smoothing) + weighed(sum(row), *label_smoothing));
         }
         loss(row) = select(label == ignore_index, 0.0f, label < 0 || label >= cols, nan(), v);
