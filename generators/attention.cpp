@@ -30,9 +30,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class SoftmaxForm { kTwoPass,
-                         kOnline,
-                         kRescaled };
+enum class SoftmaxForm { kTwoPass, kOnline, kRescaled };
 
 class Attention : public Generator<Attention> {
 public:
@@ -43,11 +41,10 @@ public:
      * so that a block of scores is needed only once (Milakov and Gimelshein 2018). rescaled: the same with weights by the
      * maximum of their block, and one accumulator of the result, its maximum and its sum (Dao et al. 2022); scale is
      * above 0 there. */
-    GeneratorParam<SoftmaxForm> softmax{"softmax",
-                                        SoftmaxForm::kTwoPass,
-                                        {{"two_pass", SoftmaxForm::kTwoPass},
-                                         {"online", SoftmaxForm::kOnline},
-                                         {"rescaled", SoftmaxForm::kRescaled}}};
+    GeneratorParam<SoftmaxForm> softmax{
+        "softmax",
+        SoftmaxForm::kTwoPass,
+        {{"two_pass", SoftmaxForm::kTwoPass}, {"online", SoftmaxForm::kOnline}, {"rescaled", SoftmaxForm::kRescaled}}};
     /** Of the weights where they meet values of bf16, on the host; rounded ones are summed as they are. On a GPU they are
      * rounded to the storage type. */
     GeneratorParam<FactorType> weight_type{"weight_type", FactorType::kExact, factor_types()};
@@ -245,8 +242,7 @@ public:
             last_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, rp, ib, h, n));
             row_max(i, kb, ib, h, n) = max(last_max(i, kb, ib, h, n), block_max(i, kb, ib, h, n));
             weigh(row_max(i, kb, ib, h, n));
-            alpha(i, kb, ib, h, n) =
-                exp_nonpositive_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
+            alpha(i, kb, ib, h, n) = exp_nonpositive_f32(last_max(i, kb, ib, h, n) - row_max(i, kb, ib, h, n), get_target());
             pv(d, i, kb, ib, h, n) += p(rj, i, kb, ib, h, n) * v_1(d, rj, kb, h / group, n);
             RDom rb(0, blocks, "block");
             seen(rb, rb);
@@ -262,8 +258,7 @@ public:
             raw_max(i, kb, ib, h, n) = ninf;
             raw_max(i, kb, ib, h, n) = max(raw_max(i, kb, ib, h, n), logits(rj, i, kb, ib, h, n));
             block_max(i, kb, ib, h, n) = max(raw_max(i, kb, ib, h, n) * times, lowest);
-            p(j, i, kb, ib, h, n) =
-                exp2_f32(logits(j, i, kb, ib, h, n) * times - block_max(i, kb, ib, h, n), get_target());
+            p(j, i, kb, ib, h, n) = exp2_f32(logits(j, i, kb, ib, h, n) * times - block_max(i, kb, ib, h, n), get_target());
             block_sum(i, kb, ib, h, n) += p(rj, i, kb, ib, h, n);
             weights(j, i, kb, ib, h, n) = store_as(type, p(j, i, kb, ib, h, n));
             pv(d, i, kb, ib, h, n) += load_f32(weights(rj, i, kb, ib, h, n)) * v_f(d, rj, kb, h / group, n);
@@ -275,9 +270,8 @@ public:
             const Expr before = acc(d, i, ib, h, n)[1], here = block_max(i, number, ib, h, n);
             const Expr top = max(before, here);
             const Expr of_before = exp2_f32(before - top, get_target()), of_here = exp2_f32(here - top, get_target());
-            acc(d, i, ib, h, n) =
-                Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, number, ib, h, n) * of_here, top,
-                      acc(d, i, ib, h, n)[2] * of_before + block_sum(i, number, ib, h, n) * of_here);
+            acc(d, i, ib, h, n) = Tuple(acc(d, i, ib, h, n)[0] * of_before + pv(d, i, number, ib, h, n) * of_here, top,
+                                        acc(d, i, ib, h, n)[2] * of_before + block_sum(i, number, ib, h, n) * of_here);
             result(d, i, ib, h, n) = acc(d, i, ib, h, n)[0];
             row_sum(i, ib, h, n) = acc(0, i, ib, h, n)[2];
         }
@@ -329,10 +323,9 @@ private:
     }
 
     Var d{"d"}, m{"m"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"}, part{"part"};
-    Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"},
-        row_sum{"row_sum"}, inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
-    Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"},
-        p_parts{"weight_parts"};
+    Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"},
+        inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
+    Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"}, p_parts{"weight_parts"};
     Func raw_max{"raw_max"}, block_sum{"block_sum"}, weights{"weights"}, result{"result"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};
 };

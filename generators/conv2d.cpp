@@ -20,9 +20,7 @@ using namespace halyard;
 
 /** How the weights lie in memory. oihw: as torch.nn.Conv2d stores them, columns of the kernel
  * innermost. ohwi: as it does in channels_last, channels of x innermost. packed: as math/convolution.h says. */
-enum class Layout { kPacked,
-                    kOihw,
-                    kOhwi };
+enum class Layout { kPacked, kOihw, kOhwi };
 
 class Conv2d : public Generator<Conv2d> {
 public:
@@ -31,7 +29,8 @@ public:
     GeneratorParam<int> stride{"stride", 1, 1, 64};
     GeneratorParam<int> dilation{"dilation", 1, 1, 64};
     GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
-    GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
+    GeneratorParam<Layout> weights{
+        "weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
     GeneratorParam<int> panel{"panel", 32, 1, 1024};
     GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out what meets zeros outside of x
     GeneratorParam<bool> add_scale{"add_scale", false};        // with the bias: a folded BatchNorm
@@ -53,8 +52,7 @@ public:
         x.set_type(storage_type(type));
         y.set_type(type);
         weight = weights == Layout::kPacked ? add_input<Buffer<>>("weight_packed", type, 7)
-                                            : add_input<Buffer<>>(weights == Layout::kOihw ? "weight" : "weight_ohwi",
-                                                                  type, 5);
+                                            : add_input<Buffer<>>(weights == Layout::kOihw ? "weight" : "weight_ohwi", type, 5);
         if (add_scale) {
             scale = add_input<Buffer<>>("scale", Float(32), 2);
         }
@@ -76,15 +74,11 @@ public:
         accumulate_window(
             acc(o, g, w, h, n), group(), x.dim(0).extent(), kernel,
             [&](const Expr &channel, const Expr &column, const Expr &row) {
-                const std::vector<Expr> at = {channel, g, window().at(pixel(w, 2), column),
-                                              window().at(pixel(h, 3), row), pixel(n, 4)};
-                const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at)
-                                                                              : x_pad(at);
+                const std::vector<Expr> at = {channel, g, window().at(pixel(w, 2), column), window().at(pixel(h, 3), row), pixel(n, 4)};
+                const Expr image = type != Float(32) ? x_f(at) : padding == 0 ? x(at) : x_pad(at);
                 return image * weight_f(o, channel, column, row, g);
             },
-            [&](const Expr &column, const Expr &row) {
-                return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr();
-            });
+            [&](const Expr &column, const Expr &row) { return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr(); });
 
         Expr v = acc(o, g, w, h, n);
         if (add_scale || add_bias) {

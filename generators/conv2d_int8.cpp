@@ -23,8 +23,7 @@ using namespace halyard;
 
 /** How the weights lie in memory. packed: as math/convolution.h says, for instructions that take four neighbouring channels.
  * ohwi: as torch.nn.Conv2d stores them in channels_last, for those that take many. */
-enum class Layout { kPacked,
-                    kOhwi };
+enum class Layout { kPacked, kOhwi };
 
 class Conv2dInt8 : public Generator<Conv2dInt8> {
 public:
@@ -104,8 +103,7 @@ public:
         accumulate_window(
             acc(o, g, w, h, n), packed ? packed_group(Int(8)) : 1, x.dim(0).extent(), kernel,
             [&](const Expr &channel, const Expr &column, const Expr &row) {
-                const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column),
-                                              window.at(pixel(h, 3), row), pixel(n, 4)};
+                const std::vector<Expr> at = {channel, g, window.at(pixel(w, 2), column), window.at(pixel(h, 3), row), pixel(n, 4)};
                 return cast<int32_t>(as_it_is ? x(at) : x_u(at)) * cast<int32_t>(stored_weight(channel, column, row));
             },
             [&](const Expr &column, const Expr &row) {
@@ -136,8 +134,7 @@ public:
         if (add_residual == Residual::kAfter) {
             v += skip;
         }
-        y(o, g, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
-                                   : store_as(stored_type(output, type), v);
+        y(o, g, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
         constrain_images(x, y, window);
         if (packed) {
             constrain_packed_filter(*weight, kernel, panel, x.dim(0).extent());

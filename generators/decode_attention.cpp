@@ -28,8 +28,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class SoftmaxForm { kTwoPass,
-                         kRescaled };
+enum class SoftmaxForm { kTwoPass, kRescaled };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
@@ -39,7 +38,8 @@ public:
     GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
     /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
      * only once; scale is above 0 there. */
-    GeneratorParam<SoftmaxForm> softmax{"softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
+    GeneratorParam<SoftmaxForm> softmax{
+        "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
     /** Of several queries, each sees the keys up to the one it stands at. */
@@ -99,8 +99,7 @@ public:
         RDom rd(0, q.dim(0).extent(), "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
         const Expr limit = causal ? length - (queries - 1 - of_row) : length;
-        logits(j, r, kb, sp, rb, hk, n) =
-            select(key < limit, scores(j, r, kb, sp, rb, hk, n), rescaled ? Float(32).min() : unseen);
+        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), rescaled ? Float(32).min() : unseen);
 
         // One split: the blocks that begin before the length, one at least.
         const Expr last_block = max((length - 1) / block - sp * blocks, 0);
@@ -113,8 +112,7 @@ public:
             raw_max(r, kb, sp, rb, hk, n) = Float(32).min();
             raw_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n), logits(rj, r, kb, sp, rb, hk, n));
             block_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n) * factor, unseen);
-            p(j, r, kb, sp, rb, hk, n) =
-                exp2_f32(logits(j, r, kb, sp, rb, hk, n) * factor - block_max(r, kb, sp, rb, hk, n), get_target());
+            p(j, r, kb, sp, rb, hk, n) = exp2_f32(logits(j, r, kb, sp, rb, hk, n) * factor - block_max(r, kb, sp, rb, hk, n), get_target());
             block_sum(r, kb, sp, rb, hk, n) += p(rj, r, kb, sp, rb, hk, n);
             weights(j, r, kb, sp, rb, hk, n) = store_as(type, p(j, r, kb, sp, rb, hk, n));
             pv(d, r, kb, sp, rb, hk, n) += load_f32(weights(rj, r, kb, sp, rb, hk, n)) * v_f(d, rj, kb, sp, hk, n);
@@ -123,9 +121,8 @@ public:
             acc(d, r, sp, rb, hk, n) = Tuple(0.0f, unseen, 0.0f);
             const Expr before = acc(d, r, sp, rb, hk, n)[1], here = block_max(r, rk, sp, rb, hk, n), higher = max(before, here);
             const Expr of_before = exp2_f32(before - higher, get_target()), of_here = exp2_f32(here - higher, get_target());
-            acc(d, r, sp, rb, hk, n) =
-                Tuple(acc(d, r, sp, rb, hk, n)[0] * of_before + pv(d, r, rk, sp, rb, hk, n) * of_here, higher,
-                      acc(d, r, sp, rb, hk, n)[2] * of_before + block_sum(r, rk, sp, rb, hk, n) * of_here);
+            acc(d, r, sp, rb, hk, n) = Tuple(acc(d, r, sp, rb, hk, n)[0] * of_before + pv(d, r, rk, sp, rb, hk, n) * of_here, higher,
+                                             acc(d, r, sp, rb, hk, n)[2] * of_before + block_sum(r, rk, sp, rb, hk, n) * of_here);
             const Tuple all = acc(d, r, sp, rb, hk, n);
             split(d, r, sp, rb, hk, n) = {all[0], all[1], all[2]};
         } else {
@@ -133,8 +130,7 @@ public:
             rk.where(rk.y <= last_block);
             row_max(r, sp, rb, hk, n) = lowest;
             row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
-            p(j, r, kb, sp, rb, hk, n) =
-                exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
+            p(j, r, kb, sp, rb, hk, n) = exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
             row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
             acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
             split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
@@ -171,8 +167,8 @@ public:
 
 private:
     Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
-    Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"},
-        row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+    Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"},
+        p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
     Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
     Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
 };

@@ -73,8 +73,7 @@ public:
         // The host has instructions that multiply and add neighbours in memory: four bytes, unsigned with signed, or two
         // numbers of 16 bits. So many rows of the kernel lie side by side, zeros behind the last. Where bytes do, a signed
         // x is taken 128 higher.
-        const int group = get_target().has_gpu_feature() ? 1 : has_dot() ? 4
-                                                                         : 2;
+        const int group = get_target().has_gpu_feature() ? 1 : has_dot() ? 4 : 2;
         const int offset = group == 4 && x_type == Int(8) ? 128 : 0;
         const Expr zero = zero_point ? Expr(*x_zero_point) : Expr(0);
         const Expr image = window.padded(x, {c, w, h, n}, 1, 2, zero);
@@ -96,8 +95,8 @@ public:
             acc(c, w, h, n) = zero_sum(c);
         }
         RDom tap({{0, group}, {0, kernel}, {0, (kernel + group - 1) / group}}, "tap");
-        acc(c, w, h, n) += cast<int32_t>(pixel(tap.x, c, window.at(w, tap.y), h, tap.z, n)) *
-                           cast<int32_t>(weight_rows(tap.x, c, tap.y, tap.z));
+        acc(c, w, h, n) +=
+            cast<int32_t>(pixel(tap.x, c, window.at(w, tap.y), h, tap.z, n)) * cast<int32_t>(weight_rows(tap.x, c, tap.y, tap.z));
 
         sum_scale(c) = x_scale * weight_scale(c);
         Expr v = cast<float>(acc(c, w, h, n)) * sum_scale(c);
@@ -112,8 +111,7 @@ public:
         if (add_residual == Residual::kAfter) {
             v += skip;
         }
-        y(c, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
-                                : store_as(stored_type(output, type), v);
+        y(c, w, h, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
 
         for (int d : {1, 2}) {
             x.dim(d).set_min(0);

@@ -14,10 +14,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Scale { kNone,
-                   kScalar,
-                   kColumn,
-                   kRow };
+enum class Scale { kNone, kScalar, kColumn, kRow };
 
 class Gemm : public Generator<Gemm> {
 public:
@@ -102,8 +99,7 @@ public:
             acc(col, row), group, a.width(), [&](const Expr &i) { return of_a(i) * factor(b_f(col, i)); },
             [&](const Expr &i) { return of_a(i) * factor(load_f32(weight(i))); });
         const auto times_scale = [&](const Expr &v) {
-            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale
-                                                                                         : v;
+            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale : v;
         };
         const auto plus_bias = [&](const Expr &v) { return bias ? v + load_f32((*bias)(col)) : v; };
         const auto activate_it = [&](const Expr &v) -> Expr {
@@ -112,9 +108,9 @@ public:
             return activated(col, row);
         };
         const auto plus_residual = [&](const Expr &v) { return residual ? v + load_f32((*residual)(col, row)) : v; };
-        const Expr v = in_order(order, acc(col, row), {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
-        y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
-                              : store_as(stored_type(output, type), v);
+        const Expr v = in_order(order, acc(col, row),
+                                {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
+        y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
         constrain_weights(*b, weights, panel, a.width());
     }
 

@@ -69,8 +69,7 @@ public:
             accumulate(
                 acc(col, row), kGroup, a.width(),
                 [&](const Expr &i) {
-                    return cast<int32_t>(a_groups(i % kGroup, row, i / kGroup)) *
-                           cast<int32_t>(b_groups(i % kGroup, col, i / kGroup));
+                    return cast<int32_t>(a_groups(i % kGroup, row, i / kGroup)) * cast<int32_t>(b_groups(i % kGroup, col, i / kGroup));
                 },
                 [&](const Expr &i) { return cast<int32_t>(a_u(i, row)) * cast<int32_t>(b.at(i, col, columns)); });
             b.constrain(a.width());
@@ -85,7 +84,9 @@ public:
             return activated(col, row);
         };
         const auto plus_residual = [&](const Expr &v) { return residual ? v + residual.at({col, row}) : v; };
-        const Expr v = in_order(order, b.centred(acc(col, row), col, rows.zero(row)), {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
+        const Expr v =
+            in_order(order, b.centred(acc(col, row), col, rows.zero(row)),
+                     {{"dequantize", dequantize}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
         y(col, row) = stored(v);
     }
 

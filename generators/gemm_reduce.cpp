@@ -13,9 +13,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Reduction { kMax,
-                       kSum,
-                       kLogSumExp };
+enum class Reduction { kMax, kSum, kLogSumExp };
 
 class GemmReduce : public Generator<GemmReduce> {
 public:
@@ -24,9 +22,7 @@ public:
     GeneratorParam<int> panel{"panel", 48};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Reduction> reduction{
-        "reduction",
-        Reduction::kLogSumExp,
-        {{"max", Reduction::kMax}, {"sum", Reduction::kSum}, {"logsumexp", Reduction::kLogSumExp}}};
+        "reduction", Reduction::kLogSumExp, {{"max", Reduction::kMax}, {"sum", Reduction::kSum}, {"logsumexp", Reduction::kLogSumExp}}};
 
     Input<Buffer<void, 2>> x{"x"};  // [k, m]
     PanelLogits product;

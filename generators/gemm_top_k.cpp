@@ -19,8 +19,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Search { kChunks,
-                    kPanels };
+enum class Search { kChunks, kPanels };
 
 class GemmTopK : public Generator<GemmTopK> {
 public:
@@ -135,8 +134,8 @@ private:
     }
 
     Var i{"i"}, c{"c"}, n{"n"};
-    Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"},
-        listed{"listed"}, panels{"panels"}, panel_top{"panel_top"}, top{"top"};
+    Func kept{"kept"}, panel_best{"panel_best"}, best_panels{"best_panels"}, floor{"floor"}, chunk_top{"chunk_top"}, listed{"listed"},
+        panels{"panels"}, panel_top{"panel_top"}, top{"top"};
 };
 
 }  // namespace

@@ -47,7 +47,8 @@ public:
     }
 
     void generate() {
-        add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "group_norm: x has", x.dim(2).extent(), "channels, which", Expr(groups), "groups must divide");
+        add_requirement(groups >= 1 && x.dim(2).extent() % groups == 0, "group_norm: x has", x.dim(2).extent(), "channels, which",
+                        Expr(groups), "groups must divide");
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
         if (parts != 0) {
@@ -70,8 +71,7 @@ public:
             activated(w, h, c, n) = activate(activation, v, get_target());
             v = activated(w, h, c, n);
         }
-        y(w, h, c, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point)
-                                : store_as(stored_type(output, type), v);
+        y(w, h, c, n) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
     }
 
 private:
@@ -106,8 +106,8 @@ private:
 
     Var w{"w"}, h{"h"}, c{"c"}, g{"g"}, n{"n"}, part{"part"};
     Func part_sum{"part_sum"}, part_mean{"part_mean"}, part_sq{"part_sq"}, of_parts{"of_parts"};
-    Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, channel_scale{"channel_scale"},
-        channel_shift{"channel_shift"}, normalised{"normalised"}, activated{"activated"};
+    Func sum{"sum"}, mean{"mean"}, sum_sq{"sum_sq"}, inv_std{"inv_std"}, channel_scale{"channel_scale"}, channel_shift{"channel_shift"},
+        normalised{"normalised"}, activated{"activated"};
 };
 
 }  // namespace

@@ -14,8 +14,7 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Statistics { kTwoPass,
-                        kOnePass };
+enum class Statistics { kTwoPass, kOnePass };
 
 class LayerNorm : public Generator<LayerNorm> {
 public:
@@ -85,8 +84,7 @@ public:
             inv_std(row) = 1.0f / sqrt(abs(var) + eps);
         }
         const Expr normed = (h(col, row) - mean(row)) * inv_std(row) * load_f32(weight(col)) + load_f32(bias(col));
-        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point)
-                              : store_as(stored_type(output, type), normed);
+        y(col, row) = y_scale ? quantize(output, normed, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), normed);
     }
 
 private:

@@ -70,8 +70,7 @@ public:
 
 private:
     Func panel_max{"panel_max"}, panel_sum{"panel_sum"}, panel_label{"panel_label"}, part{"part"};
-    Func row_max{"row_max"}, row_sum{"row_sum"},
-        label_logit{"label_logit"}, row_lse{"row_lse"};
+    Func row_max{"row_max"}, row_sum{"row_sum"}, label_logit{"label_logit"}, row_lse{"row_lse"};
 };
 
 }  // namespace

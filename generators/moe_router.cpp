@@ -20,16 +20,12 @@ using namespace Halide;
 using namespace halyard;
 
 /** given: logits [experts, tokens]. Otherwise they are x w, with w as WeightLayout has it. */
-enum class Logits { kGiven,
-                    kNK,
-                    kPacked };
+enum class Logits { kGiven, kNK, kPacked };
 
 /** list: an expert after the other is put into a sorted list, for threads that have a token each. maxima: the largest of all
  * experts, then the largest below it and so on, for threads that share a token. open: lists where the schedule's parameter
  * `lanes`, the threads of a token, is 1, else maxima. */
-enum class Search { kList,
-                    kMaxima,
-                    kOpen };
+enum class Search { kList, kMaxima, kOpen };
 
 // They are rounded up to panels, in 32 bits.
 constexpr int kMostExperts = std::numeric_limits<int32_t>::max() - 1024;
@@ -41,8 +37,7 @@ public:
         "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
     GeneratorParam<int> panel{"panel", 32};
     GeneratorParam<int> top_k{"top_k", 2, 1, 64};
-    GeneratorParam<Search> search{
-        "search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
+    GeneratorParam<Search> search{"search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
     /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
     GeneratorParam<bool> softmax_first{"softmax_first", true};
     /** The weights of the chosen are scaled to a sum of 1. After a softmax over all experts that is the
@@ -88,8 +83,7 @@ public:
         }
 
         // Relative to the largest, which is finite unless all is lost.
-        const Expr largest = clamp(rank_value(ranked(0)), std::numeric_limits<float>::lowest(),
-                                   std::numeric_limits<float>::max());
+        const Expr largest = clamp(rank_value(ranked(0)), std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
         weight(i, row) = exp_f32(rank_value(ranked(i)) - largest, get_target());
         if (softmax_first && !renormalise) {
             RDom all(0, count, "e");

@@ -49,8 +49,7 @@ public:
             Func &acc = *products[i];
             const std::string name = {"qkv"[i]};
             read_only_if(*this, out.dim(0).extent() > 0, {weights_name("w_" + name, weights), "bias_" + name}, Granted::kNo);
-            w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1,
-                          [&](const Expr &depth) { return x_f(depth, row); });
+            w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1, [&](const Expr &depth) { return x_f(depth, row); });
             const Expr sum = acc(col, row);
             out(col, row) = store_as(type, add_bias ? sum + load_f32((*bias[i])(col)) : sum);
         }

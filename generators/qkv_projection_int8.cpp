@@ -60,9 +60,9 @@ public:
             Func &acc = *products[i];
             const std::string weight = std::string("w_") + "qkv"[i];
             read_only_if(*this, out.dim(0).extent() > 0,
-                         {weight + "_nk", weight + "_packed", weight + "_scale", weight + "_sum", std::string("bias_") + "qkv"[i]}, Granted::kNo);
-            w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1,
-                          [&](const Expr &depth) { return x_u(depth, row); });
+                         {weight + "_nk", weight + "_packed", weight + "_scale", weight + "_sum", std::string("bias_") + "qkv"[i]},
+                         Granted::kNo);
+            w[i].multiply(acc(col, row), x.width(), col, out.dim(0).max() + 1, [&](const Expr &depth) { return x_u(depth, row); });
             const Expr sum = w[i].dequantize(acc(col, row), col, rows.scale(row), rows.zero(row));
             out(col, row) = stored[i](add_bias ? sum + (*bias[i])(col) : sum);
         }

@@ -49,8 +49,7 @@ public:
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
-        w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1,
-                   [&](const Expr &d) { return weighted(d, row); });
+        w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1, [&](const Expr &d) { return weighted(d, row); });
         const Expr scaled = acc(col, row) * inv_rms(row);
         linear(col, row) = add_bias ? scaled + load_f32((*bias)(col)) : scaled;
         y(col, row) = store_as(type, activate(activation, linear(col, row), get_target(), type));

@@ -71,8 +71,7 @@ public:
         Expr result;
         if (log) {
             // Halide's logarithm makes a number of NaN.
-            log_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, is_nan_f32(row_sum(row)), row_sum(row),
-                                  Halide::log(row_sum(row)));
+            log_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, is_nan_f32(row_sum(row)), row_sum(row), Halide::log(row_sum(row)));
             // It is not above 0: the min keeps fast-math from adding top and log_sum first, where the digits
             // of log_sum would be lost. A NaN that it drops is in the sum.
             result = min(below_top, 0.0f) - log_sum(row);
@@ -80,14 +79,12 @@ public:
             inv_sum(row) = select(is_zero_f32(row_sum(row)), 0.0f, 1.0f / row_sum(row));
             result = weight(col, row) * inv_sum(row);
         }
-        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point)
-                              : store_as(stored_type(output, type), result);
+        y(col, row) = y_scale ? quantize(output, result, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), result);
     }
 
 private:
     Var col{"col"}, row{"row"};
-    Func logits{"logits"}, row_max{"row_max"}, weight{"weight"}, row_sum{"row_sum"}, inv_sum{"inv_sum"},
-        log_sum{"log_sum"};
+    Func logits{"logits"}, row_max{"row_max"}, weight{"weight"}, row_sum{"row_sum"}, inv_sum{"inv_sum"}, log_sum{"log_sum"};
 };
 
 }  // namespace

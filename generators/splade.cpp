@@ -54,8 +54,7 @@ public:
         const Expr length = masked ? min((*lengths)(n), positions) : Expr(positions);
         x_blocks(k, i, s, n) = x(k, min(s * block + i, positions - 1), n);
         x_f(k, i, s, n) = load_f32(x_blocks(k, i, s, n));
-        w.multiply(acc(col, i, s, n), x.dim(0).extent(), col, y.dim(0).max() + 1,
-                   [&](const Expr &d) { return x_f(d, i, s, n); });
+        w.multiply(acc(col, i, s, n), x.dim(0).extent(), col, y.dim(0).max() + 1, [&](const Expr &d) { return x_f(d, i, s, n); });
 
         RDom r({{0, block}, {0, (positions + (block - 1)) / block}}, "r");
         const Expr position = r.y * block + r.x;

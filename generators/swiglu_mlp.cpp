@@ -70,7 +70,8 @@ public:
         if (of_bf16 && (h_type == FactorType::kTwoBF16 || (exact && tiles))) {
             h(col, row) = product;
             h_parts(part, col, row) = part_in_bf16(h(col, row), part, false);
-            w_down.multiply_parts(acc(col, row), depth, 2, col, columns, [&](const Expr &d, const Expr &of) { return load_f32(h_parts(of, d, row)); });
+            w_down.multiply_parts(acc(col, row), depth, 2, col, columns,
+                                  [&](const Expr &d, const Expr &of) { return load_f32(h_parts(of, d, row)); });
         } else {
             h(col, row) = store_as(exact ? Float(32) : Type(type), product);
             h_f(k, row) = load_f32(h(k, row));
@@ -82,8 +83,8 @@ public:
 
 private:
     Var col{"col"}, row{"row"}, k{"k"}, part{"half"};
-    Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, gate{"gate"}, up{"up"}, activated{"activated"},
-        h{"h"}, h_parts{"h_parts"}, h_f{"h_f"}, acc{"acc"};
+    Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"},
+        h_parts{"h_parts"}, h_f{"h_f"}, acc{"acc"};
 };
 
 }  // namespace

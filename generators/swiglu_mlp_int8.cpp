@@ -56,7 +56,10 @@ public:
     }
 
     void generate() {
-        read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights), "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"}, Granted::kNo);
+        read_only_if(
+            *this, hidden > 0,
+            {weights_name("w_gate", weights), weights_name("w_up", weights), "w_gate_scale", "w_gate_sum", "w_up_scale", "w_up_sum"},
+            Granted::kNo);
         const RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
@@ -108,9 +111,9 @@ private:
     }
 
     Var col{"col"}, row{"row"};
-    Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, x_peak{"x_peak"}, x_scale{"x_scale"}, x_inv{"x_inv"},
-        x_q{"x_q"}, gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"}, h_peak{"h_peak"}, h_scale{"h_scale"},
-        h_inv{"h_inv"}, h_q{"h_q"}, acc{"acc"};
+    Func sum_sq{"sum_sq"}, inv_rms{"inv_rms"}, weighted{"weighted"}, x_peak{"x_peak"}, x_scale{"x_scale"}, x_inv{"x_inv"}, x_q{"x_q"},
+        gate{"gate"}, up{"up"}, activated{"activated"}, h{"h"}, h_peak{"h_peak"}, h_scale{"h_scale"}, h_inv{"h_inv"}, h_q{"h_q"},
+        acc{"acc"};
 };
 
 }  // namespace

@@ -12,17 +12,14 @@ namespace {
 using namespace Halide;
 using namespace halyard;
 
-enum class Bias { kNone,
-                  kBefore,
-                  kAfter };
+enum class Bias { kNone, kBefore, kAfter };
 
 class Transpose : public Generator<Transpose> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<bool> add_scale{"add_scale", false};
     /** before: bias [cols], one for each column of x. after: bias_after [rows], one for each column of y. */
-    GeneratorParam<Bias> add_bias{
-        "add_bias", Bias::kNone, {{"none", Bias::kNone}, {"before", Bias::kBefore}, {"after", Bias::kAfter}}};
+    GeneratorParam<Bias> add_bias{"add_bias", Bias::kNone, {{"none", Bias::kNone}, {"before", Bias::kBefore}, {"after", Bias::kAfter}}};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<bool> add_residual{"add_residual", false};
 

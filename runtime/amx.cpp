@@ -65,13 +65,13 @@ static_assert(sizeof(Ahead<Bf16>) <= kAheadBytes);
 
 template<typename Tiles, typename C, typename A, typename B>
 int open(void *memory, SHAPE) {
-    new (memory) Ahead<Tiles>(product<C, A, B>(nullptr, 0, c_stride, nullptr, 0, a_stride, nullptr, 0, b_stride, 0, 0, groups, 1,
-                                               nullptr, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, outer, outer_a, outer_b, inner, inner_a,
-                                               inner_b, 1, 0, 0));
+    new (memory) Ahead<Tiles>(product<C, A, B>(nullptr, 0, c_stride, nullptr, 0, a_stride, nullptr, 0, b_stride, 0, 0, groups, 1, nullptr,
+                                               0, 0, 0, 0, nullptr, 0, 0, 0, 0, outer, outer_a, outer_b, inner, inner_a, inner_b, 1, 0, 0));
     return 0;
 }
 
-#define BLOCK void *c, int c_start, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int lines, int lines_a, int lines_c
+#define BLOCK                                                                                                                              \
+    void *c, int c_start, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int lines, int lines_a, int lines_c
 #define BLOCK_VALUES c, c_start, a, a_start, b, b_start, rows, cols, lines, lines_a, lines_c
 
 template<typename Tiles, typename C, typename A, typename B>
@@ -123,25 +123,25 @@ int halyard_mma_end() {
 
 // Of a type: the whole product; and in the memory of a task open(), and for each block touch() if something is touched after it, take(),
 // begin() of the next.
-#define PRODUCTS(name, Tiles, C, A, B)                                                                                               \
-    int name(MATRICES) {                                                                                                             \
-        return run<Tiles, C, A, B>(MATRIX_VALUES);                                                                                   \
-    }                                                                                                                                \
-    int name##_open(void *memory, SHAPE) {                                                                                           \
-        return open<Tiles, C, A, B>(memory, SHAPE_VALUES);                                                                           \
-    }                                                                                                                                \
-    int name##_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r,         \
-                     int64_t r_start, int64_t r_stride, int r_rows, int r_bytes) {                                                   \
-        static_cast<Ahead<Tiles> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes),                                   \
-                                                   touched(r, r_start, r_stride, r_rows, r_bytes));                                  \
-        return 0;                                                                                                                    \
-    }                                                                                                                                \
-    int name##_take(void *memory, BLOCK) {                                                                                           \
-        return take<Tiles, C, A, B>(memory, BLOCK_VALUES);                                                                           \
-    }                                                                                                                                \
-    int name##_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns, \
-                     int pairs) {                                                                                                    \
-        return begin<Tiles, A, B>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);                                  \
+#define PRODUCTS(name, Tiles, C, A, B)                                                                                                     \
+    int name(MATRICES) {                                                                                                                   \
+        return run<Tiles, C, A, B>(MATRIX_VALUES);                                                                                         \
+    }                                                                                                                                      \
+    int name##_open(void *memory, SHAPE) {                                                                                                 \
+        return open<Tiles, C, A, B>(memory, SHAPE_VALUES);                                                                                 \
+    }                                                                                                                                      \
+    int name##_touch(void *memory, const void *w, int64_t w_start, int64_t w_stride, int w_rows, int w_bytes, const void *r,               \
+                     int64_t r_start, int64_t r_stride, int r_rows, int r_bytes) {                                                         \
+        static_cast<Ahead<Tiles> *>(memory)->touch(touched(w, w_start, w_stride, w_rows, w_bytes),                                         \
+                                                   touched(r, r_start, r_stride, r_rows, r_bytes));                                        \
+        return 0;                                                                                                                          \
+    }                                                                                                                                      \
+    int name##_take(void *memory, BLOCK) {                                                                                                 \
+        return take<Tiles, C, A, B>(memory, BLOCK_VALUES);                                                                                 \
+    }                                                                                                                                      \
+    int name##_begin(void *memory, int there, const void *a, int a_start, const void *b, int b_start, int rows, int cols, int turns,       \
+                     int pairs) {                                                                                                          \
+        return begin<Tiles, A, B>(memory, there, a, a_start, b, b_start, rows, cols, turns, pairs);                                        \
     }
 PRODUCTS(halyard_mma_bf16, Bf16, float, uint16_t, uint16_t)
 PRODUCTS(halyard_mma_u8s8, U8S8, int32_t, uint8_t, int8_t)
@@ -162,8 +162,7 @@ int halide_can_use_target_features(int count, const uint64_t *features) {
 }
 
 halide_can_use_target_features_t halide_set_custom_can_use_target_features(halide_can_use_target_features_t f) {
-    const halide_can_use_target_features_t before =
-        custom_can_use ? custom_can_use : halide_default_can_use_target_features;
+    const halide_can_use_target_features_t before = custom_can_use ? custom_can_use : halide_default_can_use_target_features;
     custom_can_use = f == halide_default_can_use_target_features ? nullptr : f;
     return before;
 }

@@ -15,8 +15,7 @@ namespace {
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw")))
 
 WITH_AVX512 inline __mmask16 first(int count) {
-    return __mmask16(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1
-                                                      : 0);
+    return __mmask16(count >= 16 ? 0xffff : count > 0 ? (1 << count) - 1 : 0);
 }
 
 struct Avx512 {
@@ -46,9 +45,7 @@ struct Avx512 {
 
     /** A product of kSkinny at most, by multiply-adds. */
     WITH_AVX512 static void multiply_few(const Product &p) {
-        p.rows == 1 ? few<1, 4>(p) : p.rows == 2 ? few<2, 4>(p)
-                                 : p.rows <= 4   ? few<4, 4>(p)
-                                                 : few<8, 3>(p);
+        p.rows == 1 ? few<1, 4>(p) : p.rows == 2 ? few<2, 4>(p) : p.rows <= 4 ? few<4, 4>(p) : few<8, 3>(p);
     }
 
 private:
@@ -57,9 +54,10 @@ private:
         for (int col = 0, cols = 0; col < p.cols; col += cols) {
             const int vectors = (p.cols - col + 15) / 16;
             cols = 16 * (vectors == 4 && Most == 3 ? 2 : least(vectors, Most));
-            cols == 16 ? few<Rows, 1>(p, col) : cols == 32 ? few<Rows, 2>(p, col)
-                                            : cols == 48   ? few<Rows, 3>(p, col)
-                                                           : few<Rows, Most>(p, col);
+            cols == 16   ? few<Rows, 1>(p, col)
+            : cols == 32 ? few<Rows, 2>(p, col)
+            : cols == 48 ? few<Rows, 3>(p, col)
+                         : few<Rows, Most>(p, col);
         }
     }
 

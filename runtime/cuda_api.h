@@ -71,11 +71,7 @@ enum FunctionAttribute : int {
     kFunctionMaxDynamicShared = 8,
 };
 
-enum : int { kPointerMemoryType = 2,
-             kPointerIsManaged = 8,
-             kMemoryTypeHost = 1,
-             kPoolReleaseThreshold = 4,
-             kCaptureRelaxed = 2 };
+enum : int { kPointerMemoryType = 2, kPointerIsManaged = 8, kMemoryTypeHost = 1, kPoolReleaseThreshold = 4, kCaptureRelaxed = 2 };
 
 struct PoolProperties {
     int allocation_type = 1;  // pinned, the only one there is
@@ -106,47 +102,44 @@ struct LaunchConfig {
 static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
 
 // Our name, the driver's name, the parameters.
-#define HALYARD_CUDA_FUNCTIONS(F)                                                                                 \
-    F(init, "cuInit", (unsigned flags))                                                                           \
-    F(get_error_name, "cuGetErrorName", (Result result, const char **name))                                       \
-    F(get_error_string, "cuGetErrorString", (Result result, const char **text))                                   \
-    F(device_count, "cuDeviceGetCount", (int *count))                                                             \
-    F(device_get, "cuDeviceGet", (Device * device, int ordinal))                                                  \
-    F(device_name, "cuDeviceGetName", (char *name, int size, Device device))                                      \
-    F(device_attribute, "cuDeviceGetAttribute", (int *value, DeviceAttribute attribute, Device device))           \
-    F(primary_retain, "cuDevicePrimaryCtxRetain", (Context * context, Device device))                             \
-    F(primary_release, "cuDevicePrimaryCtxRelease_v2", (Device device))                                           \
-    F(context_get, "cuCtxGetCurrent", (Context * context))                                                        \
-    F(context_push, "cuCtxPushCurrent_v2", (Context context))                                                     \
-    F(context_pop, "cuCtxPopCurrent_v2", (Context * context))                                                     \
-    F(context_device, "cuCtxGetDevice", (Device * device))                                                        \
-    F(module_load, "cuModuleLoadData", (Module * module, const void *image))                                      \
-    F(module_unload, "cuModuleUnload", (Module module))                                                           \
-    F(module_function, "cuModuleGetFunction", (Function * function, Module module, const char *name))             \
-    F(function_get, "cuFuncGetAttribute", (int *value, FunctionAttribute attribute, Function function))           \
-    F(function_set, "cuFuncSetAttribute", (Function function, FunctionAttribute attribute, int value))            \
-    F(launch, "cuLaunchKernel",                                                                                   \
-      (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,                    \
-       unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void **parameters,               \
-       void **extra))                                                                                             \
-    F(launch_with, "cuLaunchKernelEx",                                                                            \
-      (const LaunchConfig *config, Function function, void **parameters, void **extra))                           \
-    F(memory_alloc, "cuMemAlloc_v2", (DevicePointer * pointer, size_t bytes))                                     \
-    F(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                            \
-    F(memory_free, "cuMemFree_v2", (DevicePointer pointer))                                                       \
-    F(memory_free_async, "cuMemFreeAsync", (DevicePointer pointer, Stream stream))                                \
-    F(memory_set_async, "cuMemsetD32Async", (DevicePointer pointer, unsigned value, size_t count, Stream stream)) \
-    F(pool_create, "cuMemPoolCreate", (Pool * pool, const PoolProperties *properties))                            \
-    F(pool_destroy, "cuMemPoolDestroy", (Pool pool))                                                              \
-    F(pool_set, "cuMemPoolSetAttribute", (Pool pool, int attribute, void *value))                                 \
-    F(pool_trim, "cuMemPoolTrimTo", (Pool pool, size_t bytes_to_keep))                                            \
-    F(pool_alloc, "cuMemAllocFromPoolAsync", (DevicePointer * pointer, size_t bytes, Pool pool, Stream stream))   \
-    F(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, DevicePointer pointer))            \
-    F(tensor_encode, "cuTensorMapEncodeTiled",                                                                    \
-      (void *map, int type, unsigned rank, DevicePointer address, const uint64_t *extents,                        \
-       const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,          \
-       int promotion, int fill))                                                                                  \
-    F(stream_synchronize, "cuStreamSynchronize", (Stream stream))                                                 \
+#define HALYARD_CUDA_FUNCTIONS(F)                                                                                                          \
+    F(init, "cuInit", (unsigned flags))                                                                                                    \
+    F(get_error_name, "cuGetErrorName", (Result result, const char **name))                                                                \
+    F(get_error_string, "cuGetErrorString", (Result result, const char **text))                                                            \
+    F(device_count, "cuDeviceGetCount", (int *count))                                                                                      \
+    F(device_get, "cuDeviceGet", (Device * device, int ordinal))                                                                           \
+    F(device_name, "cuDeviceGetName", (char *name, int size, Device device))                                                               \
+    F(device_attribute, "cuDeviceGetAttribute", (int *value, DeviceAttribute attribute, Device device))                                    \
+    F(primary_retain, "cuDevicePrimaryCtxRetain", (Context * context, Device device))                                                      \
+    F(primary_release, "cuDevicePrimaryCtxRelease_v2", (Device device))                                                                    \
+    F(context_get, "cuCtxGetCurrent", (Context * context))                                                                                 \
+    F(context_push, "cuCtxPushCurrent_v2", (Context context))                                                                              \
+    F(context_pop, "cuCtxPopCurrent_v2", (Context * context))                                                                              \
+    F(context_device, "cuCtxGetDevice", (Device * device))                                                                                 \
+    F(module_load, "cuModuleLoadData", (Module * module, const void *image))                                                               \
+    F(module_unload, "cuModuleUnload", (Module module))                                                                                    \
+    F(module_function, "cuModuleGetFunction", (Function * function, Module module, const char *name))                                      \
+    F(function_get, "cuFuncGetAttribute", (int *value, FunctionAttribute attribute, Function function))                                    \
+    F(function_set, "cuFuncSetAttribute", (Function function, FunctionAttribute attribute, int value))                                     \
+    F(launch, "cuLaunchKernel",                                                                                                            \
+      (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,         \
+       unsigned shared_bytes, Stream stream, void **parameters, void **extra))                                                             \
+    F(launch_with, "cuLaunchKernelEx", (const LaunchConfig *config, Function function, void **parameters, void **extra))                   \
+    F(memory_alloc, "cuMemAlloc_v2", (DevicePointer * pointer, size_t bytes))                                                              \
+    F(memory_info, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                                                     \
+    F(memory_free, "cuMemFree_v2", (DevicePointer pointer))                                                                                \
+    F(memory_free_async, "cuMemFreeAsync", (DevicePointer pointer, Stream stream))                                                         \
+    F(memory_set_async, "cuMemsetD32Async", (DevicePointer pointer, unsigned value, size_t count, Stream stream))                          \
+    F(pool_create, "cuMemPoolCreate", (Pool * pool, const PoolProperties *properties))                                                     \
+    F(pool_destroy, "cuMemPoolDestroy", (Pool pool))                                                                                       \
+    F(pool_set, "cuMemPoolSetAttribute", (Pool pool, int attribute, void *value))                                                          \
+    F(pool_trim, "cuMemPoolTrimTo", (Pool pool, size_t bytes_to_keep))                                                                     \
+    F(pool_alloc, "cuMemAllocFromPoolAsync", (DevicePointer * pointer, size_t bytes, Pool pool, Stream stream))                            \
+    F(pointer_attribute, "cuPointerGetAttribute", (void *value, int attribute, DevicePointer pointer))                                     \
+    F(tensor_encode, "cuTensorMapEncodeTiled",                                                                                             \
+      (void *map, int type, unsigned rank, DevicePointer address, const uint64_t *extents, const uint64_t *strides, const uint32_t *box,   \
+       const uint32_t *steps, int interleave, int swizzle, int promotion, int fill))                                                       \
+    F(stream_synchronize, "cuStreamSynchronize", (Stream stream))                                                                          \
     F(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))
 
 /** The driver's functions. Where it has none, or there is no driver, ours return an error. */

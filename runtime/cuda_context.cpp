@@ -41,8 +41,8 @@ int retain_primary(void *user_context, int ordinal, Context *context) {
     d.device_count(&count);
     Device device = 0;
     if (ordinal < 0 || ordinal >= count || ordinal >= kMaxDevices || d.device_get(&device, ordinal)) {
-        return report(user_context, halide_error_code_gpu_device_error, "there is no CUDA device %d: devices are 0 to %d",
-                      ordinal, count - 1);
+        return report(user_context, halide_error_code_gpu_device_error, "there is no CUDA device %d: devices are 0 to %d", ordinal,
+                      count - 1);
     }
     will_hold(user_context);
     const OutsideCapture capture;
@@ -100,8 +100,7 @@ void will_hold(void *user_context) {
     Halide::Runtime::Internal::Cuda::ensure_libcuda_init(user_context);
 }
 
-Scope::Scope(void *user_context)
-    : user_context(user_context) {
+Scope::Scope(void *user_context) : user_context(user_context) {
     error = halide_cuda_acquire_context(user_context, &context, true);
     if (!error) {
         error = halide_cuda_get_stream(user_context, context, &stream);

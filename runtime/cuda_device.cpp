@@ -49,6 +49,5 @@ extern "C" int halyard_cuda_multiprocessors(void *user_context) {
 
 /** Its compute capability, 90 for 9.0, by which a library picks its kernels. 0 on an error, which shows at the launch. */
 extern "C" int halyard_cuda_capability(void *user_context) {
-    return ask(user_context, capability,
-               [](Device d) { return 10 * attribute(kCapabilityMajor, d) + attribute(kCapabilityMinor, d); });
+    return ask(user_context, capability, [](Device d) { return 10 * attribute(kCapabilityMajor, d) + attribute(kCapabilityMinor, d); });
 }

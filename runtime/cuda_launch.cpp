@@ -227,8 +227,8 @@ __attribute__((noinline)) int raise_shared(void *user_context, Kernel *k, int by
     }
     const DeviceFacts f;
     return report(user_context, halide_error_code_device_run_failed,
-                  "%s wants %d bytes of shared memory a block, and %s has %d: make its tiles smaller or its pipeline shallower",
-                  k->name, bytes, f.name, f.max_shared);
+                  "%s wants %d bytes of shared memory a block, and %s has %d: make its tiles smaller or its pipeline shallower", k->name,
+                  bytes, f.name, f.max_shared);
 }
 
 struct Shape {
@@ -247,13 +247,13 @@ int report_launch(void *user_context, Result r, const Kernel *k, const Shape &s)
     d.function_get(&max_threads, kFunctionMaxThreads, k->function);
     if (threads > max_threads) {
         return report(user_context, halide_error_code_device_run_failed,
-                      "%s: a block of %d x %d x %d threads is too large: this kernel may have %d on %s", k->name, s.block[0],
-                      s.block[1], s.block[2], max_threads, f.name);
+                      "%s: a block of %d x %d x %d threads is too large: this kernel may have %d on %s", k->name, s.block[0], s.block[1],
+                      s.block[2], max_threads, f.name);
     }
     for (int i = 0; i < 3; i++) {
         if (f.max_grid[i] && s.grid[i] > f.max_grid[i]) {
-            return report(user_context, halide_error_code_device_run_failed, "%s: %d blocks along %c are too many: %s takes %d",
-                          k->name, s.grid[i], "xyz"[i], f.name, f.max_grid[i]);
+            return report(user_context, halide_error_code_device_run_failed, "%s: %d blocks along %c are too many: %s takes %d", k->name,
+                          s.grid[i], "xyz"[i], f.name, f.max_grid[i]);
         }
     }
     if (r == kOutOfMemory) {
@@ -271,8 +271,7 @@ class Counter {
     halide_buffer_t buffer = {};
 
 public:
-    explicit Counter(void *user_context)
-        : user_context(user_context) {
+    explicit Counter(void *user_context) : user_context(user_context) {
         buffer.type = halide_type_t(halide_type_int, 32, 1);
         buffer.dimensions = 1;
         buffer.dim = &dimension;
@@ -323,9 +322,7 @@ public:
                 return false;
             }
             const char kind = kinds[i];
-            const size_t size = kind == 'c' ? 1 : kind == 's' ? 2
-                                              : kind == 'i'   ? 4
-                                                              : 8;
+            const size_t size = kind == 'c' ? 1 : kind == 's' ? 2 : kind == 'i' ? 4 : 8;
             offset = (offset + size - 1) & ~(size - 1);
             pointers[i] = const_cast<uint8_t *>(at + offset);
             buffers[i] = nullptr;
@@ -429,8 +426,8 @@ struct Last {
 };
 thread_local Last last;
 
-int launch(void *user_context, const halide_buffer_t *image, const char *name, const Shape &shape, const char *kinds,
-           const void *arguments, bool beside) {
+int launch(void *user_context, const halide_buffer_t *image, const char *name, const Shape &shape, const char *kinds, const void *arguments,
+           bool beside) {
     const Last before = last;
     last = Last();
     const int *const grid = shape.grid, *const block = shape.block;
@@ -461,8 +458,8 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
             return report(user_context, halide_error_code_device_run_failed, encoded, name);
         }
         return report(user_context, halide_error_code_device_run_failed,
-                      bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory",
-                      name, bad);
+                      bad == Parameters::kMax ? "%s: more than %d arguments" : "%s: argument %d is a buffer without device memory", name,
+                      bad);
     }
     Counter counter(user_context);
     if (parameters.counter) {
@@ -504,9 +501,8 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
  * kernel gets, c 1 byte, s 2, i 4, l 8, t a pointer to a Tensor (cuda_tensor.h), n 8 bytes, 0 or else the kernel gets the
  * address of an int on the device that begins at 0. Strings and image are constants of the pipeline: their addresses
  * name the kernel. */
-extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
-                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
-                                   const void *arguments) {
+extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y, int grid_z,
+                                   int block_x, int block_y, int block_z, int shared_bytes, const char *kinds, const void *arguments) {
     return launch(user_context, image, name, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, kinds, arguments,
                   false);
 }
@@ -517,6 +513,5 @@ extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *im
 extern "C" int halyard_cuda_launch_beside(void *user_context, const halide_buffer_t *image, const char *name, int grid_x, int grid_y,
                                           int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
                                           const void *arguments) {
-    return launch(user_context, image, name, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, kinds, arguments,
-                  true);
+    return launch(user_context, image, name, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes}, kinds, arguments, true);
 }

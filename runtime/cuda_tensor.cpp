@@ -14,9 +14,7 @@ constexpr int kNotInterleaved = 0, kSwizzle64 = 2, kSwizzle128 = 3, kPromote256 
 
 Result encode(TensorMap *map, const Tensor &t) {
     constexpr int kRank = Tensor::kMaxRank;
-    constexpr struct {
-        int number, bytes;
-    } kTypes[] = {{kFloat16, 2}, {kBFloat16, 2}, {kUInt8, 1}, {kFloat32, 4}, {kInt32, 4}};
+    constexpr struct { int number, bytes; } kTypes[] = {{kFloat16, 2}, {kBFloat16, 2}, {kUInt8, 1}, {kFloat32, 4}, {kInt32, 4}};
     const auto &type = kTypes[t.type];
     uint64_t extents[kRank], strides[kRank - 1];
     uint32_t box[kRank], steps[kRank];
@@ -29,8 +27,8 @@ Result encode(TensorMap *map, const Tensor &t) {
         strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * uint64_t(type.bytes);
     }
     const int swizzle = t.box[0] * type.bytes == 64 ? kSwizzle64 : kSwizzle128;
-    return driver().tensor_encode(map->opaque, type.number, uint32_t(t.rank), t.buffer->device, extents, strides,
-                                  box, steps, kNotInterleaved, swizzle, kPromote256, kFillZeros);
+    return driver().tensor_encode(map->opaque, type.number, uint32_t(t.rank), t.buffer->device, extents, strides, box, steps,
+                                  kNotInterleaved, swizzle, kPromote256, kFillZeros);
 }
 
 }  // namespace halyard_cuda

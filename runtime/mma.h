@@ -139,8 +139,7 @@ inline TileConfig whole_tiles() {
 template<typename Tiles, bool kWrite>
 class Prefetch {
 public:
-    Prefetch(const Rows &r, int times)
-        : r_(r) {
+    Prefetch(const Rows &r, int times) : r_(r) {
         // A row may begin amid a line.
         const int lines = r.rows > 0 && r.bytes > 0 ? (r.bytes + kLine - 1) / kLine : 0;
         each_ = times > 0 ? (lines * r.rows + times - 1) / times : 0;
@@ -192,8 +191,7 @@ template<typename Tiles, int Rows, int Cols>
 class Block {
 public:
     Block(const Product &p, int row, int col, int rows, int cols, Prefetches<Tiles> &prefetches)
-        : p_(p), row_(row), col_(col), rows_(rows), cols_(cols), prefetches_(prefetches) {
-    }
+        : p_(p), row_(row), col_(col), rows_(rows), cols_(cols), prefetches_(prefetches) {}
 
     void run() {
         // Another configuration and the way back take 180 ns (Emerald Rapids), in which nothing else runs. Rows of the second
@@ -428,8 +426,7 @@ void multiply_line(const Product &p, Prefetches<Tiles> &prefetches) {
             const int left = p.cols - col, tiles_left = (left + kTileGroups - 1) / kTileGroups;
             // A block of two tiles would wait for its own sums, so that an odd one goes with the first two.
             const bool three = rows > kTileRows && tiles_left % 2 == 1 && left >= 3 * kTileGroups;
-            const int wide = three ? 3 : rows > kTileRows ? 2
-                                                          : 4;  // tiles of columns
+            const int wide = three ? 3 : rows > kTileRows ? 2 : 4;  // tiles of columns
             cols = least(wide * kTileGroups, left);
             const int tiles = (cols + kTileGroups - 1) / kTileGroups;
             if (three) {

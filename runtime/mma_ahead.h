@@ -51,9 +51,7 @@ template<typename Tiles>
 class Ahead : public Pairs {
 public:
     /** Of products of a shape, that differ in where they begin, in rows and in columns. */
-    explicit Ahead(const Product &shape)
-        : p_(shape), all_(shape.groups / kTileGroups * shape.taps()) {
-    }
+    explicit Ahead(const Product &shape) : p_(shape), all_(shape.groups / kTileGroups * shape.taps()) {}
 
     /** What the caller touches after the next product. */
     void touch(const Rows &written, const Rows &read) {
@@ -159,9 +157,7 @@ private:
         const Step &next = steps[number / kPairs + 1];
         const char *const next_a = a + next.a, *const next_b = b + next.b;
         switch (number % kPairs) {
-        case 0:
-            Tiles::template multiply<0, kA, kB>();
-            break;
+        case 0: Tiles::template multiply<0, kA, kB>(); break;
         case 1:
             Tiles::template multiply<1, kA, kB + 1>();
             Tiles::template load<kA>(next_a, a_stride);

@@ -52,9 +52,8 @@ public:
     }
 
     static void store(const Matrix<void> &c) {
-        each<0, Rows * Cols>([&](auto t) {
-            Tiles::template store<t.value>(c.at(t.value / Cols * kTileRows, t.value % Cols * kTileGroups), c.stride);
-        });
+        each<0, Rows * Cols>(
+            [&](auto t) { Tiles::template store<t.value>(c.at(t.value / Cols * kTileRows, t.value % Cols * kTileGroups), c.stride); });
     }
 
 private:
@@ -87,15 +86,11 @@ private:
                 }
             }
             if constexpr (now.b != before.b) {
-                each<0, Cols>([&](auto j) {
-                    Tiles::template load<kB + j.value>(b + (j.value * kParts + now.b) * kTileBytes, kRowBytes);
-                });
+                each<0, Cols>([&](auto j) { Tiles::template load<kB + j.value>(b + (j.value * kParts + now.b) * kTileBytes, kRowBytes); });
             }
             constexpr int rows = Next > 0 ? kTileRows : 0;
             each<rows * P / kPairCount, rows *(P + 1) / kPairCount>([&](auto) { next.make_one<Tiles, Vectors, Next>(); });
-            each<0, Rows * Cols>([](auto t) {
-                Tiles::template multiply<t.value, kA + t.value / Cols, kB + t.value % Cols>();
-            });
+            each<0, Rows * Cols>([](auto t) { Tiles::template multiply<t.value, kA + t.value / Cols, kB + t.value % Cols>(); });
             pairs<Next, P + 1>(upper, lower, b, next);
         }
     }
@@ -126,8 +121,7 @@ public:
     /** parts    keeps what is made for calls with the same operands
      * next_b    b of a product of the same size that comes after `calls` calls with this b, or null */
     ProductOfParts(const Product &p, TaskParts &parts, const void *next_b = nullptr, int calls = 1)
-        : p_(p), parts_(parts), next_b_(next_b), calls_(calls), prefetches_{{p.written, steps()}, {p.read, steps()}} {
-    }
+        : p_(p), parts_(parts), next_b_(next_b), calls_(calls), prefetches_{{p.written, steps()}, {p.read, steps()}} {}
 
     void run() {
         for (int row = 0; row < p_.rows; row += kBlock) {
@@ -168,7 +162,18 @@ private:
     }
 
     Product part(int row, int rows, int col, int cols) const {
-        return {{p_.c.at(row, col), p_.c.stride}, {p_.a.at(row, 0), p_.a.stride}, {p_.b.at(0, col), p_.b.stride}, rows, cols, p_.groups, p_.fresh, {}, {}, {}, {}, {}};
+        return {{p_.c.at(row, col), p_.c.stride},
+                {p_.a.at(row, 0), p_.a.stride},
+                {p_.b.at(0, col), p_.b.stride},
+                rows,
+                cols,
+                p_.groups,
+                p_.fresh,
+                {},
+                {},
+                {},
+                {},
+                {}};
     }
 
     template<int Rows, int Cols>

@@ -78,13 +78,11 @@ int default_threads() {
         }
     }
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > kMaxThreads ? kMaxThreads
-                                       : int(n);
+    return n < 1 ? 1 : n > kMaxThreads ? kMaxThreads : int(n);
 }
 
 void run_iterations() {
-    for (int i = pool.next.fetch_add(1, std::memory_order_relaxed); i < pool.size;
-         i = pool.next.fetch_add(1, std::memory_order_relaxed)) {
+    for (int i = pool.next.fetch_add(1, std::memory_order_relaxed); i < pool.size; i = pool.next.fetch_add(1, std::memory_order_relaxed)) {
         const int r = halide_do_task(pool.user_context, pool.task, pool.min + i, pool.closure);
         if (r != 0) {
             int none = 0;
@@ -226,8 +224,7 @@ int halide_set_num_threads(int n) {
         halide_error(nullptr, "halide_set_num_threads: the number of threads must be 0 (the default) or more");
         return old;
     }
-    pool.threads = n == 0 ? default_threads() : n > kMaxThreads ? kMaxThreads
-                                                                : n;
+    pool.threads = n == 0 ? default_threads() : n > kMaxThreads ? kMaxThreads : n;
     return old;
 }
 

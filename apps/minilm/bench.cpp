@@ -27,8 +27,7 @@ double seconds_now() {
 
 /** A whole text as a positive number; 0 for anything else. */
 int positive(const std::string &text) {
-    if (text.empty() || text.size() > 9 ||
-        text.find_first_not_of("0123456789") != std::string::npos) {
+    if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) {
         return 0;
     }
     return std::stoi(text);
@@ -42,8 +41,7 @@ TokenBatch made_up_batch(int sentences, int length, int32_t begin, int32_t end) 
             // every contestant. Ids under 1000 are special or unused.
             const int64_t i = int64_t(b) * length + s;
             const int32_t id = int32_t(1000 + (i * 7919) % 20000);
-            batch.ids.push_back(s == 0 ? begin : s == length - 1 ? end
-                                                                 : id);
+            batch.ids.push_back(s == 0 ? begin : s == length - 1 ? end : id);
         }
         batch.end_sentence();
     }
@@ -59,8 +57,7 @@ TokenBatch natural_batch(int sentences, const std::string &path, Tokenizer *toke
     std::string line;
     while (batch.sentences() < sentences) {
         if (!lines.next(&line)) {
-            throw std::invalid_argument(fmt::format("{} has {} lines, the case asks for {}", path,
-                                                    batch.sentences(), sentences));
+            throw std::invalid_argument(fmt::format("{} has {} lines, the case asks for {}", path, batch.sentences(), sentences));
         }
         tokenizer->encode(line, &batch.ids);
         batch.end_sentence();
@@ -68,13 +65,12 @@ TokenBatch natural_batch(int sentences, const std::string &path, Tokenizer *toke
     return batch;
 }
 
-std::string run(const std::string &request, const Model &model, Tokenizer *tokenizer,
-                SentenceEncoder *encoder, const std::string &sentences_path) {
+std::string run(const std::string &request, const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,
+                const std::string &sentences_path) {
     std::istringstream words(request);
     std::string verb, bench_case, rest;
     double seconds = 0;
-    if (!(words >> verb >> bench_case >> seconds) || verb != "run" || words >> rest ||
-        !(seconds >= 0)) {
+    if (!(words >> verb >> bench_case >> seconds) || verb != "run" || words >> rest || !(seconds >= 0)) {
         throw std::invalid_argument("a request is: run CASE SECONDS");
     }
     const TokenBatch batch = make_bench_batch(bench_case, sentences_path, model.config(), tokenizer);
@@ -94,33 +90,29 @@ std::string run(const std::string &request, const Model &model, Tokenizer *token
     }
     std::sort(times.begin(), times.end());
     const size_t middle = times.size() / 2;
-    const double median =
-        times.size() % 2 ? times[middle] : 0.5 * (times[middle - 1] + times[middle]);
-    return fmt::format(
-        "{{\"case\":{},\"seconds_min\":{:.9f},\"seconds_median\":{:.9f},\"runs\":{}}}",
-        json_text(bench_case), times.front(), median, times.size());
+    const double median = times.size() % 2 ? times[middle] : 0.5 * (times[middle - 1] + times[middle]);
+    return fmt::format("{{\"case\":{},\"seconds_min\":{:.9f},\"seconds_median\":{:.9f},\"runs\":{}}}", json_text(bench_case), times.front(),
+                       median, times.size());
 }
 
 }  // namespace
 
-TokenBatch make_bench_batch(const std::string &bench_case, const std::string &sentences_path,
-                            const Config &config, Tokenizer *tokenizer) {
+TokenBatch make_bench_batch(const std::string &bench_case, const std::string &sentences_path, const Config &config, Tokenizer *tokenizer) {
     const size_t by = bench_case.find('x');
     const int sentences = positive(bench_case.substr(0, by));
     const std::string tokens = by == std::string::npos ? "" : bench_case.substr(by + 1);
     const int length = positive(tokens);
     const bool natural = tokens == "natural";
-    if (sentences < 1 || sentences > most_sentences ||
-        (!natural && (length < 2 || length > config.max_positions))) {
-        throw std::invalid_argument(fmt::format(
-            "no case '{}'; a case is SENTENCESxTOKENS (2 to {} tokens) or SENTENCESxnatural",
-            bench_case, config.max_positions));
+    if (sentences < 1 || sentences > most_sentences || (!natural && (length < 2 || length > config.max_positions))) {
+        throw std::invalid_argument(fmt::format("no case '{}'; a case is SENTENCESxTOKENS (2 to {} tokens) or SENTENCESxnatural",
+                                                bench_case, config.max_positions));
     }
-    return natural ? natural_batch(sentences, sentences_path, tokenizer) : made_up_batch(sentences, length, tokenizer->begin_id(), tokenizer->end_id());
+    return natural ? natural_batch(sentences, sentences_path, tokenizer)
+                   : made_up_batch(sentences, length, tokenizer->begin_id(), tokenizer->end_id());
 }
 
-void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder,
-                 const std::string &sentences_path, std::istream *requests, std::ostream *answers) {
+void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *encoder, const std::string &sentences_path,
+                 std::istream *requests, std::ostream *answers) {
     LineReader lines(requests, "requests");
     std::string request;
     while (lines.next(&request)) {
@@ -128,8 +120,7 @@ void serve_bench(const Model &model, Tokenizer *tokenizer, SentenceEncoder *enco
         try {
             answer = run(request, model, tokenizer, encoder, sentences_path);
         } catch (const std::exception &e) {
-            answer = fmt::format("{{\"request\":{},\"error\":{}}}", json_text(request),
-                                 json_text(e.what()));
+            answer = fmt::format("{{\"request\":{},\"error\":{}}}", json_text(request), json_text(e.what()));
         }
         *answers << answer << std::endl;
     }

@@ -18,8 +18,7 @@ class BufferView {
 public:
     /** Dimensions from the innermost outwards: {min, extent, stride}. */
     template<typename... Dims>
-    BufferView(Precision precision, const void *host, Dims... dims)
-        : dims_{dims...}, buffer_{} {
+    BufferView(Precision precision, const void *host, Dims... dims) : dims_{dims...}, buffer_{} {
         static_assert(sizeof...(Dims) == Dimensions, "one {min, extent, stride} a dimension");
         // Halide's C interface has no const; kernels write their output only.
         buffer_.host = static_cast<uint8_t *>(const_cast<void *>(host));
@@ -47,29 +46,24 @@ inline halide_dimension_t dense(int extent, int stride) {
 class MatrixView : public BufferView<2> {
 public:
     MatrixView(Precision precision, const void *host, int columns, int rows)
-        : BufferView<2>(precision, host, dense(columns, 1), dense(rows, columns)) {
-    }
+        : BufferView<2>(precision, host, dense(columns, 1), dense(rows, columns)) {}
 };
 
 class VectorView : public BufferView<1> {
 public:
-    VectorView(Precision precision, const void *host, int count)
-        : BufferView<1>(precision, host, dense(count, 1)) {
-    }
+    VectorView(Precision precision, const void *host, int count) : BufferView<1>(precision, host, dense(count, 1)) {}
 };
 
 /** Panels of a packed weight: row in its group, column in the panel, group, panel. */
 class PanelView : public BufferView<4> {
 public:
     PanelView(Precision precision, const void *host, int panel, int k, int panels)
-        : PanelView(precision, host, group_of(precision), panel, groups(k, group_of(precision)), panels) {
-    }
+        : PanelView(precision, host, group_of(precision), panel, groups(k, group_of(precision)), panels) {}
 
 private:
     PanelView(Precision precision, const void *host, int group, int panel, int groups, int panels)
         : BufferView<4>(precision, host, dense(group, 1), dense(panel, group), dense(groups, group * panel),
-                        dense(panels, group * panel * groups)) {
-    }
+                        dense(panels, group * panel * groups)) {}
 
     static int groups(int k, int group) {
         return (k + group - 1) / group;

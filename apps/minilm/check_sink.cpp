@@ -30,12 +30,9 @@ double number_or(double value, double otherwise) {
 class CheckSink : public Sink {
 public:
     CheckSink(const std::string &path, int width, Format format, Precision precision)
-        : path_(path), file_(path), width_(size_t(width)), format_(format),
-          required_(required_cosine(precision)), expected_(width_) {
+        : path_(path), file_(path), width_(size_t(width)), format_(format), required_(required_cosine(precision)), expected_(width_) {
         if (file_.size() == 0 || file_.size() % (width_ * sizeof(float)) != 0) {
-            throw std::runtime_error(fmt::format(
-                "{}: {} bytes are not a whole number of embeddings of {} f32", path, file_.size(),
-                width));
+            throw std::runtime_error(fmt::format("{}: {} bytes are not a whole number of embeddings of {} f32", path, file_.size(), width));
         }
         stored_ = file_.size() / (width_ * sizeof(float));
     }
@@ -45,8 +42,7 @@ public:
         if (index >= stored_) {
             return;  // finish() reports the two counts.
         }
-        std::memcpy(expected_.data(), file_.data() + index * width_ * sizeof(float),
-                    width_ * sizeof(float));
+        std::memcpy(expected_.data(), file_.data() + index * width_ * sizeof(float), width_ * sizeof(float));
         double dot = 0, a = 0, b = 0;
         for (size_t i = 0; i < width_; i++) {
             const double x = double(embedding[i]), y = double(expected_[i]);
@@ -64,8 +60,7 @@ public:
 
     bool finish() override {
         if (count_ != stored_) {
-            throw std::runtime_error(fmt::format(
-                "{} holds {} embeddings, but the input has {} lines", path_, stored_, count_));
+            throw std::runtime_error(fmt::format("{} holds {} embeddings, but the input has {} lines", path_, stored_, count_));
         }
         const bool good = min_cosine_ > required_;
         if (format_ == Format::Json) {
@@ -73,9 +68,8 @@ public:
                        "\"max_abs_difference\":{:.3e},\"passed\":{}}}\n",
                        count_, min_cosine_, worst_ + 1, max_difference_, good);
         } else {
-            fmt::print("{} sentences, min cosine {:.9f} (line {}), max abs difference {:.3e}: {}\n",
-                       count_, min_cosine_, worst_ + 1, max_difference_,
-                       good ? "passed" : "FAILED");
+            fmt::print("{} sentences, min cosine {:.9f} (line {}), max abs difference {:.3e}: {}\n", count_, min_cosine_, worst_ + 1,
+                       max_difference_, good ? "passed" : "FAILED");
         }
         return good;
     }
@@ -93,8 +87,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Sink> make_check_sink(const std::string &path, int width, Format format,
-                                      Precision precision) {
+std::unique_ptr<Sink> make_check_sink(const std::string &path, int width, Format format, Precision precision) {
     return std::make_unique<CheckSink>(path, width, format, precision);
 }
 

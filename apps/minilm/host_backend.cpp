@@ -8,9 +8,7 @@ namespace {
 
 class HostBackend : public Backend {
 public:
-    explicit HostBackend(const Kernels &kernels)
-        : kernels_(kernels) {
-    }
+    explicit HostBackend(const Kernels &kernels) : kernels_(kernels) {}
     int panel() const override {
         return kernels_.panel;
     }

@@ -21,8 +21,7 @@ public:
     std::string read(const uint8_t *begin, size_t size);
 
 protected:
-    enum class Kind { Object,
-                      Array };
+    enum class Kind { Object, Array };
 
     /** An object or an array begins or ends. depth() counts those that are open around it. */
     virtual void begin(Kind kind) = 0;

@@ -60,12 +60,12 @@ constexpr Kernels by_tiles[] = {
 };
 
 constexpr Kernels tables[] = {
-    {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm,
+    {"fused", Precision::F32, minilm_qkv, minilm_gelu, minilm_residual, minilm_attention, minilm_layer_norm, halide_get_num_threads,
+     halide_do_par_for},
+    {"fused", Precision::BF16, minilm_qkv_bf16, minilm_gelu_bf16, minilm_residual_bf16, attention_bf16, minilm_layer_norm_bf16,
      halide_get_num_threads, halide_do_par_for},
-    {"fused", Precision::BF16, minilm_qkv_bf16, minilm_gelu_bf16, minilm_residual_bf16,
-     attention_bf16, minilm_layer_norm_bf16, halide_get_num_threads, halide_do_par_for},
-    {"unfused", Precision::F32, minilm_qkv_unfused, minilm_gelu_unfused, minilm_residual_unfused,
-     minilm_attention_unfused, minilm_layer_norm_unfused, halide_get_num_threads, halide_do_par_for},
+    {"unfused", Precision::F32, minilm_qkv_unfused, minilm_gelu_unfused, minilm_residual_unfused, minilm_attention_unfused,
+     minilm_layer_norm_unfused, halide_get_num_threads, halide_do_par_for},
 };
 
 }  // namespace
@@ -80,14 +80,11 @@ const Kernels &find_kernels(const std::string &name, Precision precision) {
     if (found != std::end(tables)) {
         return *found;
     }
-    throw std::invalid_argument(fmt::format(
-        "no kernels '{}' in this type; there are fused, and in f32 unfused", name));
+    throw std::invalid_argument(fmt::format("no kernels '{}' in this type; there are fused, and in f32 unfused", name));
 }
 
 void report_kernel_errors() {
-    halide_set_error_handler([](void *, const char *message) {
-        fmt::print(stderr, "minilm: kernel: {}\n", message);
-    });
+    halide_set_error_handler([](void *, const char *message) { fmt::print(stderr, "minilm: kernel: {}\n", message); });
 }
 
 void set_kernel_threads(int threads) {

@@ -17,16 +17,14 @@ namespace minilm {
 /** Buffers with dimensions from the innermost outwards, of one type but for the sums that wait for
  * their LayerNorm and the weights of that, which are f32. They return 0. */
 struct Kernels {
-    using Linear = int (*)(halide_buffer_t *a /* k, m */,
-                           halide_buffer_t *b_packed /* group, panel, k / group, n / panel */,
+    using Linear = int (*)(halide_buffer_t *a /* k, m */, halide_buffer_t *b_packed /* group, panel, k / group, n / panel */,
                            halide_buffer_t *bias /* n */, halide_buffer_t *y /* n, m */);
-    using LinearResidual = int (*)(halide_buffer_t *a, halide_buffer_t *b_packed,
-                                   halide_buffer_t *bias, halide_buffer_t *residual /* n, m */,
-                                   halide_buffer_t *y /* f32 */);
-    using Attention = int (*)(halide_buffer_t *q /* d, s, h, b */, halide_buffer_t *k,
-                              halide_buffer_t *v, float scale, halide_buffer_t *out);
-    using LayerNorm = int (*)(halide_buffer_t *x /* columns, rows; f32 */, halide_buffer_t *weight,
-                              halide_buffer_t *bias, float eps, halide_buffer_t *y);
+    using LinearResidual = int (*)(halide_buffer_t *a, halide_buffer_t *b_packed, halide_buffer_t *bias,
+                                   halide_buffer_t *residual /* n, m */, halide_buffer_t *y /* f32 */);
+    using Attention = int (*)(halide_buffer_t *q /* d, s, h, b */, halide_buffer_t *k, halide_buffer_t *v, float scale,
+                              halide_buffer_t *out);
+    using LayerNorm = int (*)(halide_buffer_t *x /* columns, rows; f32 */, halide_buffer_t *weight, halide_buffer_t *bias, float eps,
+                              halide_buffer_t *y);
 
     const char *name;
     Precision precision;

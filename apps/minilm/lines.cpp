@@ -11,8 +11,7 @@
 
 namespace minilm {
 
-LineReader::LineReader(const std::string &path)
-    : path_(path), input_(&std::cin) {
+LineReader::LineReader(const std::string &path) : path_(path), input_(&std::cin) {
     if (path == "-") {
         path_ = "standard input";
         return;

@@ -21,9 +21,7 @@ public:
     explicit LineReader(const std::string &path);
 
     /** Of a stream that outlives it; errors call it by the name. */
-    LineReader(std::istream *input, std::string name)
-        : path_(std::move(name)), input_(input) {
-    }
+    LineReader(std::istream *input, std::string name) : path_(std::move(name)), input_(input) {}
 
     /** The next line without its end (LF or CRLF); false after the last one. Throws std::runtime_error if reading
      * fails. was_cut() is whether it had over max_bytes. */

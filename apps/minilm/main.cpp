@@ -34,19 +34,13 @@ struct Options {
 };
 
 void declare(CLI::App *app, Options *o) {
-    app->add_option("--model", o->model,
-                    "Directory with model.safetensors, vocab.txt and the JSON files")
+    app->add_option("--model", o->model, "Directory with model.safetensors, vocab.txt and the JSON files")
         ->envname("HALYARD_MINILM_MODEL")
         ->type_name("DIR");
     app->add_option("FILE", o->input, "Sentences, one a line; - or nothing is standard input");
-    app->add_option("--threads", o->threads, "Threads; without it, one a processor")
-        ->check(CLI::Range(1, 256));
-    app->add_option("--batch", o->batch, "Sentences that are computed together")
-        ->check(CLI::Range(1, 1024))
-        ->capture_default_str();
-    app->add_option("--kernels", o->kernels, "Schedules of the kernels")
-        ->check(CLI::IsMember(choices().kernels))
-        ->capture_default_str();
+    app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
+    app->add_option("--batch", o->batch, "Sentences that are computed together")->check(CLI::Range(1, 1024))->capture_default_str();
+    app->add_option("--kernels", o->kernels, "Schedules of the kernels")->check(CLI::IsMember(choices().kernels))->capture_default_str();
     app->add_option("--type", o->type, "Of weights and activations; sums are f32 in both")
         ->check(CLI::IsMember(choices().types))
         ->capture_default_str();
@@ -68,9 +62,7 @@ void declare(CLI::App *app, Options *o) {
                       ->excludes(similarity)
                       ->excludes(check)
                       ->excludes(format);
-    app->add_option("--sentences", o->sentences, "File of sentences for the natural cases")
-        ->type_name("FILE")
-        ->needs(serve);
+    app->add_option("--sentences", o->sentences, "File of sentences for the natural cases")->type_name("FILE")->needs(serve);
     app->add_flag("--verbose", o->verbose, "Say of every line that is cut which one it is");
 }
 
@@ -103,9 +95,8 @@ int run(const Options &o) {
     }
     const Model model(o.model, config, backend->panel(), precision);
     if (tokenizer.vocabulary_size() > config.vocabulary) {
-        throw std::runtime_error(fmt::format(
-            "{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model",
-            o.model, tokenizer.vocabulary_size(), config.vocabulary));
+        throw std::runtime_error(fmt::format("{}/vocab.txt has {} lines, but the model knows {} tokens: take both from one model", o.model,
+                                             tokenizer.vocabulary_size(), config.vocabulary));
     }
     const std::unique_ptr<SentenceEncoder> encoder = backend->make_encoder(model);
     if (o.serve_bench) {
@@ -113,20 +104,18 @@ int run(const Options &o) {
         return 0;
     }
 
-    const LineCounts counts = embed_lines(lines.get(), &tokenizer, encoder.get(), config.hidden, o.batch,
-                                          o.verbose, sink.get());
+    const LineCounts counts = embed_lines(lines.get(), &tokenizer, encoder.get(), config.hidden, o.batch, o.verbose, sink.get());
     const bool good = sink->finish();
     flush_output();
     if (counts.cut > 0) {
         fmt::print(stderr,
                    "minilm: {} of {} lines cut at {} tokens, the limit of "
                    "sentence_bert_config.json{}\n",
-                   counts.cut, counts.lines, config.max_tokens,
-                   o.verbose ? "" : " (--verbose names them)");
+                   counts.cut, counts.lines, config.max_tokens, o.verbose ? "" : " (--verbose names them)");
     }
     if (counts.cut_bytes > 0) {
-        fmt::print(stderr, "minilm: {} of {} lines cut at {} bytes, what is read of a line{}\n", counts.cut_bytes,
-                   counts.lines, LineReader::max_bytes, o.verbose ? "" : " (--verbose names them)");
+        fmt::print(stderr, "minilm: {} of {} lines cut at {} bytes, what is read of a line{}\n", counts.cut_bytes, counts.lines,
+                   LineReader::max_bytes, o.verbose ? "" : " (--verbose names them)");
     }
     return good ? 0 : exit_failure;
 }
@@ -144,11 +133,9 @@ int main(int argc, char **argv) {
         if (options.model.empty()) {
             throw CLI::RequiredError("--model");
         }
-        options.format = options.format_name == "json" ? Format::Json : options.format_name == "f32" ? Format::F32
-                                                                                                     : Format::Text;
+        options.format = options.format_name == "json" ? Format::Json : options.format_name == "f32" ? Format::F32 : Format::Text;
         if (options.format == Format::F32 && isatty(STDOUT_FILENO)) {
-            throw CLI::ValidationError("--format f32",
-                                       "writes binary data; send standard output to a file");
+            throw CLI::ValidationError("--format f32", "writes binary data; send standard output to a file");
         }
     } catch (const CLI::ParseError &e) {
         return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_usage;

@@ -49,29 +49,22 @@ size_t arena_size(const SafeTensors &file, const Config &c, int panel, Precision
         return aligned(packed_size(n, k, packing_of(precision, n, panel)) * bytes) + aligned(size_t(n) * bytes);
     };
     const size_t norm = 2 * aligned(size_t(c.hidden) * sizeof(float));
-    const size_t layer = linear(3 * c.hidden, c.hidden) + linear(c.hidden, c.hidden) +
-                         linear(c.intermediate, c.hidden) + linear(c.hidden, c.intermediate) +
-                         2 * norm;
-    return size_t(c.layers) * layer + norm +
-           aligned(size_t(c.max_positions) * size_t(c.hidden) * sizeof(float));
+    const size_t layer = linear(3 * c.hidden, c.hidden) + linear(c.hidden, c.hidden) + linear(c.intermediate, c.hidden) +
+                         linear(c.hidden, c.intermediate) + 2 * norm;
+    return size_t(c.layers) * layer + norm + aligned(size_t(c.max_positions) * size_t(c.hidden) * sizeof(float));
 }
 
 }  // namespace
 
-Model::Model(const std::string &model_directory, const Config &config, int panel,
-             Precision precision)
+Model::Model(const std::string &model_directory, const Config &config, int panel, Precision precision)
     : config_(config), precision_(precision), file_(model_directory + "/model.safetensors"),
       arena_(arena_size(file_, config, panel, precision)) {
     const int hidden = config.hidden;
-    word_embeddings_ =
-        file_.floats("embeddings.word_embeddings.weight", {config.vocabulary, hidden});
+    word_embeddings_ = file_.floats("embeddings.word_embeddings.weight", {config.vocabulary, hidden});
 
-    const FloatTensor positions =
-        file_.floats("embeddings.position_embeddings.weight", {config.max_positions, hidden});
-    const FloatTensor types =
-        file_.floats("embeddings.token_type_embeddings.weight", {config.token_types, hidden});
-    auto *sums = reinterpret_cast<float *>(
-        take(size_t(config.max_positions) * size_t(hidden) * sizeof(float)));
+    const FloatTensor positions = file_.floats("embeddings.position_embeddings.weight", {config.max_positions, hidden});
+    const FloatTensor types = file_.floats("embeddings.token_type_embeddings.weight", {config.token_types, hidden});
+    auto *sums = reinterpret_cast<float *>(take(size_t(config.max_positions) * size_t(hidden) * sizeof(float)));
     for (int p = 0; p < config.max_positions; p++) {
         for (int i = 0; i < hidden; i++) {
             const size_t at = size_t(p) * size_t(hidden) + size_t(i);

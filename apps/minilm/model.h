@@ -40,8 +40,7 @@ class Model {
 public:
     /** Reads model.safetensors of a model directory, and lays the weights in panels of so many columns, or as
      * whole_matrix. Throws std::runtime_error. */
-    Model(const std::string &model_directory, const Config &config, int panel = default_panel,
-          Precision precision = Precision::F32);
+    Model(const std::string &model_directory, const Config &config, int panel = default_panel, Precision precision = Precision::F32);
 
     const Config &config() const {
         return config_;

@@ -2,8 +2,7 @@
 
 namespace minilm {
 
-void pack_rows(Precision precision, const float *weight, int rows, int k, int first, Packing packing,
-               void *packed) {
+void pack_rows(Precision precision, const float *weight, int rows, int k, int first, Packing packing, void *packed) {
     const auto [panel, group] = packing;
     const size_t panel_size = packed_size(panel, k, packing);
     for (int row = 0; row < rows; row++) {

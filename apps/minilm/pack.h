@@ -45,8 +45,7 @@ inline size_t packed_size(int n, int k, Packing packing) {
  * panels: element (column, k) goes to
  * packed[column / panel][k / group][column % panel][k % group], rounded to the precision.
  * Several calls with rising `first` concatenate weights horizontally. */
-void pack_rows(Precision precision, const float *weight, int rows, int k, int first, Packing packing,
-               void *packed);
+void pack_rows(Precision precision, const float *weight, int rows, int k, int first, Packing packing, void *packed);
 
 }  // namespace minilm
 

@@ -20,8 +20,7 @@ void check(int code, const char *kernel) {
 
 }  // namespace
 
-PartEncoder::PartEncoder(const Model &model, const Kernels &kernels)
-    : model_(model), kernels_(kernels), precision_(model.precision()) {
+PartEncoder::PartEncoder(const Model &model, const Kernels &kernels) : model_(model), kernels_(kernels), precision_(model.precision()) {
     if (kernels.precision != model.precision()) {
         throw std::logic_error("minilm: the kernels are of another type than the weights");
     }
@@ -32,8 +31,7 @@ void PartEncoder::reserve(int tokens) {
     const size_t hidden = size_t(model_.config().hidden);
     // Halide strides are 32-bit.
     if (rows * 3 * hidden > size_t(INT32_MAX)) {
-        throw std::runtime_error(fmt::format(
-            "a batch of {} tokens is too large: use a smaller --batch", tokens));
+        throw std::runtime_error(fmt::format("a batch of {} tokens is too large: use a smaller --batch", tokens));
     }
     const size_t bytes = bytes_of(precision_);
     x_.reserve(rows * hidden * bytes);
@@ -76,9 +74,8 @@ void PartEncoder::attend(const TokenBatch &batch) {
         }
         const auto view_of = [&](const void *rows, int column, int row_stride) {
             const size_t first = size_t(batch.begin(s)) * size_t(row_stride) + size_t(column);
-            return BufferView<4>(precision_, element(precision_, rows, first), dense(size, 1),
-                                 dense(length, row_stride), dense(config.heads, size),
-                                 dense(next - s, length * row_stride));
+            return BufferView<4>(precision_, element(precision_, rows, first), dense(size, 1), dense(length, row_stride),
+                                 dense(config.heads, size), dense(next - s, length * row_stride));
         };
         auto q = view_of(qkv_.data(), 0, 3 * hidden);
         auto k = view_of(qkv_.data(), hidden, 3 * hidden);
@@ -111,21 +108,17 @@ void PartEncoder::encode(const TokenBatch &batch, float *result) {
     mean_pool_and_normalize(batch, sums(), config.hidden, result);
 }
 
-void PartEncoder::linear(Kernels::Linear kernel, const char *what, const void *a,
-                         const Linear &weights, int rows, void *y) {
+void PartEncoder::linear(Kernels::Linear kernel, const char *what, const void *a, const Linear &weights, int rows, void *y) {
     MatrixView a_view(precision_, a, weights.k, rows);
-    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
-                     panel_count(weights.n, weights.panel));
+    PanelView b_view(precision_, weights.packed, weights.panel, weights.k, panel_count(weights.n, weights.panel));
     VectorView bias_view(precision_, weights.bias, weights.n);
     MatrixView y_view(precision_, y, weights.n, rows);
     check(kernel(a_view, b_view, bias_view, y_view), what);
 }
 
-void PartEncoder::linear_residual(const void *a, const Linear &weights, const void *residual,
-                                  int rows, float *y) {
+void PartEncoder::linear_residual(const void *a, const Linear &weights, const void *residual, int rows, float *y) {
     MatrixView a_view(precision_, a, weights.k, rows);
-    PanelView b_view(precision_, weights.packed, weights.panel, weights.k,
-                     panel_count(weights.n, weights.panel));
+    PanelView b_view(precision_, weights.packed, weights.panel, weights.k, panel_count(weights.n, weights.panel));
     VectorView bias_view(precision_, weights.bias, weights.n);
     MatrixView residual_view(precision_, residual, weights.n, rows);
     MatrixView y_view(Precision::F32, y, weights.n, rows);
@@ -138,9 +131,7 @@ void PartEncoder::layer_norm(const float *x, const Norm &norm, int rows, void *y
     VectorView weight_view(Precision::F32, norm.weight, hidden);
     VectorView bias_view(Precision::F32, norm.bias, hidden);
     MatrixView y_view(precision_, y, hidden, rows);
-    check(kernels_.layer_norm(x_view, weight_view, bias_view, model_.config().layer_norm_eps,
-                              y_view),
-          "minilm_layer_norm");
+    check(kernels_.layer_norm(x_view, weight_view, bias_view, model_.config().layer_norm_eps, y_view), "minilm_layer_norm");
 }
 
 }  // namespace minilm

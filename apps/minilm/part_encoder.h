@@ -27,10 +27,8 @@ private:
     void attend(const TokenBatch &batch);
     void finish_layer(const Layer &layer, int rows);
 
-    void linear(Kernels::Linear kernel, const char *what, const void *a, const Linear &weights,
-                int rows, void *y);
-    void linear_residual(const void *a, const Linear &weights, const void *residual, int rows,
-                         float *y);
+    void linear(Kernels::Linear kernel, const char *what, const void *a, const Linear &weights, int rows, void *y);
+    void linear_residual(const void *a, const Linear &weights, const void *residual, int rows, float *y);
     void layer_norm(const float *x, const Norm &norm, int rows, void *y);
     float *sums() {
         return reinterpret_cast<float *>(sum_.data());

@@ -12,8 +12,7 @@
 
 namespace minilm {
 
-enum class Precision { F32,
-                       BF16 };
+enum class Precision { F32, BF16 };
 
 /** "f32" or "bf16"; throws std::invalid_argument for another name. */
 Precision precision_of(const std::string &name);

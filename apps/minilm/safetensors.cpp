@@ -27,21 +27,8 @@ constexpr size_t max_dimensions = 64;
 /** Bytes of one value, 0 for a dtype that the format does not have. */
 uint64_t size_of_dtype(const std::string &dtype) {
     static const std::map<std::string, uint64_t> sizes = {
-        {"BOOL", 1},
-        {"U8", 1},
-        {"I8", 1},
-        {"F8_E5M2", 1},
-        {"F8_E4M3", 1},
-        {"I16", 2},
-        {"U16", 2},
-        {"F16", 2},
-        {"BF16", 2},
-        {"I32", 4},
-        {"U32", 4},
-        {"F32", 4},
-        {"I64", 8},
-        {"U64", 8},
-        {"F64", 8},
+        {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
+        {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8},
     };
     const auto it = sizes.find(dtype);
     return it == sizes.end() ? 0 : it->second;
@@ -92,9 +79,7 @@ uint64_t first_not_finite(const float *values, uint64_t count) {
  * the dimensions that a tensor may have, and null in place of what is nested deeper. */
 class SafeTensors::HeaderEvents : public JsonEvents {
 public:
-    explicit HeaderEvents(SafeTensors *file)
-        : file_(file) {
-    }
+    explicit HeaderEvents(SafeTensors *file) : file_(file) {}
 
     bool is_object() const {
         return is_object_;
@@ -156,15 +141,13 @@ private:
     Json record_;
 };
 
-SafeTensors::SafeTensors(const std::string &path)
-    : path_(path), file_(path) {
+SafeTensors::SafeTensors(const std::string &path) : path_(path), file_(path) {
     read_header();
     check_coverage();
 }
 
 void SafeTensors::fail(const std::string &what) const {
-    throw std::runtime_error(fmt::format(
-        "{}: {}. The file is damaged or not a safetensors file: get the model again", path_, what));
+    throw std::runtime_error(fmt::format("{}: {}. The file is damaged or not a safetensors file: get the model again", path_, what));
 }
 
 void SafeTensors::fail(const std::string &tensor, const std::string &what) const {
@@ -180,12 +163,10 @@ void SafeTensors::read_header() {
     std::memcpy(&header_bytes, file_.data(), sizeof(header_bytes));
     const uint64_t rest = file_.size() - sizeof(header_bytes);
     if (header_bytes > max_header_bytes) {
-        fail(fmt::format("a header of {} bytes is over the limit of {}", header_bytes,
-                         max_header_bytes));
+        fail(fmt::format("a header of {} bytes is over the limit of {}", header_bytes, max_header_bytes));
     }
     if (header_bytes > rest) {
-        fail(fmt::format("the header should have {} bytes, but the file ends after {}",
-                         header_bytes, rest));
+        fail(fmt::format("the header should have {} bytes, but the file ends after {}", header_bytes, rest));
     }
     const uint8_t *text = file_.data() + sizeof(header_bytes);
     values_ = text + header_bytes;
@@ -209,9 +190,8 @@ void SafeTensors::add(const std::string &name, const void *json) {
 
 SafeTensors::Entry SafeTensors::read_entry(const std::string &name, const void *json) const {
     const Json &record = *static_cast<const Json *>(json);
-    if (!record.is_object() || !record.contains("dtype") || !record["dtype"].is_string() ||
-        !record.contains("shape") || !record["shape"].is_array() ||
-        !record.contains("data_offsets") || !record["data_offsets"].is_array() ||
+    if (!record.is_object() || !record.contains("dtype") || !record["dtype"].is_string() || !record.contains("shape") ||
+        !record["shape"].is_array() || !record.contains("data_offsets") || !record["data_offsets"].is_array() ||
         record["data_offsets"].size() != 2) {
         fail(name, "its record needs dtype, shape and two data_offsets, each once");
     }
@@ -226,23 +206,21 @@ SafeTensors::Entry SafeTensors::read_entry(const std::string &name, const void *
     }
     for (const Json &json_extent : record["shape"]) {
         uint64_t extent = 0;
-        if (!read_unsigned(json_extent, &extent) || extent > uint64_t(INT64_MAX) ||
-            __builtin_mul_overflow(bytes, extent, &bytes)) {
+        if (!read_unsigned(json_extent, &extent) || extent > uint64_t(INT64_MAX) || __builtin_mul_overflow(bytes, extent, &bytes)) {
             fail(name, fmt::format("impossible shape {}", shown(record["shape"].dump())));
         }
         entry.shape.push_back(int64_t(extent));
     }
-    if (!read_unsigned(record["data_offsets"][0], &entry.begin) ||
-        !read_unsigned(record["data_offsets"][1], &entry.end) || entry.begin > entry.end) {
+    if (!read_unsigned(record["data_offsets"][0], &entry.begin) || !read_unsigned(record["data_offsets"][1], &entry.end) ||
+        entry.begin > entry.end) {
         fail(name, fmt::format("impossible data_offsets {}", shown(record["data_offsets"].dump())));
     }
     if (entry.end > values_size_) {
-        fail(name, fmt::format("ends at byte {} of the values, but the file has just {}",
-                               entry.end, values_size_));
+        fail(name, fmt::format("ends at byte {} of the values, but the file has just {}", entry.end, values_size_));
     }
     if (entry.end - entry.begin != bytes) {
-        fail(name, fmt::format("{} {} needs {} bytes, but data_offsets give {}", entry.dtype,
-                               shown(record["shape"].dump()), bytes, entry.end - entry.begin));
+        fail(name, fmt::format("{} {} needs {} bytes, but data_offsets give {}", entry.dtype, shown(record["shape"].dump()), bytes,
+                               entry.end - entry.begin));
     }
     return entry;
 }
@@ -261,8 +239,7 @@ void SafeTensors::check_coverage() const {
             fail(item->first,
                  fmt::format("begins at byte {} of the values, {} byte {}, where the "
                              "tensor before it ends",
-                             item->second.begin, item->second.begin < reached ? "overlapping" : "leaving a hole after",
-                             reached));
+                             item->second.begin, item->second.begin < reached ? "overlapping" : "leaving a hole after", reached));
         }
         reached = item->second.end;
     }
@@ -274,20 +251,17 @@ void SafeTensors::check_coverage() const {
 const SafeTensors::Entry &SafeTensors::find(const std::string &name, const std::vector<int64_t> &shape) const {
     const auto it = entries_.find(name);
     if (it == entries_.end()) {
-        throw std::runtime_error(fmt::format(
-            "{}: tensor '{}' is missing. Is it a BERT model in the layout of all-MiniLM-L6-v2?",
-            path_, name));
+        throw std::runtime_error(
+            fmt::format("{}: tensor '{}' is missing. Is it a BERT model in the layout of all-MiniLM-L6-v2?", path_, name));
     }
     const Entry &entry = it->second;
     if (entry.shape != shape) {
-        throw std::runtime_error(fmt::format(
-            "{}: tensor '{}' has shape [{}], but config.json asks for [{}]. Take both files from "
-            "the same model",
-            path_, name, fmt::join(entry.shape, ", "), fmt::join(shape, ", ")));
+        throw std::runtime_error(fmt::format("{}: tensor '{}' has shape [{}], but config.json asks for [{}]. Take both files from "
+                                             "the same model",
+                                             path_, name, fmt::join(entry.shape, ", "), fmt::join(shape, ", ")));
     }
     if (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16") {
-        throw std::runtime_error(fmt::format(
-            "{}: tensor '{}' has dtype {}. Store it as F32, F16 or BF16", path_, name, entry.dtype));
+        throw std::runtime_error(fmt::format("{}: tensor '{}' has dtype {}. Store it as F32, F16 or BF16", path_, name, entry.dtype));
     }
     return entry;
 }
@@ -321,8 +295,7 @@ FloatTensor SafeTensors::floats(const std::string &name, const std::vector<int64
     }
     const uint64_t wrong = first_not_finite(result.data, count);
     if (wrong < count) {
-        fail(name, fmt::format("element [{}] is {}, not a finite number",
-                               fmt::join(indices_of(wrong, shape), ", "), result.data[wrong]));
+        fail(name, fmt::format("element [{}] is {}, not a finite number", fmt::join(indices_of(wrong, shape), ", "), result.data[wrong]));
     }
     return result;
 }

@@ -32,9 +32,7 @@ std::string label_of(const std::string &sentence) {
 
 class SimilaritySink : public Sink {
 public:
-    SimilaritySink(Format format, int width)
-        : format_(format), width_(size_t(width)) {
-    }
+    SimilaritySink(Format format, int width) : format_(format), width_(size_t(width)) {}
 
     void add(const std::string &sentence, const float *embedding) override {
         sentences_.push_back(sentence);
@@ -43,17 +41,11 @@ public:
 
     bool finish() override {
         switch (format_) {
-        case Format::Json:
-            write_json();
-            break;
+        case Format::Json: write_json(); break;
         case Format::F32:
-            for_rows([](size_t, const std::vector<float> &row) {
-                std::fwrite(row.data(), sizeof(float), row.size(), stdout);
-            });
+            for_rows([](size_t, const std::vector<float> &row) { std::fwrite(row.data(), sizeof(float), row.size(), stdout); });
             break;
-        case Format::Text:
-            sentences_.size() <= max_readable ? write_table() : write_tsv();
-            break;
+        case Format::Text: sentences_.size() <= max_readable ? write_table() : write_tsv(); break;
         }
         return true;
     }

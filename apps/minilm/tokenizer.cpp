@@ -3,8 +3,7 @@
 namespace minilm {
 
 Tokenizer::Tokenizer(const std::string &vocabulary_path, int max_tokens)
-    : vocabulary_(vocabulary_path), max_tokens_(max_tokens),
-      begin_(vocabulary_.id("[CLS]")), end_(vocabulary_.id("[SEP]")) {
+    : vocabulary_(vocabulary_path), max_tokens_(max_tokens), begin_(vocabulary_.id("[CLS]")), end_(vocabulary_.id("[SEP]")) {
     for (std::string_view name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
         special_.emplace_back(name, vocabulary_.id(name));
     }

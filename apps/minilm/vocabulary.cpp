@@ -20,8 +20,7 @@ bool is_boundary(std::string_view text, size_t position) {
 
 }  // namespace
 
-Vocabulary::Vocabulary(const std::string &path)
-    : path_(path) {
+Vocabulary::Vocabulary(const std::string &path) : path_(path) {
     const MappedFile file(path, max_file_bytes);
     text_.assign(reinterpret_cast<const char *>(file.data()), file.size());
     std::string_view rest = text_;
@@ -32,8 +31,7 @@ Vocabulary::Vocabulary(const std::string &path)
         if (!piece.empty() && piece.back() == '\r') {
             piece.remove_suffix(1);
         }
-        const bool continues = piece.size() > continuation_mark.size() &&
-                               piece.substr(0, continuation_mark.size()) == continuation_mark;
+        const bool continues = piece.size() > continuation_mark.size() && piece.substr(0, continuation_mark.size()) == continuation_mark;
         if (continues) {
             piece.remove_prefix(continuation_mark.size());
         }
@@ -46,9 +44,8 @@ Vocabulary::Vocabulary(const std::string &path)
 int32_t Vocabulary::id(std::string_view piece) const {
     const auto it = starts_.find(piece);
     if (it == starts_.end()) {
-        throw std::runtime_error(fmt::format(
-            "{}: no line '{}'. The vocabulary of an uncased BERT model has one: get the model again",
-            path_, piece));
+        throw std::runtime_error(
+            fmt::format("{}: no line '{}'. The vocabulary of an uncased BERT model has one: get the model again", path_, piece));
     }
     return it->second;
 }
@@ -63,8 +60,7 @@ void Vocabulary::split(const Word &word, std::vector<int32_t> *ids) const {
         size_t end = std::min(text.size(), begin + longest_);
         auto found = pieces.end();
         for (; end > begin; end--) {
-            if (is_boundary(text, end) &&
-                (found = pieces.find(text.substr(begin, end - begin))) != pieces.end()) {
+            if (is_boundary(text, end) && (found = pieces.find(text.substr(begin, end - begin))) != pieces.end()) {
                 break;
             }
         }

@@ -16,9 +16,7 @@ void WordReader::start(std::string_view text) {
 }
 
 void WordReader::release_run() {
-    std::stable_sort(run_.begin(), run_.end(), [](char32_t a, char32_t b) {
-        return combining_class(a) < combining_class(b);
-    });
+    std::stable_sort(run_.begin(), run_.end(), [](char32_t a, char32_t b) { return combining_class(a) < combining_class(b); });
     for (char32_t c : run_) {
         if (!is_accent(c)) {
             ready_.push_back(to_lower(c));

@@ -13,20 +13,11 @@
 
 namespace halyard {
 
-enum class Activation { kNone,
-                        kRelu,
-                        kGeluTanh,
-                        kGeluErf,
-                        kSilu,
-                        kLogRelu };
+enum class Activation { kNone, kRelu, kGeluTanh, kGeluErf, kSilu, kLogRelu };
 
 inline std::map<std::string, Activation> activations() {
-    return {{"none", Activation::kNone},
-            {"relu", Activation::kRelu},
-            {"gelu_tanh", Activation::kGeluTanh},
-            {"gelu_erf", Activation::kGeluErf},
-            {"silu", Activation::kSilu},
-            {"log_relu", Activation::kLogRelu}};
+    return {{"none", Activation::kNone},        {"relu", Activation::kRelu}, {"gelu_tanh", Activation::kGeluTanh},
+            {"gelu_erf", Activation::kGeluErf}, {"silu", Activation::kSilu}, {"log_relu", Activation::kLogRelu}};
 }
 
 /** 1 / (1 + e^-x). */
@@ -80,13 +71,12 @@ inline Halide::Expr gelu_bf16(Activation a, const Halide::Expr &x) {
     struct Fit {
         float end, even[5], odd[4];
     };
-    const Fit fit = a == Activation::kGeluErf
-                        ? Fit{4.3f,
-                              {2.746698912e-3f, 9.078008123e-3f, 2.614814043e-2f, 5.556106567e-2f, 1.640538424e-1f},
-                              {-7.038084790e-3f, -1.451515127e-2f, -3.971719369e-2f, -8.003824949e-2f}}
-                        : Fit{4.15f,
-                              {2.333759330e-3f, 7.659698837e-3f, 2.392213419e-2f, 5.591054261e-2f, 1.698670536e-1f},
-                              {-5.956358742e-3f, -1.260923874e-2f, -3.834917769e-2f, -8.229648322e-2f}};
+    const Fit fit = a == Activation::kGeluErf ? Fit{4.3f,
+                                                    {2.746698912e-3f, 9.078008123e-3f, 2.614814043e-2f, 5.556106567e-2f, 1.640538424e-1f},
+                                                    {-7.038084790e-3f, -1.451515127e-2f, -3.971719369e-2f, -8.003824949e-2f}}
+                                              : Fit{4.15f,
+                                                    {2.333759330e-3f, 7.659698837e-3f, 2.392213419e-2f, 5.591054261e-2f, 1.698670536e-1f},
+                                                    {-5.956358742e-3f, -1.260923874e-2f, -3.834917769e-2f, -8.229648322e-2f}};
     const Expr z = min(x, fit.end);
     const Expr w = z * z * (2 / (fit.end * fit.end)) - 1.0f;
     const Expr v = w * w;
@@ -122,12 +112,9 @@ inline Halide::Expr activate(Activation a, const Halide::Expr &x, const Halide::
         // x Phi(x). Below -5.5 the exact value is under 1e-7 and the fit's error would grow with x; above 5 it is x.
         return select(is_below_f32(x, -5.5f), 0.0f,
                       target.has_gpu_feature() ? 0.5f * x * (1.0f + erf_f32(x * 0.70710678f)) : select(x > 5.0f, x, x * phi_f32(x)));
-    case Activation::kSilu:
-        return max(x, -87.0f) * sigmoid(x, target);  // as gelu_tanh
-    case Activation::kLogRelu:
-        return log_f32(activate(Activation::kRelu, x));  // -infinity where ReLU gives 0
-    default:
-        return x;
+    case Activation::kSilu: return max(x, -87.0f) * sigmoid(x, target);         // as gelu_tanh
+    case Activation::kLogRelu: return log_f32(activate(Activation::kRelu, x));  // -infinity where ReLU gives 0
+    default: return x;
     }
 }
 

@@ -18,8 +18,8 @@ namespace halyard {
 /** The packed weight from channel c to channel o of group g, in column s and row r of the kernel. Nothing is
  * asked of o, so that a schedule may round it up. */
 template<typename Buffer>
-Halide::Expr packed_filter_at(Buffer &weight, int panel, const Halide::Expr &o, const Halide::Expr &c,
-                              const Halide::Expr &s, const Halide::Expr &r, const Halide::Expr &g) {
+Halide::Expr packed_filter_at(Buffer &weight, int panel, const Halide::Expr &o, const Halide::Expr &c, const Halide::Expr &s,
+                              const Halide::Expr &r, const Halide::Expr &g) {
     const int group = packed_group(weight.type());
     return weight(group == 1 ? 0 : c % group, o % panel, c / group, s, r, o / panel, g);
 }

@@ -24,9 +24,7 @@ inline Halide::Expr store_as(Halide::Type type, const Halide::Expr &value) {
 /** What f32 is for a product by bf16 on the host. exact: f32, or two_bf16 where that is what instructions multiply. two_bf16:
  * the sum of two, off by 2^-16. bf16: rounded, off by 2^-9: the product is then off by 1e-3 to 2e-3 of its norm, as it is in
  * other libraries. */
-enum class FactorType { kExact,
-                        kTwoBF16,
-                        kBF16 };
+enum class FactorType { kExact, kTwoBF16, kBF16 };
 
 inline std::map<std::string, FactorType> factor_types() {
     return {{"exact", FactorType::kExact}, {"two_bf16", FactorType::kTwoBF16}, {"bf16", FactorType::kBF16}};

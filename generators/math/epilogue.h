@@ -41,7 +41,8 @@ inline Halide::Expr in_order(const std::string &order, Halide::Expr v, const Ste
     for (const std::string &name : split_names(order)) {
         const auto step = left.find(name);
         if (step == left.end()) {
-            throw Halide::CompileError("order=" + order + ": " + (steps.count(name) ? name + " stands there twice" : "\"" + name + "\" is no step") +
+            throw Halide::CompileError("order=" + order + ": " +
+                                       (steps.count(name) ? name + " stands there twice" : "\"" + name + "\" is no step") +
                                        "; it has to name each of " + all + " once, with commas between them");
         }
         v = step->second(v);

@@ -16,8 +16,8 @@ namespace halyard {
 inline Halide::Expr heads_of_group(Halide::Internal::GeneratorBase &generator, const std::string &op, const Halide::Expr &heads,
                                    const Halide::Expr &key_heads) {
     using namespace Halide;
-    generator.add_requirement(heads == 0 || (key_heads > 0 && heads % max(key_heads, 1) == 0), op + ": q has", heads,
-                              "heads, which the", key_heads, "of k and v must divide");
+    generator.add_requirement(heads == 0 || (key_heads > 0 && heads % max(key_heads, 1) == 0), op + ": q has", heads, "heads, which the",
+                              key_heads, "of k and v must divide");
     return max(heads / key_heads, 1);
 }
 

@@ -34,8 +34,7 @@ public:
 
     /** acc(col, row, ...) += sum over k of x(k) * weight(k, col), and what the weights must be for that. */
     template<typename X>
-    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col,
-                  const Halide::Expr &columns, const X &x) {
+    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col, const Halide::Expr &columns, const X &x) {
         using namespace Halide;
         const auto weight = [&](const Expr &k, const Expr &column) {
             return load_f32(weight_at(*weights_, layout_, panel_, k, column, columns));
@@ -44,9 +43,7 @@ public:
             Var c{"col"}, i{"k"};
             (*copied_)(c, i) = weight(i, c);
         }
-        accumulate(acc, group(), depth, [&](const Expr &k) {
-            return x(k) * (copied_ ? Expr((*copied_)(col, k)) : weight(k, col));
-        });
+        accumulate(acc, group(), depth, [&](const Expr &k) { return x(k) * (copied_ ? Expr((*copied_)(col, k)) : weight(k, col)); });
         constrain_weights(*weights_, layout_, panel_, depth);
     }
 
@@ -63,8 +60,8 @@ public:
 
     /** As multiply() for column j of panel p. Panels beyond the last are read as the last. */
     template<typename X>
-    void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j,
-                        const Halide::Expr &p, const Halide::Expr &columns, const X &x) {
+    void multiply_panel(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &j, const Halide::Expr &p,
+                        const Halide::Expr &columns, const X &x) {
         using namespace Halide;
         if (layout_ != WeightLayout::kPacked) {
             multiply(acc, depth, p * panel_ + j, columns, x);

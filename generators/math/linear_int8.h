@@ -28,8 +28,8 @@ inline int raised(const Halide::Type &rows, WeightLayout layout) {
 class RowsInt8 {
 public:
     /** Adds NAME_scale or NAME_scale_row [m], and likewise the zero point; without one, rows are symmetric. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, const Halide::Type &type,
-                WeightLayout layout, Scaling scaling, bool zero_point) {
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, const Halide::Type &type, WeightLayout layout,
+                Scaling scaling, bool zero_point) {
         using namespace Halide;
         if (type != UInt(8) && type != Int(8)) {
             throw CompileError(name + "_type is uint8 or int8");
@@ -60,8 +60,7 @@ public:
 
     /** What stands for 0 in the elements of a row. */
     Halide::Expr zero(const Halide::Expr &row) const {
-        return raised_ + (zero_points_ ? (*zero_points_)(row) : zero_point_ ? Halide::Expr(*zero_point_)
-                                                                            : 0);
+        return raised_ + (zero_points_ ? (*zero_points_)(row) : zero_point_ ? Halide::Expr(*zero_point_) : 0);
     }
 
     Halide::Expr scale(const Halide::Expr &row) const {
@@ -82,8 +81,8 @@ public:
     static constexpr int kGroup = 4;
 
     /** Adds NAME in its layout, NAME_scale [n] and, for rows whose zero is not 0, NAME_sum [n]: the sum of each column. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, WeightLayout layout, int panel,
-                bool rows_have_zero, const Halide::Target &target) {
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, WeightLayout layout, int panel, bool rows_have_zero,
+                const Halide::Target &target) {
         using namespace Halide;
         layout_ = layout;
         panel_ = panel;
@@ -103,13 +102,12 @@ public:
 
     /** acc(col, row) += sum over k of x(k) * weight(k, col), where x gives elements as they are multiplied. */
     template<typename X>
-    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col,
-                  const Halide::Expr &columns, const X &x) const {
+    void multiply(const Halide::FuncRef &acc, const Halide::Expr &depth, const Halide::Expr &col, const Halide::Expr &columns,
+                  const X &x) const {
         using namespace Halide;
         // Of a depth below 0, which is an error of the rows, none below 0: that would read as one of the weights.
-        accumulate(acc, layout_ == WeightLayout::kPacked ? kGroup : 1, max(depth, 0), [&](const Expr &k) {
-            return cast<int32_t>(x(k)) * cast<int32_t>(at(k, col, columns));
-        });
+        accumulate(acc, layout_ == WeightLayout::kPacked ? kGroup : 1, max(depth, 0),
+                   [&](const Expr &k) { return cast<int32_t>(x(k)) * cast<int32_t>(at(k, col, columns)); });
         constrain(depth);
     }
 
@@ -129,8 +127,7 @@ public:
     }
 
     /** What a sum stands for, where `scale` and `zero` are those of its row. */
-    Halide::Expr dequantize(const Halide::Expr &sum, const Halide::Expr &col, const Halide::Expr &scale,
-                            const Halide::Expr &zero) const {
+    Halide::Expr dequantize(const Halide::Expr &sum, const Halide::Expr &col, const Halide::Expr &scale, const Halide::Expr &zero) const {
         return centred(sum, col, zero) * unit(col, scale);
     }
 

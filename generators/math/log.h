@@ -13,8 +13,8 @@ namespace halyard {
 inline Halide::Expr log1p_near_0(const Halide::Expr &f) {
     using namespace Halide;
     Expr p = -7.633010298e-2f;
-    for (float c : {1.292346716e-1f, -1.324806362e-1f, 1.417937279e-1f, -1.660821438e-1f, 2.000206262e-1f,
-                    -2.500161827e-1f, 3.333332539e-1f, -4.999998808e-1f, 1.0f}) {
+    for (float c : {1.292346716e-1f, -1.324806362e-1f, 1.417937279e-1f, -1.660821438e-1f, 2.000206262e-1f, -2.500161827e-1f,
+                    3.333332539e-1f, -4.999998808e-1f, 1.0f}) {
         p = p * f + c;
     }
     return p * f;

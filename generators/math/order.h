@@ -62,8 +62,7 @@ inline Halide::Expr rank_index(const Halide::Expr &key) {
 
 /** Place i of a sorted list after `key` was put in, where `place` gives what was in each place. Taken from
  * the last place to the first, in one list: a step reads the place before and writes its own. */
-inline Halide::Expr ranked_in(const Halide::Expr &i, const Halide::Expr &key, const Halide::Expr &here,
-                              const Halide::Expr &before) {
+inline Halide::Expr ranked_in(const Halide::Expr &i, const Halide::Expr &key, const Halide::Expr &here, const Halide::Expr &before) {
     using namespace Halide;
     return max(here, select(i == 0, key, min(key, before)));
 }

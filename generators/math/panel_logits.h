@@ -20,8 +20,8 @@ namespace halyard {
 class PanelLogits {
 public:
     /** Adds w, bias [n] where wanted, and `columns`: n, which the padding of packed weights hides. */
-    void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const Halide::Type &type,
-                bool add_bias, const Halide::Target &target) {
+    void add_to(Halide::Internal::GeneratorBase &generator, WeightLayout layout, int panel, const Halide::Type &type, bool add_bias,
+                const Halide::Target &target) {
         panel_ = panel;
         target_ = target;
         weights_.add_to(generator, "w", layout, panel, type, target);

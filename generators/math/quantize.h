@@ -18,25 +18,20 @@
 namespace halyard {
 
 /** What an op stores: its storage type, another one, or 8 bits. */
-enum class OutputType { kSame,
-                        kF32,
-                        kF16,
-                        kBF16,
-                        kU8,
-                        kS8 };
+enum class OutputType { kSame, kF32, kF16, kBF16, kU8, kS8 };
 
 inline bool is_quantized(OutputType output) {
     return output == OutputType::kU8 || output == OutputType::kS8;
 }
 
 inline std::map<std::string, OutputType> output_types() {
-    return {{"same", OutputType::kSame}, {"float32", OutputType::kF32}, {"float16", OutputType::kF16}, {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8}, {"int8", OutputType::kS8}};
+    return {{"same", OutputType::kSame},     {"float32", OutputType::kF32}, {"float16", OutputType::kF16},
+            {"bfloat16", OutputType::kBF16}, {"uint8", OutputType::kU8},    {"int8", OutputType::kS8}};
 }
 
 /** Whose scale and zero point an 8-bit output has: the whole tensor's, which are given, or a scale for
  * each row, which is computed. */
-enum class Scaling { kTensor,
-                     kRow };
+enum class Scaling { kTensor, kRow };
 
 inline std::map<std::string, Scaling> scalings() {
     return {{"tensor", Scaling::kTensor}, {"row", Scaling::kRow}};
@@ -70,14 +65,12 @@ inline Halide::Type stored_type(OutputType output, const Halide::Type &type) {
 inline Halide::Expr round_clamped(const Halide::Expr &v, const Halide::Expr &zero_point, int low, int high) {
     using namespace Halide;
     const float kShift = 12582912.0f;
-    const Expr bounded = clamp(select(is_nan_f32(v), 0.0f, v), cast<float>(low - zero_point),
-                               cast<float>(high - zero_point));
+    const Expr bounded = clamp(select(is_nan_f32(v), 0.0f, v), cast<float>(low - zero_point), cast<float>(high - zero_point));
     return f32_bits(bounded + kShift) + (zero_point - f32_bits(kShift));
 }
 
 /** `inv_scale` is 1 / scale; `zero_point` an int32. */
-inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale,
-                             const Halide::Expr &zero_point) {
+inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Halide::Expr &inv_scale, const Halide::Expr &zero_point) {
     using namespace Halide;
     return output == OutputType::kU8 ? cast<uint8_t>(round_clamped(v * inv_scale, zero_point, 0, 255))
                                      : cast<int8_t>(round_clamped(v * inv_scale, zero_point, -128, 127));
@@ -87,8 +80,7 @@ inline Halide::Expr quantize(OutputType output, const Halide::Expr &v, const Hal
 class Stored {
 public:
     /** Adds NAME_scale and NAME_zero_point where they are needed; `type` is the storage type. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType output,
-                const Halide::Type &type) {
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType output, const Halide::Type &type) {
         output_ = output;
         type_ = stored_type(output, type);
         if (is_quantized(output)) {
@@ -118,8 +110,8 @@ inline std::map<std::string, OutputType> added_types() {
 class Added {
 public:
     /** Adds NAME, and NAME_scale and NAME_zero_point where they are needed; `type` is the storage type. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType stored,
-                const Halide::Type &type, int rank) {
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, OutputType stored, const Halide::Type &type,
+                int rank) {
         tensor_ = generator.add_input<Halide::Buffer<>>(name, stored_type(stored, type), rank);
         if (is_quantized(stored)) {
             scale_ = generator.add_input<float>(name + "_scale");

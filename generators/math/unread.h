@@ -13,8 +13,7 @@
 namespace halyard {
 
 /** Whether Halide's simplifier may take a condition for granted. */
-enum class Granted { kYes,
-                     kNo };
+enum class Granted { kYes, kNo };
 
 /** Without `turns` no element of the inputs is read, so that they may be empty: bounds of reads that are clamped to the last
  * element, as there are, would have it that the one before the first is. Inputs that a variant lacks may be among them.

@@ -15,9 +15,7 @@ namespace halyard {
 /** kn: as it is written, n innermost. nk: transposed, k innermost, as torch.nn.Linear stores it.
  * packed: panels of `panel` columns, one after the other, each read from front to back;
  * [group, panel, ceil(k / group), ceil(n / panel)], padded with anything at its ends. */
-enum class WeightLayout { kKN,
-                          kNK,
-                          kPacked };
+enum class WeightLayout { kKN, kNK, kPacked };
 
 inline std::map<std::string, WeightLayout> weight_layouts() {
     return {{"kn", WeightLayout::kKN}, {"nk", WeightLayout::kNK}, {"packed", WeightLayout::kPacked}};
@@ -27,14 +25,12 @@ inline std::map<std::string, WeightLayout> weight_layouts() {
  * adds so many at once (bf16: AVX512-BF16 and AMX; 8 bits: VNNI and AMX), else 1. `b` is the type of
  * the weights, and of what they are multiplied with. */
 inline int packed_group(const Halide::Type &b) {
-    return b.is_bfloat() ? 2 : b.bits() == 8 ? 4
-                                             : 1;
+    return b.is_bfloat() ? 2 : b.bits() == 8 ? 4 : 1;
 }
 
 /** The name of the argument that holds b in a layout: b, b_nk or b_packed. */
 inline std::string weights_name(const std::string &b, WeightLayout layout) {
-    return b + (layout == WeightLayout::kKN ? "" : layout == WeightLayout::kNK ? "_nk"
-                                                                               : "_packed");
+    return b + (layout == WeightLayout::kKN ? "" : layout == WeightLayout::kNK ? "_nk" : "_packed");
 }
 
 inline int weights_rank(WeightLayout layout) {

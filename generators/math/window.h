@@ -31,8 +31,7 @@ struct Window {
 
     /** The image with zeros around it, or another value. `column` and `row` are positions in `where`. */
     template<typename Image>
-    Halide::Expr padded(Image &x, std::vector<Halide::Expr> where, int column, int row,
-                        const Halide::Expr &outside = 0) const {
+    Halide::Expr padded(Image &x, std::vector<Halide::Expr> where, int column, int row, const Halide::Expr &outside = 0) const {
         using namespace Halide;
         if (padding == 0) {
             return x(where);
@@ -48,14 +47,10 @@ struct Window {
 };
 
 /** Where a residual enters: before the activation (ResNet) or after it. */
-enum class Residual { kNone,
-                      kBefore,
-                      kAfter };
+enum class Residual { kNone, kBefore, kAfter };
 
 inline std::map<std::string, Residual> residuals() {
-    return {{"none", Residual::kNone},
-            {"before_activation", Residual::kBefore},
-            {"after_activation", Residual::kAfter}};
+    return {{"none", Residual::kNone}, {"before_activation", Residual::kBefore}, {"after_activation", Residual::kAfter}};
 }
 
 }  // namespace halyard

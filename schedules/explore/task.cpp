@@ -9,8 +9,7 @@ namespace halyard::explore {
 
 namespace {
 
-const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result",
-                                    "pending"};
+const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending"};
 
 }  // namespace
 

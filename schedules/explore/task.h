@@ -48,13 +48,7 @@ struct Candidate {
 };
 
 /** kPending: not measured yet, as it is to be measured on another machine. Never recorded. */
-enum class Status { kOk,
-                    kBuildError,
-                    kCrash,
-                    kTimeout,
-                    kOutOfMemory,
-                    kWrongResult,
-                    kPending };
+enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult, kPending };
 
 /** "ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending" */
 const char *status_name(Status status);

@@ -25,8 +25,7 @@ void add_loop(Access &a, LoopsAround &loops, size_t i, const Expr &index, int64_
     if (last - first != (second - first) * (l.extent - 1) || middle - first != (second - first) * (l.extent / 2)) {
         // Clamped at an end, or cut by a remainder: the usual step, as far as the values reach.
         const int64_t before = loops.at(i, std::max<int64_t>(l.extent / 2 - 1, 0), f);
-        const int64_t usual = middle != before ? middle - before : second != first ? second - first
-                                                                                   : 0;
+        const int64_t usual = middle != before ? middle - before : second != first ? second - first : 0;
         s.stride = usual * size;
         if (usual != 0) {
             const int64_t farthest = std::max(std::abs(last - first), std::abs(middle - first));

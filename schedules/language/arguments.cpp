@@ -26,8 +26,7 @@ bool is_identifier(const std::string &s) {
 class Reader {
 public:
     Reader(Binding &b, lua_State *L, const Word &w, const Handle &self, const LoopName *implied)
-        : b_(b), L_(L), word_(w), self_(self), implied_(implied), top_(lua_gettop(L)) {
-    }
+        : b_(b), L_(L), word_(w), self_(self), implied_(implied), top_(lua_gettop(L)) {}
 
     std::vector<Argument> read() {
         std::vector<Argument> args;
@@ -120,8 +119,7 @@ private:
         }
         Diagnostic d;
         d.word = word_.name;
-        d.message = "there is no loop \"" + name + "\" in " + owner + "; its loops are " + quoted_list(names) +
-                    ", innermost first";
+        d.message = "there is no loop \"" + name + "\" in " + owner + "; its loops are " + quoted_list(names) + ", innermost first";
         d.hint = did_you_mean(name, names);
         b_.host().raise(std::move(d));
     }
@@ -142,8 +140,7 @@ private:
     }
 
     std::string stage_owner() const {
-        return self_.stage_index == 0 ? self_.func_name
-                                      : self_.func_name + ":update(" + std::to_string(self_.stage_index - 1) + ")";
+        return self_.stage_index == 0 ? self_.func_name : self_.func_name + ":update(" + std::to_string(self_.stage_index - 1) + ")";
     }
 
     Stage self_stage() const {
@@ -163,8 +160,7 @@ private:
             if (v == double(int32_t(v))) {
                 return Expr(int32_t(v));
             }
-            fail("the argument \"" + spec_.name + "\" is " + std::to_string(v) + ", not an integer",
-                 "divide with `//` to get an integer");
+            fail("the argument \"" + spec_.name + "\" is " + std::to_string(v) + ", not an integer", "divide with `//` to get an integer");
         }
         const Handle *h = Binding::handle_at(L_, index);
         if (!h || h->kind != Handle::kExpr) {
@@ -188,8 +184,7 @@ private:
     void check_in_domain(int64_t value) {
         const bool of_receiver = spec_.domain->below == "dimensions" || spec_.domain->below == "updates";
         if (!of_receiver && !spec_.domain->contains(value, limit())) {
-            fail("the argument \"" + spec_.name + "\" is " + std::to_string(value) + ", but must be " +
-                 spec_.domain->text(limit()));
+            fail("the argument \"" + spec_.name + "\" is " + std::to_string(value) + ", but must be " + spec_.domain->text(limit()));
         }
     }
 
@@ -200,8 +195,8 @@ private:
             return e;
         }
         if (!e.type().is_int() || !e.type().is_scalar()) {
-            fail("the argument \"" + spec_.name + "\" is " + (e.type().is_bool() ? "a condition" : "no integer") +
-                 ", but must be " + describe(spec_));
+            fail("the argument \"" + spec_.name + "\" is " + (e.type().is_bool() ? "a condition" : "no integer") + ", but must be " +
+                 describe(spec_));
         }
         const Expr simple = Internal::simplify(e);
         if (const auto v = Internal::as_const_int(simple)) {
@@ -295,8 +290,7 @@ private:
         } else if (kind == "condition") {
             a.expr = expr_at(i);
             if (!a.expr.type().is_bool()) {
-                fail("the argument \"" + spec_.name + "\" is a number, not a condition",
-                     "compare it: k.x:dim(0):extent():at_least(64)");
+                fail("the argument \"" + spec_.name + "\" is a number, not a condition", "compare it: k.x:dim(0):extent():at_least(64)");
             }
         } else if (kind == "int") {
             if (!lua_isinteger(L_, i)) {
@@ -424,8 +418,7 @@ private:
             }
             names.push_back(plain_name(v.name()));
         }
-        fail("there is no dimension \"" + name + "\" in " + self_.func_name + "; its dimensions are " +
-                 quoted_list(names),
+        fail("there is no dimension \"" + name + "\" in " + self_.func_name + "; its dimensions are " + quoted_list(names),
              did_you_mean(name, names));
     }
 
@@ -449,8 +442,7 @@ std::string unqualified(const std::string &halide_loop) {
     return dot == std::string::npos ? halide_loop : halide_loop.substr(dot + 1);
 }
 
-std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self,
-                                     const LoopName *implied) {
+std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self, const LoopName *implied) {
     return Reader(binding, L, word, self, implied).read();
 }
 

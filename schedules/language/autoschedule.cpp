@@ -94,8 +94,7 @@ BufferSizes estimated_sizes(const PipelineView &view) {
     return sizes;
 }
 
-void autoschedule(const PipelineView &view, const Target &target, const std::string &name, int parallelism,
-                  const BufferSizes &sizes) {
+void autoschedule(const PipelineView &view, const Target &target, const std::string &name, int parallelism, const BufferSizes &sizes) {
     static std::set<std::string> loaded;
     if (loaded.insert(name).second) {
         load_plugin(plugin_of(name));

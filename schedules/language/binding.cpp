@@ -81,8 +81,7 @@ const char *kind_name(Handle::Kind kind) {
     }
 }
 
-Binding::Binding(LuaHost &host, PipelineView &view)
-    : host_(host), view_(view), number_(next_number()) {
+Binding::Binding(LuaHost &host, PipelineView &view) : host_(host), view_(view), number_(next_number()) {
     host_.protect([this](lua_State *L) {
         lua_pushlightuserdata(L, this);
         lua_setfield(L, LUA_REGISTRYINDEX, kBindingKey);
@@ -98,9 +97,7 @@ Binding::Binding(LuaHost &host, PipelineView &view)
         lua_setfield(L, -2, "__tostring");
         lua_pushcfunction(L, equal);
         lua_setfield(L, -2, "__eq");
-        lua_pushcfunction(L, [](lua_State *L) -> int {
-            return luaL_error(L, "a handle has words to call, not fields to set");
-        });
+        lua_pushcfunction(L, [](lua_State *L) -> int { return luaL_error(L, "a handle has words to call, not fields to set"); });
         lua_setfield(L, -2, "__newindex");
         for (const char *comparison : {"__lt", "__le"}) {
             lua_pushcfunction(L, [](lua_State *L) -> int {
@@ -373,8 +370,7 @@ int Binding::call_word(lua_State *L) {
             exists = exists || l.halide == receiver.loop.halide;
         }
         if (!exists) {
-            call.fail("the loop \"" + receiver.loop.name + "\" of " + receiver.func_name +
-                      " is no more: it was split, fused or renamed");
+            call.fail("the loop \"" + receiver.loop.name + "\" of " + receiver.func_name + " is no more: it was split, fused or renamed");
         }
     }
     const std::vector<Dim> before = dims_of(receiver);
@@ -402,8 +398,7 @@ int Binding::call_word(lua_State *L) {
     return call.results;
 }
 
-void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args,
-                     const std::vector<Dim> &before) {
+void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args, const std::vector<Dim> &before) {
     if (only_asks(word, self.kind)) {
         return;
     }
@@ -541,8 +536,7 @@ int Binding::describe(lua_State *L) {
 int Binding::equal(lua_State *L) {
     const Handle *a = handle_at(L, 1), *b = handle_at(L, 2);
     lua_pushboolean(L, a && b && a->kind == b->kind && a->kind != Handle::kExpr && a->func_name == b->func_name &&
-                           a->stage_index == b->stage_index && a->loop.halide == b->loop.halide &&
-                           a->dimension == b->dimension);
+                           a->stage_index == b->stage_index && a->loop.halide == b->loop.halide && a->dimension == b->dimension);
     return 1;
 }
 

@@ -195,8 +195,7 @@ private:
     Diagnostic no_func(const std::string &name) const;
     std::function<void(const std::string &)> late_error(const std::string &word);
     void run(lua_State *L, const Word &word, const Handle &self);
-    void record(const Word &word, const Handle &self, const std::vector<Argument> &args,
-                const std::vector<Halide::Internal::Dim> &before);
+    void record(const Word &word, const Handle &self, const std::vector<Argument> &args, const std::vector<Halide::Internal::Dim> &before);
 
     LuaHost &host_;
     PipelineView &view_;
@@ -217,8 +216,7 @@ private:
 /** Reads the arguments of a word from the stack (from index 2, the receiver being at 1); raises an
  * error that names the argument, what is legal, and the nearest name. `implied` is the loop of the
  * receiver, which stands for the first argument. */
-std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self,
-                                     const LoopName *implied);
+std::vector<Argument> read_arguments(Binding &binding, lua_State *L, const Word &word, const Handle &self, const LoopName *implied);
 
 /** A message of Halide without its opening words. */
 std::string halide_message(std::string s);

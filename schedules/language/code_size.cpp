@@ -65,9 +65,7 @@ std::map<std::string, int64_t> extents_of(const Function &f, const Definition &d
 // The nodes of a definition, with what is inlined in it.
 class Nodes : public IRGraphVisitor {
 public:
-    explicit Nodes(std::function<double(const std::string &)> of_call)
-        : of_call_(std::move(of_call)) {
-    }
+    explicit Nodes(std::function<double(const std::string &)> of_call) : of_call_(std::move(of_call)) {}
     double count = 0;
 
 private:
@@ -88,8 +86,7 @@ private:
 class Estimate {
 public:
     Estimate(const PipelineView &view, const Target &target, const std::vector<Touch> &touches)
-        : view_(view), touches_(touches),
-          lanes_(target.has_feature(Target::CUDA) ? 4 : target.natural_vector_size<float>()) {
+        : view_(view), touches_(touches), lanes_(target.has_feature(Target::CUDA) ? 4 : target.natural_vector_size<float>()) {
         for (const auto &e : view.funcs()) {
             if (!e.second.parameter.defined()) {
                 funcs_.emplace(e.second.function.name(), &e.second);
@@ -240,9 +237,8 @@ void check_code_size(const CodeSize &size, const std::string &script) {
     std::ostringstream message;
     message << std::fixed << std::setprecision(0);
     message << "the loop \"" << most.loop << "\" of " << most.func << " is written out " << most.times
-            << " times; with the loops around it that makes " << size.copies << " copies of a statement and "
-            << size.nodes << " operations in all, where a compiler gets to the end of " << kMostCopies << " and "
-            << kMostNodes;
+            << " times; with the loops around it that makes " << size.copies << " copies of a statement and " << size.nodes
+            << " operations in all, where a compiler gets to the end of " << kMostCopies << " and " << kMostNodes;
     d.message = message.str();
     d.hint = "unroll and vectorize loops of a few turns: split the loop first, and leave the outer one as it is";
     throw ScriptError(std::move(d));

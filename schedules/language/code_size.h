@@ -35,8 +35,7 @@ struct CodeSize {
 /** What Halide replaces by calls: updates of Funcs, by Halide's names. */
 using Replaced = std::set<std::pair<std::string, int>>;
 
-CodeSize code_size(const PipelineView &view, const Halide::Target &target, const std::vector<Touch> &touches,
-                   const Replaced &replaced);
+CodeSize code_size(const PipelineView &view, const Halide::Target &target, const std::vector<Touch> &touches, const Replaced &replaced);
 
 /** Throws ScriptError, at the directive that contributes most, where a compiler would not get to the end of it. */
 void check_code_size(const CodeSize &size, const std::string &script);

@@ -40,9 +40,7 @@ using Lets = std::map<std::string, Expr>;
 
 class Reader {
 public:
-    Reader(const LoopNames &names, const BufferSizes &sizes, const Lets &lets)
-        : names_(names), sizes_(sizes), lets_(lets) {
-    }
+    Reader(const LoopNames &names, const BufferSizes &sizes, const Lets &lets) : names_(names), sizes_(sizes), lets_(lets) {}
 
     Index operator()(const Expr &e) {
         if (const auto *v = e.as<Variable>(); v && names_.count(v->name)) {
@@ -148,9 +146,7 @@ private:
     Index unknown(const Expr &e) {
         class Find : public IRGraphVisitor {
         public:
-            Find(const LoopNames &names, const Lets &lets)
-                : names_(names), lets_(lets) {
-            }
+            Find(const LoopNames &names, const Lets &lets) : names_(names), lets_(lets) {}
             Index found;
 
         private:
@@ -198,8 +194,7 @@ json to_json(const Index &i) {
 class FindReads : public IRVisitor {
 public:
     FindReads(const PipelineView &view, const Function &self, const LoopNames &names, const BufferSizes &sizes)
-        : view_(view), self_(self), read_(names, sizes, lets_) {
-    }
+        : view_(view), self_(self), read_(names, sizes, lets_) {}
     std::vector<json> reads;
 
     /** Notes what an expression reads, and what it names. */
@@ -358,13 +353,12 @@ std::vector<Expr> factors(const Function &f, const Definition &d) {
 class Describe {
 public:
     Describe(const Pipeline &pipeline, const PipelineView &view, const Target &target, const BufferSizes &sizes)
-        : view_(view), target_(target), sizes_(sizes), tree_(unfused_tree(pipeline, target, sizes)),
-          counts_(executions(tree_)) {
+        : view_(view), target_(target), sizes_(sizes), tree_(unfused_tree(pipeline, target, sizes)), counts_(executions(tree_)) {
         for (const auto &l : counts_.loops) {
             // Halide lets loops begin at 0, and says so in their names.
             const std::string rebased = ".rebased";
-            const bool moved = l.name.size() > rebased.size() &&
-                               l.name.compare(l.name.size() - rebased.size(), rebased.size(), rebased) == 0;
+            const bool moved =
+                l.name.size() > rebased.size() && l.name.compare(l.name.size() - rebased.size(), rebased.size(), rebased) == 0;
             double &extent = extents_[moved ? l.name.substr(0, l.name.size() - rebased.size()) : l.name];
             extent = std::max(extent, l.entries > 0 ? l.iterations / l.entries : 0);
         }

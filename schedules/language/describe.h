@@ -14,8 +14,7 @@
 namespace halyard {
 
 /** Throws Halide::Error where the pipeline cannot be lowered. */
-nlohmann::json describe(const Halide::Pipeline &pipeline, const PipelineView &view, const Halide::Target &target,
-                        const BufferSizes &sizes);
+nlohmann::json describe(const Halide::Pipeline &pipeline, const PipelineView &view, const Halide::Target &target, const BufferSizes &sizes);
 
 }  // namespace halyard
 

@@ -12,9 +12,7 @@ namespace {
 
 class Kernels {
 public:
-    explicit Kernels(const LoopTree &tree)
-        : tree_(tree) {
-    }
+    explicit Kernels(const LoopTree &tree) : tree_(tree) {}
 
     void find(const Node &n, double times) {
         times *= n.times;
@@ -35,8 +33,7 @@ private:
         k.loop = n.name;
         k.times = times;
         const Node *inner = &n;
-        for (const Node *l = &n; l && l->kind == Node::kLoop && l->block;
-             l = l->children.empty() ? nullptr : &l->children.front()) {
+        for (const Node *l = &n; l && l->kind == Node::kLoop && l->block; l = l->children.empty() ? nullptr : &l->children.front()) {
             k.blocks *= l->extent;
             inner = l;
         }
@@ -78,9 +75,8 @@ private:
             const Array &a = tree_.arrays[size_t(t.array)];
             return double(a.elements) * a.element_bytes;
         };
-        const bool fused = std::any_of(k.arrays.begin(), k.arrays.end(), [&](const ArrayTraffic &t) {
-            return t.once.written < 0.99 * std::min(whole(t), t.blocks.written);
-        });
+        const bool fused = std::any_of(k.arrays.begin(), k.arrays.end(),
+                                       [&](const ArrayTraffic &t) { return t.once.written < 0.99 * std::min(whole(t), t.blocks.written); });
         for (auto &t : k.arrays) {
             if (fused) {
                 t.once.read = std::max(t.once.read, std::min(whole(t), t.blocks.read));

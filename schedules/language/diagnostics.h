@@ -27,9 +27,7 @@ struct Diagnostic {
 /** Carries a Diagnostic out of the engine; what() is its text(). */
 class ScriptError : public std::runtime_error {
 public:
-    explicit ScriptError(Diagnostic d)
-        : std::runtime_error(d.text()), diagnostic(std::move(d)) {
-    }
+    explicit ScriptError(Diagnostic d) : std::runtime_error(d.text()), diagnostic(std::move(d)) {}
     Diagnostic diagnostic;
 };
 

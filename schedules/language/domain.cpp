@@ -33,18 +33,15 @@ Domain Domain::parse(const std::string &text) {
 }
 
 bool Domain::contains(int64_t value, std::optional<int64_t> limit) const {
-    return value >= least && value <= most && (!limit || value < *limit) &&
-           (!power_of_two || (value > 0 && (value & (value - 1)) == 0));
+    return value >= least && value <= most && (!limit || value < *limit) && (!power_of_two || (value > 0 && (value & (value - 1)) == 0));
 }
 
 std::string Domain::text(std::optional<int64_t> limit) const {
     std::string s;
     if (!below.empty()) {
-        s = std::to_string(least) + " or more, and below " +
-            (limit ? std::to_string(*limit) : "`" + below + "`");
+        s = std::to_string(least) + " or more, and below " + (limit ? std::to_string(*limit) : "`" + below + "`");
     } else if (least > INT32_MIN || most < INT32_MAX) {
-        s = most == INT32_MAX ? std::to_string(least) + " or more"
-                              : "from " + std::to_string(least) + " to " + std::to_string(most);
+        s = most == INT32_MAX ? std::to_string(least) + " or more" : "from " + std::to_string(least) + " to " + std::to_string(most);
     }
     if (power_of_two) {
         s += (s.empty() ? "" : ", ") + std::string("a power of two");

@@ -88,8 +88,9 @@ void check_placed(const Binding &binding, const PipelineView &view) {
         d.file = t.file;
         d.line = t.line;
         d.word = t.word;
-        d.message = is_inline(view, f) ? "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own"
-                                       : "is for a Func of which it is said where it is computed";
+        d.message = is_inline(view, f)
+                        ? "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own"
+                        : "is for a Func of which it is said where it is computed";
         d.hint = "place it by k." + t.func + ":compute_at(...) or k." + t.func + ":compute_root(), or leave this out";
         throw ScriptError(d);
     }

@@ -29,9 +29,7 @@ const char *kind_of(ForType type) {
 
 class FixedPart {
 public:
-    FixedPart(const PipelineView &view, const Binding &binding, const BufferSizes &sizes)
-        : view_(view), binding_(binding), sizes_(sizes) {
-    }
+    FixedPart(const PipelineView &view, const Binding &binding, const BufferSizes &sizes) : view_(view), binding_(binding), sizes_(sizes) {}
 
     json describe(const std::set<std::string> &of_the_algorithm) {
         json j = {{"files", json::array()}, {"open", nullptr}, {"funcs", json::object()}, {"wrappers", json::array()}};
@@ -42,7 +40,10 @@ public:
         }
         for (const auto &[name, entry] : view_.funcs()) {
             for (const auto &[reader, wrapper] : entry.function.wrappers()) {
-                j["wrappers"].push_back({{"name", view_.name_of(Function(wrapper).name())}, {"of", name}, {"reader", reader.empty() ? "" : view_.name_of(reader)}, {"dims", Function(wrapper).args()}});
+                j["wrappers"].push_back({{"name", view_.name_of(Function(wrapper).name())},
+                                         {"of", name},
+                                         {"reader", reader.empty() ? "" : view_.name_of(reader)},
+                                         {"dims", Function(wrapper).args()}});
             }
             if (!entry.parameter.defined() && !open.count(name)) {
                 j["funcs"][name] = func(entry);
@@ -103,8 +104,9 @@ private:
         Function f = entry.function;
         f.lock_loop_levels();
         const LoopLevel &level = f.schedule().compute_level();
-        json j = {{"place", entry.is_output || level.is_root() ? "root" : level.is_inlined() ? "inlined"
-                                                                                             : "at"},
+        json j = {{"place", entry.is_output || level.is_root() ? "root"
+                            : level.is_inlined()               ? "inlined"
+                                                               : "at"},
                   {"stages", json::array()}};
         if (j["place"] == "at") {
             j["in"] = view_.name_of(level.func());
@@ -129,9 +131,7 @@ private:
         }
         const auto name = [&](const std::string &var) {
             const bool several = dimensions.count(plain_name(var)) && dimensions.at(plain_name(var)) > 1;
-            return plain_name(var) + (several && var.find('.') == std::string::npos
-                                          ? "_" + var.substr(var.rfind('$') + 1)
-                                          : "");
+            return plain_name(var) + (several && var.find('.') == std::string::npos ? "_" + var.substr(var.rfind('$') + 1) : "");
         };
         json splits = json::array(), loops = json::array();
         for (const Split &split : s.splits()) {

@@ -19,8 +19,8 @@ void set_numbers_of_script(const Halide::Pipeline &pipeline, PipelineView &view,
                            const BufferSizes &sizes);
 
 /** Runs a script over a pipeline that will not be compiled. Throws ScriptError. */
-nlohmann::json describe_script(PipelineView &view, const Halide::Target &target, const std::string &path,
-                               const ScriptOptions &options, const BufferSizes &sizes);
+nlohmann::json describe_script(PipelineView &view, const Halide::Target &target, const std::string &path, const ScriptOptions &options,
+                               const BufferSizes &sizes);
 
 }  // namespace halyard
 

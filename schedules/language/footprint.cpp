@@ -25,8 +25,7 @@ int64_t Region::span_end() const {
 
 // In lines, so that neighbours within a line count once.
 void Region::merge() {
-    std::sort(intervals_.begin(), intervals_.end(),
-              [](const Interval &a, const Interval &b) { return a.begin < b.begin; });
+    std::sort(intervals_.begin(), intervals_.end(), [](const Interval &a, const Interval &b) { return a.begin < b.begin; });
     std::vector<Interval> merged;
     for (const Interval &i : intervals_) {
         if (!merged.empty() && i.begin <= merged.back().end) {
@@ -43,8 +42,7 @@ bool Region::has(int64_t address) const {
     for (auto s = steps_.rbegin(); s != steps_.rend() && !intervals_.empty(); ++s) {
         at -= s->stride * std::clamp<int64_t>((at - span_begin()) / s->stride, 0, s->count - 1);
     }
-    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), at,
-                                        [](int64_t a, const Interval &i) { return a < i.begin; });
+    const auto after = std::upper_bound(intervals_.begin(), intervals_.end(), at, [](int64_t a, const Interval &i) { return a < i.begin; });
     return (after != intervals_.begin() && at < std::prev(after)->end) ||
            std::any_of(more_.begin(), more_.end(), [&](const Region &r) { return r.has(address); });
 }

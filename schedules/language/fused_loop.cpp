@@ -15,9 +15,7 @@ class Divisors : public IRVisitor {
 public:
     std::vector<int64_t> periods;
 
-    Divisors(const std::string &variable, IndexValue &value)
-        : value_(value), steps_({{variable, 1}}) {
-    }
+    Divisors(const std::string &variable, IndexValue &value) : value_(value), steps_({{variable, 1}}) {}
 
 private:
     int64_t divisor(const Expr &e) {
@@ -32,8 +30,7 @@ private:
         }
         const auto *mod = e.as<Mod>();
         const auto *div = e.as<Div>();
-        return mod ? step(mod->a) : div ? step(div->a) * divisor(div->b)
-                                        : 0;
+        return mod ? step(mod->a) : div ? step(div->a) * divisor(div->b) : 0;
     }
     void add(const Expr &a, const Expr &b) {
         if (a.type().is_scalar() && a.type().is_int()) {

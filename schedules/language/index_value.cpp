@@ -29,8 +29,7 @@ Value both(const Value &a, const Value &b, F f) {
 // Of a bound that comes out of memory (the length of a sequence) the other one is taken: no padding.
 template<typename F>
 Value either(const Value &a, const Value &b, F f) {
-    return a && b ? Value(f(*a, *b)) : a ? a
-                                         : b;
+    return a && b ? Value(f(*a, *b)) : a ? a : b;
 }
 
 }  // namespace
@@ -133,16 +132,14 @@ Value IndexValue::call(const Call *op, int lane) {
     if (op->name == "_halide_buffer_is_bounds_query") {
         return 0;
     }
-    if (op->is_intrinsic(Call::likely) || op->is_intrinsic(Call::likely_if_innermost) ||
-        op->is_intrinsic(Call::promise_clamped) || op->is_intrinsic(Call::unsafe_promise_clamped)) {
+    if (op->is_intrinsic(Call::likely) || op->is_intrinsic(Call::likely_if_innermost) || op->is_intrinsic(Call::promise_clamped) ||
+        op->is_intrinsic(Call::unsafe_promise_clamped)) {
         return arg(0);
     }
     if (op->name == Call::buffer_get_extent && op->args.size() == 2) {
         const auto *buffer = op->args[0].as<Variable>();  // NAME.buffer
         const Value d = arg(1);
-        return buffer && d
-                   ? buffer_field(buffer->name.substr(0, buffer->name.rfind('.')) + ".extent." + std::to_string(*d))
-                   : std::nullopt;
+        return buffer && d ? buffer_field(buffer->name.substr(0, buffer->name.rfind('.')) + ".extent." + std::to_string(*d)) : std::nullopt;
     }
     if (op->args.size() == 2) {
         const Value a = arg(0), b = arg(1);
@@ -175,44 +172,25 @@ Value IndexValue::operator()(const Expr &e, int lane) {
     const auto least = [](int64_t x, int64_t y) { return std::min(x, y); };
     const auto most = [](int64_t x, int64_t y) { return std::max(x, y); };
     switch (e.node_type()) {
-    case IRNodeType::IntImm:
-        return e.as<IntImm>()->value;
-    case IRNodeType::UIntImm:
-        return int64_t(e.as<UIntImm>()->value);
-    case IRNodeType::Variable:
-        return variable(e.as<Variable>()->name, lane);
-    case IRNodeType::Cast:
-        return e.type().is_float() || e.as<Cast>()->value.type().is_float() ? std::nullopt : of(e.as<Cast>()->value);
-    case IRNodeType::Add:
-        return both(of(e.as<Add>()->a), of(e.as<Add>()->b), add);
-    case IRNodeType::Sub:
-        return both(of(e.as<Sub>()->a), of(e.as<Sub>()->b), [](int64_t x, int64_t y) { return x - y; });
-    case IRNodeType::Mul:
-        return both(of(e.as<Mul>()->a), of(e.as<Mul>()->b), [](int64_t x, int64_t y) { return x * y; });
-    case IRNodeType::Div:
-        return both(of(e.as<Div>()->a), of(e.as<Div>()->b), divide);
-    case IRNodeType::Mod:
-        return both(of(e.as<Mod>()->a), of(e.as<Mod>()->b), modulo);
-    case IRNodeType::Min:
-        return either(of(e.as<Min>()->a), of(e.as<Min>()->b), least);
-    case IRNodeType::Max:
-        return either(of(e.as<Max>()->a), of(e.as<Max>()->b), most);
-    case IRNodeType::EQ:
-        return both(of(e.as<EQ>()->a), of(e.as<EQ>()->b), [](int64_t x, int64_t y) { return int64_t(x == y); });
-    case IRNodeType::NE:
-        return both(of(e.as<NE>()->a), of(e.as<NE>()->b), [](int64_t x, int64_t y) { return int64_t(x != y); });
-    case IRNodeType::LT:
-        return both(of(e.as<LT>()->a), of(e.as<LT>()->b), [](int64_t x, int64_t y) { return int64_t(x < y); });
-    case IRNodeType::LE:
-        return both(of(e.as<LE>()->a), of(e.as<LE>()->b), [](int64_t x, int64_t y) { return int64_t(x <= y); });
-    case IRNodeType::GT:
-        return both(of(e.as<GT>()->a), of(e.as<GT>()->b), [](int64_t x, int64_t y) { return int64_t(x > y); });
-    case IRNodeType::GE:
-        return both(of(e.as<GE>()->a), of(e.as<GE>()->b), [](int64_t x, int64_t y) { return int64_t(x >= y); });
-    case IRNodeType::And:
-        return either(of(e.as<And>()->a), of(e.as<And>()->b), [](int64_t x, int64_t y) { return x && y; });
-    case IRNodeType::Or:
-        return either(of(e.as<Or>()->a), of(e.as<Or>()->b), [](int64_t x, int64_t y) { return x || y; });
+    case IRNodeType::IntImm: return e.as<IntImm>()->value;
+    case IRNodeType::UIntImm: return int64_t(e.as<UIntImm>()->value);
+    case IRNodeType::Variable: return variable(e.as<Variable>()->name, lane);
+    case IRNodeType::Cast: return e.type().is_float() || e.as<Cast>()->value.type().is_float() ? std::nullopt : of(e.as<Cast>()->value);
+    case IRNodeType::Add: return both(of(e.as<Add>()->a), of(e.as<Add>()->b), add);
+    case IRNodeType::Sub: return both(of(e.as<Sub>()->a), of(e.as<Sub>()->b), [](int64_t x, int64_t y) { return x - y; });
+    case IRNodeType::Mul: return both(of(e.as<Mul>()->a), of(e.as<Mul>()->b), [](int64_t x, int64_t y) { return x * y; });
+    case IRNodeType::Div: return both(of(e.as<Div>()->a), of(e.as<Div>()->b), divide);
+    case IRNodeType::Mod: return both(of(e.as<Mod>()->a), of(e.as<Mod>()->b), modulo);
+    case IRNodeType::Min: return either(of(e.as<Min>()->a), of(e.as<Min>()->b), least);
+    case IRNodeType::Max: return either(of(e.as<Max>()->a), of(e.as<Max>()->b), most);
+    case IRNodeType::EQ: return both(of(e.as<EQ>()->a), of(e.as<EQ>()->b), [](int64_t x, int64_t y) { return int64_t(x == y); });
+    case IRNodeType::NE: return both(of(e.as<NE>()->a), of(e.as<NE>()->b), [](int64_t x, int64_t y) { return int64_t(x != y); });
+    case IRNodeType::LT: return both(of(e.as<LT>()->a), of(e.as<LT>()->b), [](int64_t x, int64_t y) { return int64_t(x < y); });
+    case IRNodeType::LE: return both(of(e.as<LE>()->a), of(e.as<LE>()->b), [](int64_t x, int64_t y) { return int64_t(x <= y); });
+    case IRNodeType::GT: return both(of(e.as<GT>()->a), of(e.as<GT>()->b), [](int64_t x, int64_t y) { return int64_t(x > y); });
+    case IRNodeType::GE: return both(of(e.as<GE>()->a), of(e.as<GE>()->b), [](int64_t x, int64_t y) { return int64_t(x >= y); });
+    case IRNodeType::And: return either(of(e.as<And>()->a), of(e.as<And>()->b), [](int64_t x, int64_t y) { return x && y; });
+    case IRNodeType::Or: return either(of(e.as<Or>()->a), of(e.as<Or>()->b), [](int64_t x, int64_t y) { return x || y; });
     case IRNodeType::Not: {
         const Value v = of(e.as<Not>()->a);
         return v ? Value(!*v) : v;
@@ -229,8 +207,7 @@ Value IndexValue::operator()(const Expr &e, int lane) {
         return both((*this)(op->base, lane % inner), (*this)(op->stride, lane % inner),
                     [&](int64_t base, int64_t stride) { return base + step * stride; });
     }
-    case IRNodeType::Broadcast:
-        return (*this)(e.as<Broadcast>()->value, lane % e.as<Broadcast>()->value.type().lanes());
+    case IRNodeType::Broadcast: return (*this)(e.as<Broadcast>()->value, lane % e.as<Broadcast>()->value.type().lanes());
     case IRNodeType::Shuffle: {
         const auto *op = e.as<Shuffle>();
         int at = op->indices[size_t(lane)];
@@ -249,10 +226,8 @@ Value IndexValue::operator()(const Expr &e, int lane) {
         bindings_[op->name].pop_back();
         return v;
     }
-    case IRNodeType::Call:
-        return call(e.as<Call>(), lane);
-    default:
-        return std::nullopt;
+    case IRNodeType::Call: return call(e.as<Call>(), lane);
+    default: return std::nullopt;
     }
 }
 

@@ -26,9 +26,7 @@ BufferSizes parse_sizes(const std::string &text);
 /** Values of variables, of which loops change in any order and lets follow. */
 class IndexValue {
 public:
-    explicit IndexValue(BufferSizes sizes)
-        : sizes_(std::move(sizes)) {
-    }
+    explicit IndexValue(BufferSizes sizes) : sizes_(std::move(sizes)) {}
 
     void push_let(const std::string &name, const Halide::Expr &value);
     void push_loop(const std::string &name, int64_t value);

@@ -62,9 +62,7 @@ struct Work {
 };
 
 struct Node {
-    enum Kind { kBlock,
-                kLoop,
-                kStatement } kind = kBlock;
+    enum Kind { kBlock, kLoop, kStatement } kind = kBlock;
     double times = 1;  // executions for each one of the parent; below 1 under a condition
     // a loop
     std::string name;    // as Halide calls it; a fused loop stands here once for each loop that it was

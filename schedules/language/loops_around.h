@@ -33,9 +33,7 @@ public:
         bool of_two = false;  // it depends on more than two loops, and is the mean over two of them
     };
 
-    explicit LoopsAround(BufferSizes sizes)
-        : value(std::move(sizes)) {
-    }
+    explicit LoopsAround(BufferSizes sizes) : value(std::move(sizes)) {}
 
     IndexValue value;  // with the loops as they stand now
 

@@ -20,8 +20,7 @@ constexpr int64_t kLongestOfTile = 32;
 // Loops in code that does not run at this size count all the same.
 class CountLoops : public IRVisitor {
 public:
-    CountLoops(std::map<std::string, int> &occurrences, const Stmt &s)
-        : occurrences_(occurrences) {
+    CountLoops(std::map<std::string, int> &occurrences, const Stmt &s) : occurrences_(occurrences) {
         s.accept(this);
     }
 
@@ -134,8 +133,7 @@ private:
     // A loop that was fused is taken apart again: how often data comes back depends on its parts.
     void build_loop(const For *op, double mean_extent, int64_t extent, int occurrence) {
         // One that is shorter in some iterations of the loops around stays whole.
-        const std::vector<int64_t> steps =
-            double(extent) == mean_extent ? fused_steps(op, extent, value_) : std::vector<int64_t>{1};
+        const std::vector<int64_t> steps = double(extent) == mean_extent ? fused_steps(op, extent, value_) : std::vector<int64_t>{1};
         std::function<void(size_t)> nest = [&](size_t left) {
             if (left == 0) {
                 op->body.accept(this);
@@ -176,8 +174,10 @@ private:
                 CountLoops(occurrences_, s);
                 return;
             }
-            const auto build = [&] { inside(
-                                         Node::kBlock, [&](Node &n) { n.times = times; }, s); };
+            const auto build = [&] {
+                inside(
+                    Node::kBlock, [&](Node &n) { n.times = times; }, s);
+            };
             if (as_now || where.empty()) {
                 build();
             } else {
@@ -316,8 +316,7 @@ private:
         here_ = parent;
     }
 
-    void visit(const AssertStmt *) override {
-    }
+    void visit(const AssertStmt *) override {}
 
     void visit(const Evaluate *op) override {
         if (const auto *c = op->value.as<Call>(); c && c->call_type != Call::Intrinsic) {

@@ -27,8 +27,7 @@ constexpr size_t kMaxScriptBytes = size_t(1) << 20, kMaxLoadedBytes = size_t(8) 
 
 std::string directory_of(const std::string &path) {
     const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "." : slash == 0 ? "/"
-                                                         : path.substr(0, slash);
+    return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string join(const std::string &dir, const std::string &name) {
@@ -65,8 +64,7 @@ bool is_file(const std::string &path) {
 
 }  // namespace
 
-LuaHost::LuaHost(std::vector<std::string> lib_dirs, Limits limits)
-    : limits_(limits), lib_dirs_(std::move(lib_dirs)) {
+LuaHost::LuaHost(std::vector<std::string> lib_dirs, Limits limits) : limits_(limits), lib_dirs_(std::move(lib_dirs)) {
     L_ = lua_newstate(&LuaHost::allocate, this);
     if (!L_) {
         throw std::bad_alloc();
@@ -166,8 +164,8 @@ void LuaHost::hook(lua_State *L, lua_Debug *ar) {
 
 std::string LuaHost::time_limit() const {
     std::ostringstream message;
-    message << "the script did not finish within " << double(limits_.instructions) / 1e6 << " million instructions or "
-            << limits_.seconds << " seconds";
+    message << "the script did not finish within " << double(limits_.instructions) / 1e6 << " million instructions or " << limits_.seconds
+            << " seconds";
     return message.str();
 }
 
@@ -196,11 +194,10 @@ void LuaHost::fail_memory() {
     Diagnostic d;
     d.file = last_file_;
     d.line = last_line_;
-    d.message = refused_ == Refused::kTime     ? time_limit()
-                : refused_ == Refused::kString ? "the script makes a string of more than " +
-                                                     std::to_string(limits_.string_bytes >> 20) + " MiB"
-                                               : "the script needs more than " +
-                                                     std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
+    d.message = refused_ == Refused::kTime ? time_limit()
+                : refused_ == Refused::kString
+                    ? "the script makes a string of more than " + std::to_string(limits_.string_bytes >> 20) + " MiB"
+                    : "the script needs more than " + std::to_string(limits_.memory_bytes >> 20) + " MiB of memory";
     fail_limit(std::move(d));
 }
 

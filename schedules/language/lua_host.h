@@ -109,9 +109,7 @@ private:
     lua_State *L_ = nullptr;
     Limits limits_;
     std::vector<std::string> lib_dirs_;
-    enum class Refused { kMemory,
-                         kString,
-                         kTime };
+    enum class Refused { kMemory, kString, kTime };
     Refused refused_ = Refused::kMemory;  // why the last block was not given
     size_t memory_used_ = 0;
     size_t printed_ = 0, loaded_ = 0;  // bytes

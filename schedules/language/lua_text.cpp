@@ -7,9 +7,8 @@ namespace halyard {
 
 namespace {
 
-const std::set<std::string> kKeywords = {"and", "break", "do", "else", "elseif", "end", "false", "for", "function",
-                                         "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then",
-                                         "true", "until", "while"};
+const std::set<std::string> kKeywords = {"and", "break", "do",  "else", "elseif", "end",    "false",  "for",  "function", "goto",  "if",
+                                         "in",  "local", "nil", "not",  "or",     "repeat", "return", "then", "true",     "until", "while"};
 
 std::string number_or_text(const std::string &value) {
     const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
@@ -20,8 +19,7 @@ std::string number_or_text(const std::string &value) {
 
 bool is_lua_name(const std::string &name) {
     return !name.empty() && !kKeywords.count(name) && !isdigit(static_cast<unsigned char>(name[0])) &&
-           name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") ==
-               std::string::npos;
+           name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == std::string::npos;
 }
 
 std::string lua_identifier(std::string name) {

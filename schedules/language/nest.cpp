@@ -124,8 +124,7 @@ std::string plain_message(const PipelineView &view, std::string message) {
             }
             for (const auto &r : rvars) {
                 const std::string plain = plain_name(r.var);
-                const std::string name =
-                    dimensions[plain] > 1 ? plain + "_" + r.var.substr(r.var.rfind('$') + 1) : plain;
+                const std::string name = dimensions[plain] > 1 ? plain + "_" + r.var.substr(r.var.rfind('$') + 1) : plain;
                 for (size_t at = message.find(r.var); at != std::string::npos; at = message.find(r.var, at)) {
                     message.replace(at, r.var.size(), name);
                     at += name.size();
@@ -156,9 +155,7 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
             names.push_back(part);
         }
     }
-    const auto named = [&](const std::string &name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
+    const auto named = [&](const std::string &name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     std::string first;
     for (const auto &n : names) {
         if (first.empty() && view.funcs().count(view.name_of(n)) && view.name_of(n) == plain_name(n)) {
@@ -170,8 +167,7 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
     const Touch *best = nullptr;
     int best_score = 0;
     for (const Touch &t : touches) {
-        int score = t.func == first ? 4 : named(t.func) ? 3
-                                                        : 0;
+        int score = t.func == first ? 4 : named(t.func) ? 3 : 0;
         if (score == 0) {
             continue;
         }
@@ -182,8 +178,7 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
             best_score = score;
         }
     }
-    return best ? *best : touches.empty() ? Touch()
-                                          : touches.back();
+    return best ? *best : touches.empty() ? Touch() : touches.back();
 }
 
 }  // namespace halyard

@@ -14,9 +14,7 @@ namespace {
 
 class SetNumbers : public IRMutator {
 public:
-    explicit SetNumbers(const std::function<std::string(const std::string &)> &value_of)
-        : value_of_(value_of) {
-    }
+    explicit SetNumbers(const std::function<std::string(const std::string &)> &value_of) : value_of_(value_of) {}
 
     using IRMutator::mutate;
 
@@ -44,7 +42,8 @@ private:
         int n = 0;
         const auto r = std::from_chars(value.data(), value.data() + value.size(), n);
         if (r.ec != std::errc() || r.ptr != value.data() + value.size()) {
-            throw std::invalid_argument("the algorithm leaves \"" + name + "\" to the schedule, which has no integer of that name in params");
+            throw std::invalid_argument("the algorithm leaves \"" + name +
+                                        "\" to the schedule, which has no integer of that name in params");
         }
         found_ = true;
         return n;

@@ -193,7 +193,11 @@ private:
         } catch (const Halide::Error &) {
             // In the middle of a script a schedule may be one that Halide cannot show yet.
         }
-        steps_.push_back({{"file", t.file}, {"line", t.line}, {"word", t.word}, {"source", script_->host().source_line(t.file, t.line)}, {"nest", nest}});
+        steps_.push_back({{"file", t.file},
+                          {"line", t.line},
+                          {"word", t.word},
+                          {"source", script_->host().source_line(t.file, t.line)},
+                          {"nest", nest}});
     }
 
     // Halide compiles for a Zen what a level asks for that Intel's processors have too (finish_ir.cpp).
@@ -231,8 +235,7 @@ private:
             for (const char *word : {streamed.empty() ? "" : "stream", products.empty() ? "" : "mma",
                                      prefetches.empty() ? "" : "prefetch_over", ahead.empty() ? "" : "prefetch_ahead"}) {
                 if (*word) {
-                    std::cerr << "note: " << script_path_ << ": the word " << word
-                              << " has no effect without `halyard build`\n";
+                    std::cerr << "note: " << script_path_ << ": the word " << word << " has no effect without `halyard build`\n";
                 }
             }
             return;
@@ -304,7 +307,12 @@ private:
         json large = json::array();
         for (const WrittenOut &l : size_.loops) {
             if (l.times > kUsual && large.size() < kShown) {
-                large.push_back({{"func", l.func}, {"loop", l.loop}, {"times", l.times}, {"file", l.by.file}, {"line", l.by.line}, {"word", l.by.word}});
+                large.push_back({{"func", l.func},
+                                 {"loop", l.loop},
+                                 {"times", l.times},
+                                 {"file", l.by.file},
+                                 {"line", l.by.line},
+                                 {"word", l.by.word}});
             }
         }
         return large;
@@ -359,9 +367,7 @@ private:
     // A pass whose errors are errors of the script, at the line that they are about.
     class Attributed : public Halide::Internal::IRMutator {
     public:
-        Attributed(Session &session, std::unique_ptr<Halide::Internal::IRMutator> pass)
-            : session_(session), pass_(std::move(pass)) {
-        }
+        Attributed(Session &session, std::unique_ptr<Halide::Internal::IRMutator> pass) : session_(session), pass_(std::move(pass)) {}
 
         using IRMutator::mutate;
         Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &s) override {
@@ -449,8 +455,7 @@ private:
             return;
         }
         const ScriptHeader &h = script_->header();
-        std::vector<std::string> comment = {h.op + " as Halide's " + t.scheduler + " schedules it, for " +
-                                            std::to_string(t.threads) +
+        std::vector<std::string> comment = {h.op + " as Halide's " + t.scheduler + " schedules it, for " + std::to_string(t.threads) +
                                             (h.target == "cuda" ? " multiprocessors, at" : " threads, at")};
         std::istringstream sizes(t.sizes);
         for (std::string s; std::getline(sizes, s, ',');) {
@@ -459,8 +464,7 @@ private:
             }
             comment.back() += (comment.back().empty() ? "" : " ") + s;
         }
-        report["lua"] = lua_head(h.op, h.target.empty() ? "cpu" : h.target, comment, h.generator, "k") + t.statements +
-                        lua_tail();
+        report["lua"] = lua_head(h.op, h.target.empty() ? "cpu" : h.target, comment, h.generator, "k") + t.statements + lua_tail();
     }
 
     void write_report(const Diagnostic *error) {
@@ -564,7 +568,8 @@ public:
         const size_t at = text.find(never);
         if (at != std::string::npos && session && session->applied() && !reported_) {
             reported_ = true;
-            throw Halide::CompileError("\n" + session->attribute("promises what no call can keep: " + check_name(text.substr(at + never.size()))).text());
+            throw Halide::CompileError(
+                "\n" + session->attribute("promises what no call can keep: " + check_name(text.substr(at + never.size()))).text());
         }
         std::cerr << "warning: " << halide_message(msg) << "\n";
     }
@@ -598,8 +603,8 @@ PluginSettings settings_of(const std::map<std::string, std::string> &words) {
     }
 }
 
-void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target,
-                     const Halide::AutoschedulerParams &params, Halide::AutoSchedulerResults *results) {
+void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &target, const Halide::AutoschedulerParams &params,
+                     Halide::AutoSchedulerResults *results) {
     reporter().session.reset();
     try {
         const PluginSettings settings = settings_of(params.extra);

@@ -42,7 +42,14 @@ json to_json(const ScriptHeader &h) {
     for (const auto &t : h.params) {
         params.push_back({{"name", t.name}, {"choices", t.choices}, {"value", t.value}, {"generator", t.is_generator_param}});
     }
-    return {{"op", h.op}, {"target", h.target}, {"summary", h.summary}, {"params", params}, {"generator", h.generator}, {"requires", h.requires_features}, {"files", h.files}, {"line", h.line}};
+    return {{"op", h.op},
+            {"target", h.target},
+            {"summary", h.summary},
+            {"params", params},
+            {"generator", h.generator},
+            {"requires", h.requires_features},
+            {"files", h.files},
+            {"line", h.line}};
 }
 
 json to_json(const Diagnostic &d) {

@@ -25,8 +25,7 @@ const std::vector<Group> &groups() {
         {"Order and versions", "The order of loops, versions of a stage, reductions.", &kOrderWords},
         {"Place", "Where a Func is computed and stored; this is what fuses.", &kPlaceWords},
         {"Storage", "The memory that the values of a Func lie in.", &kStorageWords},
-        {"Machine code", "What Halide has no word for; the finishing step of `halyard build` sees to it.",
-         &kLoweringWords},
+        {"Machine code", "What Halide has no word for; the finishing step of `halyard build` sees to it.", &kLoweringWords},
         {"Bounds", "What is computed, and what the schedule promises of it.", &kBoundsWords},
         {"GPU and other devices", "Map loops onto a device.", &kGpuWords},
         {"Buffers", "What the library may rely on in the buffers it is given.", &kBufferWords},
@@ -61,9 +60,10 @@ const std::vector<Fact> kFacts = {
 const std::vector<Fact> kOfAllFuncs = {
     {"has", "boolean", "name: string", "Whether this variant of the algorithm has a Func: `k:has \"bias\"`."},
     {"names", "string[]", "", "The Funcs that can be scheduled."},
-    {"open", "", "...: string", "Leaves Funcs to `halyard explore --schedule`, without names all of which the script says "
-                                "nothing: the statements that it finds are written in this place. It stands last, and is "
-                                "an error in a build."},
+    {"open", "", "...: string",
+     "Leaves Funcs to `halyard explore --schedule`, without names all of which the script says "
+     "nothing: the statements that it finds are written in this place. It stands last, and is "
+     "an error in a build."},
 };
 
 const char *const kEnums[] = {"tail", "memory", "align", "partition", "prefetch", "device"};
@@ -129,8 +129,7 @@ void print_method(const Word &w, Handle::Kind kind) {
         const std::string name = a.repeated ? "..." : a.name;
         const std::string optional = a.optional && !a.repeated ? "?" : "";
         const std::string about = named_values(a.kind).empty() ? " " + describe(a) : "";
-        std::cout << "---@param " << name << optional << " " << lua_type(a.kind)
-                  << (a.repeated ? " " + a.name + ":" : "") << about << "\n";
+        std::cout << "---@param " << name << optional << " " << lua_type(a.kind) << (a.repeated ? " " + a.name + ":" : "") << about << "\n";
         names += (names.empty() ? "" : ", ") + name;
         if (a.kind == "level") {
             std::cout << "---@param loop? string the loop's name, where a Func or stage stands before it\n";
@@ -197,9 +196,8 @@ void print_meta() {
         if (*f.argument) {
             const std::string argument = f.argument;
             const size_t colon = argument.find(':');
-            std::cout << "\n--- " << f.doc << "\n---@param " << argument.substr(0, colon) << argument.substr(colon + 1)
-                      << "\n---@return " << f.type << "\nfunction Target:" << f.name << "("
-                      << argument.substr(0, colon) << ") end\n";
+            std::cout << "\n--- " << f.doc << "\n---@param " << argument.substr(0, colon) << argument.substr(colon + 1) << "\n---@return "
+                      << f.type << "\nfunction Target:" << f.name << "(" << argument.substr(0, colon) << ") end\n";
         }
     }
     std::cout << R"(
@@ -214,8 +212,7 @@ local Funcs = {}
         const std::string argument = f.argument;
         const size_t colon = argument.find(':');
         std::cout << "\n--- " << f.doc << "\n"
-                  << (colon == std::string::npos ? ""
-                                                 : "---@param " + argument.substr(0, colon) + argument.substr(colon + 1) + "\n")
+                  << (colon == std::string::npos ? "" : "---@param " + argument.substr(0, colon) + argument.substr(colon + 1) + "\n")
                   << (*f.type ? "---@return " + std::string(f.type) + "\n" : "") << "function Funcs:" << f.name << "("
                   << argument.substr(0, colon) << ") end\n";
     }
@@ -297,8 +294,7 @@ void print_word(const Word &w) {
     }
     const auto args = parse_arg_specs(w.args);
     for (const auto &a : args) {
-        std::cout << "- `" << a.name << "`" << (a.optional ? " (optional)" : "") << (a.repeated ? " (one or more)" : "")
-                  << ": ";
+        std::cout << "- `" << a.name << "`" << (a.optional ? " (optional)" : "") << (a.repeated ? " (one or more)" : "") << ": ";
         if (named_values(a.kind).empty()) {
             std::cout << describe(a) << "\n";
         } else {
@@ -312,9 +308,7 @@ void print_word(const Word &w) {
     for (const auto &r : returns(w)) {
         std::cout << "- returns `" << r.name << "`: " << (r.repeated ? "for each loop a " : "a ") << r.kind << "\n";
     }
-    std::cout << "\n```text\n"
-              << w.before << "\n  ->\n"
-              << w.after << "\n```\n\n";
+    std::cout << "\n```text\n" << w.before << "\n  ->\n" << w.after << "\n```\n\n";
 }
 
 void print_reference() {
@@ -336,8 +330,7 @@ void print_reference() {
         std::cout << "- " << g.title << ": " << words << "\n";
     }
     for (const auto &g : groups()) {
-        std::cout << "\n## " << g.title << "\n\n"
-                  << g.text << "\n\n";
+        std::cout << "\n## " << g.title << "\n\n" << g.text << "\n\n";
         for (const Word &w : *g.words) {
             print_word(w);
         }
@@ -355,8 +348,8 @@ void print_reference() {
     std::cout << "\n## k\n\nThe first argument of `apply`: the Funcs and input buffers by name, as in `k.y`.\n\n";
     for (const auto &f : kOfAllFuncs) {
         const std::string argument = f.argument;
-        std::cout << "- `k:" << f.name << "(" << argument.substr(0, argument.find(':')) << ")`" << (*f.type ? ": " : "")
-                  << f.type << ". " << f.doc << "\n";
+        std::cout << "- `k:" << f.name << "(" << argument.substr(0, argument.find(':')) << ")`" << (*f.type ? ": " : "") << f.type << ". "
+                  << f.doc << "\n";
     }
     std::cout << "\n## target\n\nThe third argument of `apply`. Every fact follows from the target string and from "
                  "`--fact name=value`, never from the machine that builds.\n\n";

@@ -80,9 +80,9 @@ struct SandboxFunctions {
         }
         lua_newtable(L);
         const int copy = lua_gettop(L);
-        for (const char *name : {"__add", "__band", "__bnot", "__bor", "__bxor", "__call", "__close", "__concat", "__div", "__eq",
-                                 "__idiv", "__index", "__le", "__len", "__lt", "__metatable", "__mod", "__mul", "__name",
-                                 "__newindex", "__pow", "__shl", "__shr", "__sub", "__tostring", "__unm"}) {
+        for (const char *name : {"__add",  "__band",     "__bnot",  "__bor", "__bxor", "__call", "__close",     "__concat", "__div",
+                                 "__eq",   "__idiv",     "__index", "__le",  "__len",  "__lt",   "__metatable", "__mod",    "__mul",
+                                 "__name", "__newindex", "__pow",   "__shl", "__shr",  "__sub",  "__tostring",  "__unm"}) {
             field(name);
             lua_setfield(L, copy, name);
         }
@@ -154,13 +154,11 @@ struct SandboxFunctions {
     // made up, and the loops in C, where no hook runs, would never end.
     static int table_function(lua_State *L) {
         if (lua_istable(L, 1) && lua_getmetatable(L, 1)) {
-            return luaL_error(L, "table.%s works on tables without a metatable",
-                              lua_tostring(L, lua_upvalueindex(2)));
+            return luaL_error(L, "table.%s works on tables without a metatable", lua_tostring(L, lua_upvalueindex(2)));
         }
         // Memory has room for fewer elements: such a length is one of few elements far apart.
         if (lua_istable(L, 1) && lua_rawlen(L, 1) > kMostElements) {
-            return luaL_error(L, "table.%s works on lists of up to %d elements", lua_tostring(L, lua_upvalueindex(2)),
-                              int(kMostElements));
+            return luaL_error(L, "table.%s works on lists of up to %d elements", lua_tostring(L, lua_upvalueindex(2)), int(kMostElements));
         }
         return timed_function(L);
     }
@@ -204,8 +202,7 @@ struct SandboxFunctions {
         } else if (a == b && a == LUA_TBOOLEAN) {
             less = !lua_toboolean(L, 1) && lua_toboolean(L, 2);
         } else if (a == b && lua_topointer(L, 1) != lua_topointer(L, 2)) {
-            luaL_error(L, "pairs: keys of type %s have no order that is the same in every run; use a list of pairs",
-                       luaL_typename(L, 1));
+            luaL_error(L, "pairs: keys of type %s have no order that is the same in every run; use a list of pairs", luaL_typename(L, 1));
         }
         lua_pushboolean(L, less);
         return 1;
@@ -325,7 +322,9 @@ void LuaHost::open_environment() {
     const Library libraries[] = {
         {"string", luaopen_string, {"byte", "char", "format", "len", "lower", "rep", "reverse", "sub", "upper"}},
         {"table", luaopen_table, {"concat", "insert", "pack", "remove", "sort", "unpack"}},
-        {"math", luaopen_math, {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "sqrt", "tointeger", "type", "ult"}},
+        {"math",
+         luaopen_math,
+         {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "sqrt", "tointeger", "type", "ult"}},
     };
     for (const auto &library : libraries) {
         push_members(L, library);

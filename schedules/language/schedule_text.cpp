@@ -46,9 +46,7 @@ struct Level {
     std::string func, variable;
     int stage = -1;
 
-    explicit Level(const LoopLevel &l)
-        : func(l.func_name()), variable(l.var_name()), stage(l.get_stage_index()) {
-    }
+    explicit Level(const LoopLevel &l) : func(l.func_name()), variable(l.var_name()), stage(l.get_stage_index()) {}
     bool inlined() const {
         return func.empty() && variable.empty();
     }
@@ -65,8 +63,7 @@ struct Level {
 
 }  // namespace
 
-ScheduleText::ScheduleText(const PipelineView &view)
-    : view_(view) {
+ScheduleText::ScheduleText(const PipelineView &view) : view_(view) {
     for (const auto &[name, entry] : view.funcs()) {
         const Function &f = entry.function;
         Before b;
@@ -87,8 +84,7 @@ ScheduleText::ScheduleText(const PipelineView &view)
 
 class ScheduleWriter {
 public:
-    explicit ScheduleWriter(const ScheduleText &text)
-        : view_(text.view_), before_(text.before_) {
+    explicit ScheduleWriter(const ScheduleText &text) : view_(text.view_), before_(text.before_) {
         for (const Function &f : called_funcs_in_order_found(view_.outputs())) {
             funcs_.emplace(f.name(), f);
         }
@@ -212,8 +208,8 @@ private:
         for (size_t u = 0; u < f.updates().size(); u++) {
             const Definition &now = f.update(int(u));
             for (const auto &[name, g] : calls_of(now)) {
-                const bool partial = !before_.count(name) && !lua_.count(name) && g.updates().size() == 1 &&
-                                     g.args().size() > f.args().size();
+                const bool partial =
+                    !before_.count(name) && !lua_.count(name) && g.updates().size() == 1 && g.args().size() > f.args().size();
                 if (partial) {
                     partial_of(f, known->second, int(u), g);
                 }
@@ -248,9 +244,8 @@ private:
                 if (o == outer.size()) {
                     no_words("the rfactor of " + view_.name_of(f.name()));
                 }
-                words.push_back("split(" + in_quotes(l.name) + ", " +
-                                std::to_string(constant_value(inner[i].extent, "a split")) + ", \"guard\", " +
-                                all_in_quotes({l.name, l.name + "_in"}) + ")");
+                words.push_back("split(" + in_quotes(l.name) + ", " + std::to_string(constant_value(inner[i].extent, "a split")) +
+                                ", \"guard\", " + all_in_quotes({l.name, l.name + "_in"}) + ")");
                 summed.loops.push_back({l.name + "_in", inner[i].var, true});
                 reduced.loops.push_back({l.name, outer[o].var, true});
                 kept.push_back(l.name);
@@ -351,10 +346,7 @@ private:
             if (size_t(s) >= starts.size()) {
                 no_words("an update that was not there before");
             }
-            stages.push_back({loops_since(of_stage(changed != changed_.end() ? changed->second : starts[size_t(s)],
-                                                   stage),
-                                          stage),
-                              {}});
+            stages.push_back({loops_since(of_stage(changed != changed_.end() ? changed->second : starts[size_t(s)], stage), stage), {}});
         }
     }
 
@@ -387,8 +379,7 @@ private:
 
     std::string level_text(const Level &level) const {
         const std::string self = lua_.at(level.func);
-        const std::string stage =
-            level.stage < 1 ? self : self + ":update(" + std::to_string(level.stage - 1) + ")";
+        const std::string stage = level.stage < 1 ? self : self + ":update(" + std::to_string(level.stage - 1) + ")";
         if (level.variable == Var::outermost().name()) {
             return stage + ", \"outermost\"";
         }
@@ -476,8 +467,7 @@ private:
     }
 
     bool is_output(const Function &f) const {
-        return std::any_of(view_.outputs().begin(), view_.outputs().end(),
-                           [&](const Function &o) { return o.same_as(f); });
+        return std::any_of(view_.outputs().begin(), view_.outputs().end(), [&](const Function &o) { return o.same_as(f); });
     }
 
     std::vector<std::string> place_words(const Function &f) const {
@@ -495,8 +485,7 @@ private:
         if (store != compute && store != Level(was.store_level()) && !store.inlined() && !is_output(f)) {
             words.push_back(store.root() ? ":store_root()" : ":store_at(" + level_text(store) + ")");
         }
-        if (hoist != store && hoist != compute && hoist != Level(was.hoist_storage_level()) && !hoist.inlined() &&
-            !is_output(f)) {
+        if (hoist != store && hoist != compute && hoist != Level(was.hoist_storage_level()) && !hoist.inlined() && !is_output(f)) {
             words.push_back(hoist.root() ? ":hoist_storage_root()" : ":hoist_storage(" + level_text(hoist) + ")");
         }
         if (now.memory_type() != was.memory_type()) {
@@ -527,8 +516,7 @@ private:
         const Dim *inner = l.dim(step.inner, stage), *outer = l.dim(step.outer, stage);
         return inner && outer && (inner->for_type == ForType::Vectorized || inner->for_type == ForType::Unrolled) &&
                l.loops[size_t(step.inner)].dim + 1 == l.loops[size_t(step.outer)].dim && !r.named.count(step.inner) &&
-               l.loops[size_t(step.old)].name == l.loops[size_t(step.outer)].name &&
-               inner->partition_policy == Partition::Auto;
+               l.loops[size_t(step.old)].name == l.loops[size_t(step.outer)].name && inner->partition_policy == Partition::Auto;
     }
 
     void write_stage(const Function &f, int s, const Read &r) {
@@ -540,9 +528,7 @@ private:
         const std::string self = lua_.at(f.name()) + update;
         const auto name = [&](int loop) { return in_quotes(l.loops[size_t(loop)].name); };
         const auto known = before_.find(f.name());
-        const Definition *was = known == before_.end() || changed_.count({f.name(), s})
-                                    ? nullptr
-                                    : &known->second.definitions[size_t(s)];
+        const Definition *was = known == before_.end() || changed_.count({f.name(), s}) ? nullptr : &known->second.definitions[size_t(s)];
         if (now.specializations().size() != (was ? was->specializations().size() : 0)) {
             no_words("specialisations of somebody else");
         }
@@ -561,14 +547,13 @@ private:
             const Split &split = step.split;
             if (in_one_word(stage, r, step)) {
                 const Dim *inner = l.dim(step.inner, stage);
-                ends[step.outer] = lua_word(inner->for_type == ForType::Vectorized ? "vectorize" : "unroll",
-                                            {name(step.outer), std::to_string(constant_value(split.factor, "a split")),
-                                             value_name("tail", int(split.tail))});
+                ends[step.outer] = lua_word(
+                    inner->for_type == ForType::Vectorized ? "vectorize" : "unroll",
+                    {name(step.outer), std::to_string(constant_value(split.factor, "a split")), value_name("tail", int(split.tail))});
                 hidden.insert(step.inner);
             } else if (split.split_type == Split::SplitVar) {
                 line(self + lua_word("split", {name(step.old), std::to_string(constant_value(split.factor, "a split")),
-                                               value_name("tail", int(split.tail)), name(step.outer),
-                                               name(step.inner)}));
+                                               value_name("tail", int(split.tail)), name(step.outer), name(step.inner)}));
             } else if (split.split_type == Split::FuseVars) {
                 line(self + lua_word("fuse", {name(step.inner), name(step.outer), name(step.old)}));
             } else {
@@ -583,8 +568,7 @@ private:
         if (l.single_thread) {
             words.emplace_back(":gpu_single_thread()");
         }
-        if (words.empty() && out_.size() == before && s > 0 && now.schedule().touched() &&
-            !(was && was->schedule().touched())) {
+        if (words.empty() && out_.size() == before && s > 0 && now.schedule().touched() && !(was && was->schedule().touched())) {
             words.emplace_back(":unscheduled()");
         }
         say(self, words);

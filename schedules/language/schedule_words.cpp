@@ -18,8 +18,7 @@ bool kind_before(const Definition *was, const Dim &d) {
         return false;
     }
     const auto &dims = was->schedule().dims();
-    return std::any_of(dims.begin(), dims.end(),
-                       [&](const Dim &o) { return o.var == d.var && o.for_type == d.for_type; });
+    return std::any_of(dims.begin(), dims.end(), [&](const Dim &o) { return o.var == d.var && o.for_type == d.for_type; });
 }
 
 void add_gpu(const char *kind, const std::vector<std::string> &loops, std::vector<std::string> &words) {
@@ -106,9 +105,8 @@ std::string bound_word(const Bound &b) {
     const std::string dim = in_quotes(plain_name(b.var));
     if (b.modulus.defined()) {
         const std::string modulus = std::to_string(constant_value(b.modulus, "a bound"));
-        return b.remainder.defined()
-                   ? lua_word("align_bounds", {dim, modulus, std::to_string(constant_value(b.remainder, "a bound"))})
-                   : lua_word("align_extent", {dim, modulus});
+        return b.remainder.defined() ? lua_word("align_bounds", {dim, modulus, std::to_string(constant_value(b.remainder, "a bound"))})
+                                     : lua_word("align_extent", {dim, modulus});
     }
     const std::string extent = std::to_string(constant_value(b.extent, "a bound"));
     return b.min.defined() ? lua_word("bound", {dim, std::to_string(constant_value(b.min, "a bound")), extent})
@@ -129,9 +127,8 @@ void add_order_word(const StageLoops &l, const std::set<int> &hidden, std::vecto
     }
 }
 
-void add_kind_words(const Stage &stage, const Definition &now, const Definition *was, const StageLoops &l,
-                    const std::set<int> &hidden, const std::map<int, std::string> &ends,
-                    std::vector<std::string> &words) {
+void add_kind_words(const Stage &stage, const Definition &now, const Definition *was, const StageLoops &l, const std::set<int> &hidden,
+                    const std::map<int, std::string> &ends, std::vector<std::string> &words) {
     if (now.schedule().atomic() && !(was && was->schedule().atomic())) {
         words.emplace_back(now.schedule().override_atomic_associativity_test() ? ":atomic(true)" : ":atomic()");
     }

@@ -44,8 +44,7 @@ int new_param(lua_State *L) {
 
 // As generators declare them: never a setting of Halide or of ours, which have dots.
 bool is_name(const std::string &text) {
-    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") ==
-                                std::string::npos;
+    return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == std::string::npos;
 }
 
 // The comment lines that open the file: what the plan is, in prose.
@@ -158,7 +157,8 @@ void Script::read_fields(lua_State *L) {
         raise_at_definition("where is a function of the parameters: `where = function(p, target) return ... end`", "");
     }
     if (lua_getfield(L, fields, "versions") != LUA_TNIL && !lua_isfunction(L, -1)) {
-        raise_at_definition("versions is a function: `versions = function(k, p, target) return {{ when = ..., rows = 4 }, { rows = 8 }} end`", "");
+        raise_at_definition(
+            "versions is a function: `versions = function(k, p, target) return {{ when = ..., rows = 4 }, { rows = 8 }} end`", "");
     }
     if (lua_getfield(L, fields, "requires") != LUA_TNIL) {
         if (!lua_istable(L, -1)) {
@@ -247,9 +247,7 @@ void Script::settle(Tunable t) {
                                 "write `" + t.name + " = tune { " + t.value + ", " + set->second + " }`");
         }
         if (std::find(t.choices.begin(), t.choices.end(), set->second) == t.choices.end()) {
-            raise_at_definition("--set " + t.name + "=" + set->second + " is not among its choices " +
-                                    quoted_list(t.choices),
-                                "");
+            raise_at_definition("--set " + t.name + "=" + set->second + " is not among its choices " + quoted_list(t.choices), "");
         }
         t.value = set->second;
     }
@@ -274,8 +272,7 @@ void Script::check_set_names() {
     }
     for (const auto &s : options_.set) {
         if (std::find(names.begin(), names.end(), s.first) == names.end()) {
-            raise_at_definition("--set " + s.first + ": the schedule has no such parameter; it has " +
-                                    quoted_list(names),
+            raise_at_definition("--set " + s.first + ": the schedule has no such parameter; it has " + quoted_list(names),
                                 did_you_mean(s.first, names));
         }
     }
@@ -386,7 +383,8 @@ std::vector<Script::Version> Script::versions(const std::function<void(lua_State
             raise_at_definition("versions returns a list of versions, one at least", "");
         }
         if (n > 1 && header_.target != "cuda") {
-            raise_at_definition("several versions are for CUDA; on the host there is one for each target", "specialize() makes code for some sizes");
+            raise_at_definition("several versions are for CUDA; on the host there is one for each target",
+                                "specialize() makes code for some sizes");
         }
         const int list = lua_gettop(L);
         for (lua_Integer i = 1; i <= n; i++) {

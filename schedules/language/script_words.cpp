@@ -80,8 +80,7 @@ int tune_word(lua_State *L) {
 
 std::string value_text(lua_State *L, int index) {
     switch (lua_type(L, index)) {
-    case LUA_TBOOLEAN:
-        return lua_toboolean(L, index) ? "true" : "false";
+    case LUA_TBOOLEAN: return lua_toboolean(L, index) ? "true" : "false";
     case LUA_TNUMBER:
     case LUA_TSTRING: {
         lua_pushvalue(L, index);
@@ -93,8 +92,7 @@ std::string value_text(lua_State *L, int index) {
         }
         return s;
     }
-    default:
-        return "";
+    default: return "";
     }
 }
 

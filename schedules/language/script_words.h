@@ -16,10 +16,7 @@ constexpr size_t kMostEntries = 256, kLongestValue = 4096;
 
 /** `schedule` keeps its op, line and table in a userdata of this type, which a script cannot forge. */
 constexpr const char *kScheduleType = "halyard.schedule_type";
-enum ScheduleValue { kScheduleOp = 1,
-                     kScheduleLine,
-                     kScheduleFields,
-                     kScheduleValues = kScheduleFields };
+enum ScheduleValue { kScheduleOp = 1, kScheduleLine, kScheduleFields, kScheduleValues = kScheduleFields };
 
 /** The text of a parameter's value; "" for a value that no parameter can have. */
 std::string value_text(lua_State *L, int index);

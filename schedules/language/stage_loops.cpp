@@ -78,8 +78,8 @@ void give_names(StageLoops &s, const Stage &stage) {
             }
             const Dim *d = s.dim(last, stage);
             const bool job = d && (d->for_type == ForType::Parallel || d->for_type == ForType::GPUBlock);
-            old.name = old.base = names.fresh(job ? d->for_type == ForType::Parallel ? "job" : "block"
-                                                  : s.loops[size_t(step.inner)].name + "_" + outer.name);
+            old.name = old.base =
+                names.fresh(job ? d->for_type == ForType::Parallel ? "job" : "block" : s.loops[size_t(step.inner)].name + "_" + outer.name);
             break;
         }
         }

@@ -31,9 +31,7 @@ private:
 // The Func that an array belongs to: a tuple's are f.0, f.1.
 std::string func_of(const std::string &array) {
     const size_t dot = array.rfind('.');
-    return dot != std::string::npos && array.find_first_not_of("0123456789", dot + 1) == std::string::npos
-               ? array.substr(0, dot)
-               : array;
+    return dot != std::string::npos && array.find_first_not_of("0123456789", dot + 1) == std::string::npos ? array.substr(0, dot) : array;
 }
 
 }  // namespace

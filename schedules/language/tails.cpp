@@ -17,8 +17,8 @@ struct Origin {
 };
 
 bool shifts_inwards(const Split &s, bool pure) {
-    return !s.exact && (s.tail == TailStrategy::ShiftInwards || s.tail == TailStrategy::ShiftInwardsAndBlend ||
-                        (s.tail == TailStrategy::Auto && pure));
+    return !s.exact &&
+           (s.tail == TailStrategy::ShiftInwards || s.tail == TailStrategy::ShiftInwardsAndBlend || (s.tail == TailStrategy::Auto && pure));
 }
 
 bool rounds_up_unseen(TailStrategy tail) {
@@ -51,8 +51,7 @@ std::string wrong_tails(const Internal::StageSchedule &schedule, bool pure) {
     const bool lanes_meet = std::any_of(schedule.dims().begin(), schedule.dims().end(), [&](const Internal::Dim &d) {
         return d.for_type == Internal::ForType::Vectorized && loops[d.var].blends;
     });
-    return lanes_meet ? "has vectors over turns of which the last is shifted inwards and blends: two lanes would store one element"
-                      : "";
+    return lanes_meet ? "has vectors over turns of which the last is shifted inwards and blends: two lanes would store one element" : "";
 }
 
 }  // namespace halyard

@@ -24,8 +24,7 @@ int64_t parse_count(const std::string &name, const std::string &text) {
         value = 0;
     }
     if (value <= 0) {
-        throw std::invalid_argument("the fact " + name + "=" + text +
-                                    " is not a positive count; write for example l2=2M");
+        throw std::invalid_argument("the fact " + name + "=" + text + " is not a positive count; write for example l2=2M");
     }
     return value;
 }
@@ -37,8 +36,7 @@ int target_lanes(lua_State *L) {
     if (bytes == 0) {
         Diagnostic d;
         d.word = "lanes";
-        d.message = "there is no type \"" + type +
-                    R"("; the types are "f16", "f32", "f64", "bf16", "i8" to "i64", "u8" to "u64")";
+        d.message = "there is no type \"" + type + R"("; the types are "f16", "f32", "f64", "bf16", "i8" to "i64", "u8" to "u64")";
         LuaHost::of(L).raise(std::move(d));
     }
     lua_pushinteger(L, lua_tointeger(L, -1) / bytes);
@@ -54,8 +52,8 @@ int target_has(lua_State *L) {
 }
 
 int unknown_fact(lua_State *L) {
-    const std::vector<std::string> names = {"bits", "features", "has", "l1", "l2", "l3", "lanes", "name",
-                                            "processors", "vector_bytes", "vector_registers"};
+    const std::vector<std::string> names = {"bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors",
+                                            "vector_bytes", "vector_registers"};
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     Diagnostic d;
     d.message = "target has no \"" + name + "\"; it has " + quoted_list(names);
@@ -71,18 +69,8 @@ bool TargetFacts::has(const std::string &feature) const {
 
 int element_bytes(const std::string &type) {
     static const std::map<std::string, int> kBytes = {
-        {"f16", 2},
-        {"bf16", 2},
-        {"f32", 4},
-        {"f64", 8},
-        {"i8", 1},
-        {"i16", 2},
-        {"i32", 4},
-        {"i64", 8},
-        {"u8", 1},
-        {"u16", 2},
-        {"u32", 4},
-        {"u64", 8},
+        {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"i8", 1},  {"i16", 2},
+        {"i32", 4}, {"i64", 8},  {"u8", 1},  {"u16", 2}, {"u32", 4}, {"u64", 8},
     };
     const auto it = kBytes.find(type);
     return it == kBytes.end() ? 0 : it->second;
@@ -95,8 +83,7 @@ TargetFacts target_facts(const std::string &target, const std::map<std::string, 
     for (std::string part; std::getline(in, part, '-');) {
         t.features.push_back(part);
     }
-    const bool avx512 = std::any_of(t.features.begin(), t.features.end(),
-                                    [](const std::string &f) { return f.rfind("avx512", 0) == 0; });
+    const bool avx512 = std::any_of(t.features.begin(), t.features.end(), [](const std::string &f) { return f.rfind("avx512", 0) == 0; });
     if (avx512) {
         t.vector_bytes = 64;
         t.vector_registers = 32;
@@ -116,8 +103,7 @@ TargetFacts target_facts(const std::string &target, const std::map<std::string, 
         } else if (fact.first == "processors") {
             t.processors = int(value);
         } else {
-            throw std::invalid_argument("there is no fact \"" + fact.first +
-                                        R"("; the facts are "l1", "l2", "l3", "processors")");
+            throw std::invalid_argument("there is no fact \"" + fact.first + R"("; the facts are "l1", "l2", "l3", "processors")");
         }
     }
     return t;

@@ -23,9 +23,7 @@ Part part_of(const Node &n, bool one_iteration) {
 
 class Model {
 public:
-    Model(const LoopTree &tree)
-        : tree_(tree) {
-    }
+    Model(const LoopTree &tree) : tree_(tree) {}
 
     /** By array, in whole lines; only of stores or of all. */
     std::map<int, Region> regions(const Part &p, bool stores_only) const {
@@ -82,8 +80,7 @@ public:
         }
         for (const auto &key : order) {
             Region &seen = all[key.second], &written = stored[key.second];
-            const double read_before = limited(key.second, seen.bytes()),
-                         written_before = limited(key.second, written.bytes());
+            const double read_before = limited(key.second, seen.bytes()), written_before = limited(key.second, written.bytes());
             for (const Access *a : by_stage[key]) {
                 const Region r = Region::of(*a, p.first_loop, p.last_loop);
                 seen.add(r);
@@ -196,9 +193,7 @@ private:
 // Executions of everything: work, instructions that load and store, iterations.
 class Counter {
 public:
-    Counter(const LoopTree &tree, Traffic &t, const Model &model)
-        : tree_(tree), traffic_(t), model_(model) {
-    }
+    Counter(const LoopTree &tree, Traffic &t, const Model &model) : tree_(tree), traffic_(t), model_(model) {}
 
     void count(const Node &n, double times) {
         times *= n.times;
@@ -277,8 +272,7 @@ private:
             // load twice in an iteration is one.
             double hoisted = 1;
             for (auto l = path_.rbegin(); l != path_.rend(); ++l) {
-                const bool moves = std::any_of(a.steps.begin(), a.steps.end(),
-                                               [&](const Access::Step &s) { return s.loop == (*l)->loop; });
+                const bool moves = std::any_of(a.steps.begin(), a.steps.end(), [&](const Access::Step &s) { return s.loop == (*l)->loop; });
                 if (moves || (*l)->children.size() > 1) {
                     break;
                 }

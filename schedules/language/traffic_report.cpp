@@ -46,9 +46,7 @@ std::vector<std::string> readable(std::vector<std::string> notes, const LoopTree
 // Runs after Halide's own passes, and changes nothing; or leaves nothing, where code for a device would be made next.
 class Look : public IRMutator {
 public:
-    Look(std::function<void(const Stmt &)> look, bool leave)
-        : look_(std::move(look)), leave_(leave) {
-    }
+    Look(std::function<void(const Stmt &)> look, bool leave) : look_(std::move(look)), leave_(leave) {}
     Stmt mutate(const Stmt &s) override {
         if (!done_) {
             done_ = true;
@@ -81,13 +79,22 @@ json kernels_json(const LoopTree &tree, const PipelineView &view) {
         json arrays = json::array(), stages = json::array();
         for (const auto &a : k.arrays) {
             const Array &array = tree.arrays[size_t(a.array)];
-            arrays.push_back({{"name", view.name_of(array.name)}, {"argument", array.argument}, {"bytes", double(array.elements) * array.element_bytes}, {"once", to_json(a.once)}, {"blocks", to_json(a.blocks)}});
+            arrays.push_back({{"name", view.name_of(array.name)},
+                              {"argument", array.argument},
+                              {"bytes", double(array.elements) * array.element_bytes},
+                              {"once", to_json(a.once)},
+                              {"blocks", to_json(a.blocks)}});
         }
         for (const auto &s : k.stages) {
             stages.push_back({{"stage", s.stage}, {"flops", s.flops}, {"elements", s.elements}, {"operand_bytes", s.operand_bytes}});
         }
         const std::string halide = k.loop.substr(0, k.loop.find(".s"));
-        kernels.push_back({{"func", view.name_of(halide)}, {"halide", halide}, {"times", k.times}, {"blocks", k.blocks}, {"arrays", arrays}, {"stages", stages}});
+        kernels.push_back({{"func", view.name_of(halide)},
+                           {"halide", halide},
+                           {"times", k.times},
+                           {"blocks", k.blocks},
+                           {"arrays", arrays},
+                           {"stages", stages}});
     }
     return kernels;
 }
@@ -103,8 +110,7 @@ const Touch *placed_by(const std::vector<Touch> &touches, const std::string &fun
 
 }  // namespace
 
-TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, const std::string &sizes,
-                             const std::string &caches)
+TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, const std::string &sizes, const std::string &caches)
     : target_(target), sizes_(parse_sizes(sizes)), caches_(parse_caches(caches)) {
     // What has to be computed at least.
     try {
@@ -155,7 +161,22 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
                     around.push_back(loop_text(view, l));
                 }
             }
-            json j = {{"func", func}, {"update", s.name.update}, {"around", around}, {"flops", s.work.flops}, {"scalar_flops", s.work.scalar_flops}, {"instructions", s.work.instructions}, {"calls", s.work.calls}, {"elements", s.elements}, {"masked", s.masked}, {"footprint", s.footprint}, {"streamed", s.streamed}, {"allocated", s.allocated}, {"registers", to_json(s.registers)}, {"l1", to_json(s.l1)}, {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}}, {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)}, {"memory", to_json(s.memory_warm)}}}};
+            json j = {{"func", func},
+                      {"update", s.name.update},
+                      {"around", around},
+                      {"flops", s.work.flops},
+                      {"scalar_flops", s.work.scalar_flops},
+                      {"instructions", s.work.instructions},
+                      {"calls", s.work.calls},
+                      {"elements", s.elements},
+                      {"masked", s.masked},
+                      {"footprint", s.footprint},
+                      {"streamed", s.streamed},
+                      {"allocated", s.allocated},
+                      {"registers", to_json(s.registers)},
+                      {"l1", to_json(s.l1)},
+                      {"cold", {{"l2", to_json(s.l2)}, {"l3", to_json(s.l3)}, {"memory", to_json(s.memory)}}},
+                      {"warm", {{"l2", to_json(s.l2_warm)}, {"l3", to_json(s.l3_warm)}, {"memory", to_json(s.memory_warm)}}}};
             int operand_bytes = 0;  // the widest element that it loads of other arrays
             for (const auto &loaded : t.loaded) {
                 const Array &a = tree.arrays[size_t(loaded.first.second)];
@@ -174,11 +195,23 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             stages.push_back(std::move(j));
         }
         for (const auto &l : t.loops) {
-            loops.push_back({{"halide", l.name}, {"occurrence", l.occurrence}, {"name", loop_text(view, l.name)}, {"stage", l.stage}, {"entries", l.entries}, {"iterations", l.iterations}, {"parallel", l.parallel}, {"innermost", l.innermost}, {"footprint", l.footprint}});
+            loops.push_back({{"halide", l.name},
+                             {"occurrence", l.occurrence},
+                             {"name", loop_text(view, l.name)},
+                             {"stage", l.stage},
+                             {"entries", l.entries},
+                             {"iterations", l.iterations},
+                             {"parallel", l.parallel},
+                             {"innermost", l.innermost},
+                             {"footprint", l.footprint}});
         }
         for (size_t i = 0; i < tree.arrays.size(); i++) {
             const Array &a = tree.arrays[i];
-            arrays.push_back({{"name", view.name_of(a.name)}, {"bytes", double(a.elements) * a.element_bytes}, {"argument", a.argument}, {"registers", a.in_registers}, {"touched", t.touched[i]}});
+            arrays.push_back({{"name", view.name_of(a.name)},
+                              {"bytes", double(a.elements) * a.element_bytes},
+                              {"argument", a.argument},
+                              {"registers", a.in_registers},
+                              {"touched", t.touched[i]}});
         }
         // A Func that has no stage of its own is computed wherever it is used.
         const std::function<double(const std::string &)> times = [&](const std::string &func) {
@@ -196,10 +229,18 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
         for (const auto &n : needed_) {
             const auto entry = view.funcs().find(view.name_of(n.first));
             if (!computed.count(n.first) && (entry == view.funcs().end() || !entry->second.parameter.defined())) {
-                inlined.push_back({{"func", view.name_of(n.first)}, {"recomputed", times(n.first)}, {"instructions", work_.count(n.first) ? work_.at(n.first) : 0}});
+                inlined.push_back({{"func", view.name_of(n.first)},
+                                   {"recomputed", times(n.first)},
+                                   {"instructions", work_.count(n.first) ? work_.at(n.first) : 0}});
             }
         }
-        done({{"stages", stages}, {"loops", loops}, {"arrays", arrays}, {"inlined", inlined}, {"kernels", kernels_json(tree, view)}, {"footprint", t.footprint}, {"notes", readable(tree.notes, tree, view)}});
+        done({{"stages", stages},
+              {"loops", loops},
+              {"arrays", arrays},
+              {"inlined", inlined},
+              {"kernels", kernels_json(tree, view)},
+              {"footprint", t.footprint},
+              {"notes", readable(tree.notes, tree, view)}});
     };
     Pipeline copy(pipeline);  // shares its contents
     copy.add_custom_lowering_pass(new Look(report, !target_.has_feature(Target::CUDA)));

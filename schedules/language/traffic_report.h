@@ -20,8 +20,7 @@ class TrafficReport {
 public:
     /** `sizes` as x:4096x64,weight:4096 and `caches` as l1:32768,l2:1048576,l3:33554432. To be made
      * before the schedule is applied. Throws std::invalid_argument. */
-    TrafficReport(const Halide::Pipeline &pipeline, const Halide::Target &target, const std::string &sizes,
-                  const std::string &caches);
+    TrafficReport(const Halide::Pipeline &pipeline, const Halide::Target &target, const std::string &sizes, const std::string &caches);
 
     /** Hands the report to `done` when Halide has lowered the pipeline in this same compile. */
     void attach(const Halide::Pipeline &pipeline, const PipelineView &view, const std::vector<Touch> &touches,

@@ -24,8 +24,7 @@ LoopTree unfused_tree(const Pipeline &pipeline, const Target &target, const Buff
     }
     auto copies = deep_copy(outputs, build_environment(outputs));
     for (auto &f : copies.second) {
-        const bool output = std::any_of(copies.first.begin(), copies.first.end(),
-                                        [&](const Function &o) { return o.same_as(f.second); });
+        const bool output = std::any_of(copies.first.begin(), copies.first.end(), [&](const Function &o) { return o.same_as(f.second); });
         if (!output) {
             f.second.schedule().compute_level() = LoopLevel::root();
             f.second.schedule().store_level() = LoopLevel::root();

@@ -23,11 +23,7 @@ namespace halyard {
 
 /** What a Lua value of the schedule language stands for. */
 struct Handle {
-    enum Kind { kFunc,
-                kStage,
-                kLoop,
-                kDimension,
-                kExpr };
+    enum Kind { kFunc, kStage, kLoop, kDimension, kExpr };
     Kind kind = kFunc;
     std::string func_name;  // plain name of the Func that it belongs to
     Halide::Func func;
@@ -118,8 +114,8 @@ struct Word {
 const std::vector<Word> &words();
 
 // The parts of the table, a file each.
-extern const std::vector<Word> kLoopWords, kOrderWords, kPlaceWords, kStorageWords, kBoundsWords, kGpuWords,
-    kTraceWords, kBufferWords, kExprWords, kLoweringWords;
+extern const std::vector<Word> kLoopWords, kOrderWords, kPlaceWords, kStorageWords, kBoundsWords, kGpuWords, kTraceWords, kBufferWords,
+    kExprWords, kLoweringWords;
 
 /** One legal value of an argument that is a name, for checks and the reference. */
 struct NamedValue {

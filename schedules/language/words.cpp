@@ -11,8 +11,8 @@ using namespace Halide;
 const std::vector<Word> &words() {
     static const std::vector<Word> all = [] {
         std::vector<Word> w;
-        for (const auto *part : {&kLoopWords, &kOrderWords, &kPlaceWords, &kStorageWords, &kLoweringWords,
-                                 &kBoundsWords, &kGpuWords, &kTraceWords, &kBufferWords, &kExprWords}) {
+        for (const auto *part : {&kLoopWords, &kOrderWords, &kPlaceWords, &kStorageWords, &kLoweringWords, &kBoundsWords, &kGpuWords,
+                                 &kTraceWords, &kBufferWords, &kExprWords}) {
             w.insert(w.end(), part->begin(), part->end());
         }
         return w;
@@ -53,8 +53,7 @@ const std::vector<NamedValue> &named_values(const std::string &kind) {
           {"start", int(LoopAlignStrategy::AlignStart)},
           {"end", int(LoopAlignStrategy::AlignEnd)},
           {"none", int(LoopAlignStrategy::NoAlign)}}},
-        {"partition",
-         {{"auto", int(Partition::Auto)}, {"never", int(Partition::Never)}, {"always", int(Partition::Always)}}},
+        {"partition", {{"auto", int(Partition::Auto)}, {"never", int(Partition::Never)}, {"always", int(Partition::Always)}}},
         {"prefetch",
          {{"clamp", int(PrefetchBoundStrategy::Clamp)},
           {"guard_with_if", int(PrefetchBoundStrategy::GuardWithIf)},
@@ -145,8 +144,7 @@ std::string form(const Word &word, bool on_loop, const std::string &level) {
         const bool implied = first && on_loop && !a.repeated;
         first = false;
         if (!implied) {
-            args += (args.empty() ? "" : ", ") + (a.kind == "level" ? level : a.name) + (a.repeated ? "..." : "") +
-                    (a.optional ? "?" : "");
+            args += (args.empty() ? "" : ", ") + (a.kind == "level" ? level : a.name) + (a.repeated ? "..." : "") + (a.optional ? "?" : "");
         }
     }
     return std::string(word.name) + "(" + args + ")";

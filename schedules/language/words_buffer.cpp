@@ -110,9 +110,7 @@ void dim(Call &c) {
 // "f32" and so on, the names that target:lanes takes.
 void type(Call &c) {
     const Type t = c.self.parameter.defined() ? c.self.parameter.type() : c.func().types()[0];
-    const std::string code = t.is_bfloat() ? "bf" : t.is_float() ? "f"
-                                                : t.is_int()     ? "i"
-                                                                 : "u";
+    const std::string code = t.is_bfloat() ? "bf" : t.is_float() ? "f" : t.is_int() ? "i" : "u";
     lua_pushstring(c.L, (code + std::to_string(t.bits())).c_str());
     c.results = 1;
 }
@@ -134,26 +132,24 @@ const std::vector<Word> kBufferWords = {
      "A dimension of an input or output buffer, 0 being the innermost. Constraints set on it are checked when the "
      "library is called, and let loops and addresses be constants.",
      "x.extent[0]", "a value to constrain", dim},
-    {"type", Handle::kFunc, "", "type:string", "The type of the elements: \"f32\", \"bf16\", \"u8\" and so on.",
-     "x", "\"f32\"", type},
+    {"type", Handle::kFunc, "", "type:string", "The type of the elements: \"f32\", \"bf16\", \"u8\" and so on.", "x", "\"f32\"", type},
     {"set_host_alignment", Handle::kFunc, "bytes:int[1..4096,power]", "self",
      "Promises the alignment of a buffer's memory. Checked at run time.", "load", "aligned load", set_host_alignment},
-    {"set_min", Handle::kDimension, "min:expr[any]", "self", "Promises where the dimension starts.", "x.min[0]", "min",
-     set_min},
-    {"set_extent", Handle::kDimension, "extent:size[1..]", "self", "Promises how long the dimension is.", "x.extent[0]",
-     "extent", set_extent},
-    {"set_stride", Handle::kDimension, "stride:expr[any]", "self", "Promises the distance of neighbours, in elements.",
-     "x.stride[0]", "stride", set_stride},
+    {"set_min", Handle::kDimension, "min:expr[any]", "self", "Promises where the dimension starts.", "x.min[0]", "min", set_min},
+    {"set_extent", Handle::kDimension, "extent:size[1..]", "self", "Promises how long the dimension is.", "x.extent[0]", "extent",
+     set_extent},
+    {"set_stride", Handle::kDimension, "stride:expr[any]", "self", "Promises the distance of neighbours, in elements.", "x.stride[0]",
+     "stride", set_stride},
     {"set_bounds", Handle::kDimension, "min:expr[any] extent:size[1..]", "self", "set_min and set_extent in one word.",
      "x.min[0], x.extent[0]", "min, extent", set_bounds},
     {"set_dim_estimate", Handle::kDimension, "min:expr[any] extent:size[0..]", "self",
      "The expected range of the dimension, for autoschedulers only.", "x", "x", set_dim_estimate, "set_estimate"},
-    {"min", Handle::kDimension, "", "min:Expr", "Where the dimension starts, as an expression for conditions.", "x",
-     "x.min[0]", [](Call &c) { c.push_expr(field(c, "min")); }},
-    {"extent", Handle::kDimension, "", "extent:Expr", "How long the dimension is, as an expression for conditions.",
-     "x", "x.extent[0]", [](Call &c) { c.push_expr(field(c, "extent")); }},
-    {"stride", Handle::kDimension, "", "stride:Expr", "The distance of neighbours in elements, as an expression.", "x",
-     "x.stride[0]", [](Call &c) { c.push_expr(field(c, "stride")); }},
+    {"min", Handle::kDimension, "", "min:Expr", "Where the dimension starts, as an expression for conditions.", "x", "x.min[0]",
+     [](Call &c) { c.push_expr(field(c, "min")); }},
+    {"extent", Handle::kDimension, "", "extent:Expr", "How long the dimension is, as an expression for conditions.", "x", "x.extent[0]",
+     [](Call &c) { c.push_expr(field(c, "extent")); }},
+    {"stride", Handle::kDimension, "", "stride:Expr", "The distance of neighbours in elements, as an expression.", "x", "x.stride[0]",
+     [](Call &c) { c.push_expr(field(c, "stride")); }},
 };
 
 // The formatter takes names of operators for brackets.

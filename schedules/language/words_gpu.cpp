@@ -65,12 +65,9 @@ void gpu_tile(Call &c) {
     const auto &b = blocks, &t = threads;
     switch (l.size()) {
     case 1: c.stage().gpu_tile(l[0], b[0], t[0], sizes[0], tail, device(c, 3)); break;
-    case 2:
-        c.stage().gpu_tile(l[0], l[1], b[0], b[1], t[0], t[1], sizes[0], sizes[1], tail, device(c, 3));
-        break;
+    case 2: c.stage().gpu_tile(l[0], l[1], b[0], b[1], t[0], t[1], sizes[0], sizes[1], tail, device(c, 3)); break;
     default:
-        c.stage().gpu_tile(l[0], l[1], l[2], b[0], b[1], b[2], t[0], t[1], t[2], sizes[0], sizes[1], sizes[2], tail,
-                           device(c, 3));
+        c.stage().gpu_tile(l[0], l[1], l[2], b[0], b[1], b[2], t[0], t[1], t[2], sizes[0], sizes[1], sizes[2], tail, device(c, 3));
         break;
     }
     for (const auto &n : names) {
@@ -82,23 +79,20 @@ void gpu_tile(Call &c) {
 
 const std::vector<Word> kGpuWords = {
     {"gpu_blocks", Handle::kStage, "loops:loop_or_loops device:device?", "self",
-     "Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.", "for y",
-     "blocks y", gpu_blocks},
+     "Runs the loops as the blocks of a kernel: one loop, or a list of up to three, innermost first.", "for y", "blocks y", gpu_blocks},
     {"gpu_threads", Handle::kStage, "loops:loop_or_loops device:device?", "self",
-     "Runs the loops as the threads of a block: one loop, or a list of up to three, innermost first.", "for x",
-     "threads x", gpu_threads},
+     "Runs the loops as the threads of a block: one loop, or a list of up to three, innermost first.", "for x", "threads x", gpu_threads},
     {"gpu_lanes", Handle::kStage, "loop:loop device:device?", "self",
-     "Runs the loop over the lanes of a warp; values may be exchanged between them by shuffles.", "for x in 0..32",
-     "lanes x", [](Call &c) { c.stage().gpu_lanes(c.loop(0), device(c, 1)); }},
-    {"gpu_single_thread", Handle::kStage, "device:device?", "self", "Runs the stage as a kernel of one thread.",
-     "for x", "kernel<1, 1>: for x", [](Call &c) { c.stage().gpu_single_thread(device(c, 0)); }},
-    {"gpu", Handle::kStage, "blocks:loop_or_loops threads:loop_or_loops device:device?", "self",
-     "gpu_blocks and gpu_threads in one word.", "for y: for x", "blocks y: threads x", gpu},
-    {"gpu_tile", Handle::kStage, "loops:loop_or_loops sizes:sizes[1..1024] tail:tail? device:device?",
-     "blocks:Loop... threads:Loop...", "Tiles the loops; the outer ones become blocks, the inner ones threads.",
-     "for y: for x", "blocks y, x: threads y, x", gpu_tile},
-    {"hexagon", Handle::kStage, "loop:loop?", "self", "Runs the loop (or the whole stage) on a Hexagon DSP.", "for y",
-     "hexagon: for y", [](Call &c) {
+     "Runs the loop over the lanes of a warp; values may be exchanged between them by shuffles.", "for x in 0..32", "lanes x",
+     [](Call &c) { c.stage().gpu_lanes(c.loop(0), device(c, 1)); }},
+    {"gpu_single_thread", Handle::kStage, "device:device?", "self", "Runs the stage as a kernel of one thread.", "for x",
+     "kernel<1, 1>: for x", [](Call &c) { c.stage().gpu_single_thread(device(c, 0)); }},
+    {"gpu", Handle::kStage, "blocks:loop_or_loops threads:loop_or_loops device:device?", "self", "gpu_blocks and gpu_threads in one word.",
+     "for y: for x", "blocks y: threads x", gpu},
+    {"gpu_tile", Handle::kStage, "loops:loop_or_loops sizes:sizes[1..1024] tail:tail? device:device?", "blocks:Loop... threads:Loop...",
+     "Tiles the loops; the outer ones become blocks, the inner ones threads.", "for y: for x", "blocks y, x: threads y, x", gpu_tile},
+    {"hexagon", Handle::kStage, "loop:loop?", "self", "Runs the loop (or the whole stage) on a Hexagon DSP.", "for y", "hexagon: for y",
+     [](Call &c) {
          if (c.args[0].present) {
              c.stage().hexagon(c.loop(0));
          } else {

@@ -48,8 +48,7 @@ void fuse(Call &c) {
 void tile(Call &c) {
     const auto &loops = c.args[0].loops;
     if (loops.size() != c.args[1].exprs.size()) {
-        c.fail("has " + std::to_string(loops.size()) + " loops but " + std::to_string(c.args[1].exprs.size()) +
-               " sizes");
+        c.fail("has " + std::to_string(loops.size()) + " loops but " + std::to_string(c.args[1].exprs.size()) + " sizes");
     }
     std::vector<VarOrRVar> outers, inners;
     std::vector<std::string> names;
@@ -112,27 +111,23 @@ const std::vector<Word> kLoopWords = {
      "multiple of the factor.",
      "for row in 0..n", "for row_outer in 0..n/4\n  for row_inner in 0..4", split},
     {"fuse", Handle::kStage, "inner:loop outer:loop name:name?", "fused:Loop",
-     "Joins two loops that stand directly in one another into one over all their pairs.",
-     "for row\n  for col", "for col_row in 0..rows*cols", fuse},
-    {"tile", Handle::kStage, "loops:loops sizes:sizes[1..16777216] tail:tail? outers:names? inners:names?",
-     "outers:Loop... inners:Loop...",
-     "Splits several loops and moves the inner ones inside all outer ones. Loops are named from the innermost out.",
-     "for row\n  for col", "for row_outer\n  for col_outer\n    for row_inner in 0..6\n      for col_inner in 0..64",
-     tile},
+     "Joins two loops that stand directly in one another into one over all their pairs.", "for row\n  for col",
+     "for col_row in 0..rows*cols", fuse},
+    {"tile", Handle::kStage, "loops:loops sizes:sizes[1..16777216] tail:tail? outers:names? inners:names?", "outers:Loop... inners:Loop...",
+     "Splits several loops and moves the inner ones inside all outer ones. Loops are named from the innermost out.", "for row\n  for col",
+     "for row_outer\n  for col_outer\n    for row_inner in 0..6\n      for col_inner in 0..64", tile},
     {"vectorize", Handle::kStage, "loop:loop lanes:size[1..1024]? tail:tail?", "self",
      "Runs the loop as one SIMD operation. With `lanes` the loop is split first and its inner part is vectorised; "
      "the loop keeps its name.",
      "for col in 0..n", "for col in 0..n/16\n  vectorized in 0..16", vectorize},
     {"unroll", Handle::kStage, "loop:loop factor:size[1..4096]? tail:tail?", "self",
-     "Writes the body out once for each iteration. With `factor` the loop is split first.",
-     "for i in 0..4: body", "body(0) body(1) body(2) body(3)", unroll},
+     "Writes the body out once for each iteration. With `factor` the loop is split first.", "for i in 0..4: body",
+     "body(0) body(1) body(2) body(3)", unroll},
     {"parallel", Handle::kStage, "loop:loop task:size[1..16777216]? tail:tail?", "self",
-     "Runs the iterations on the thread pool. With `task` that many iterations make one task.",
-     "for row", "parallel row", parallel},
-    {"serial", Handle::kStage, "loop:loop", "self", "Runs the loop in order on one thread, which is the default.",
-     "parallel row", "for row", [](Call &c) { c.stage().serial(c.loop(0)); }},
-    {"rename", Handle::kStage, "loop:loop name:name", "loop:Loop", "Gives a loop another name.", "for col", "for x",
-     rename},
+     "Runs the iterations on the thread pool. With `task` that many iterations make one task.", "for row", "parallel row", parallel},
+    {"serial", Handle::kStage, "loop:loop", "self", "Runs the loop in order on one thread, which is the default.", "parallel row",
+     "for row", [](Call &c) { c.stage().serial(c.loop(0)); }},
+    {"rename", Handle::kStage, "loop:loop name:name", "loop:Loop", "Gives a loop another name.", "for col", "for x", rename},
 };
 
 }  // namespace halyard

@@ -20,8 +20,7 @@ void stream(Call &c) {
         output = output || o.same_as(f);
     }
     if (!output) {
-        c.fail("is for what the pipeline writes for others, and " + c.self.func_name + " is read again by it",
-               "stream an output");
+        c.fail("is for what the pipeline writes for others, and " + c.self.func_name + " is read again by it", "stream an output");
     }
     if (f.has_update_definition()) {
         c.fail("is not for " + c.self.func_name + ": its update reads again what was stored",
@@ -87,8 +86,7 @@ void side_by_side(Call &c) {
         }
         const Internal::Function f = Func(h.func).function();
         if (f.has_update_definition() || !f.has_pure_definition()) {
-            c.fail("is not for " + h.func_name + ": its stages follow each other",
-                   "give it a definition of its own that reads the sum");
+            c.fail("is not for " + h.func_name + ": its stages follow each other", "give it a definition of its own that reads the sum");
         }
         for (size_t i = 0; i < funcs.size(); i++) {
             if (funcs[i].same_as(f)) {
@@ -192,18 +190,21 @@ void halide_autoscheduler(Call &c) {
 const std::vector<Word> kLoweringWords = {
     {"stream", Handle::kFunc, "above:int[0..1125899906842624]?", "self",
      "Stores an output past the caches in calls where it has more than `above` bytes, in rows that are whole lines of 64 "
-     "bytes or long (16 KiB); by default, what half the last-level cache of the target holds. Then its lines are not read before they are written, and nothing else "
+     "bytes or long (16 KiB); by default, what half the last-level cache of the target holds. Then its lines are not read before they are "
+     "written, and nothing else "
      "is pushed out of the caches for them. Decided once a call, for all streamed outputs at once. Vectors of 16, "
      "32 or 64 bytes are streamed, those that start at a multiple of 16 bytes. Without `halyard build`, as in a "
      "stock Halide generator, it has no effect, and a note says so.",
-     "for row: y[row][col] = ...", "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
-                                   "  for row: y[row][col] = ...",
+     "for row: y[row][col] = ...",
+     "if (bytes of y > above)\n  for row: y[row][col] = ... (non-temporal)\nelse\n"
+     "  for row: y[row][col] = ...",
      stream},
     {"prefetch_over", Handle::kStage, "over:loop func:func ahead:level offset:int[0..65536]? streamed:bool?", "self",
      "Spreads over the iterations of `over` the prefetch, into L1, of what `func`, an input or output, has `offset` iterations "
      "of `ahead` later: each asks for as many elements as this stage computes in it, so that memory is busy while the loop "
      "computes. What is streamed is not prefetched; with `streamed`, nothing is but in the version of the loops that streams "
-     "an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock Halide generator, it has no "
+     "an output: calls in the cache are better off without it where the loop only moves data. Without `halyard build`, as in a stock "
+     "Halide generator, it has no "
      "effect, and a note says so.",
      "for row: for col: f(col) = ...", "for row: for col: prefetch x(col, row + 1); f(col) = ...", prefetch_over},
     {"prefetch_ahead", Handle::kStage, "loop:loop bytes:int[1..16777216]?", "self",
@@ -211,20 +212,20 @@ const std::vector<Word> kLoweringWords = {
      "that it reads. For what is read in the order of memory, as weights are: a processor's own prefetchers stop at the end "
      "of each page. Loops inside of it have to be vectorised or unrolled, and a vector whose place depends on data is passed "
      "over. Without `halyard build`, as in a stock Halide generator, it has no effect, and a note says so.",
-     "for k: acc[0:16] += a[k] * b[k][0:16]", "for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]",
-     prefetch_ahead},
+     "for k: acc[0:16] += a[k] * b[k][0:16]", "for k: prefetch b[k][0:16] + 4096 bytes; acc[0:16] += a[k] * b[k][0:16]", prefetch_ahead},
     {"side_by_side", Handle::kFunc, "others:func...", "self",
      "Makes the parallel loops of this Func and of others one parallel loop over all their jobs: a horizontal fusion. Threads are "
      "called once, and none of them waits for the last job of one Func before it begins with the next. The outermost loop of each "
      "is parallel, as specialised as it likes; none reads what another computes, and none has updates. Each job computes what it "
      "did, so that results are the same. A job costs 4 to 30 ns more.",
-     "parallel job < n: q = ...\nparallel job < m: k = ...",
-     "parallel job < n + m:\n  if (job < n) q = ...\n  else k = ... (of job - n)", side_by_side},
+     "parallel job < n: q = ...\nparallel job < m: k = ...", "parallel job < n + m:\n  if (job < n) q = ...\n  else k = ... (of job - n)",
+     side_by_side},
     {"mma", Handle::kStage, "", "self",
      "Has an update that adds up products of bf16, of 8-bit integers or of float32 done in tiles by AMX. Its loops stay "
      "serial: over rows, columns, groups of k, and the members of a group (2 of bf16, 4 of 8 bits; float32 has none), b in packed "
      "weights. Numbers of float32 are multiplied as three of bf16 each, in six products, which is as exact as a chain of "
-     "float32; a task makes the parts of its operands once. Loops around these, as over the window of a convolution, make a call each turn. Any extents will do; "
+     "float32; a task makes the parts of its operands once. Loops around these, as over the window of a convolution, make a call each "
+     "turn. Any extents will do; "
      "multiples of 32 rows and columns and of 16 groups are best. Tiles are configured once for the body of a parallel loop, "
      "and what the loop over rows behind the product writes and reads is prefetched meanwhile. On a processor without AMX "
      "plain loops compute the same, slowly: choose it by `target:has \"avx512_sapphirerapids\"`. "
@@ -241,26 +242,30 @@ const std::vector<Word> kLoweringWords = {
      "one, as in attention, others than sm_90a fetch each operand while the other is multiplied; on sm_90a `ping_pong` has one "
      "half of a block multiply while the other computes. Where there is no second product, each half then has a tile of its "
      "own, of 64 rows: one stores its tile while the other multiplies, which pays where k is short.",
-     "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline, nullptr, Effect::kCuda},
+     "for step: fetch; multiply", "fetch | fetch | fetch | fetch\n                    multiply | multiply ...", pipeline, nullptr,
+     Effect::kCuda},
     {"split_k_cluster", Handle::kStage, "blocks:int[1..8]", "self",
      "On CUDA, of a product said to be mma, for sm_90a: so many blocks, up to 8, share the steps of a tile, and the first of "
      "them adds up their sums, in the same order each time, out of their shared memory. For few and long tiles, which would "
      "leave most of the device without work: few rows, and all of the weights to be read. On other devices it has no effect.",
      "blocks tile: for step: acc += a * b",
-     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", split_k_cluster, nullptr, Effect::kCuda},
+     "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", split_k_cluster, nullptr,
+     Effect::kCuda},
     {"split_k_warps", Handle::kStage, "warps:int[1..16]", "self",
      "On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention "
      "of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the "
      "end they put together what they have, in the order of the warps. More of them are under way for as many splits.",
      "blocks tile: for step: fetch; acc = f(acc, step)",
-     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)", split_k_warps, nullptr, Effect::kCuda},
+     "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)",
+     split_k_warps, nullptr, Effect::kCuda},
     {"fetch", Handle::kFunc, "ahead:int[0..15]?", "self",
      "On CUDA, of a copy in shared memory: threads do not wait for what they load (cp.async), but when it is needed. "
      "`ahead`: that is so many turns later of the serial loop where the Func is computed; it then has ahead + 1 buffers "
      "(ring_buffer), for which hoist_storage says the loop outside of that one. By default 0: all that a block, or a turn, "
      "fetches is under way together, and then waited for. Vectors of 4, 8 or 16 bytes are fetched so; where they are not "
      "aligned, the copy is made as if nothing was said.",
-     "for t: f = x; consume f", "fetch f of turn 0 .. ahead - 1\nfor t: fetch f of turn t + ahead; consume f of turn t", fetch, nullptr, Effect::kCuda},
+     "for t: f = x; consume f", "fetch f of turn 0 .. ahead - 1\nfor t: fetch f of turn t + ahead; consume f of turn t", fetch, nullptr,
+     Effect::kCuda},
     {"resident", Handle::kFunc, "blocks:int[1..32]", "self",
      "On CUDA, of a Func with blocks of its own: threads get no more registers than leave room for so many blocks on a "
      "multiprocessor, so that one can compute while another waits. CUDA has it as the second argument of __launch_bounds__.",

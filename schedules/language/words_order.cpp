@@ -18,8 +18,7 @@ void rfactor(Call &c) {
         if (!loops[i].is_rvar) {
             c.fail("\"" + loops[i].name + "\" is not a reduction loop");
         }
-        const std::string name = c.args[1].present && i < c.args[1].texts.size() ? c.args[1].texts[i]
-                                                                                 : loops[i].name + "_lane";
+        const std::string name = c.args[1].present && i < c.args[1].texts.size() ? c.args[1].texts[i] : loops[i].name + "_lane";
         kept.emplace_back(c.loop(0, i).rvar, Var(name));
     }
     c.push_func(c.stage().rfactor(kept), c.self.func_name + "_partial");
@@ -38,8 +37,7 @@ void update(Call &c) {
     const int count = c.func().num_update_definitions();
     const int64_t i = c.args[0].present ? c.args[0].integer : 0;
     if (i < 0 || i >= count) {
-        c.fail(count ? c.self.func_name + " has no update " + std::to_string(i) + "; it has " +
-                           std::to_string(count) + ", counted from 0"
+        c.fail(count ? c.self.func_name + " has no update " + std::to_string(i) + "; it has " + std::to_string(count) + ", counted from 0"
                      : c.self.func_name + " has no updates");
     }
     c.push_stage(stage_of(c.func(), int(i) + 1), int(i) + 1);
@@ -55,8 +53,7 @@ void has_condition(Call &c) {
 void prefetch(Call &c) {
     const Handle &what = c.args[0].handles[0];
     const Expr offset = c.args[3].present ? c.args[3].expr : Expr(1);
-    const auto strategy =
-        c.args[4].present ? PrefetchBoundStrategy(c.args[4].integer) : PrefetchBoundStrategy::GuardWithIf;
+    const auto strategy = c.args[4].present ? PrefetchBoundStrategy(c.args[4].integer) : PrefetchBoundStrategy::GuardWithIf;
     if (what.parameter.defined()) {
         c.stage().prefetch(what.parameter, c.loop(1), c.loop(2), offset, strategy);
     } else {
@@ -67,8 +64,8 @@ void prefetch(Call &c) {
 }  // namespace
 
 const std::vector<Word> kOrderWords = {
-    {"reorder", Handle::kStage, "loops:loop...", "self", "Puts loops in the order given, innermost first.",
-     "for row\n  for col", "for col\n  for row", [](Call &c) { c.stage().reorder(c.loops(0)); }},
+    {"reorder", Handle::kStage, "loops:loop...", "self", "Puts loops in the order given, innermost first.", "for row\n  for col",
+     "for col\n  for row", [](Call &c) { c.stage().reorder(c.loops(0)); }},
     {"compute_with", Handle::kStage, "level:level align:align?", "self",
      "Runs this stage inside the loops of another, down to the loop named: horizontal fusion. Both must have loops "
      "of the same names and extents outside it.",
@@ -78,11 +75,11 @@ const std::vector<Word> kOrderWords = {
      "vectorised or made parallel; this stage then reduces over them.",
      "for r: sum += x(r)", "for lane: partial(lane) += x(r, lane)\nfor lane: sum += partial(lane)", rfactor},
     {"specialize", Handle::kStage, "condition:condition", "stage:Stage",
-     "Makes a second version of the stage's loops, run when the condition holds. Words on the result schedule it.",
-     "for row", "if (rows % 8 == 0)\n  for row\nelse\n  for row", specialize},
+     "Makes a second version of the stage's loops, run when the condition holds. Words on the result schedule it.", "for row",
+     "if (rows % 8 == 0)\n  for row\nelse\n  for row", specialize},
     {"specialize_fail", Handle::kStage, "message:string", "self",
-     "The general version fails at run time with the message: only specialisations remain.", "else\n  for row",
-     "else\n  error(message)", [](Call &c) { c.stage().specialize_fail(c.args[0].text); }},
+     "The general version fails at run time with the message: only specialisations remain.", "else\n  for row", "else\n  error(message)",
+     [](Call &c) { c.stage().specialize_fail(c.args[0].text); }},
     {"update", Handle::kFunc, "index:int[0..<updates]?", "stage:Stage", "An update stage of the Func, counted from 0.",
      "sum(row) = 0\nsum(row) += x", "the second of the two", update},
     {"has_condition", Handle::kStage, "", "condition:boolean",
@@ -93,21 +90,24 @@ const std::vector<Word> kOrderWords = {
      "Updates are atomic, so that a reduction loop can be made parallel or be vectorised.", "for r: h(x(r)) += 1",
      "parallel r: atomic h(x(r)) += 1", [](Call &c) { c.stage().atomic(c.args[0].present && c.args[0].boolean); }},
     {"allow_race_conditions", Handle::kStage, "", "self",
-     "Drops Halide's proof that a parallel update has no races. The schedule's author vouches for it.", "for r",
-     "parallel r", [](Call &c) { c.stage().allow_race_conditions(); }},
+     "Drops Halide's proof that a parallel update has no races. The schedule's author vouches for it.", "for r", "parallel r",
+     [](Call &c) { c.stage().allow_race_conditions(); }},
     {"prefetch", Handle::kStage, "func:func at:loop from:loop offset:size[0..1048576]? strategy:prefetch?", "self",
      "Prefetches, in each iteration of `at`, what `func` needs `offset` iterations of `from` later.", "for col: x(col)",
      "for col: prefetch x(col + 8); x(col)", prefetch},
     {"partition", Handle::kStage, "loop:loop policy:partition", "self",
-     "Whether the loop is cut into prologue, steady state and epilogue, so that the middle runs without guards.",
-     "for i: if (i < n) body", "for i in 0..n: body", [](Call &c) {
-         c.stage().partition(c.loop(0), Partition(c.args[1].integer));
-     }},
-    {"never_partition", Handle::kStage, "loops:loop...", "self", "partition with \"never\", for several loops.", "for i", "for i", [](Call &c) { c.stage().never_partition(c.loops(0)); }},
-    {"never_partition_all", Handle::kStage, "", "self", "never_partition for all loops of the stage.", "for i", "for i", [](Call &c) { c.stage().never_partition_all(); }},
-    {"always_partition", Handle::kStage, "loops:loop...", "self", "partition with \"always\", for several loops.", "for i", "for i", [](Call &c) { c.stage().always_partition(c.loops(0)); }},
-    {"unscheduled", Handle::kStage, "", "self", "States that the stage is meant to have no schedule, which silences Halide's warning.", "for row", "for row", [](Call &c) { c.stage().unscheduled(); }},
-    {"always_partition_all", Handle::kStage, "", "self", "always_partition for all loops of the stage.", "for i", "for i", [](Call &c) { c.stage().always_partition_all(); }},
+     "Whether the loop is cut into prologue, steady state and epilogue, so that the middle runs without guards.", "for i: if (i < n) body",
+     "for i in 0..n: body", [](Call &c) { c.stage().partition(c.loop(0), Partition(c.args[1].integer)); }},
+    {"never_partition", Handle::kStage, "loops:loop...", "self", "partition with \"never\", for several loops.", "for i", "for i",
+     [](Call &c) { c.stage().never_partition(c.loops(0)); }},
+    {"never_partition_all", Handle::kStage, "", "self", "never_partition for all loops of the stage.", "for i", "for i",
+     [](Call &c) { c.stage().never_partition_all(); }},
+    {"always_partition", Handle::kStage, "loops:loop...", "self", "partition with \"always\", for several loops.", "for i", "for i",
+     [](Call &c) { c.stage().always_partition(c.loops(0)); }},
+    {"unscheduled", Handle::kStage, "", "self", "States that the stage is meant to have no schedule, which silences Halide's warning.",
+     "for row", "for row", [](Call &c) { c.stage().unscheduled(); }},
+    {"always_partition_all", Handle::kStage, "", "self", "always_partition for all loops of the stage.", "for i", "for i",
+     [](Call &c) { c.stage().always_partition_all(); }},
 };
 
 }  // namespace halyard

@@ -90,9 +90,8 @@ void WorkCounter::visit(const Call *op) {
         // A product of short integers, and the addition that it is made for.
         work().flops += 2 * op->type.lanes();
         work().scalar_flops += op->type.is_scalar() ? 2 : 0;
-    } else if (op->is_intrinsic(Call::strict_add) || op->is_intrinsic(Call::strict_sub) ||
-               op->is_intrinsic(Call::strict_mul) || op->is_intrinsic(Call::strict_div) ||
-               op->is_intrinsic(Call::strict_min) || op->is_intrinsic(Call::strict_max) ||
+    } else if (op->is_intrinsic(Call::strict_add) || op->is_intrinsic(Call::strict_sub) || op->is_intrinsic(Call::strict_mul) ||
+               op->is_intrinsic(Call::strict_div) || op->is_intrinsic(Call::strict_min) || op->is_intrinsic(Call::strict_max) ||
                (op->is_intrinsic(Call::abs) && op->type.is_float())) {
         arithmetic(op->type, op->is_intrinsic(Call::strict_div) ? 5 : 1);
     }

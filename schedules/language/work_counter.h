@@ -13,9 +13,7 @@ namespace halyard {
 
 class WorkCounter : public Halide::Internal::IRVisitor {
 protected:
-    explicit WorkCounter(int vector_bytes)
-        : vector_bytes_(vector_bytes) {
-    }
+    explicit WorkCounter(int vector_bytes) : vector_bytes_(vector_bytes) {}
 
     /** Where the arithmetic that is visited now is added. */
     virtual Work &work() = 0;

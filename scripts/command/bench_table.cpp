@@ -12,7 +12,19 @@ namespace halyard {
 namespace {
 
 nlohmann::json record(const BenchRow &row, const char *cache, const Timing &timing, double floor) {
-    return {{"op", row.op}, {"shape", row.shape}, {"type", row.type}, {"target", row.target}, {"schedule", row.schedule}, {"threads", row.threads}, {"seconds", timing.median}, {"floor_seconds", floor}, {"roof_fraction", floor / timing.median}, {"peer", nullptr}, {"peer_seconds", nullptr}, {"ratio", nullptr}, {"cache", cache}};
+    return {{"op", row.op},
+            {"shape", row.shape},
+            {"type", row.type},
+            {"target", row.target},
+            {"schedule", row.schedule},
+            {"threads", row.threads},
+            {"seconds", timing.median},
+            {"floor_seconds", floor},
+            {"roof_fraction", floor / timing.median},
+            {"peer", nullptr},
+            {"peer_seconds", nullptr},
+            {"ratio", nullptr},
+            {"cache", cache}};
 }
 
 std::string time_text(double seconds) {
@@ -26,10 +38,20 @@ std::vector<std::string> cells(const BenchRow &r) {
     const char *unit = r.arithmetic_bound ? "GFLOP/s" : "GB/s";
     const auto rate = [&](const Timing &t) { return fmt::format("{:.4g} {}", work / t.median * 1e-9, unit); };
     const auto percent = [](double x) { return fmt::format("{:.0f}%", 100 * x); };
-    return {r.op, r.shape, r.type, r.schedule, std::to_string(r.threads),
-            time_text(r.warm.median), time_text(r.warm.minimum), percent(r.warm.spread), rate(r.warm),
+    return {r.op,
+            r.shape,
+            r.type,
+            r.schedule,
+            std::to_string(r.threads),
+            time_text(r.warm.median),
+            time_text(r.warm.minimum),
+            percent(r.warm.spread),
+            rate(r.warm),
             percent(r.warm_floor / r.warm.median),
-            time_text(r.cold.median), time_text(r.cold.minimum), percent(r.cold.spread), rate(r.cold),
+            time_text(r.cold.median),
+            time_text(r.cold.minimum),
+            percent(r.cold.spread),
+            rate(r.cold),
             percent(r.cold_floor / r.cold.median)};
 }
 
@@ -45,9 +67,8 @@ nlohmann::json table_json(const std::vector<BenchRow> &rows) {
 }
 
 void print_table(const std::vector<BenchRow> &rows) {
-    std::vector<std::vector<std::string>> table = {{"op", "shape", "type", "schedule", "threads", "warm", "min",
-                                                    "spread", "rate", "% of roof", "cold", "min", "spread", "rate",
-                                                    "% of roof"}};
+    std::vector<std::vector<std::string>> table = {{"op", "shape", "type", "schedule", "threads", "warm", "min", "spread", "rate",
+                                                    "% of roof", "cold", "min", "spread", "rate", "% of roof"}};
     constexpr size_t kFirstNumber = 4;
     for (const auto &row : rows) {
         table.push_back(cells(row));

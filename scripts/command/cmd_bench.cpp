@@ -96,9 +96,7 @@ std::vector<KernelArguments> make_sets(const Op &op, const CompiledKernel &kerne
 
 class Bench {
 public:
-    explicit Bench(const BenchOptions &o)
-        : o_(o), threads_(thread_counts(o)) {
-    }
+    explicit Bench(const BenchOptions &o) : o_(o), threads_(thread_counts(o)) {}
 
     void run() {
         for (const auto &name : o_.ops) {
@@ -184,7 +182,10 @@ void add_bench(CLI::App &app) {
     cmd->add_flag("--all-schedules", o->all_schedules, "Every schedule that ships for the op");
     add_repeated(*cmd, "--shape", o->shapes, "A size, as rows=64,cols=4096 [those of the registry]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Thread counts, as 1,2 [all processors]")->type_name("LIST");
-    cmd->add_option("--seconds", o->seconds, "Time for each kernel and size, about")->type_name("SEC")->check(positive_seconds())->capture_default_str();
+    cmd->add_option("--seconds", o->seconds, "Time for each kernel and size, about")
+        ->type_name("SEC")
+        ->check(positive_seconds())
+        ->capture_default_str();
     cmd->add_flag("--measure-again", o->again, "Measure the machine's peaks, also if they are in the cache");
     cmd->add_flag("--json", o->json, "A list of records on standard output, one for warm and one for cold");
     o->add(*cmd, "The instruction set [host]");

@@ -82,29 +82,29 @@ void add_build(CLI::App &app) {
     auto o = std::make_shared<BuildOptions>();
     CLI::App *cmd = app.add_subcommand("build", "Compile an op with a schedule into a static library and a C header");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    cmd->add_option("--schedule", o->schedule,
-                    "A Lua file, or the name of one that ships (unfused); none takes the generator's own")
+    cmd->add_option("--schedule", o->schedule, "A Lua file, or the name of one that ships (unfused); none takes the generator's own")
         ->type_name("FILE|NAME");
-    o->add(*cmd, fmt::format("Instruction sets, with commas: {}, host, or Halide's strings [{}]",
-                             join(level_names(), ", "), kDefaultTargets));
+    o->add(*cmd,
+           fmt::format("Instruction sets, with commas: {}, host, or Halide's strings [{}]", join(level_names(), ", "), kDefaultTargets));
     cmd->add_option("--name", o->name, "Name of the C function and of the files [OP]")->type_name("FUNCTION");
     cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
         ->type_name("LIST")
         ->capture_default_str();
-    cmd->add_option("--shape", o->shape, "Build for this size: the best schedule of the database for it, as rows=64,cols=4096; "
-                                         "without, one for all sizes")
+    cmd->add_option("--shape", o->shape,
+                    "Build for this size: the best schedule of the database for it, as rows=64,cols=4096; "
+                    "without, one for all sizes")
         ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "With --shape: of those found for so many threads [all processors first]")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));
-    cmd->add_option("--gpu", o->gpu, "With --shape, for CUDA: the device whose measurements count: how its name begins [this "
-                                     "machine's, else the last imported]")
+    cmd->add_option("--gpu", o->gpu,
+                    "With --shape, for CUDA: the device whose measurements count: how its name begins [this "
+                    "machine's, else the last imported]")
         ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
-    cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")
-        ->type_name("FILE");
+    cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")->type_name("FILE");
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
                 "With --shape it says on standard error which schedule it took, and why.\n"
                 "\nExamples:\n"

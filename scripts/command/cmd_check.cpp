@@ -117,7 +117,9 @@ void run(const CheckOptions &o) {
         } catch (const ScriptError &e) {
             v.error = e.what();
             const auto &d = e.diagnostic;
-            v.report = {{"error", {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}}}};
+            v.report = {
+                {"error",
+                 {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}}}};
         } catch (const Failure &e) {
             v.error = e.what();
         } catch (const UsageError &e) {

@@ -65,8 +65,7 @@ std::string remarks(const Entry &e) {
         items.push_back(e.key.machine);
     }
     if (stale(e)) {
-        items.push_back("stale: " + (e.key.compilers != these_compilers() ? e.key.compilers
-                                                                          : std::string("its library has changed")));
+        items.push_back("stale: " + (e.key.compilers != these_compilers() ? e.key.compilers : std::string("its library has changed")));
     }
     if (!e.measured.ok() && !e.measured.message.empty()) {
         items.push_back(trim(e.measured.message.substr(0, e.measured.message.find('\n'))));
@@ -79,8 +78,7 @@ void print_entries(const std::vector<Entry> &entries) {
     for (const Entry &e : entries) {
         rows.push_back({e.candidate.id(), e.key.op, e.key.shape.empty() ? "(estimates)" : e.key.shape,
                         e.key.params.empty() ? "-" : e.key.params, std::to_string(e.key.threads),
-                        e.measured.ok() ? seconds_text(e.measured.least) : status_name(e.measured.status),
-                        e.candidate.origin, remarks(e)});
+                        e.measured.ok() ? seconds_text(e.measured.least) : status_name(e.measured.status), e.candidate.origin, remarks(e)});
     }
     std::vector<size_t> widths(rows[0].size());
     for (const auto &row : rows) {
@@ -124,16 +122,13 @@ void show(const DbOptions &o) {
     const auto about = [](const std::string &line) { fmt::print(stderr, "{}\n", line); };
     about(fmt::format("{} {} {} {}", e.key.op, e.key.shape, e.key.params, e.key.target));
     about(fmt::format("{}, {} thread(s), {}, {}", e.key.machine, e.key.threads, e.key.compilers, e.when));
-    about(e.measured.ok()
-              ? fmt::format("{} (median {}, quartiles {} and {}, {} samples), checked against {}, off by {:.2g} of what "
-                            "is allowed",
-                            seconds_text(e.measured.least), seconds_text(e.measured.median),
-                            seconds_text(e.measured.lower), seconds_text(e.measured.upper), e.measured.samples,
-                            e.measured.reference, e.measured.error)
-              : fmt::format("{}: {}", status_name(e.measured.status), e.measured.message));
+    about(e.measured.ok() ? fmt::format("{} (median {}, quartiles {} and {}, {} samples), checked against {}, off by {:.2g} of what "
+                                        "is allowed",
+                                        seconds_text(e.measured.least), seconds_text(e.measured.median), seconds_text(e.measured.lower),
+                                        seconds_text(e.measured.upper), e.measured.samples, e.measured.reference, e.measured.error)
+                          : fmt::format("{}: {}", status_name(e.measured.status), e.measured.message));
     if (!e.candidate.set.empty() || !e.candidate.params.empty()) {
-        about(fmt::format("--set {} --param {}", assignments_text(e.candidate.set),
-                          assignments_text(e.candidate.params)));
+        about(fmt::format("--set {} --param {}", assignments_text(e.candidate.set), assignments_text(e.candidate.params)));
     }
     fmt::print("{}", e.candidate.lua);
 }
@@ -217,8 +212,8 @@ void prune(const DbOptions &o) {
     std::map<std::string, std::vector<double>> times;
     const auto task = [](const Entry &e) {
         const Key &k = e.key;
-        return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", k.op, k.generator, k.shape, k.params, k.target, k.machine,
-                           k.compilers, k.threads);
+        return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", k.op, k.generator, k.shape, k.params, k.target, k.machine, k.compilers,
+                           k.threads);
     };
     for (const Entry &e : entries) {
         if (e.measured.ok()) {
@@ -230,23 +225,20 @@ void prune(const DbOptions &o) {
     }
     for (const Entry &e : entries) {
         const auto &sorted = times[task(e)];
-        const bool slow = o.keep > 0 && e.measured.ok() && sorted.size() > size_t(o.keep) &&
-                          e.measured.least > sorted[size_t(o.keep) - 1];
+        const bool slow = o.keep > 0 && e.measured.ok() && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
         const bool failed = (o.failed || o.keep > 0) && !e.measured.ok();
         if (slow || failed || (o.stale && stale(e))) {
             gone.push_back(e);
         }
     }
     database.remove(gone);
-    fmt::print("{} of {} removed, {} are left in {}\n", gone.size(), entries.size(), database.entries({}).size(),
-               database.path());
+    fmt::print("{} of {} removed, {} are left in {}\n", gone.size(), entries.size(), database.entries({}).size(), database.path());
 }
 
 CLI::App *add(CLI::App &db, const std::string &name, const std::string &what, const std::shared_ptr<DbOptions> &o,
               void (*action)(const DbOptions &)) {
     CLI::App *cmd = db.add_subcommand(name, what);
-    cmd->add_option("--db", o->db, "The database [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")
-        ->type_name("FILE");
+    cmd->add_option("--db", o->db, "The database [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")->type_name("FILE");
     cmd->callback([o, action] { action(*o); });
     return cmd;
 }
@@ -277,8 +269,7 @@ void add_db(CLI::App &app) {
     add_selection(cmd, o);
     cmd->add_option("-o,--output", o->output, "Where they go [standard output]")->type_name("FILE");
 
-    cmd = add(*db, "import", "Take records of `halyard db export`; the faster of two times of the same stays", o,
-              import_entries);
+    cmd = add(*db, "import", "Take records of `halyard db export`; the faster of two times of the same stays", o, import_entries);
     cmd->add_option("files", o->files, "Files; - is standard input")->required()->type_name("FILE");
 
     cmd = add(*db, "merge", "Take what other databases know", o, merge);
@@ -288,9 +279,7 @@ void add_db(CLI::App &app) {
     add_selection(cmd, o);
     cmd->add_flag("--failed", o->failed, "Those that did not build, crashed or were wrong");
     cmd->add_flag("--stale", o->stale, "Those of other compilers, or whose library files have changed since");
-    cmd->add_option("--keep", o->keep, "All but the N fastest of each op, size and machine")
-        ->type_name("N")
-        ->check(CLI::Range(1, 1000000));
+    cmd->add_option("--keep", o->keep, "All but the N fastest of each op, size and machine")->type_name("N")->check(CLI::Range(1, 1000000));
     db->footer("\nA schedule of the database can be named wherever a schedule is: --schedule db:ID\n"
                "\nExamples:\n"
                "  halyard db list rms_norm\n"

@@ -37,8 +37,7 @@ Finding piece(const std::string &name, const std::string &path) {
 }
 
 Finding compiler() {
-    Finding f{"C++ compiler", false, true, "missing",
-              "apt install g++ (only `halyard bench` and your program need it)"};
+    Finding f{"C++ compiler", false, true, "missing", "apt install g++ (only `halyard bench` and your program need it)"};
     try {
         const ProcessResult r = run_process({system_compiler(), "--version"});
         f.ok = r.ok();
@@ -93,8 +92,7 @@ Finding processor() {
     const Cpu &c = cpu();
     const std::string caches = fmt::format("L1 {} KiB, L2 {} KiB, L3 {} KiB", c.l1 >> 10, c.l2 >> 10, c.l3 >> 10);
     Finding f{"processor", c.level == "avx2" || starts_with(c.level, "avx512"), false,
-              fmt::format("{}, {} usable, best level {}, {}", c.model, c.processors,
-                          c.level.empty() ? "none" : c.level, caches),
+              fmt::format("{}, {} usable, best level {}, {}", c.model, c.processors, c.level.empty() ? "none" : c.level, caches),
               "libraries can be built here; to run them takes AVX2, F16C and FMA"};
     return f;
 }
@@ -129,10 +127,30 @@ std::vector<Finding> examine() {
 nlohmann::json to_json(const std::vector<Finding> &findings, bool ok) {
     nlohmann::json checks = nlohmann::json::array();
     for (const auto &f : findings) {
-        checks.push_back({{"name", f.name}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found}, {"how", f.ok ? nlohmann::json(nullptr) : nlohmann::json(f.how)}});
+        checks.push_back({{"name", f.name},
+                          {"ok", f.ok},
+                          {"needed", f.needed},
+                          {"found", f.found},
+                          {"how", f.ok ? nlohmann::json(nullptr) : nlohmann::json(f.how)}});
     }
     const Cpu &c = cpu();
-    return {{"ok", ok}, {"version", version_text()}, {"root", paths().root}, {"plugin", paths().plugin}, {"generators", paths().generators}, {"runtime", paths().runtime}, {"schedules", paths().schedules}, {"cache", paths().cache}, {"checks", checks}, {"cpu", {{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags}, {"l1", c.l1}, {"l2", c.l2}, {"l3", c.l3}}}};
+    return {{"ok", ok},
+            {"version", version_text()},
+            {"root", paths().root},
+            {"plugin", paths().plugin},
+            {"generators", paths().generators},
+            {"runtime", paths().runtime},
+            {"schedules", paths().schedules},
+            {"cache", paths().cache},
+            {"checks", checks},
+            {"cpu",
+             {{"model", c.model},
+              {"level", c.level},
+              {"processors", c.processors},
+              {"flags", c.flags},
+              {"l1", c.l1},
+              {"l2", c.l2},
+              {"l3", c.l3}}}};
 }
 
 void print(const std::vector<Finding> &findings) {

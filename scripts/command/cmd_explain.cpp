@@ -132,8 +132,8 @@ void explain(const ExplainOptions &o) {
         request.schedules.push_back(g);
     }
     Progress progress;
-    const auto all = o.count ? count_schedules(op, request)
-                             : explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
+    const auto all =
+        o.count ? count_schedules(op, request) : explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
     progress.say("");
     const Machine machine = measured_machine(o.threads, false);
     show(
@@ -147,33 +147,35 @@ void add_explain(CLI::App &app) {
     auto o = std::make_shared<ExplainOptions>();
     CLI::App *cmd = app.add_subcommand("explain", "Where bytes and time go, and why fusing pays or does not");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    add_repeated(
-        *cmd, "--schedule", o->schedules,
-        "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
+    add_repeated(*cmd, "--schedule", o->schedules,
+                 "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
         ->type_name("FILE|NAME");
     cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
-    cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")->type_name("SEC")->check(positive_seconds())->capture_default_str();
+    cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")
+        ->type_name("SEC")
+        ->check(positive_seconds())
+        ->capture_default_str();
     cmd->add_flag("--cold", o->cold, "The table for data that comes from memory, instead of the cache");
     cmd->add_flag("--predict", o->predict_only, "Do not run the kernels");
     cmd->add_flag("--count", o->count, "Only what is counted: compile nothing, and ask no llvm-mca for cycles");
     cmd->add_flag("--measure-again", o->again, "Measure the machine's bandwidths, also if they are in the cache");
-    cmd->add_option("--gpu", o->gpu, "For CUDA: the device that is meant, as H200 [the one here, else the one that was measured "
-                                     "last, else one of the architecture]")
+    cmd->add_option("--gpu", o->gpu,
+                    "For CUDA: the device that is meant, as H200 [the one here, else the one that was measured "
+                    "last, else one of the architecture]")
         ->type_name("NAME");
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
     o->add(*cmd, "The instruction set [host]");
-    cmd->footer(
-        "\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
-        "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
-        "docs/guide/explain.md says how it is computed and where it is off.\n"
-        "\nExamples:\n"
-        "  halyard explain softmax\n"
-        "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
-        "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
-        "  halyard explain layer_norm --html layer_norm.html\n"
-        "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096");
+    cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
+                "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
+                "docs/guide/explain.md says how it is computed and where it is off.\n"
+                "\nExamples:\n"
+                "  halyard explain softmax\n"
+                "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
+                "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
+                "  halyard explain layer_norm --html layer_norm.html\n"
+                "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096");
     cmd->callback([o] { explain(*o); });
 }
 

@@ -36,8 +36,7 @@ double seconds_of(const std::string &text) {
     if (!std::regex_match(text, m, std::regex("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smh]?)"))) {
         throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
     }
-    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60
-                                                               : 1);
+    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
 }
 
 Task task_of(const ExploreOptions &o) {
@@ -93,8 +92,8 @@ std::vector<Contender> fusions(const std::vector<Tried> &ranking) {
     std::set<std::string> seen;
     for (const Tried &t : ranking) {
         if (seen.insert(t.proposal.form()).second) {
-            contenders.push_back({contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1),
-                                  t.proposal.candidate, t.measured.least});
+            contenders.push_back(
+                {contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1), t.proposal.candidate, t.measured.least});
         }
     }
     return contenders;
@@ -129,8 +128,8 @@ void print_guess(const ExploreOptions &o, const Task &task, const SearchOptions 
 void translate(const ExploreOptions &o, const Task &task) {
     const auto known = halide_schedulers(task);
     if (std::find(known.begin(), known.end(), o.translate) == known.end()) {
-        throw UsageError(fmt::format("--translate: there is no autoscheduler \"{}\" for {}; there are {}", o.translate,
-                                     task.target, join(known, ", ")));
+        throw UsageError(
+            fmt::format("--translate: there is no autoscheduler \"{}\" for {}; there are {}", o.translate, task.target, join(known, ", ")));
     }
     const HalideSchedule s = halide_schedule(patient(task), o.translate);
     if (!s.problem.empty()) {
@@ -244,8 +243,8 @@ void explore_op(const ExploreOptions &o) {
         options.seeds = seeds_of(halide);
     }
     if (o.until > 0 && std::none_of(beside.begin(), beside.end(), [](const Beside &b) { return b.times > 0 && b.ok(); })) {
-        throw Failure(fmt::format("{}: error: --until: {} cannot be timed: {}", o.op, beside.front().name,
-                                  beside.front().measured.message));
+        throw Failure(
+            fmt::format("{}: error: --until: {} cannot be timed: {}", o.op, beside.front().name, beside.front().measured.message));
     }
     if (o.until > 0) {
         options.enough = [&](const std::vector<Tried> &few) { return reaches_in_turns(patient(task), few, beside); };
@@ -265,8 +264,7 @@ void explore_op(const ExploreOptions &o) {
         if (o.halide && !halide_first) {
             add_halide(patient(task), 3 * patience, 0);
         }
-        result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
-                  !options.scripts.empty()};
+        result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed, !options.scripts.empty()};
         // Times that were taken one after the other differ by what else the machine did: the last word have those in
         // turns.
         if (!result.ranking.empty()) {
@@ -277,8 +275,7 @@ void explore_op(const ExploreOptions &o) {
     }
     progress.say("");
     if (result.ranking.empty()) {
-        throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried,
-                                  search.last_failure()));
+        throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried, search.last_failure()));
     }
     print_beside(result.ranking.front(), beside);
     if (!o.report.empty()) {
@@ -319,32 +316,37 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
-    cmd->add_option("--schedule", o->schedule, "Search only what this Lua file, or schedule that ships, leaves open: tune{} and k:open(...)")
+    cmd->add_option("--schedule", o->schedule,
+                    "Search only what this Lua file, or schedule that ships, leaves open: tune{} and k:open(...)")
         ->type_name("FILE|NAME");
     add_repeated(*cmd, "--compare", o->compare,
                  "Instead of a search: a Lua file or the name of a schedule that ships; several are put side by side")
         ->type_name("FILE|NAME");
     cmd->add_option("--html", o->html, "The table of fusions as a page with pictures")->type_name("FILE");
     cmd->add_flag("--json", o->json, "The table of fusions as JSON");
-    cmd->add_option("--export", o->folder, "For CUDA: do not measure, but build candidates into a folder for a machine with a "
-                                           "GPU; ./measure there, then `halyard db import` here and the same command again")
+    cmd->add_option("--export", o->folder,
+                    "For CUDA: do not measure, but build candidates into a folder for a machine with a "
+                    "GPU; ./measure there, then `halyard db import` here and the same command again")
         ->type_name("FOLDER");
-    cmd->add_option("--candidates", o->candidates, "With --export: so many")->type_name("N")->check(CLI::Range(1, 1000))->capture_default_str();
-    cmd->add_option("--gpu", o->machine, "Whose measurements count: how the name begins [this machine's, else the last "
-                                         "imported]")
+    cmd->add_option("--candidates", o->candidates, "With --export: so many")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    cmd->add_option("--gpu", o->machine,
+                    "Whose measurements count: how the name begins [this machine's, else the last "
+                    "imported]")
         ->type_name("NAME");
     add_repeated(*cmd, "--beside", o->beside,
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
                  "which arguments the op has")
         ->type_name("FILE|NAME");
-    cmd->add_flag("--halide", o->halide,
-                  "Begin with what Halide's own autoschedulers make of it, and time it in turns too");
-    cmd->add_option("--translate", o->translate,
-                    "Instead of a search: write what this autoscheduler of Halide makes of it in words")
+    cmd->add_flag("--halide", o->halide, "Begin with what Halide's own autoschedulers make of it, and time it in turns too");
+    cmd->add_option("--translate", o->translate, "Instead of a search: write what this autoscheduler of Halide makes of it in words")
         ->type_name("SCHEDULER");
-    cmd->add_option("--until", o->until, "End as soon as it is so many times as fast as the first of --beside [the one "
-                                         "that ships; for a --generator the best of Halide's], in turns; "
-                                         "with --halide it is faster than those too")
+    cmd->add_option("--until", o->until,
+                    "End as soon as it is so many times as fast as the first of --beside [the one "
+                    "that ships; for a --generator the best of Halide's], in turns; "
+                    "with --halide it is faster than those too")
         ->type_name("RATIO")
         ->check(CLI::Range(0.01, 100.0));
     cmd->add_option("--report", o->report, "What came out, as JSON, in place of the table of fusions")->type_name("FILE");

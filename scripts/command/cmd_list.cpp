@@ -62,7 +62,8 @@ nlohmann::json to_json(const Op &op, const Summaries &summaries, bool with_param
     for (const auto &shape : op.shapes) {
         shapes.push_back(shape);
     }
-    nlohmann::json record = {{"op", op.name}, {"summary", op.summary}, {"arguments", op.signature}, {"flops", op.flops}, {"shapes", shapes}, {"schedules", schedules}};
+    nlohmann::json record = {{"op", op.name},     {"summary", op.summary}, {"arguments", op.signature},
+                             {"flops", op.flops}, {"shapes", shapes},      {"schedules", schedules}};
     if (with_params) {
         record["params"] = nlohmann::json::array();
         for (const auto &p : params_of(op)) {

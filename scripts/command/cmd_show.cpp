@@ -47,8 +47,8 @@ Lines naive_nest(Plan plan) {
     plan.script = (std::filesystem::path(work.path()) / "naive.lua").string();
     plan.set.clear();
     plan.steps = false;
-    write_file(plan.script, fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n",
-                                        plan.op, target_features(plan.targets[0]).count("cuda") ? "cuda" : "cpu"));
+    write_file(plan.script, fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n", plan.op,
+                                        target_features(plan.targets[0]).count("cuda") ? "cuda" : "cpu"));
     const Generated result = generate(plan, work.path());
     return result.report.is_object() && result.report.contains("nest") ? lines_of(result.report["nest"]) : Lines{};
 }
@@ -63,12 +63,10 @@ std::string params_of(const nlohmann::json &report) {
 }
 
 void print_nest(const nlohmann::json &report, const Plan &plan) {
-    fmt::print("{}\n",
-               paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params_of(report), plan.targets.front())));
+    fmt::print("{}\n", paint(Colour::kDim, fmt::format("{}  {}  {}", plan.script, params_of(report), plan.targets.front())));
     for (const auto &line : beside_source(report["nest"], plan.script, output_width())) {
         const size_t bar = line.find("  | ");
-        fmt::print("{}{}\n", line.substr(0, bar),
-                   bar == std::string::npos ? "" : paint(Colour::kDim, line.substr(bar)));
+        fmt::print("{}{}\n", line.substr(0, bar), bar == std::string::npos ? "" : paint(Colour::kDim, line.substr(bar)));
     }
 }
 
@@ -81,10 +79,8 @@ void print_steps(const nlohmann::json &report, const Plan &plan) {
     int number = 0;
     for (const auto &step : report["steps"]) {
         const std::string word = step.value("word", "");
-        fmt::print("\n{}\n", paint(Colour::kBold, fmt::format("{}. {}:{}  {}{}", ++number,
-                                                              step.value("file", ""), step.value("line", 0),
-                                                              word.empty() ? "" : word + ":  ",
-                                                              step.value("source", ""))));
+        fmt::print("\n{}\n", paint(Colour::kBold, fmt::format("{}. {}:{}  {}{}", ++number, step.value("file", ""), step.value("line", 0),
+                                                              word.empty() ? "" : word + ":  ", step.value("source", ""))));
         const Lines after = lines_of(step["nest"]);
         if (after.empty()) {
             fmt::print("    (Halide cannot show the loops in this state)\n");
@@ -93,8 +89,8 @@ void print_steps(const nlohmann::json &report, const Plan &plan) {
         const auto changes = diff(before, after);
         for (const auto &change : changes) {
             if (change.mark != ' ') {
-                fmt::print("{}\n", paint(change.mark == '+' ? Colour::kGreen : Colour::kRed,
-                                         fmt::format("  {} {}", change.mark, change.text)));
+                fmt::print("{}\n",
+                           paint(change.mark == '+' ? Colour::kGreen : Colour::kRed, fmt::format("  {} {}", change.mark, change.text)));
             }
         }
         if (before == after) {
@@ -129,7 +125,9 @@ void print_after(const nlohmann::json &report, const std::string &pass, const Pl
         }
         if (run.contains("after")) {
             found = true;
-            fmt::print("{}\n{}\n", paint(Colour::kBold, fmt::format("{}, for {}, after {}", run.at("kernel").get<std::string>(), run.at("form").get<std::string>(), pass)),
+            fmt::print("{}\n{}\n",
+                       paint(Colour::kBold, fmt::format("{}, for {}, after {}", run.at("kernel").get<std::string>(),
+                                                        run.at("form").get<std::string>(), pass)),
                        run.at("after").get<std::string>());
         }
     }
@@ -195,8 +193,7 @@ void add_show(CLI::App &app) {
     auto o = std::make_shared<ShowOptions>();
     CLI::App *cmd = app.add_subcommand("show", "The Lua lines beside the loop nest that they made");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    cmd->add_option("--schedule", o->schedule, "A Lua file, or the name of one that ships (unfused)")
-        ->type_name("FILE|NAME");
+    cmd->add_option("--schedule", o->schedule, "A Lua file, or the name of one that ships (unfused)")->type_name("FILE|NAME");
     cmd->add_flag("--step", o->step, "Word by word: each word, then the loops that it changed");
     cmd->add_flag("--passes", o->passes, "With --target cuda: the passes over its kernels in their order, and their times");
     cmd->add_option("--after", o->after, "With --target cuda: the kernels as a pass left them")->type_name("PASS");

@@ -21,7 +21,8 @@ void add_version(CLI::App &app) {
     cmd->footer("\nExample:\n  halyard version");
     cmd->callback([json] {
         if (*json) {
-            const nlohmann::json all = {{"version", HALYARD_VERSION}, {"machine", explore::this_machine()}, {"compilers", explore::these_compilers()}};
+            const nlohmann::json all = {
+                {"version", HALYARD_VERSION}, {"machine", explore::this_machine()}, {"compilers", explore::these_compilers()}};
             fmt::print("{}\n", all.dump(1));
         } else {
             fmt::print("{}\n", version_text());

@@ -49,8 +49,8 @@ Assignments beside_free(const Task &task, Assignments params) {
     return params;
 }
 
-std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &task,
-                                   const std::vector<std::string> &schedules, const MeasureOne &measure) {
+std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &task, const std::vector<std::string> &schedules,
+                                   const MeasureOne &measure) {
     std::vector<Beside> all;
     for (const Contender &c : contenders_of(options, task, schedules)) {
         all.push_back({c.name, false, c.candidate, measure(c.candidate)});
@@ -58,8 +58,7 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &tas
     return all;
 }
 
-std::vector<Beside> beside_halide(const Task &task, double seconds, const MeasureOne &measure,
-                                  const std::vector<Beside> &have) {
+std::vector<Beside> beside_halide(const Task &task, double seconds, const MeasureOne &measure, const std::vector<Beside> &have) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     std::vector<Beside> all;
@@ -107,9 +106,8 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
     std::vector<std::pair<Beside *, Tried *>> same;  // what a search began with is timed once
     for (Beside &b : beside) {
         b.in_turns = b.ok() && (!b.halide || b.measured.least <= kNear * fastest);
-        const auto t = std::find_if(found.begin(), found.end(), [&](const Tried &f) {
-            return f.proposal.candidate.id() == b.candidate.id();
-        });
+        const auto t =
+            std::find_if(found.begin(), found.end(), [&](const Tried &f) { return f.proposal.candidate.id() == b.candidate.id(); });
         if (b.in_turns && t != found.end()) {
             same.emplace_back(&b, &*t);
         } else if (b.in_turns) {
@@ -125,8 +123,7 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
         b->measured = t->measured;
     }
     found.erase(std::remove_if(found.begin(), found.end(), [](const Tried &t) { return !t.measured.ok(); }), found.end());
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+    std::stable_sort(found.begin(), found.end(), [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
 }
 
 bool reaches(const Tried &best, const std::vector<Beside> &beside, double slack) {
@@ -140,9 +137,8 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
         if (!b.ok()) {
             fmt::print(stderr, "{}: {}\n", b.name, b.measured.message);
         } else {
-            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long{}\n", b.name, b.measured.least * 1e3,
-                       b.in_turns ? "" : " by itself", b.measured.least / best.measured.least,
-                       b.problem.empty() ? "" : "; not in words: " + b.problem);
+            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long{}\n", b.name, b.measured.least * 1e3, b.in_turns ? "" : " by itself",
+                       b.measured.least / best.measured.least, b.problem.empty() ? "" : "; not in words: " + b.problem);
         }
     }
 }

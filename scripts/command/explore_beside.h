@@ -38,8 +38,8 @@ explore::Task with_interface(const CommonOptions &options, explore::Task task, c
 /** Parameters of the generator without those that a search chooses. */
 Assignments beside_free(const explore::Task &task, Assignments params);
 
-std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task,
-                                   const std::vector<std::string> &schedules, const MeasureOne &measure);
+std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task, const std::vector<std::string> &schedules,
+                                   const MeasureOne &measure);
 
 /** What Halide's autoschedulers make of the task, but for those that `have` has; where the task is not patient, without
  * those that take too long. They are asked and measured one after the other, for so many seconds in all. */
@@ -48,8 +48,7 @@ std::vector<Beside> beside_halide(const explore::Task &task, double seconds, con
 
 /** Gives those of `found` and of `beside` that are right the times that they have in turns, and puts `found` in order.
  * Of Halide's only those near the fastest one take part: the others are far behind as it is. */
-void time_in_turns(const explore::Task &task, std::vector<explore::Tried> &found, std::vector<Beside> &beside,
-                   double seconds);
+void time_in_turns(const explore::Task &task, std::vector<explore::Tried> &found, std::vector<Beside> &beside, double seconds);
 
 /** Whether `best` has so many times the speed of each as ends the search, `slack` times that will do. */
 bool reaches(const explore::Tried &best, const std::vector<Beside> &beside, double slack = 1);

@@ -63,8 +63,7 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
             }
         }
         if (file.empty()) {
-            c.candidate.lua = fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n",
-                                          task.op, place);
+            c.candidate.lua = fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n", task.op, place);
         } else {
             c.candidate.lua = read_file(file);
             c.candidate.folder = fs::absolute(file).parent_path().lexically_normal().string();
@@ -83,8 +82,7 @@ void show_comparison(const explore::Comparison &comparison, bool json, const std
         write_file(html, explore::comparison_html(comparison));
     }
     if (json) {
-        fmt::print("{}\n",
-                   comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+        fmt::print("{}\n", comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (html.empty()) {
         print_comparison(comparison);
     } else {
@@ -121,8 +119,9 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
             explore::write_pack(task, candidates, o.folder, say);
         }
         progress.say("");
-        fmt::print(stderr, "{} schedules in {}; there: ./measure, here then: halyard db import {}/results.jsonl, and the same "
-                           "again\n",
+        fmt::print(stderr,
+                   "{} schedules in {}; there: ./measure, here then: halyard db import {}/results.jsonl, and the same "
+                   "again\n",
                    candidates.size(), o.folder, o.folder);
     }
     progress.say("");

@@ -81,8 +81,8 @@ void measure_copy(GpuFigures &g) {
     constexpr double kSeconds = 30;
     const TemporaryDirectory work(temporary_root());
     Measured failed;
-    const nlohmann::json result = run_step(
-        work.path(), {{"step", "copy"}, {"run_seconds", kSeconds}, {"device", true}, {"memory_bytes", 0}}, kSeconds, failed);
+    const nlohmann::json result =
+        run_step(work.path(), {{"step", "copy"}, {"run_seconds", kSeconds}, {"device", true}, {"memory_bytes", 0}}, kSeconds, failed);
     if (result.is_object() && result.contains("bytes_a_second")) {
         g.copy = result.at("bytes_a_second");
         g.copy_measured = true;
@@ -96,16 +96,16 @@ OnDevice compared_device(const CommonOptions &o, const std::string &name, Task &
     task.target = with_devices(task.target, o.devices);
     OnDevice d;
     if (devices_of(task.target).empty()) {
-        task.target = with_devices(task.target, gpu() ? gpu()->architecture()
-                                                      : (name.empty() ? gpu_figures_for("") : gpu_figures(name)).architecture());
+        task.target = with_devices(task.target,
+                                   gpu() ? gpu()->architecture() : (name.empty() ? gpu_figures_for("") : gpu_figures(name)).architecture());
     }
     const std::vector<std::string> architectures = split(devices_of(task.target), ',');
     const std::string wanted = name.empty() ? "" : gpu_figures(name).name;
     const bool for_emulator = architectures.front() == "emulator";
     d.emulated = gpu() && starts_with(gpu()->name, "the emulated");
     const auto built_for = [&](const std::string &a) { return std::count(architectures.begin(), architectures.end(), a) > 0; };
-    const bool runs = gpu() && (d.emulated ? for_emulator
-                                           : built_for(gpu()->architecture()) || built_for(fmt::format("sm_{}", gpu()->capability)));
+    const bool runs =
+        gpu() && (d.emulated ? for_emulator : built_for(gpu()->architecture()) || built_for(fmt::format("sm_{}", gpu()->capability)));
     d.measure = runs && (name.empty() || gpu()->name.find(wanted) != std::string::npos || d.emulated);
     if (d.measure && !d.emulated) {
         d.gpu = gpu_figures_here();
@@ -189,8 +189,8 @@ void export_candidates(const ExploreOptions &o, const Task &task, Search &search
         }
     }
     progress.say("");
-    fmt::print("{}: {} candidates in {}, {} could not be built; there: ./measure, here then: halyard db import {}/results.jsonl\n",
-               o.op, packed, o.folder, all.size() - packed, o.folder);
+    fmt::print("{}: {} candidates in {}, {} could not be built; there: ./measure, here then: halyard db import {}/results.jsonl\n", o.op,
+               packed, o.folder, all.size() - packed, o.folder);
     if (!ranking.empty()) {
         fmt::print("{}: best so far {:.4g} us on {}\n", o.op, ranking[0].measured.least * 1e6, task.machine);
     }

@@ -5,9 +5,7 @@ namespace halyard {
 using namespace explore;
 
 Memory::Memory(const ExploreOptions &o, Task task, bool patient)
-    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient),
-      pack_(!o.folder.empty()) {
-}
+    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient), pack_(!o.folder.empty()) {}
 
 std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidates, double best) {
     std::vector<Measured> all(candidates.size());

@@ -55,8 +55,7 @@ std::string unknown_argument(const CLI::App &app) {
     for (const auto &argument : app.remaining(true)) {
         const std::string name = argument.substr(0, argument.find('='));
         if (name.size() > 1 && name[0] == '-') {
-            return with_hint(fmt::format("{} has no option {}", full_name(app), name), name,
-                             option_names(command));
+            return with_hint(fmt::format("{} has no option {}", full_name(app), name), name, option_names(command));
         }
         if (&command == &app) {
             std::vector<std::string> names;
@@ -65,8 +64,7 @@ std::string unknown_argument(const CLI::App &app) {
                     names.push_back(s->get_name());
                 }
             }
-            return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name,
-                             names);
+            return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name, names);
         }
         return fmt::format("{} takes no argument \"{}\" there", full_name(app), argument);
     }

@@ -24,17 +24,14 @@ std::vector<std::string> beside_source(const nlohmann::json &nest, const std::st
     for (const auto &l : nest) {
         const std::string text = l.value("text", ""), file = l.value("file", "");
         const std::string place =
-            (file == script ? "" : std::filesystem::path(file).filename().string() + ":") +
-            std::to_string(l.value("line", 0));
+            (file == script ? "" : std::filesystem::path(file).filename().string() + ":") + std::to_string(l.value("line", 0));
         std::string note;
         if (!file.empty()) {
-            note =
-                place == last ? fmt::format("{:>4}  \"", "") : fmt::format("{:>4}  {}", place, l.value("source", ""));
+            note = place == last ? fmt::format("{:>4}  \"", "") : fmt::format("{:>4}  {}", place, l.value("source", ""));
         }
         last = file.empty() ? "" : place;
         const std::string line = note.empty() ? text : fit(text, left) + "  | " + note;
-        lines.push_back(trim(line).empty() ? "" : width > 0 && columns(line) > width ? fit(line, width)
-                                                                                     : line);
+        lines.push_back(trim(line).empty() ? "" : width > 0 && columns(line) > width ? fit(line, width) : line);
     }
     return lines;
 }
@@ -45,8 +42,7 @@ std::vector<DiffLine> diff(const std::vector<std::string> &before, const std::ve
     std::vector<std::vector<size_t>> common(n + 1, std::vector<size_t>(m + 1));
     for (size_t i = n; i-- > 0;) {
         for (size_t j = m; j-- > 0;) {
-            common[i][j] = before[i] == after[j] ? common[i + 1][j + 1] + 1
-                                                 : std::max(common[i + 1][j], common[i][j + 1]);
+            common[i][j] = before[i] == after[j] ? common[i + 1][j + 1] + 1 : std::max(common[i + 1][j], common[i][j + 1]);
         }
     }
     std::vector<DiffLine> lines;

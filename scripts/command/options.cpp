@@ -31,22 +31,24 @@ CLI::Validator positive_seconds() {
         "");
 }
 
-CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
-                          const std::string &help) {
+CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into, const std::string &help) {
     return app.add_option(names, into, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void CommonOptions::add(CLI::App &app, const std::string &target_help) {
     app.add_option("--target", target, target_help)->type_name("TARGETS");
-    app.add_option("--devices", devices, "With --target cuda: architectures, with commas, as sm_90a; or emulator, to run on the host "
-                                         "[sm_80,sm_90a,sm_100,sm_120]")
+    app.add_option("--devices", devices,
+                   "With --target cuda: architectures, with commas, as sm_90a; or emulator, to run on the host "
+                   "[sm_80,sm_90a,sm_100,sm_120]")
         ->type_name("LIST");
     add_repeated(app, "--set", set, "A value for a tune{} parameter of the schedule")->type_name("NAME=VALUE");
     add_repeated(app, "--param", params, "A generator parameter, as type=float16")->type_name("NAME=VALUE");
     add_repeated(app, "--fact", facts, "A fact about the target, as l2=2M or processors=8")->type_name("NAME=VALUE");
-    app.add_option("--generator", generator, "A stock Halide generator executable; OP is then its generator's name")
-        ->type_name("EXE");
-    app.add_option("--timeout", timeout, "Stop the generator after so many seconds")->type_name("SEC")->check(positive_seconds())->capture_default_str();
+    app.add_option("--generator", generator, "A stock Halide generator executable; OP is then its generator's name")->type_name("EXE");
+    app.add_option("--timeout", timeout, "Stop the generator after so many seconds")
+        ->type_name("SEC")
+        ->check(positive_seconds())
+        ->capture_default_str();
     app.add_option("--db", db, "The schedules that searches found [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")
         ->type_name("FILE");
 }

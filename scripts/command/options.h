@@ -36,8 +36,7 @@ struct CommonOptions {
 CLI::Validator positive_seconds();
 
 /** A list option that takes one value at a time, so that a positional may follow it. */
-CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into,
-                          const std::string &help);
+CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into, const std::string &help);
 
 }  // namespace halyard
 

@@ -62,8 +62,7 @@ Assembly read_assembly(const std::string &text) {
     int fallthrough = 0;
     for (std::string line; std::getline(in, line);) {
         const size_t hash = line.find('#');
-        const std::string code = trim(line.substr(0, hash)),
-                          comment = hash == std::string::npos ? "" : line.substr(hash);
+        const std::string code = trim(line.substr(0, hash)), comment = hash == std::string::npos ? "" : line.substr(hash);
         std::string label;
         if (starts_with(code, ".LBB") && ends_with(code, ":")) {
             label = code.substr(2, code.size() - 3);

@@ -47,8 +47,7 @@ struct Section {
 
 class Elf {
 public:
-    Elf(const uint8_t *data, size_t size)
-        : data_(data), size_(size), header_(at<Elf64_Ehdr>(data, size, 0)) {
+    Elf(const uint8_t *data, size_t size) : data_(data), size_(size), header_(at<Elf64_Ehdr>(data, size, 0)) {
         for (int i = 0; i < header_.e_shnum; i++) {
             sections.push_back({"", at<Elf64_Shdr>(data_, size_, header_.e_shoff + size_t(i) * header_.e_shentsize)});
         }

@@ -72,8 +72,7 @@ void multiply_in_tiles(ExplainedStage &s) {
 const char *const kLevelNames[kLevels] = {"L1", "L2", "L3", "DRAM"};
 
 std::string limit_name(int limit) {
-    return limit == kPages ? "page faults" : limit == kInstructions ? "instructions"
-                                                                    : kLevelNames[limit];
+    return limit == kPages ? "page faults" : limit == kInstructions ? "instructions" : kLevelNames[limit];
 }
 
 void read_report(Explained &e, const json &report) {
@@ -99,8 +98,7 @@ void read_report(Explained &e, const json &report) {
         x.registers = bytes_of(s.at("registers"));
         for (Cost *c : {&x.warm, &x.cold}) {
             const json &from = s.at(c == &x.warm ? "warm" : "cold");
-            c->bytes = {bytes_of(s.at("l1")), bytes_of(from.at("l2")), bytes_of(from.at("l3")),
-                        bytes_of(from.at("memory"))};
+            c->bytes = {bytes_of(s.at("l1")), bytes_of(from.at("l2")), bytes_of(from.at("l3")), bytes_of(from.at("memory"))};
         }
         if (s.contains("recomputed")) {
             x.recomputed = s.at("recomputed").get<double>();

@@ -30,11 +30,7 @@ struct Bytes {
 };
 
 /** Between the registers and L1, L1 and L2, L2 and L3, L3 and DRAM. */
-enum Level { kL1,
-             kL2,
-             kL3,
-             kDram,
-             kLevels };
+enum Level { kL1, kL2, kL3, kDram, kLevels };
 extern const char *const kLevelNames[kLevels];
 constexpr int kInstructions = -1, kPages = -2;  // what else can limit
 
@@ -131,11 +127,11 @@ struct Explained {
     std::vector<Inlined> inlined;                        // Funcs without a stage
     std::vector<std::vector<std::string>> side_by_side;  // Funcs whose parallel loops are one
     std::vector<std::string> notes;
-    std::vector<ExplainedKernel> kernels;               // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
-    std::string device_limit;                           // for CUDA: what most of the time is limited by, as a kernel's
-    double allocated = 0;                               // for CUDA: bytes of device memory besides the arguments
-    std::string measured_where;                         // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
-    nlohmann::json nest;                                // as the report has it
+    std::vector<ExplainedKernel> kernels;  // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
+    std::string device_limit;              // for CUDA: what most of the time is limited by, as a kernel's
+    double allocated = 0;                  // for CUDA: bytes of device memory besides the arguments
+    std::string measured_where;            // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
+    nlohmann::json nest;                   // as the report has it
     double flops = 0, needed_bytes = 0, footprint = 0;  // needed: of the arguments
     Bytes arguments;                                    // of them what is read and what is written
     double warm_floor = 0, cold_floor = 0;

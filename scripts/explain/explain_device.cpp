@@ -30,8 +30,7 @@ int kernel_of(const json &kernels, const std::string &launched, const std::strin
     size_t longest = 0;
     for (size_t i = from; i < kernels.size(); i++) {
         const std::string name = plain(op + "_" + kernels[i].at("halide").get<std::string>());
-        const bool fits = launched.compare(0, name.size(), name) == 0 &&
-                          (launched.size() == name.size() || launched[name.size()] == '_');
+        const bool fits = launched.compare(0, name.size(), name) == 0 && (launched.size() == name.size() || launched[name.size()] == '_');
         if (fits && name.size() > longest) {
             best = int(i);
             longest = name.size();
@@ -134,12 +133,12 @@ void predict_on_device(Explained &e, const GpuFigures &gpu) {
         k.memory_seconds = k.memory.both() / gpu.copy / k.busy;
         k.l2_seconds = k.l2.both() / gpu.l2 / k.busy;
         k.flops_seconds = k.flops / gpu.reached_flops() * rounds;
-        k.tensor_seconds =
-            k.tensor_flops / (k.operand_bytes > 1 ? gpu.reached_tensor_flops() : gpu.reached_tensor_ops()) * rounds;
+        k.tensor_seconds = k.tensor_flops / (k.operand_bytes > 1 ? gpu.reached_tensor_flops() : gpu.reached_tensor_ops()) * rounds;
         k.launch_seconds = k.launches * kLaunchSeconds;
-        const std::pair<double, const char *> parts[] = {{k.memory_seconds, "memory"}, {k.l2_seconds, "L2"}, {k.flops_seconds, "FMA"}, {k.tensor_seconds, "tensor cores"}};
-        const auto longest = *std::max_element(std::begin(parts), std::end(parts),
-                                               [](const auto &a, const auto &b) { return a.first < b.first; });
+        const std::pair<double, const char *> parts[] = {
+            {k.memory_seconds, "memory"}, {k.l2_seconds, "L2"}, {k.flops_seconds, "FMA"}, {k.tensor_seconds, "tensor cores"}};
+        const auto longest =
+            *std::max_element(std::begin(parts), std::end(parts), [](const auto &a, const auto &b) { return a.first < b.first; });
         k.limit = longest.first > k.launch_seconds ? longest.second : "launch";
         k.predicted = k.launch_seconds + longest.first;
         limits[k.limit] += k.predicted;

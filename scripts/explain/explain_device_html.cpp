@@ -53,8 +53,8 @@ Roofline device_roofline(const std::vector<Explained> &all, const GpuFigures &gp
         add(e.schedule, -1, e.flops, e.warm.bytes[kDram].both(), e.warm.predicted);
         for (size_t k = 0; k < e.kernels.size() && e.kernels.size() > 1; k++) {
             const ExplainedKernel &kernel = e.kernels[k];
-            add(fmt::format("{} of {}", kernel.name, e.schedule), int(k), kernel.flops + kernel.tensor_flops,
-                kernel.memory.both(), kernel.predicted);
+            add(fmt::format("{} of {}", kernel.name, e.schedule), int(k), kernel.flops + kernel.tensor_flops, kernel.memory.both(),
+                kernel.predicted);
         }
     }
     return r;
@@ -64,8 +64,7 @@ std::string stage_table(const Explained &e) {
     std::string s = fmt::format("<div class=\"wide\"><table><caption>Stages of {}</caption>\n", escape_html(e.schedule)) +
                     head({"stage", "computed at", "times over", "flops", "on"});
     for (const auto &x : e.stages) {
-        s += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"left\">{}</td>", escape_html(x.name),
-                         escape_html(place_text(x)));
+        s += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"left\">{}</td>", escape_html(x.name), escape_html(place_text(x)));
         s += cell(x.recomputed ? fmt::format("{:.2f}", *x.recomputed) : "–") + cell(work(x.flops)) +
              cell(x.product ? "tensor cores" : "FMA") + "</tr>\n";
     }
@@ -105,14 +104,13 @@ std::string kernel_table(const Explained &e) {
                                 "thread and a block take of a multiprocessor and how many blocks stay there, bytes read / "
                                 "written</caption>\n",
                                 escape_html(e.schedule)) +
-                    head({"kernel", "launches", "blocks", "threads", "registers", "shared", "stay", "memory", "L2",
-                          "tensor flops", "flops", "predicted", "limited by"});
+                    head({"kernel", "launches", "blocks", "threads", "registers", "shared", "stay", "memory", "L2", "tensor flops", "flops",
+                          "predicted", "limited by"});
     for (const auto &k : e.kernels) {
         s += fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(k.name)) + cell(fmt::format("{:g}", k.launches)) +
-             cell(grid_text(k.grid)) + cell(grid_text(k.block)) +
-             cell(k.resources ? std::to_string(k.resources->registers) : "–") + cell(dash(shared_text(k))) + cell(dash(resident_text(k))) +
-             cell(moved(k.memory)) + cell(moved(k.l2)) + cell(work(k.tensor_flops)) + cell(work(k.flops)) +
-             cell(seconds_text(k.predicted)) + cell(k.limit) + "</tr>\n";
+             cell(grid_text(k.grid)) + cell(grid_text(k.block)) + cell(k.resources ? std::to_string(k.resources->registers) : "–") +
+             cell(dash(shared_text(k))) + cell(dash(resident_text(k))) + cell(moved(k.memory)) + cell(moved(k.l2)) +
+             cell(work(k.tensor_flops)) + cell(work(k.flops)) + cell(seconds_text(k.predicted)) + cell(k.limit) + "</tr>\n";
     }
     return s + "</table></div>\n";
 }
@@ -132,8 +130,8 @@ std::string explanation_html(const std::vector<Explained> &all, const GpuFigures
     }
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
-        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) +
-             numbers(roofline, e, i) + kernel_table(e) + nest_table(e) + stage_table(e);
+        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) + numbers(roofline, e, i) +
+             kernel_table(e) + nest_table(e) + stage_table(e);
         if (!e.notes.empty()) {
             s += "<p class=\"dim\">Where a figure is a bound:</p>\n" + list(e.notes);
         }

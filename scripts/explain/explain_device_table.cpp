@@ -41,11 +41,41 @@ json to_json(const Bytes &b) {
 json to_json(const ExplainedKernel &k) {
     json arrays = json::array();
     for (const auto &a : k.arrays) {
-        arrays.push_back({{"name", a.name}, {"argument", a.argument}, {"bytes", a.bytes}, {"memory", to_json(a.once)}, {"l2", to_json(a.blocks)}, {"stays_in_l2", a.in_l2}});
+        arrays.push_back({{"name", a.name},
+                          {"argument", a.argument},
+                          {"bytes", a.bytes},
+                          {"memory", to_json(a.once)},
+                          {"l2", to_json(a.blocks)},
+                          {"stays_in_l2", a.in_l2}});
     }
-    json j = {{"name", k.name}, {"func", k.func}, {"launches", k.launches}, {"grid", k.grid}, {"block", k.block}, {"blocks", k.blocks()}, {"threads", k.threads()}, {"dynamic_shared_bytes", k.dynamic_shared_bytes}, {"resources", nullptr}, {"arrays", arrays}, {"stages", k.stages}, {"memory", to_json(k.memory)}, {"l2", to_json(k.l2)}, {"flops", k.flops}, {"tensor_flops", k.tensor_flops}, {"seconds", {{"memory", k.memory_seconds}, {"l2", k.l2_seconds}, {"flops", k.flops_seconds}, {"tensor", k.tensor_seconds}, {"launch", k.launch_seconds}}}, {"busy", k.busy}, {"predicted_seconds", k.predicted}, {"limit", k.limit}};
+    json j = {{"name", k.name},
+              {"func", k.func},
+              {"launches", k.launches},
+              {"grid", k.grid},
+              {"block", k.block},
+              {"blocks", k.blocks()},
+              {"threads", k.threads()},
+              {"dynamic_shared_bytes", k.dynamic_shared_bytes},
+              {"resources", nullptr},
+              {"arrays", arrays},
+              {"stages", k.stages},
+              {"memory", to_json(k.memory)},
+              {"l2", to_json(k.l2)},
+              {"flops", k.flops},
+              {"tensor_flops", k.tensor_flops},
+              {"seconds",
+               {{"memory", k.memory_seconds},
+                {"l2", k.l2_seconds},
+                {"flops", k.flops_seconds},
+                {"tensor", k.tensor_seconds},
+                {"launch", k.launch_seconds}}},
+              {"busy", k.busy},
+              {"predicted_seconds", k.predicted},
+              {"limit", k.limit}};
     if (k.resources) {
-        j["resources"] = {{"registers", k.resources->registers}, {"shared_bytes", k.resources->shared_bytes}, {"local_bytes", k.resources->stack_bytes}, {"code_bytes", k.resources->code_bytes}, {"resident_blocks", k.occupancy.blocks}, {"limited_by", k.occupancy.limit}};
+        j["resources"] = {{"registers", k.resources->registers},     {"shared_bytes", k.resources->shared_bytes},
+                          {"local_bytes", k.resources->stack_bytes}, {"code_bytes", k.resources->code_bytes},
+                          {"resident_blocks", k.occupancy.blocks},   {"limited_by", k.occupancy.limit}};
     }
     return j;
 }
@@ -57,13 +87,12 @@ void print_kernels(const Explained &e) {
                               "tensor flops", "flops", "predicted", "limit"}};
     for (const auto &k : e.kernels) {
         rows.push_back({k.name, fmt::format("{:g}", k.launches), grid_text(k.grid), grid_text(k.block),
-                        k.resources ? std::to_string(k.resources->registers) : "-", shared_text(k), resident_text(k),
-                        moved_text(k.memory), moved_text(k.l2), work_text(k.tensor_flops), work_text(k.flops),
-                        seconds_text(k.predicted), k.limit});
+                        k.resources ? std::to_string(k.resources->registers) : "-", shared_text(k), resident_text(k), moved_text(k.memory),
+                        moved_text(k.l2), work_text(k.tensor_flops), work_text(k.flops), seconds_text(k.predicted), k.limit});
     }
     rows.push_back({"all", fmt::format("{:g}", launches_of(e)), "", "", "", "", "", moved_text(e.warm.bytes[kDram]),
-                    moved_text(e.warm.bytes[kL2]), work_text(tensor_flops_of(e)),
-                    work_text(e.flops - tensor_flops_of(e)), seconds_text(e.warm.predicted), e.device_limit});
+                    moved_text(e.warm.bytes[kL2]), work_text(tensor_flops_of(e)), work_text(e.flops - tensor_flops_of(e)),
+                    seconds_text(e.warm.predicted), e.device_limit});
     print_rows(rows);
 }
 
@@ -85,7 +114,9 @@ json schedule_json(const Explained &e, const GpuFigures &gpu) {
         kernels.push_back(to_json(k));
     }
     for (const auto &s : e.stages) {
-        json j = {{"stage", s.name}, {"func", s.func}, {"computed_at", s.place}, {"flops", s.flops}, {"elements", s.elements}, {"tensor_cores", s.product}, {"recomputed", nullptr}};
+        json j = {{"stage", s.name},      {"func", s.func},         {"computed_at", s.place},
+                  {"flops", s.flops},     {"elements", s.elements}, {"tensor_cores", s.product},
+                  {"recomputed", nullptr}};
         if (s.recomputed) {
             j["recomputed"] = *s.recomputed;
         }
@@ -97,7 +128,30 @@ json schedule_json(const Explained &e, const GpuFigures &gpu) {
     for (const auto &i : e.inlined) {
         inlined.push_back({{"func", i.func}, {"computed", i.times}, {"free", i.free}});
     }
-    json j = {{"op", e.op}, {"schedule", e.schedule}, {"script", e.script}, {"shape", e.shape}, {"type", e.type}, {"target", e.target}, {"kernels", kernels}, {"stages", stages}, {"inlined", inlined}, {"nest", e.nest}, {"notes", e.notes}, {"launches", launches_of(e)}, {"memory", to_json(e.warm.bytes[kDram])}, {"l2", to_json(e.warm.bytes[kL2])}, {"argument_bytes", e.needed_bytes}, {"allocated_bytes", e.allocated}, {"flops", e.flops - tensor_flops_of(e)}, {"tensor_flops", tensor_flops_of(e)}, {"predicted_seconds", e.warm.predicted}, {"limit", e.device_limit}, {"floor_seconds", e.warm_floor}, {"measured_seconds", nullptr}, {"measured", e.measured_where}, {"about", about_schedule(e, gpu)}};
+    json j = {{"op", e.op},
+              {"schedule", e.schedule},
+              {"script", e.script},
+              {"shape", e.shape},
+              {"type", e.type},
+              {"target", e.target},
+              {"kernels", kernels},
+              {"stages", stages},
+              {"inlined", inlined},
+              {"nest", e.nest},
+              {"notes", e.notes},
+              {"launches", launches_of(e)},
+              {"memory", to_json(e.warm.bytes[kDram])},
+              {"l2", to_json(e.warm.bytes[kL2])},
+              {"argument_bytes", e.needed_bytes},
+              {"allocated_bytes", e.allocated},
+              {"flops", e.flops - tensor_flops_of(e)},
+              {"tensor_flops", tensor_flops_of(e)},
+              {"predicted_seconds", e.warm.predicted},
+              {"limit", e.device_limit},
+              {"floor_seconds", e.warm_floor},
+              {"measured_seconds", nullptr},
+              {"measured", e.measured_where},
+              {"about", about_schedule(e, gpu)}};
     if (e.warm.measured) {
         j["measured_seconds"] = *e.warm.measured;
     }
@@ -105,7 +159,18 @@ json schedule_json(const Explained &e, const GpuFigures &gpu) {
 }
 
 json device_json(const GpuFigures &g) {
-    return {{"name", g.name}, {"assumed", g.assumed}, {"architecture", g.architecture()}, {"multiprocessors", g.multiprocessors}, {"memory_bytes_a_second", g.memory}, {"copy_bytes_a_second", g.copy}, {"copy_measured", g.copy_measured}, {"l2_bytes", g.l2_bytes}, {"l2_bytes_a_second", g.l2}, {"flops", g.flops}, {"tensor_flops", g.tensor_flops}, {"tensor_ops_8_bits", g.tensor_ops}};
+    return {{"name", g.name},
+            {"assumed", g.assumed},
+            {"architecture", g.architecture()},
+            {"multiprocessors", g.multiprocessors},
+            {"memory_bytes_a_second", g.memory},
+            {"copy_bytes_a_second", g.copy},
+            {"copy_measured", g.copy_measured},
+            {"l2_bytes", g.l2_bytes},
+            {"l2_bytes_a_second", g.l2},
+            {"flops", g.flops},
+            {"tensor_flops", g.tensor_flops},
+            {"tensor_ops_8_bits", g.tensor_ops}};
 }
 
 json explanation_json(const std::vector<Explained> &all, const GpuFigures &gpu) {
@@ -114,7 +179,8 @@ json explanation_json(const std::vector<Explained> &all, const GpuFigures &gpu) 
         schedules.push_back(schedule_json(e, gpu));
     }
     for (size_t i = 1; i < all.size(); i++) {
-        comparison.push_back({{"schedule", all.front().schedule}, {"against", all[i].schedule}, {"sentences", compare(all.front(), all[i], gpu)}});
+        comparison.push_back(
+            {{"schedule", all.front().schedule}, {"against", all[i].schedule}, {"sentences", compare(all.front(), all[i], gpu)}});
     }
     return {{"device", device_json(gpu)}, {"schedules", schedules}, {"comparison", comparison}};
 }

@@ -14,8 +14,7 @@ namespace halyard {
 namespace {
 
 std::string times_text(double n) {
-    return n == 1 ? "once" : n == 2 ? "twice"
-                                    : fmt::format("{:g} times", n);
+    return n == 1 ? "once" : n == 2 ? "twice" : fmt::format("{:g} times", n);
 }
 
 std::string kernels_text(double n) {
@@ -40,8 +39,7 @@ std::vector<ExplainedKernel::Array> between(const Explained &e) {
         }
     }
     constexpr double kLittle = 0.01;
-    arrays.erase(std::remove_if(arrays.begin(), arrays.end(),
-                                [&](const auto &a) { return a.once.both() < kLittle * e.needed_bytes; }),
+    arrays.erase(std::remove_if(arrays.begin(), arrays.end(), [&](const auto &a) { return a.once.both() < kLittle * e.needed_bytes; }),
                  arrays.end());
     std::stable_sort(arrays.begin(), arrays.end(), [](const auto &a, const auto &b) { return a.once.both() > b.once.both(); });
     return arrays;
@@ -71,18 +69,15 @@ void about_kernel(const ExplainedKernel &k, const GpuFigures &gpu, std::vector<s
     } else if (k.busy < 0.95 && k.resources) {
         lines.push_back(fmt::format("{} keeps {} of {} threads of a multiprocessor busy, as {} let no more than {} of its "
                                     "blocks stay: {:.0f} % of the bandwidth is in reach.",
-                                    k.name,
-                                    k.occupancy.blocks * k.threads(), k.occupancy.threads, k.occupancy.limit,
-                                    k.occupancy.blocks, 100 * k.busy));
+                                    k.name, k.occupancy.blocks * k.threads(), k.occupancy.threads, k.occupancy.limit, k.occupancy.blocks,
+                                    100 * k.busy));
     }
 }
 
 }  // namespace
 
 std::string grid_text(const std::array<int, 3> &g) {
-    return g[2] > 1   ? fmt::format("{} x {} x {}", g[0], g[1], g[2])
-           : g[1] > 1 ? fmt::format("{} x {}", g[0], g[1])
-                      : std::to_string(g[0]);
+    return g[2] > 1 ? fmt::format("{} x {} x {}", g[0], g[1], g[2]) : g[1] > 1 ? fmt::format("{} x {}", g[0], g[1]) : std::to_string(g[0]);
 }
 
 std::string resident_text(const ExplainedKernel &k) {
@@ -91,8 +86,7 @@ std::string resident_text(const ExplainedKernel &k) {
 
 std::string shared_text(const ExplainedKernel &k) {
     const int bytes = k.dynamic_shared_bytes + (k.resources ? k.resources->shared_bytes : 0);
-    return bytes == 0 ? "-" : bytes < 1024 ? fmt::format("{} B", bytes)
-                                           : fmt::format("{:.1f} KiB", bytes / 1024.0);
+    return bytes == 0 ? "-" : bytes < 1024 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} KiB", bytes / 1024.0);
 }
 
 std::string device_text(const GpuFigures &gpu) {
@@ -114,12 +108,10 @@ std::vector<std::string> about_schedule(const Explained &e, const GpuFigures &gp
     }
     lines.push_back(first + fmt::format("; the floor is {}.", seconds_text(e.warm_floor)));
     lines.push_back(fmt::format("A call launches {} and moves {} of device memory, of which the arguments are {}.",
-                                kernels_text(launches_of(e)), bytes_text(e.warm.bytes[kDram].both()),
-                                bytes_text(e.needed_bytes)));
+                                kernels_text(launches_of(e)), bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.needed_bytes)));
     for (const auto &a : between(e)) {
         lines.push_back(fmt::format("{} goes through memory from kernel to kernel: {} written, {} read{}.", a.name,
-                                    bytes_text(a.once.written), bytes_text(a.once.read),
-                                    a.in_l2 ? ", which the L2 keeps" : ""));
+                                    bytes_text(a.once.written), bytes_text(a.once.read), a.in_l2 ? ", which the L2 keeps" : ""));
     }
     for (const auto &k : e.kernels) {
         if (k.predicted > 0.05 * e.warm.predicted) {
@@ -156,9 +148,9 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     if (std::abs(saved) < 0.02 * std::max(its, 1.0)) {
         lines.push_back(fmt::format("Both move the same {} of device memory.", bytes_text(mine)));
     } else {
-        lines.push_back(fmt::format("It moves {} {} of device memory ({} against {}): {} at {:.2f} TB/s.",
-                                    bytes_text(std::abs(saved)), saved > 0 ? "less" : "more", bytes_text(mine),
-                                    bytes_text(its), seconds_text(std::abs(saved) / gpu.copy), gpu.copy / 1e12));
+        lines.push_back(fmt::format("It moves {} {} of device memory ({} against {}): {} at {:.2f} TB/s.", bytes_text(std::abs(saved)),
+                                    saved > 0 ? "less" : "more", bytes_text(mine), bytes_text(its),
+                                    seconds_text(std::abs(saved) / gpu.copy), gpu.copy / 1e12));
     }
     std::set<std::string> stored;
     for (const auto &array : between(a)) {
@@ -166,8 +158,8 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     }
     for (const auto &array : between(b)) {
         if (stored.count(array.name) == 0) {
-            lines.push_back(fmt::format("{} stays on the chip, which {} writes to memory ({}) and reads again ({}){}.",
-                                        array.name, b.schedule, bytes_text(array.once.written), bytes_text(array.once.read),
+            lines.push_back(fmt::format("{} stays on the chip, which {} writes to memory ({}) and reads again ({}){}.", array.name,
+                                        b.schedule, bytes_text(array.once.written), bytes_text(array.once.read),
                                         array.in_l2 ? ", though the L2 keeps it" : ""));
         }
     }
@@ -177,8 +169,8 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     }
     const double on_tensor = tensor_flops_of(a), others_tensor = tensor_flops_of(b);
     if ((on_tensor > 0) != (others_tensor > 0)) {
-        lines.push_back(fmt::format("{} multiplies on tensor cores, {} does not.", (on_tensor > 0 ? a : b).schedule,
-                                    (on_tensor > 0 ? b : a).schedule));
+        lines.push_back(
+            fmt::format("{} multiplies on tensor cores, {} does not.", (on_tensor > 0 ? a : b).schedule, (on_tensor > 0 ? b : a).schedule));
     }
     for (const auto &s : a.stages) {
         if (s.recomputed.value_or(1) > 1.02 && s.flops > 0.01 * a.flops) {
@@ -188,14 +180,13 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     for (const auto &i : a.inlined) {
         const bool stored_there = std::any_of(b.stages.begin(), b.stages.end(), [&](const auto &s) { return s.func == i.func; });
         if (stored_there && i.times > 1.02 && !i.free && on_tensor == 0) {
-            lines.push_back(fmt::format("For that it computes {} {} for each element.", i.func,
-                                        times_text(std::round(100 * i.times) / 100)));
+            lines.push_back(
+                fmt::format("For that it computes {} {} for each element.", i.func, times_text(std::round(100 * i.times) / 100)));
         }
     }
     const char *basis = measured ? "" : " (predicted)";
     lines.push_back(ratio > 1.05   ? fmt::format("{} pays: {:.2f} times{}.", a.schedule, ratio, basis)
-                    : ratio < 0.95 ? fmt::format("{} does not pay: {} is {:.2f} times as fast{}.", a.schedule, b.schedule,
-                                                 1 / ratio, basis)
+                    : ratio < 0.95 ? fmt::format("{} does not pay: {} is {:.2f} times as fast{}.", a.schedule, b.schedule, 1 / ratio, basis)
                                    : fmt::format("There is nothing in it either way{}.", basis));
     return lines;
 }

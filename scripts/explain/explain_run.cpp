@@ -25,9 +25,7 @@ const char *const kNeedsSchedule = "explain needs a schedule: name a Lua file wi
 
 // "f32" for "float32"
 std::string short_type(const std::string &type) {
-    return type == "float32" ? "f32" : type == "float16" ? "f16"
-                                   : type == "bfloat16"  ? "bf16"
-                                                         : type;
+    return type == "float32" ? "f32" : type == "float16" ? "f16" : type == "bfloat16" ? "bf16" : type;
 }
 
 std::string caches_of(const Machine &machine, int threads) {
@@ -40,8 +38,7 @@ std::string caches_of(const Machine &machine, int threads) {
         }
     }
     for (const char *name : {"l2", "l3"}) {
-        const bool there =
-            std::any_of(items.begin(), items.end(), [&](const std::string &i) { return starts_with(i, name); });
+        const bool there = std::any_of(items.begin(), items.end(), [&](const std::string &i) { return starts_with(i, name); });
         if (!there) {
             items.push_back(std::string(name) + ":0");
         }
@@ -56,8 +53,7 @@ std::vector<KernelArguments> make_sets(const Op &op, const CompiledKernel &kerne
     if (!called) {
         return sets;
     }
-    const size_t count =
-        std::min<size_t>(size_t(2 * cpu().last_level()) / std::max<size_t>(sets.front().bytes(), 1) + 1, 4096);
+    const size_t count = std::min<size_t>(size_t(2 * cpu().last_level()) / std::max<size_t>(sets.front().bytes(), 1) + 1, 4096);
     while (sets.size() < count) {
         sets.push_back(make_arguments(op, kernel, dims, sets.size() + 1));
     }
@@ -137,8 +133,7 @@ void add_cycles(Explained &e, const Assembly &assembly, const Samples &samples) 
         size_t best = assembly.loops.size();
         for (const size_t c : copies_of(e.loops[i], assembly)) {
             const auto weight = [&](size_t k) {
-                return std::make_pair(k < samples.by_loop.size() ? samples.by_loop[k] : 0,
-                                      assembly.loops[k].instructions.size());
+                return std::make_pair(k < samples.by_loop.size() ? samples.by_loop[k] : 0, assembly.loops[k].instructions.size());
             };
             if (best == assembly.loops.size() || weight(c) > weight(best)) {
                 best = c;
@@ -184,8 +179,8 @@ void add_samples(Explained &e, const Assembly &assembly, const Samples &samples)
         }
     }
     for (size_t i = 0; i < e.stages.size(); i++) {
-        const bool has_loop = std::any_of(e.loops.begin(), e.loops.end(),
-                                          [&](const ExplainedLoop &l) { return l.stage == int(i) && l.share; });
+        const bool has_loop =
+            std::any_of(e.loops.begin(), e.loops.end(), [&](const ExplainedLoop &l) { return l.stage == int(i) && l.share; });
         if (has_loop && e.warm.measured) {
             e.stages[i].warm.measured = shares[i] * *e.warm.measured;
         }
@@ -263,8 +258,7 @@ std::vector<Explained> count_schedules(const Op &op, const ExplainRequest &reque
     return all;
 }
 
-std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request,
-                                         const std::function<void(const std::string &)> &say) {
+std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request, const std::function<void(const std::string &)> &say) {
     check_shape(op, request.shape);
     say("measuring the machine");
     const Machine machine = measured_machine(request.threads, request.again);
@@ -300,8 +294,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         if (!named.ok) {
             throw Failure(named.error);
         }
-        assemblies.push_back(
-            read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
+        assemblies.push_back(read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
     }
 
     std::vector<Samples> samples(all.size());
@@ -324,15 +317,12 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
             all[i].cold.measured = cold[i].minimum;
             if (request.threads == 1) {
                 auto &one = contestants[i].sets;
-                all[i].warm.measured =
-                    std::min(warm[i].minimum, processor_seconds(kernels[i], one, false, request.seconds));
-                all[i].cold.measured =
-                    std::min(cold[i].minimum, processor_seconds(kernels[i], one, true, request.seconds));
+                all[i].warm.measured = std::min(warm[i].minimum, processor_seconds(kernels[i], one, false, request.seconds));
+                all[i].cold.measured = std::min(cold[i].minimum, processor_seconds(kernels[i], one, true, request.seconds));
             }
             auto addresses = contestants[i].sets.front().addresses();
             all[i].counters = count_events([&] { kernels[i].call(addresses.data()); });
-            samples[i] =
-                sample_kernel(assemblies[i], op.name, addresses, std::max(request.seconds, 4 * warm[i].median));
+            samples[i] = sample_kernel(assemblies[i], op.name, addresses, std::max(request.seconds, 4 * warm[i].median));
         }
     }
     for (size_t i = 0; i < all.size(); i++) {

@@ -21,8 +21,7 @@ struct ExplainRequest {
 };
 
 /** `say` is told what goes on. Throws Failure, UsageError or ScriptError. */
-std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request,
-                                         const std::function<void(const std::string &)> &say);
+std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request, const std::function<void(const std::string &)> &say);
 
 /** Only what the plugin counts: nothing is compiled, and there are no cycles of llvm-mca. */
 std::vector<Explained> count_schedules(const Op &op, const ExplainRequest &request);

@@ -16,8 +16,7 @@ void print_about(const Explained &e, const std::vector<std::string> &sentences) 
     fmt::print("\n");
 }
 
-void print_comparisons(const std::vector<Explained> &all,
-                       const std::function<std::vector<std::string>(const Explained &other)> &compared) {
+void print_comparisons(const std::vector<Explained> &all, const std::function<std::vector<std::string>(const Explained &other)> &compared) {
     for (size_t i = 1; i < all.size(); i++) {
         fmt::print("{}\n", paint(Colour::kBold, all.front().schedule + " against " + all[i].schedule));
         for (const auto &line : compared(all[i])) {

@@ -17,8 +17,7 @@ namespace halyard {
 void print_about(const Explained &e, const std::vector<std::string> &sentences);
 
 /** The first schedule against each of the others, in the sentences of `compared`. */
-void print_comparisons(const std::vector<Explained> &all,
-                       const std::function<std::vector<std::string>(const Explained &other)> &compared);
+void print_comparisons(const std::vector<Explained> &all, const std::function<std::vector<std::string>(const Explained &other)> &compared);
 
 }  // namespace halyard
 

@@ -22,9 +22,7 @@ std::string with_unit(double value, double base, const std::vector<std::string> 
         v /= base;
         unit = u;
     }
-    return fmt::format("{:.{}f} {}", v, unit == small_unit || std::abs(v) >= 100 ? 0 : std::abs(v) >= 10 ? 1
-                                                                                                         : 2,
-                       unit);
+    return fmt::format("{:.{}f} {}", v, unit == small_unit || std::abs(v) >= 100 ? 0 : std::abs(v) >= 10 ? 1 : 2, unit);
 }
 
 std::string percent(double part) {
@@ -87,11 +85,9 @@ std::string place_text(const ExplainedStage &s) {
 std::vector<std::string> about_schedule(const Explained &e, const Machine &machine) {
     std::vector<std::string> lines;
     const auto timed = [&](const std::string &state, const Cost &c, double floor) {
-        std::string line =
-            fmt::format("{}: predicted {}, limited by {}", state, seconds_text(c.predicted), limit_words(c.limit));
+        std::string line = fmt::format("{}: predicted {}, limited by {}", state, seconds_text(c.predicted), limit_words(c.limit));
         if (c.measured) {
-            line += fmt::format("; measured {} ({:.2f} of the prediction)", seconds_text(*c.measured),
-                                *c.measured / c.predicted);
+            line += fmt::format("; measured {} ({:.2f} of the prediction)", seconds_text(*c.measured), *c.measured / c.predicted);
         }
         lines.push_back(line + fmt::format("; the floor is {}.", seconds_text(floor)));
     };
@@ -104,42 +100,39 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
         for (const auto &l : e.loops) {
             if (l.name == s.place && std::find(told.begin(), told.end(), l.name) == told.end()) {
                 told.push_back(l.name);
-                lines.push_back(fmt::format("One iteration of {}, in which other stages are computed, touches {}: {}.",
-                                            l.name, bytes_text(l.footprint), fits(l.footprint, machine)));
+                lines.push_back(fmt::format("One iteration of {}, in which other stages are computed, touches {}: {}.", l.name,
+                                            bytes_text(l.footprint), fits(l.footprint, machine)));
             }
         }
     }
     if (told.empty()) {
-        lines.push_back(fmt::format("No stage is computed within another; the whole op touches {}: {}.",
-                                    bytes_text(e.footprint), fits(e.footprint, machine)));
+        lines.push_back(fmt::format("No stage is computed within another; the whole op touches {}: {}.", bytes_text(e.footprint),
+                                    fits(e.footprint, machine)));
     }
     if (e.page_seconds > 0.02 * e.warm.predicted) {
-        lines.push_back(fmt::format(
-            "A call takes {:.0f} page faults, as large arrays that it allocates come anew from the system: "
-            "{}, {} of the prediction.",
-            e.counters.page_faults, seconds_text(e.page_seconds), percent(e.page_seconds / e.warm.predicted)));
+        lines.push_back(fmt::format("A call takes {:.0f} page faults, as large arrays that it allocates come anew from the system: "
+                                    "{}, {} of the prediction.",
+                                    e.counters.page_faults, seconds_text(e.page_seconds), percent(e.page_seconds / e.warm.predicted)));
     }
     // What is computed more often than needed, and what that costs.
     for (const auto &s : e.stages) {
         if (s.recomputed.value_or(1) > 1.02 && s.core_seconds > 0.01 * e.warm.predicted) {
-            lines.push_back(fmt::format("{} is computed {:.2f} times over; that is {} of its {}.", s.name,
-                                        *s.recomputed, seconds_text(s.core_seconds * (1 - 1 / *s.recomputed)),
-                                        seconds_text(s.core_seconds)));
+            lines.push_back(fmt::format("{} is computed {:.2f} times over; that is {} of its {}.", s.name, *s.recomputed,
+                                        seconds_text(s.core_seconds * (1 - 1 / *s.recomputed)), seconds_text(s.core_seconds)));
         }
     }
     for (const auto &s : e.stages) {
         const double lanes = s.elements + s.masked;
         if (s.masked > 0.2 * lanes && s.core_seconds > 0.01 * e.warm.predicted) {
-            lines.push_back(fmt::format("{} fills {} of the lanes that it stores; the others are masked off.", s.name,
-                                        percent(s.elements / lanes)));
+            lines.push_back(
+                fmt::format("{} fills {} of the lanes that it stores; the others are masked off.", s.name, percent(s.elements / lanes)));
         }
     }
     for (const auto &i : e.inlined) {
         if (i.times > 1.02 && !i.free) {
             lines.push_back(fmt::format("{} is inlined and computed {} times for each element; what does not change in a loop the "
                                         "compiler may compute before it.",
-                                        i.func,
-                                        i.times < 100 ? fmt::format("{:.3g}", i.times) : fmt::format("{:.0f}", i.times)));
+                                        i.func, i.times < 100 ? fmt::format("{:.3g}", i.times) : fmt::format("{:.0f}", i.times)));
         }
     }
     for (const auto &group : e.side_by_side) {
@@ -149,23 +142,21 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
     }
     for (const auto &s : e.stages) {
         if (s.product) {
-            lines.push_back(s.name + (machine.bf16.tiles > 0 ? " is multiplied in tiles, at their measured rate."
-                                                             : " is multiplied in tiles, which this processor has none of: the time is that of "
-                                                               "f32 in vectors."));
+            lines.push_back(s.name + (machine.bf16.tiles > 0
+                                          ? " is multiplied in tiles, at their measured rate."
+                                          : " is multiplied in tiles, which this processor has none of: the time is that of "
+                                            "f32 in vectors."));
         } else if (scalar_share(s) > 0.5 && s.warm.predicted > 0.05 * e.warm.predicted) {
-            lines.push_back(
-                fmt::format("{} computes without SIMD ({} of its flops).", s.name, percent(scalar_share(s))));
+            lines.push_back(fmt::format("{} computes without SIMD ({} of its flops).", s.name, percent(scalar_share(s))));
         }
     }
-    const auto hottest =
-        std::max_element(e.stages.begin(), e.stages.end(), [](const ExplainedStage &a, const ExplainedStage &b) {
-            return a.warm.predicted < b.warm.predicted;
-        });
+    const auto hottest = std::max_element(e.stages.begin(), e.stages.end(), [](const ExplainedStage &a, const ExplainedStage &b) {
+        return a.warm.predicted < b.warm.predicted;
+    });
     if (hottest != e.stages.end() && hottest->cycles > 0) {
-        lines.push_back(
-            fmt::format("Most time goes to {}: its loop {} takes {:.1f} cycles an iteration with all data in L1 "
-                        "(llvm-mca, {}); it is held up by {}.",
-                        hottest->name, hottest->loop, hottest->cycles, e.mca_processor, hottest->limit_text));
+        lines.push_back(fmt::format("Most time goes to {}: its loop {} takes {:.1f} cycles an iteration with all data in L1 "
+                                    "(llvm-mca, {}); it is held up by {}.",
+                                    hottest->name, hottest->loop, hottest->cycles, e.mca_processor, hottest->limit_text));
     }
     return lines;
 }
@@ -174,8 +165,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
     std::vector<std::string> lines;
     const auto state = [&](const std::string &name, const Cost &x, const Cost &y) {
         const double predicted = y.predicted / x.predicted;
-        std::string line =
-            fmt::format("{}: {} is predicted {:.2f} times as fast as {}", name, a.schedule, predicted, b.schedule);
+        std::string line = fmt::format("{}: {} is predicted {:.2f} times as fast as {}", name, a.schedule, predicted, b.schedule);
         if (x.measured && y.measured) {
             const double measured = *y.measured / *x.measured;
             line += fmt::format(", and measured {:.2f} times", measured);
@@ -185,13 +175,12 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
         line += ". ";
         // The level that matters is the one that holds up the slower of the two.
-        const int level = y.limit >= 0 ? y.limit : x.limit >= 0 ? x.limit
-                                                                : int(kL2);
+        const int level = y.limit >= 0 ? y.limit : x.limit >= 0 ? x.limit : int(kL2);
         const double saved = y.bytes[size_t(level)].both() - x.bytes[size_t(level)].both();
         const double seconds = y.seconds[size_t(level)] - x.seconds[size_t(level)];
         if (std::abs(saved) < 0.02 * std::max(y.bytes[size_t(level)].both(), 1.0)) {
-            line += fmt::format("Both move the same {} between {} and what is before it.",
-                                bytes_text(x.bytes[size_t(level)].both()), kLevelNames[level]);
+            line += fmt::format("Both move the same {} between {} and what is before it.", bytes_text(x.bytes[size_t(level)].both()),
+                                kLevelNames[level]);
         } else {
             line += fmt::format("It moves {} {} from and to {} ({} against {}), which is {} at the measured bandwidth.",
                                 bytes_text(std::abs(saved)), saved > 0 ? "less" : "more", kLevelNames[level],
@@ -216,11 +205,11 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         core_b += s.core_seconds;
     }
     if (core_a > 1.1 * core_b) {
-        lines.push_back(fmt::format("The instructions of {} take longer: {} against {}.", a.schedule,
-                                    seconds_text(core_a), seconds_text(core_b)));
+        lines.push_back(
+            fmt::format("The instructions of {} take longer: {} against {}.", a.schedule, seconds_text(core_a), seconds_text(core_b)));
     } else if (core_b > 1.1 * core_a) {
-        lines.push_back(fmt::format("The instructions of {} take longer too: {} against {}.", b.schedule,
-                                    seconds_text(core_b), seconds_text(core_a)));
+        lines.push_back(
+            fmt::format("The instructions of {} take longer too: {} against {}.", b.schedule, seconds_text(core_b), seconds_text(core_a)));
     }
     double saved = 0;  // by less traffic, at most: levels overlap
     for (int level = kL2; level < kLevels; level++) {
@@ -239,16 +228,15 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
     }
     if (b.page_seconds - a.page_seconds > 0.05 * b.warm.predicted) {
-        lines.push_back(fmt::format("{} allocates arrays that {} does not have: their page faults take {}.", b.schedule,
-                                    a.schedule, seconds_text(b.page_seconds - a.page_seconds)));
+        lines.push_back(fmt::format("{} allocates arrays that {} does not have: their page faults take {}.", b.schedule, a.schedule,
+                                    seconds_text(b.page_seconds - a.page_seconds)));
     }
-    const double traffic_saved = b.warm.seconds[size_t(kL3)] + b.warm.seconds[size_t(kDram)] -
-                                 a.warm.seconds[size_t(kL3)] - a.warm.seconds[size_t(kDram)];
+    const double traffic_saved =
+        b.warm.seconds[size_t(kL3)] + b.warm.seconds[size_t(kDram)] - a.warm.seconds[size_t(kL3)] - a.warm.seconds[size_t(kDram)];
     if (again_a > 0.02 * a.warm.predicted) {
-        lines.push_back(
-            fmt::format("Computing again what {} could store costs {}; the traffic past L2 that it saves is {}: {}.",
-                        a.schedule, seconds_text(again_a), seconds_text(std::max(traffic_saved, 0.0)),
-                        traffic_saved > again_a ? "it pays" : "it does not pay"));
+        lines.push_back(fmt::format("Computing again what {} could store costs {}; the traffic past L2 that it saves is {}: {}.",
+                                    a.schedule, seconds_text(again_a), seconds_text(std::max(traffic_saved, 0.0)),
+                                    traffic_saved > again_a ? "it pays" : "it does not pay"));
     }
     // What decides, in one sentence.
     const auto verdict = [&](const std::string &name, const Cost &x, const Cost &y) {
@@ -258,8 +246,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         if (gain > 1.05) {
             return fmt::format("{}, {} pays: {:.2f} times{}.", name, a.schedule, gain, basis);
         } else if (gain < 0.95) {
-            return fmt::format("{}, {} does not pay: {} is {:.2f} times as fast{}.", name, a.schedule, b.schedule,
-                               1 / gain, basis);
+            return fmt::format("{}, {} does not pay: {} is {:.2f} times as fast{}.", name, a.schedule, b.schedule, 1 / gain, basis);
         }
         return fmt::format("{}, there is nothing in it either way{}.", name, basis);
     };

@@ -21,8 +21,8 @@ constexpr double kCopied = 0.885;
 const std::vector<GpuFigures> &documented() {
     static const std::vector<GpuFigures> all = [] {
         std::vector<GpuFigures> gpus;
-        const auto add = [&](const char *name, int capability, int multiprocessors, double memory, double l2_mib, double l2,
-                             double flops, double tensor, double tensor8) {
+        const auto add = [&](const char *name, int capability, int multiprocessors, double memory, double l2_mib, double l2, double flops,
+                             double tensor, double tensor8) {
             GpuFigures g;
             g.name = name;
             g.capability = capability;
@@ -74,16 +74,14 @@ GpuFigures gpu_figures(const std::string &name) {
         const bool best_meant = best && lower(best->name).find(whole) != std::string::npos;
         if (meant && (!best_meant || g.name.size() < best->name.size())) {
             best = &g;
-        } else if (!meant && !best_meant && whole.find(known) != std::string::npos &&
-                   (!best || g.name.size() > best->name.size())) {
+        } else if (!meant && !best_meant && whole.find(known) != std::string::npos && (!best || g.name.size() > best->name.size())) {
             best = &g;
         }
     }
     if (best) {
         return *best;
     }
-    throw UsageError(fmt::format("--gpu \"{}\": what such a device can do is not known here; there are {}", name,
-                                 join(names, ", ")));
+    throw UsageError(fmt::format("--gpu \"{}\": what such a device can do is not known here; there are {}", name, join(names, ", ")));
 }
 
 GpuFigures gpu_figures_for(const std::string &architecture) {
@@ -111,8 +109,7 @@ GpuFigures gpu_figures_here() {
     }
     // Of an unknown one those of its generation, by its multiprocessors.
     const auto &all = documented();
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [](const GpuFigures &o) { return o.capability / 10 == gpu()->capability / 10; });
+    const auto same = std::find_if(all.begin(), all.end(), [](const GpuFigures &o) { return o.capability / 10 == gpu()->capability / 10; });
     GpuFigures g = same == all.end() ? all.front() : *same;
     g.capability = gpu()->capability;
     const double part = double(gpu()->multiprocessors) / g.multiprocessors;

@@ -177,8 +177,8 @@ int cuFuncGetAttribute(int *value, int, void *) {
 int cuFuncSetAttribute(void *, int, int) {
     return 0;
 }
-int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                   unsigned block_z, unsigned shared_bytes, void *, void **, void **) {
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                   unsigned shared_bytes, void *, void **, void **) {
     const auto *f = static_cast<const Function *>(function);
     launches.push_back({f->name.c_str(), f->module->image, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes});
     return 0;
@@ -220,8 +220,8 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t) {
     *static_cast<int *>(value) = attribute == 2 ? 2 : 0;  // of a device, not managed
     return 0;
 }
-int cuTensorMapEncodeTiled(void *, int, unsigned, uint64_t, const uint64_t *, const uint64_t *, const uint32_t *,
-                           const uint32_t *, int, int, int, int) {
+int cuTensorMapEncodeTiled(void *, int, unsigned, uint64_t, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *, int,
+                           int, int, int) {
     return 0;
 }
 

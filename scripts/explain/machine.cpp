@@ -74,8 +74,7 @@ __attribute__((target("avx2"))) float write_256(float *data, size_t n) {
         for (int j = 0; j < 8; j++) {
             _mm256_store_ps(data + i + 8 * j, zero);
         }
-        asm volatile("" ::
-                         : "memory");  // or it becomes a memset
+        asm volatile("" ::: "memory");  // or it becomes a memset
     }
     return 0;
 }
@@ -104,8 +103,7 @@ __attribute__((target("avx512f"))) float write_512(float *data, size_t n) {
         for (int j = 0; j < 4; j++) {
             _mm512_store_ps(data + i + 16 * j, zero);
         }
-        asm volatile("" ::
-                         : "memory");
+        asm volatile("" ::: "memory");
     }
     return 0;
 }
@@ -180,13 +178,10 @@ double measure_hertz() {
 #pragma GCC unroll 16
             for (int i = 0; i < 16; i++) {
 #if defined(__x86_64__)
-                asm volatile("add %1, %0"
-                             : "+r"(a)
-                             : "r"(one));
+                asm volatile("add %1, %0" : "+r"(a) : "r"(one));
 #else
                 a += one;
-                asm volatile(""
-                             : "+r"(a));
+                asm volatile("" : "+r"(a));
 #endif
             }
         }
@@ -201,8 +196,7 @@ double measure_page() {
     double best = 1;
     for (int repeat = 0; repeat < 20; repeat++) {
         const auto begin = Clock::now();
-        void *const mapped =
-            mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *const mapped = mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) {
             return 0;
         }
@@ -282,7 +276,13 @@ Machine measured_machine(int threads, bool again) {
         for (const auto &l : m.levels) {
             levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
         }
-        keep_measurement(file, threads, {{"levels", levels}, {"hertz", m.hertz}, {"page_seconds", m.page_seconds}, {"streamed", m.streamed}, {"bf16", {{"lanes", m.bf16.dots}, {"tiles", m.bf16.tiles}}}, {"bytes", {{"lanes", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
+        keep_measurement(file, threads,
+                         {{"levels", levels},
+                          {"hertz", m.hertz},
+                          {"page_seconds", m.page_seconds},
+                          {"streamed", m.streamed},
+                          {"bf16", {{"lanes", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
+                          {"bytes", {{"lanes", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
     }
     m.threads = threads;
     m.flops = machine_peak(threads, again).flops;

@@ -42,8 +42,7 @@ std::string limit_of(const std::string &text) {
     if (begin == std::string::npos) {
         return "the front end: as many instructions as it takes in a cycle";
     }
-    const double units = number_after(text, "Resource Pressure       ["),
-                 registers = number_after(text, "Register Dependencies ["),
+    const double units = number_after(text, "Resource Pressure       ["), registers = number_after(text, "Register Dependencies ["),
                  memory = number_after(text, "Memory Dependencies   [");
     std::vector<std::pair<double, std::string>> busy;
     std::istringstream in(text.substr(begin, text.find("Critical sequence") - begin));
@@ -85,8 +84,8 @@ McaResult analyse_loops(const std::vector<std::vector<std::string>> &loops, cons
     const TemporaryDirectory work(temporary_root());
     const std::string file = work.path() + "/loops.s";
     write_file(file, text);
-    const ProcessResult r = run_process({result.program, "-mtriple=x86_64", "-mcpu=" + processor, "-iterations=200",
-                                         "-bottleneck-analysis", "-resource-pressure=0", "-instruction-info=0", file},
+    const ProcessResult r = run_process({result.program, "-mtriple=x86_64", "-mcpu=" + processor, "-iterations=200", "-bottleneck-analysis",
+                                         "-resource-pressure=0", "-instruction-info=0", file},
                                         {30, {}});
     result.processor = processor;
     if (processor == "native") {

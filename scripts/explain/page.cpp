@@ -107,10 +107,10 @@ std::string nest_table(const Explained &e) {
     for (const auto &line : e.nest) {
         lines_of[trim(line.value("text", ""))]++;
     }
-    std::string s = fmt::format(
-        "<div class=\"wide\"><table class=\"nest\"><caption>Loop nest of {}: the Lua that made a line, and the time "
-        "of the stages</caption>\n",
-        escape_html(e.schedule));
+    std::string s =
+        fmt::format("<div class=\"wide\"><table class=\"nest\"><caption>Loop nest of {}: the Lua that made a line, and the time "
+                    "of the stages</caption>\n",
+                    escape_html(e.schedule));
     for (const auto &line : e.nest) {
         const std::string text = line.value("text", ""), file = line.value("file", "");
         const std::string t = trim(text), produce = "produce ";
@@ -126,12 +126,14 @@ std::string nest_table(const Explained &e) {
                     measured += x.warm.measured.value_or(0);
                 }
             }
-            figures = predicted <= 0 ? "" : fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}", 8 * predicted / std::max(e.warm.predicted, 1e-30), seconds_text(predicted), has_measured ? " · " + seconds_text(measured) + " measured" : "");
+            figures = predicted <= 0 ? ""
+                                     : fmt::format("<span class=\"bar\" style=\"width:{:.1f}rem\"></span> {}{}",
+                                                   8 * predicted / std::max(e.warm.predicted, 1e-30), seconds_text(predicted),
+                                                   has_measured ? " · " + seconds_text(measured) + " measured" : "");
         }
-        const std::string place = file.empty()
-                                      ? ""
-                                      : fmt::format("{}:{}  {}", std::filesystem::path(file).filename().string(),
-                                                    line.value("line", 0), line.value("source", ""));
+        const std::string place = file.empty() ? ""
+                                               : fmt::format("{}:{}  {}", std::filesystem::path(file).filename().string(),
+                                                             line.value("line", 0), line.value("source", ""));
         s += fmt::format("<tr{}><td>{}</td><td class=\"figures\">{}</td><td class=\"dim\">{}</td></tr>\n",
                          is_stage ? " class=\"stage\"" : "", escape_html(text), figures, escape_html(place));
     }
@@ -139,10 +141,9 @@ std::string nest_table(const Explained &e) {
 }
 
 std::string key(size_t schedule) {
-    const char *const shapes[] = {
-        "<circle class=\"point measured schedule-0\" cx=\"8\" cy=\"8\" r=\"5\"/>",
-        "<rect class=\"point measured schedule-1\" x=\"3\" y=\"3\" width=\"10\" height=\"10\"/>",
-        "<path class=\"point measured schedule-2\" d=\"M8 3l5 10h-10z\"/>"};
+    const char *const shapes[] = {"<circle class=\"point measured schedule-0\" cx=\"8\" cy=\"8\" r=\"5\"/>",
+                                  "<rect class=\"point measured schedule-1\" x=\"3\" y=\"3\" width=\"10\" height=\"10\"/>",
+                                  "<path class=\"point measured schedule-2\" d=\"M8 3l5 10h-10z\"/>"};
     return fmt::format("<svg class=\"key\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">{}</svg>", shapes[schedule % 3]);
 }
 

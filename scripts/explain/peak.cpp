@@ -153,8 +153,7 @@ double measure_copy(int threads, int64_t working_set) {
     const size_t n = std::max<size_t>(size_t(working_set) / 8 / threads / 64 * 64, 64);  // floats a thread and side
     std::vector<std::unique_ptr<float, void (*)(void *)>> blocks;
     for (int t = 0; t < threads; t++) {
-        blocks.emplace_back(static_cast<float *>(std::aligned_alloc(4096, (2 * n * 4 + 4095) / 4096 * 4096)),
-                            std::free);
+        blocks.emplace_back(static_cast<float *>(std::aligned_alloc(4096, (2 * n * 4 + 4095) / 4096 * 4096)), std::free);
         std::fill_n(blocks.back().get(), 2 * n, 1.0f);
     }
     const int64_t passes = std::max<int64_t>(1, (int64_t(32) << 20) / int64_t(n * 8) / threads);

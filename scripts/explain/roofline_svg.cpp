@@ -32,10 +32,9 @@ std::string mark(const RooflinePoint &p, double x, double y, const char *kind) {
     switch (p.schedule % 3) {
     case 0: return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", classes, x, y, r);
     case 1:
-        return fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>", classes, x - r,
-                           y - r, 2 * r, 2 * r);
-    default:
-        return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l{} {}h{}z\"/>", classes, x, y - r, r, 2 * r, -2 * r);
+        return fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>", classes, x - r, y - r, 2 * r,
+                           2 * r);
+    default: return fmt::format("<path class=\"{}\" d=\"M{:.1f} {:.1f}l{} {}h{}z\"/>", classes, x, y - r, r, 2 * r, -2 * r);
     }
 }
 
@@ -109,10 +108,10 @@ std::string roofline_svg(const Roofline &r) {
     }
     const Scale x{std::log10(x_low), std::log10(x_high), kLeft, kWidth - kRight};
     const Scale y{std::log10(y_low), std::log10(peak * 1.6), kHeight - kBottom, kTop};
-    std::string s = fmt::format(
-        "<svg class=\"roofline\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"roofline-title roofline-desc\">"
-        "<title id=\"roofline-title\">Roofline</title><desc id=\"roofline-desc\">{}</desc>\n",
-        kWidth, kHeight, escape_html(r.about));
+    std::string s =
+        fmt::format("<svg class=\"roofline\" viewBox=\"0 0 {} {}\" role=\"img\" aria-labelledby=\"roofline-title roofline-desc\">"
+                    "<title id=\"roofline-title\">Roofline</title><desc id=\"roofline-desc\">{}</desc>\n",
+                    kWidth, kHeight, escape_html(r.about));
     // The grid of decades.
     for (int d = int(std::floor(x.low)); d <= int(std::ceil(x.high)); d++) {
         const double at = x(std::pow(10.0, d));
@@ -130,19 +129,18 @@ std::string roofline_svg(const Roofline &r) {
                              at, kLeft, kWidth - kRight, kLeft - 6, at + 4, std::pow(10.0, d - unit));
         }
     }
-    s += fmt::format(
-        "<text class=\"axis\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>"
-        "<text class=\"axis\" transform=\"translate(14 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-        (kLeft + kWidth - kRight) / 2, kHeight - 12, escape_html(r.axis), (kTop + kHeight - kBottom) / 2,
-        r.tera ? "TFLOP/s" : "GFLOP/s");
+    s += fmt::format("<text class=\"axis\" x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">{}</text>"
+                     "<text class=\"axis\" transform=\"translate(14 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+                     (kLeft + kWidth - kRight) / 2, kHeight - 12, escape_html(r.axis), (kTop + kHeight - kBottom) / 2,
+                     r.tera ? "TFLOP/s" : "GFLOP/s");
     // The roofs: a slope a level up to the peak.
-    s += "<clipPath id=\"plot\">" + fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
-                                                kLeft, kTop, kWidth - kRight - kLeft, kHeight - kBottom - kTop);
+    s += "<clipPath id=\"plot\">" + fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>", kLeft, kTop,
+                                                kWidth - kRight - kLeft, kHeight - kBottom - kTop);
     s += "<g clip-path=\"url(#plot)\">";
     for (const auto &b : r.bandwidths) {
         const double corner = peak / b.rate;
-        s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", x(x_low),
-                         y(x_low * b.rate), x(corner), y(peak));
+        s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", x(x_low), y(x_low * b.rate),
+                         x(corner), y(peak));
     }
     for (const auto &p : r.peaks) {
         s += fmt::format("<line class=\"roof\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>",
@@ -154,32 +152,29 @@ std::string roofline_svg(const Roofline &r) {
         // Its name along the slope, where that enters the picture; of one alone in the middle, off what is near its foot.
         const double foot = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
         const double begin = r.bandwidths.size() > 1 ? foot : std::sqrt(foot * peak / b.rate);
-        s += fmt::format(
-            "<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {}</text>",
-            x(begin), y(begin * b.rate) - 4, slope, b.name,
-            r.tera ? fmt::format("{:.2f} TB/s", b.rate / 1e12) : fmt::format("{:.0f} GB/s", b.rate / 1e9));
+        s += fmt::format("<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {}</text>", x(begin),
+                         y(begin * b.rate) - 4, slope, b.name,
+                         r.tera ? fmt::format("{:.2f} TB/s", b.rate / 1e12) : fmt::format("{:.0f} GB/s", b.rate / 1e9));
     }
     for (const auto &p : r.peaks) {
-        s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n",
-                         kWidth - kRight - 4, y(p.rate) - 6, p.name, rate_text(r, p.rate));
+        s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n", kWidth - kRight - 4,
+                         y(p.rate) - 6, p.name, rate_text(r, p.rate));
     }
     for (size_t i = 0; i < points.size(); i++) {
         const RooflinePoint &p = points[i];
         const double px = x(p.intensity), py = y(p.predicted);
-        s += fmt::format("<g><title>{}. {}: {:.3g} flops per byte, predicted {}{}</title>", i + 1, escape_html(p.kind),
-                         p.intensity, rate_text(r, p.predicted),
-                         p.measured ? ", measured " + rate_text(r, *p.measured) : "");
+        s += fmt::format("<g><title>{}. {}: {:.3g} flops per byte, predicted {}{}</title>", i + 1, escape_html(p.kind), p.intensity,
+                         rate_text(r, p.predicted), p.measured ? ", measured " + rate_text(r, *p.measured) : "");
         if (p.measured) {
             const double my = y(std::min(*p.measured, peak * 1.5));
-            s += fmt::format(
-                "<line class=\"error schedule-{4}\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"/>", px,
-                px, py, my, std::min<size_t>(p.schedule, 3));
+            s += fmt::format("<line class=\"error schedule-{4}\" x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"/>", px, px, py,
+                             my, std::min<size_t>(p.schedule, 3));
             s += mark(p, px, my, "measured");
         }
         s += mark(p, px, py, "predicted");
         // Numbers to alternating sides: the op's stages often share a column.
-        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text></g>\n",
-                         px + (i % 2 ? -10 : 10), py + 4 + double(i % 3) * 8 - 8, i % 2 ? "end" : "start", i + 1);
+        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text></g>\n", px + (i % 2 ? -10 : 10),
+                         py + 4 + double(i % 3) * 8 - 8, i % 2 ? "end" : "start", i + 1);
     }
     return s + "</svg>\n";
 }

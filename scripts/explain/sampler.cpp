@@ -82,8 +82,7 @@ struct Symbol {
 
 }  // namespace
 
-Samples sample_kernel(const Assembly &assembly, const std::string &function, std::vector<void *> addresses,
-                      double seconds) {
+Samples sample_kernel(const Assembly &assembly, const std::string &function, std::vector<void *> addresses, double seconds) {
     Samples s;
     s.by_loop.resize(assembly.loops.size());
 #if !defined(__x86_64__)
@@ -93,9 +92,9 @@ Samples sample_kernel(const Assembly &assembly, const std::string &function, std
     const TemporaryDirectory work(temporary_root());
     const std::string text = work.path() + "/kernel.s", library = work.path() + "/kernel.so";
     write_file(text, assembly.labelled);
-    const ProcessResult link = run_process(
-        {system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text, "-Wl,--whole-archive",
-         require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    const ProcessResult link =
+        run_process({system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text, "-Wl,--whole-archive",
+                     require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
     const ProcessResult names = link.ok() ? run_process({"nm", "-n", library}) : link;
     if (!names.ok()) {
         s.error = "the assembly could not be assembled: " + trim(names.err.substr(0, names.err.find('\n')));
@@ -140,8 +139,7 @@ Samples sample_kernel(const Assembly &assembly, const std::string &function, std
     dlclose(handle);
     for (size_t i = 0; i < count; i++) {
         const uintptr_t at = taken[i] - base;
-        auto next = std::upper_bound(symbols.begin(), symbols.end(), at,
-                                     [](uintptr_t a, const Symbol &b) { return a < b.address; });
+        auto next = std::upper_bound(symbols.begin(), symbols.end(), at, [](uintptr_t a, const Symbol &b) { return a < b.address; });
         s.total++;
         if (next == symbols.begin() || next == symbols.end() || std::prev(next)->block < 0) {
             s.outside++;

@@ -20,8 +20,7 @@ struct Samples {
 };
 
 /** Assembles the text, links it with the runtime, and runs it for about so long. */
-Samples sample_kernel(const Assembly &assembly, const std::string &function, std::vector<void *> addresses,
-                      double seconds);
+Samples sample_kernel(const Assembly &assembly, const std::string &function, std::vector<void *> addresses, double seconds);
 
 }  // namespace halyard
 

@@ -39,8 +39,7 @@ void in_parts(size_t count, const F &f) {
 
 }  // namespace
 
-HostBuffer::HostBuffer(const halide_type_t &type, const Layout &layout)
-    : layout_(layout), memory_(nullptr, std::free) {
+HostBuffer::HostBuffer(const halide_type_t &type, const Layout &layout) : layout_(layout), memory_(nullptr, std::free) {
     const size_t rank = layout_.extents.size();
     if (layout_.mins.empty()) {
         layout_.mins.assign(rank, 0);

@@ -22,9 +22,7 @@ struct Layout {
     int offset = 0;                 // elements between a cache line's start and the lowest element
 
     Layout() = default;
-    Layout(std::vector<int> e)
-        : extents(std::move(e)) {
-    }
+    Layout(std::vector<int> e) : extents(std::move(e)) {}
 };
 
 /** Owns its memory. All of it, also what lies between and around the elements, starts as poison:

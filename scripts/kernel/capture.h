@@ -12,9 +12,7 @@ namespace halyard {
 
 class Capture {
 public:
-    explicit Capture(size_t most_bytes)
-        : half_(most_bytes / 2) {
-    }
+    explicit Capture(size_t most_bytes) : half_(most_bytes / 2) {}
 
     void add(const char *text, size_t size);
 

@@ -33,8 +33,8 @@ bool ran_out_of_memory(const ProcessResult &r, const ProcessOptions &options) {
            (says("bad_alloc") || says("out of memory") || says("memory exhausted") || says("Cannot allocate memory"));
 }
 
-std::string death_text(const Plan &plan, const ProcessResult &r, const ProcessOptions &options,
-                       const nlohmann::json &report, const nlohmann::json &last, const std::string &detail) {
+std::string death_text(const Plan &plan, const ProcessResult &r, const ProcessOptions &options, const nlohmann::json &report,
+                       const nlohmann::json &last, const std::string &detail) {
     std::string at = plan.script.empty() ? plan.executable : plan.script, more;
     if (last.is_object()) {
         at = place_of(last);

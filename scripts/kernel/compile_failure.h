@@ -18,8 +18,8 @@ bool ran_out_of_memory(const ProcessResult &result, const ProcessOptions &option
 
 /** The message for a generator that was stopped, was killed or ran out of memory. `report` is what the plugin wrote when
  * the script had ended (null where it did not come so far), `last` the directive that was being applied. */
-std::string death_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options,
-                       const nlohmann::json &report, const nlohmann::json &last, const std::string &detail);
+std::string death_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options, const nlohmann::json &report,
+                       const nlohmann::json &last, const std::string &detail);
 
 }  // namespace halyard
 

@@ -27,10 +27,9 @@ using Access = LandlockRules::Access;
 
 // Programs and libraries of the system, and what the loader and the C library read.
 const char *const kSystem[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin"};
-const char *const kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-                                    "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/sys/vm",
-                                    "/proc/sys/kernel", "/sys/devices/system", "/dev/zero", "/dev/urandom",
-                                    "/dev/random"};
+const char *const kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/proc/cpuinfo",
+                                    "/proc/meminfo",    "/proc/stat",         "/proc/sys/vm",    "/proc/sys/kernel",  "/sys/devices/system",
+                                    "/dev/zero",        "/dev/urandom",       "/dev/random"};
 const char *const kDeviceFiles[] = {"/sys", "/proc/driver", "/proc/devices", "/proc/modules", "/etc/OpenCL"};
 
 // Where the user says what else a process needs, as a compiler in a folder of its own.
@@ -144,8 +143,7 @@ bool confines() {
 }
 
 struct Confiner::Implementation {
-    explicit Implementation(const Confinement &c)
-        : filter(c.starts_programs) {
+    explicit Implementation(const Confinement &c) : filter(c.starts_programs) {
         for (const char *folder : kSystem) {
             rules.allow(folder, c.starts_programs ? Access::kExecute : Access::kRead);
         }
@@ -190,8 +188,7 @@ struct Confiner::Implementation {
 };
 
 Confiner::Confiner(const Confinement &confinement)
-    : implementation_(turned_off() ? nullptr : std::make_unique<Implementation>(confinement)) {
-}
+    : implementation_(turned_off() ? nullptr : std::make_unique<Implementation>(confinement)) {}
 
 Confiner::~Confiner() = default;
 

@@ -33,8 +33,7 @@ Confinement confinement_of(const std::string &program, const std::vector<std::st
 std::vector<std::string> files_of_script(const std::string &script, const std::vector<std::string> &lib);
 
 /** As run_process, for a child that reaches no more than that; a program that cannot be started is a failed run. */
-ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options,
-                           const Confinement &confinement);
+ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement &confinement);
 
 /** "Landlock 7 and seccomp", or what is missing; HALYARD_CONFINE=off turns both off. */
 std::string confinement_state();

@@ -27,8 +27,7 @@ int64_t cache_bytes(const std::string &text) {
     int64_t n = 0;
     char unit = ' ';
     in >> n >> unit;
-    return unit == 'K' ? n << 10 : unit == 'M' ? n << 20
-                                               : n;
+    return unit == 'K' ? n << 10 : unit == 'M' ? n << 20 : n;
 }
 
 // Linux gives a program the state of AMX's tiles only when it asks, as the runtime does (runtime/amx.cpp).
@@ -65,16 +64,14 @@ Cpu detect() {
     }
     cpu_set_t set;
     CPU_ZERO(&set);
-    c.processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set)
-                                                                : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    c.processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
     for (int i = 0; i < 8; i++) {
         const std::string dir = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
         const std::string level = first_line(dir + "level");
         if (level.empty() || first_line(dir + "type") == "Instruction") {
             continue;
         }
-        (level == "1" ? c.l1 : level == "2" ? c.l2
-                                            : c.l3) = cache_bytes(first_line(dir + "size"));
+        (level == "1" ? c.l1 : level == "2" ? c.l2 : c.l3) = cache_bytes(first_line(dir + "size"));
     }
     c.level = best_level(c.flags);
     return c;

@@ -19,8 +19,7 @@ struct Cpu {
     std::string level;               // the best alias of targets.h; "" below sse41
 
     int64_t last_level() const {
-        return l3 > 0 ? l3 : l2 > 0 ? l2
-                                    : int64_t(32) << 20;
+        return l3 > 0 ? l3 : l2 > 0 ? l2 : int64_t(32) << 20;
     }
 };
 

@@ -68,8 +68,7 @@ void store_small_float(void *to, double value, int exponent, int mantissa) {
 }
 
 [[noreturn]] void unknown(const halide_type_t &type) {
-    throw Failure(
-        fmt::format("an element of type code {} with {} bits is not supported", int(type.code), int(type.bits)));
+    throw Failure(fmt::format("an element of type code {} with {} bits is not supported", int(type.code), int(type.bits)));
 }
 
 constexpr int key(halide_type_code_t code, int bits) {

@@ -25,9 +25,7 @@ public:
 /** SIGINT or SIGTERM came; thrown so that temporary files are removed on the way out. */
 class Interrupted : public std::runtime_error {
 public:
-    explicit Interrupted(int number)
-        : std::runtime_error("interrupted"), signal(number) {
-    }
+    explicit Interrupted(int number) : std::runtime_error("interrupted"), signal(number) {}
     int signal;
 };
 

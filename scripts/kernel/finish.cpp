@@ -42,9 +42,7 @@ void rewrite(const fs::path &path, const std::string &contents) {
 
 // Finishes the bitcode and the files beside it. Returns the object, where there is one or an archive to hold it.
 std::string finish_target(const Llvm &llvm, const fs::path &bitcode, bool in_archive) {
-    const auto beside = [&](const char *extension) {
-        return fs::path(bitcode).replace_extension(extension);
-    };
+    const auto beside = [&](const char *extension) { return fs::path(bitcode).replace_extension(extension); };
     Llvm::Outputs outputs;
     outputs.object = in_archive || fs::exists(beside(".o"));
     outputs.assembly = fs::exists(beside(".s"));

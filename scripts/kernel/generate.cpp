@@ -34,10 +34,27 @@ std::string place_of(const std::vector<std::string> &targets) {
 }
 
 // Halide's emit options, for a message with the nearest; GenGen would drown it in its usage text.
-const std::vector<std::string> kEmits = {
-    "assembly", "bitcode", "c_header", "c_source", "compiler_log", "conceptual_stmt", "conceptual_stmt_html",
-    "cuda", "device_code", "featurization", "function_info_header", "hlpipe", "llvm_assembly", "object",
-    "python_extension", "pytorch_wrapper", "registration", "schedule", "static_library", "stmt", "stmt_html"};
+const std::vector<std::string> kEmits = {"assembly",
+                                         "bitcode",
+                                         "c_header",
+                                         "c_source",
+                                         "compiler_log",
+                                         "conceptual_stmt",
+                                         "conceptual_stmt_html",
+                                         "cuda",
+                                         "device_code",
+                                         "featurization",
+                                         "function_info_header",
+                                         "hlpipe",
+                                         "llvm_assembly",
+                                         "object",
+                                         "python_extension",
+                                         "pytorch_wrapper",
+                                         "registration",
+                                         "schedule",
+                                         "static_library",
+                                         "stmt",
+                                         "stmt_html"};
 
 void check_emit(const std::vector<std::string> &emit) {
     for (const auto &e : emit) {
@@ -60,13 +77,12 @@ void check_function(const std::string &name) {
 
 void check_head(const Plan &plan, const ScriptHeader &head) {
     if (head.op != plan.op) {
-        throw Failure(fmt::format("{}: error: this schedule is for \"{}\", not for \"{}\"", plan.script, head.op,
-                                  plan.op));
+        throw Failure(fmt::format("{}: error: this schedule is for \"{}\", not for \"{}\"", plan.script, head.op, plan.op));
     }
     const std::string place = place_of(plan.targets);
     if (!head.target.empty() && head.target != place) {
-        throw Failure(fmt::format("{}: error: this schedule is for {}, but the target is {}", plan.script,
-                                  head.target, plan.targets.front()));
+        throw Failure(
+            fmt::format("{}: error: this schedule is for {}, but the target is {}", plan.script, head.target, plan.targets.front()));
     }
 }
 
@@ -86,14 +102,13 @@ void merge_params(Plan &plan, const ScriptHeader &head) {
         if (given == plan.params.end()) {
             plan.params.insert(declared);
         } else if (given->second != declared.second) {
-            const auto tunable = std::find_if(head.params.begin(), head.params.end(),
-                                              [&](const Tunable &t) { return t.name == declared.first; });
+            const auto tunable =
+                std::find_if(head.params.begin(), head.params.end(), [&](const Tunable &t) { return t.name == declared.first; });
             const bool open = tunable != head.params.end() && !tunable->choices.empty();
-            throw Failure(
-                fmt::format("{}: error: --param {}={} contradicts the schedule, which declares {}=\"{}\"\n  {}",
-                            plan.script, given->first, given->second, declared.first, declared.second,
-                            open ? fmt::format("choose it in the schedule: --set {}={}", given->first, given->second)
-                                 : "take another schedule, or leave the parameter out"));
+            throw Failure(fmt::format("{}: error: --param {}={} contradicts the schedule, which declares {}=\"{}\"\n  {}", plan.script,
+                                      given->first, given->second, declared.first, declared.second,
+                                      open ? fmt::format("choose it in the schedule: --set {}={}", given->first, given->second)
+                                           : "take another schedule, or leave the parameter out"));
         }
     }
 }
@@ -135,7 +150,8 @@ void remove_paths(const std::string &directory, const Plan &plan) {
             const size_t begin = at + params.size();
             std::string kept = plan.script.empty() ? header.substr(begin, header.find('\n', begin) - begin) : "autoscheduler=Lua";
             for (const auto &[name, values] : {std::pair("set", &plan.set), std::pair("facts", &plan.facts)}) {
-                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, printable(assignments_text(*values, ":")));
+                kept +=
+                    plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, printable(assignments_text(*values, ":")));
             }
             header.replace(begin, header.find('\n', begin) - begin, kept);
         }
@@ -143,8 +159,7 @@ void remove_paths(const std::string &directory, const Plan &plan) {
         if (starts_with(header, intro)) {
             std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
             std::replace_if(
-                guard.begin(), guard.end(),
-                [](unsigned char c) { return !std::isalnum(c); }, '_');
+                guard.begin(), guard.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
             replace_all(header, header.substr(intro.size(), header.find('\n') - intro.size()), guard);
         }
         write_file(entry.path().string(), header);
@@ -243,7 +258,9 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
     if (plan.script.empty()) {
         return run;
     }
-    run.request = {{"script", plan.script}, {"report", report}, {"lib", plan.lib_dirs}, {"finish", plan.finish}, {"function", plan.function}, {"set", plan.set}, {"facts", plan.facts}, {"steps", plan.steps}, {"passes", plan.passes}, {"after", plan.after}};
+    run.request = {{"script", plan.script},     {"report", report},   {"lib", plan.lib_dirs}, {"finish", plan.finish},
+                   {"function", plan.function}, {"set", plan.set},    {"facts", plan.facts},  {"steps", plan.steps},
+                   {"passes", plan.passes},     {"after", plan.after}};
     if (!plan.sizes.empty()) {
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;
@@ -345,9 +362,7 @@ Plan make_plan(const GenerateRequest &request) {
 
 Generated generate(const Plan &plan, const std::string &directory) {
     const std::string report = (fs::path(directory) / ".report.json").string();
-    const auto asked = [&](const std::string &e) {
-        return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end();
-    };
+    const auto asked = [&](const std::string &e) { return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end(); };
     const GeneratorRun run = generator_run(plan, directory, report, asked(kCudaSource));
     Generated generated;
     ProcessResult result;

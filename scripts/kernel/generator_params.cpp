@@ -39,8 +39,11 @@ GeneratorParam member(const std::string &line) {
         p.choices = {"false", "true"};
     } else if (words[0] == "Type") {
         const std::vector<std::string> floats = {"float32", "float16", "bfloat16"}, bytes = {"uint8", "int8"};
-        for (const auto &[halide, name] : std::map<std::string, std::string>{
-                 {"Halide::Float(32)", "float32"}, {"Halide::Float(16)", "float16"}, {"Halide::BFloat(16)", "bfloat16"}, {"Halide::UInt(8)", "uint8"}, {"Halide::Int(8)", "int8"}}) {
+        for (const auto &[halide, name] : std::map<std::string, std::string>{{"Halide::Float(32)", "float32"},
+                                                                             {"Halide::Float(16)", "float16"},
+                                                                             {"Halide::BFloat(16)", "bfloat16"},
+                                                                             {"Halide::UInt(8)", "uint8"},
+                                                                             {"Halide::Int(8)", "int8"}}) {
             if (p.value == halide) {
                 // Halide's Type is any; generators take what stores the same kind of number.
                 p.choices = std::count(bytes.begin(), bytes.end(), name) > 0 ? bytes : floats;
@@ -61,9 +64,7 @@ GeneratorParam member(const std::string &line) {
 // What follows `intro` in the message, up to the end of its line.
 std::string after(const std::string &message, const std::string &intro) {
     const size_t at = message.find(intro);
-    return at == std::string::npos
-               ? ""
-               : trim(message.substr(at + intro.size(), message.find('\n', at) - at - intro.size()));
+    return at == std::string::npos ? "" : trim(message.substr(at + intro.size(), message.find('\n', at) - at - intro.size()));
 }
 
 // What is wrong with a name, and what there is.
@@ -87,8 +88,8 @@ std::string explain_name(const Plan &plan, const std::string &name) {
                          blame_of(plan)(name, value == plan.params.end() ? "" : value->second));
 }
 
-std::string does_not_take(const std::string &generator, const std::string &blame, const std::string &takes,
-                          const std::string &value, const std::vector<std::string> &choices) {
+std::string does_not_take(const std::string &generator, const std::string &blame, const std::string &takes, const std::string &value,
+                          const std::vector<std::string> &choices) {
     const std::string hint = did_you_mean(value, choices);
     return fmt::format("{}: {} does not take this value{}{}{}{}", blame, generator, takes.empty() ? "" : "; it takes ", takes,
                        hint.empty() ? "" : "\n  ", hint);
@@ -98,14 +99,12 @@ std::string does_not_take(const std::string &generator, const std::string &blame
 std::string explain_value(const Plan &plan, const std::string &value) {
     const auto known = generator_params(plan.executable, plan.op);
     for (const auto &p : plan.params) {
-        const auto k = std::find_if(known.begin(), known.end(),
-                                    [&](const GeneratorParam &g) { return g.name == p.first; });
+        const auto k = std::find_if(known.begin(), known.end(), [&](const GeneratorParam &g) { return g.name == p.first; });
         if (p.second != value || (k != known.end() && std::count(k->choices.begin(), k->choices.end(), value) > 0)) {
             continue;
         }
         const std::vector<std::string> choices = k == known.end() ? std::vector<std::string>{} : k->choices;
-        return does_not_take(plan.op, blame_of(plan)(p.first, p.second), choices.empty() ? "" : quoted_list(choices), value,
-                             choices);
+        return does_not_take(plan.op, blame_of(plan)(p.first, p.second), choices.empty() ? "" : quoted_list(choices), value, choices);
     }
     return "";
 }
@@ -166,8 +165,8 @@ bool is_property_of_argument(const GeneratorInterface &interface, const std::str
            (!interface.known || std::count(interface.arguments.begin(), interface.arguments.end(), argument) > 0);
 }
 
-void check_param(const GeneratorInterface &interface, const std::string &generator, const std::string &name,
-                 const std::string &value, const Blame &blame) {
+void check_param(const GeneratorInterface &interface, const std::string &generator, const std::string &name, const std::string &value,
+                 const Blame &blame) {
     GeneratorParam unknown{name, {}, "", "std::string"};
     const GeneratorParam *param = &unknown;
     if (is_property_of_argument(interface, name)) {
@@ -175,8 +174,8 @@ void check_param(const GeneratorInterface &interface, const std::string &generat
     } else if (!is_param_name(name)) {
         throw Failure(no_such_param(interface, generator, name, blame(name, value)));
     } else if (interface.known) {
-        const auto found = std::find_if(interface.params.begin(), interface.params.end(),
-                                        [&](const GeneratorParam &p) { return p.name == name; });
+        const auto found =
+            std::find_if(interface.params.begin(), interface.params.end(), [&](const GeneratorParam &p) { return p.name == name; });
         if (found == interface.params.end()) {
             throw Failure(no_such_param(interface, generator, name, blame(name, value)));
         }
@@ -205,15 +204,13 @@ std::vector<GeneratorParam> generator_params(const std::string &executable, cons
 Blame blame_of(const Plan &plan) {
     return [script = plan.script, line = plan.line, declared = plan.declared](const std::string &name, const std::string &value) {
         const std::string assignment = printable(name + "=" + value);
-        return declared.count(name) == 0
-                   ? "--param " + assignment
-                   : fmt::format("{}{}: error: the schedule's generator parameter {}", script,
-                                 line > 0 ? fmt::format(":{}", line) : "", assignment);
+        return declared.count(name) == 0 ? "--param " + assignment
+                                         : fmt::format("{}{}: error: the schedule's generator parameter {}", script,
+                                                       line > 0 ? fmt::format(":{}", line) : "", assignment);
     };
 }
 
-void check_params(const std::string &executable, const std::string &generator, const Assignments &params,
-                  const Blame &blame) {
+void check_params(const std::string &executable, const std::string &generator, const Assignments &params, const Blame &blame) {
     if (params.empty()) {
         return;
     }

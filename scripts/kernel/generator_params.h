@@ -40,8 +40,7 @@ using Blame = std::function<std::string(const std::string &name, const std::stri
 Blame blame_of(const Plan &plan);
 
 /** Throws Failure where a parameter is none that the generator declares, or has a value that is none of its type. */
-void check_params(const std::string &executable, const std::string &generator, const Assignments &params,
-                  const Blame &blame);
+void check_params(const std::string &executable, const std::string &generator, const Assignments &params, const Blame &blame);
 
 /** Where Halide itself rejected a generator parameter, a message that says which, who gave it, and what
  * there is; "" for any other message. */

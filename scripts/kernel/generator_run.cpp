@@ -33,10 +33,8 @@ std::string path_in_word(const std::string &path) {
 // A last look, so that no later change lets a text become an option or another setting: this is a fault of ours.
 void assert_harmless(const std::string &name, const std::string &value) {
     const size_t dot = name.find('.');
-    if (!is_param_name(name.substr(0, dot)) || (dot != std::string::npos && !is_param_name(name.substr(dot + 1))) ||
-        !is_harmless(value)) {
-        throw Failure(fmt::format("internal error: \"{}\" was about to become a word of a generator's command line",
-                                  name));
+    if (!is_param_name(name.substr(0, dot)) || (dot != std::string::npos && !is_param_name(name.substr(dot + 1))) || !is_harmless(value)) {
+        throw Failure(fmt::format("internal error: \"{}\" was about to become a word of a generator's command line", name));
     }
 }
 
@@ -92,8 +90,8 @@ ProcessResult run_generator(const GeneratorRun &run) {
     }
     check_params(run.executable, run.generator, run.params, run.blame ? run.blame : default_blame);
 
-    std::vector<std::string> command = {run.executable, "-g", run.generator, "-f", run.function, "-n", run.function,
-                                        "-o", run.directory, "-e", join(run.emit, ",")};
+    std::vector<std::string> command = {run.executable, "-g", run.generator, "-f", run.function,       "-n",
+                                        run.function,   "-o", run.directory, "-e", join(run.emit, ",")};
     if (!run.request.is_null()) {
         command.insert(command.end(), {"-p", require_piece(paths().plugin, "the Halide plugin")});
     }

@@ -25,7 +25,8 @@ using nlohmann::json;
 constexpr int64_t kMemory = int64_t(512) << 20;
 
 json to_json(const HeadRequest &r) {
-    return {{"script", r.script}, {"set", r.options.set}, {"params", r.options.params}, {"facts", r.options.facts}, {"lib_dirs", r.options.lib_dirs}, {"target", r.options.target}};
+    return {{"script", r.script},       {"set", r.options.set},           {"params", r.options.params},
+            {"facts", r.options.facts}, {"lib_dirs", r.options.lib_dirs}, {"target", r.options.target}};
 }
 
 ScriptHeader header_of(const json &j) {

@@ -55,10 +55,7 @@ std::string cache_key(const Plan &plan) {
     Hash hash;
     hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(plan.script);
     hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
-    hash.add(stamp(paths().runtime))
-        .add(system_compiler())
-        .add(stamp(paths().llvm))
-        .add(std::to_string(kFinishVersion));
+    hash.add(stamp(paths().runtime)).add(system_compiler()).add(stamp(paths().llvm)).add(std::to_string(kFinishVersion));
     for (const auto &input : plan.inputs) {
         hash.add(ends_with(input, ".lua") ? input + read_file(input) : stamp(input));
     }
@@ -68,13 +65,11 @@ std::string cache_key(const Plan &plan) {
 void link(const Plan &plan, const std::string &directory, const std::string &output) {
     const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
-    const ProcessResult r = run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic",
-                                         "-Wl,--whole-archive", library,
-                                         require_piece(paths().runtime, "the runtime library"),
-                                         "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    const ProcessResult r =
+        run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic", "-Wl,--whole-archive", library,
+                     require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
     if (!r.ok()) {
-        throw Failure(fmt::format("{}: error: linking with {} {}\n{}", library, system_compiler(), describe_end(r, 0),
-                                  trim(r.err)));
+        throw Failure(fmt::format("{}: error: linking with {} {}\n{}", library, system_compiler(), describe_end(r, 0), trim(r.err)));
     }
 }
 
@@ -179,8 +174,8 @@ CompiledKernel CompiledKernel::load(const std::string &path, const std::string &
     k.target_ = m->target;
     for (int i = 0; i < m->num_arguments; i++) {
         const halide_filter_argument_t &a = m->arguments[i];
-        k.arguments_.push_back({a.name, a.type, a.dimensions, a.kind != halide_argument_kind_input_scalar,
-                                a.kind == halide_argument_kind_output_buffer});
+        k.arguments_.push_back(
+            {a.name, a.type, a.dimensions, a.kind != halide_argument_kind_input_scalar, a.kind == halide_argument_kind_output_buffer});
         add_estimates(k.arguments_.back(), a);
     }
     return k;
@@ -267,8 +262,7 @@ HostBuffer &KernelArguments::buffer(const std::string &name, const Layout &layou
     Value &v = find(name);
     if (!v.argument.is_buffer || int(layout.extents.size()) != v.argument.dimensions) {
         throw Failure(fmt::format("the argument \"{}\" is a {} with {} dimensions, not a buffer with {}", name,
-                                  v.argument.is_buffer ? "buffer" : "scalar", v.argument.dimensions,
-                                  layout.extents.size()));
+                                  v.argument.is_buffer ? "buffer" : "scalar", v.argument.dimensions, layout.extents.size()));
     }
     v.buffer = std::make_unique<HostBuffer>(v.argument.type, layout);
     v.given = true;
@@ -284,8 +278,7 @@ HostBuffer &KernelArguments::buffer(const std::string &name) {
 }
 
 bool KernelArguments::has_buffer(const std::string &name) const {
-    return std::any_of(values_.begin(), values_.end(),
-                       [&](const Value &v) { return v.argument.name == name && v.buffer; });
+    return std::any_of(values_.begin(), values_.end(), [&](const Value &v) { return v.argument.name == name && v.buffer; });
 }
 
 void KernelArguments::scalar(const std::string &name, double value) {

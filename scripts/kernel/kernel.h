@@ -60,8 +60,7 @@ public:
     static CompiledKernel load(const std::string &path, const std::string &function);
 
     /** The same, of a build elsewhere: with the generator parameters and the script that it had. */
-    static CompiledKernel load(const std::string &path, const std::string &function, const Assignments &params,
-                               const std::string &script);
+    static CompiledKernel load(const std::string &path, const std::string &function, const Assignments &params, const std::string &script);
 
     const std::vector<KernelArgument> &arguments() const {
         return arguments_;

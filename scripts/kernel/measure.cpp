@@ -21,8 +21,7 @@ constexpr int kLeastRounds = 9, kMostRounds = 1000;
 
 class Runner {
 public:
-    Runner(Contestant &c, bool cold)
-        : contestant_(c), cold_(cold) {
+    Runner(Contestant &c, bool cold) : contestant_(c), cold_(cold) {
         for (auto &set : c.sets) {
             addresses_.push_back(set.addresses());
         }

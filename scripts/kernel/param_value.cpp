@@ -16,8 +16,8 @@ namespace halyard {
 namespace {
 
 // Halide's names of element types.
-const std::vector<std::string> kElementTypes = {"bfloat16", "bool", "float16", "float32", "float64", "handle", "int16",
-                                                "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8"};
+const std::vector<std::string> kElementTypes = {"bfloat16", "bool",  "float16", "float32", "float64", "handle", "int16",
+                                                "int32",    "int64", "int8",    "uint16",  "uint32",  "uint64", "uint8"};
 
 bool among(const std::string &value, const std::vector<std::string> &names) {
     return std::find(names.begin(), names.end(), value) != names.end();
@@ -59,18 +59,15 @@ bool is_param_name(const std::string &name) {
     if (name.empty() || name.size() > 256 || std::isdigit(static_cast<unsigned char>(name[0]))) {
         return false;
     }
-    const bool letters = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-        return c < 128 && (std::isalnum(c) || c == '_');
-    });
-    return letters && name != "target" && name != "auto_schedule" && name != "machine_params" &&
-           !starts_with(name, "autoscheduler");
+    const bool letters = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
+    return letters && name != "target" && name != "auto_schedule" && name != "machine_params" && !starts_with(name, "autoscheduler");
 }
 
 bool is_harmless(const std::string &value) {
     // A backslash at the end of a comment would draw the next line into it; = would end the name.
-    return value.size() <= 4096 && value.find_first_of("=\\\"'`$") == std::string::npos &&
-           value.find("*/") == std::string::npos && value.find("?"
-                                                               "?/") == std::string::npos &&
+    return value.size() <= 4096 && value.find_first_of("=\\\"'`$") == std::string::npos && value.find("*/") == std::string::npos &&
+           value.find("?"
+                      "?/") == std::string::npos &&
            std::all_of(value.begin(), value.end(), [](unsigned char c) { return c >= ' ' && c < 127; });
 }
 
@@ -80,9 +77,7 @@ std::string why_no_value(const GeneratorParam &param, const std::string &value) 
     }
     bool has_sign = true;
     if (const int bits = bits_of(param.type, has_sign); bits > 0) {
-        return is_integer(value, bits, has_sign)
-                   ? ""
-                   : fmt::format("a whole number of {} bits{}", bits, has_sign ? "" : " without a sign");
+        return is_integer(value, bits, has_sign) ? "" : fmt::format("a whole number of {} bits{}", bits, has_sign ? "" : " without a sign");
     }
     if (param.type == "float" || param.type == "double") {
         return is_real(value) ? "" : "a number";

@@ -75,8 +75,7 @@ Paths find_paths() {
     p.recorder = (root / "lib/halyard/liblaunch_recorder.so").string();
     const std::string source = cached_setting(root, "Halyard_SOURCE_DIR:STATIC");
     p.build_tree = !source.empty();
-    p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH")
-                          : (root / "lib/halyard/libllvmlite.so").string();
+    p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH") : (root / "lib/halyard/libllvmlite.so").string();
     p.schedules = p.build_tree ? source + "/schedules" : (root / "share/halyard/schedules").string();
     p.cache = environment("HALYARD_CACHE");
     if (p.cache.empty()) {

@@ -56,8 +56,7 @@ std::vector<std::string> place_files(const std::string &from, const std::string 
             std::error_code error;
             fs::rename(file, target, error);
             if (error) {
-                throw Failure(fmt::format("{}: error: cannot be put in its place: {}", target.string(),
-                                          error.message()));
+                throw Failure(fmt::format("{}: error: cannot be put in its place: {}", target.string(), error.message()));
             }
         }
         placed.push_back(target.string());
@@ -65,8 +64,7 @@ std::vector<std::string> place_files(const std::string &from, const std::string 
     return placed;
 }
 
-void write_depfile(const std::string &path, const std::vector<std::string> &outputs,
-                   const std::vector<std::string> &inputs) {
+void write_depfile(const std::string &path, const std::vector<std::string> &outputs, const std::vector<std::string> &inputs) {
     const std::string part = path + ".part";
     write_file(part, fmt::format("{}: \\\n  {}\n", rule_side(outputs), rule_side(inputs)));
     std::error_code error;

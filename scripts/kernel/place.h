@@ -15,8 +15,7 @@ namespace halyard {
 std::vector<std::string> place_files(const std::string &from, const std::string &to);
 
 /** Writes a make rule: the outputs depend on the inputs. */
-void write_depfile(const std::string &path, const std::vector<std::string> &outputs,
-                   const std::vector<std::string> &inputs);
+void write_depfile(const std::string &path, const std::vector<std::string> &outputs, const std::vector<std::string> &inputs);
 
 }  // namespace halyard
 

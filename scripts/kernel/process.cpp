@@ -183,8 +183,8 @@ pid_t start(const std::vector<std::string> &command, const ProcessOptions &optio
 
 // The same between fork and exec by ourselves: for a child that is confined, and for one of a process that only works for
 // another, with which it ends, however that ends.
-pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement,
-                   int in, int out, int err) {
+pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement *confinement, int in, int out,
+                   int err) {
     std::vector<char *> argv;
     for (const auto &a : command) {
         argv.push_back(const_cast<char *>(a.c_str()));
@@ -316,8 +316,7 @@ ProcessResult run_process(const std::vector<std::string> &command, const Process
     return run(command, options, nullptr);
 }
 
-ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options,
-                           const Confinement &confinement) {
+ProcessResult run_confined(const std::vector<std::string> &command, const ProcessOptions &options, const Confinement &confinement) {
     return run(command, options, &confinement);
 }
 
@@ -374,8 +373,7 @@ void sweep(const std::string &parent) {
     std::error_code ignored;
     const auto recent = fs::file_time_type::clock::now() - std::chrono::seconds(2);
     for (const auto &entry : fs::directory_iterator(parent, ignored)) {
-        if (starts_with(entry.path().filename().string(), kTemporaryPrefix) &&
-            entry.last_write_time(ignored) < recent) {
+        if (starts_with(entry.path().filename().string(), kTemporaryPrefix) && entry.last_write_time(ignored) < recent) {
             const int fd = lock_directory(entry.path().string());
             if (fd >= 0) {
                 fs::remove_all(entry.path(), ignored);
@@ -393,8 +391,7 @@ TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
     sweep(parent);
     std::string pattern = (fs::path(parent) / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
     if (error || !mkdtemp(pattern.data())) {
-        throw Failure(fmt::format("{}: error: no directory can be made there: {}", parent,
-                                  error ? error.message() : std::strerror(errno)));
+        throw Failure(fmt::format("{}: error: no directory can be made there: {}", parent, error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
     lock_ = lock_directory(path_);

@@ -50,9 +50,7 @@ int64_t compiler_memory() {
     char *end = nullptr;
     const double number = std::strtod(text, &end);
     const std::string unit = end;
-    const double bytes = number * (unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20
-                                                       : unit == "G"   ? 1 << 30
-                                                                       : 1);
+    const double bytes = number * (unit == "K" ? 1 << 10 : unit == "M" ? 1 << 20 : unit == "G" ? 1 << 30 : 1);
     if (end == text || !(bytes >= 0 && bytes < 1e18) || (!unit.empty() && unit != "K" && unit != "M" && unit != "G")) {
         throw UsageError(fmt::format("HALYARD_COMPILER_MEMORY is \"{}\"; write a size as 8G or 512M, or 0 for no bound", text));
     }

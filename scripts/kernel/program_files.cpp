@@ -25,9 +25,7 @@ struct Dynamic {
 
 class ElfFile {
 public:
-    explicit ElfFile(const std::string &path)
-        : in_(path, std::ios::binary) {
-    }
+    explicit ElfFile(const std::string &path) : in_(path, std::ios::binary) {}
 
     Dynamic read() {
         Dynamic d;

@@ -39,8 +39,7 @@ OpArgument parse_argument(const std::string &op, const std::string &text) {
         i++;
     }
     const std::string rest = text.substr(i);
-    if (a.name.empty() || rest.size() < 2 || (rest[0] == '[' && rest.back() != ']') ||
-        (rest[0] != '[' && rest[0] != '=')) {
+    if (a.name.empty() || rest.size() < 2 || (rest[0] == '[' && rest.back() != ']') || (rest[0] != '[' && rest[0] != '=')) {
         fail(op, fmt::format("\"{}\" is neither NAME[extents] nor NAME=value", text));
     }
     if (rest[0] == '=') {
@@ -126,8 +125,8 @@ const Op &find_op(const std::string &name) {
         }
     }
     const std::string hint = did_you_mean(name, op_names());
-    throw UsageError(fmt::format("there is no op \"{}\"; there are {}{}", name, quoted_list(op_names()),
-                                 hint.empty() ? "" : "\n  " + hint));
+    throw UsageError(
+        fmt::format("there is no op \"{}\"; there are {}{}", name, quoted_list(op_names()), hint.empty() ? "" : "\n  " + hint));
 }
 
 Dims parse_shape(const std::string &text) {
@@ -135,8 +134,8 @@ Dims parse_shape(const std::string &text) {
     for (const auto &item : split(text, ',')) {
         const size_t eq = item.find('=');
         const std::string digits = eq == std::string::npos ? "" : item.substr(eq + 1);
-        if (eq == 0 || digits.empty() || digits.size() > 9 ||
-            digits.find_first_not_of("0123456789") != std::string::npos || std::stol(digits) == 0) {
+        if (eq == 0 || digits.empty() || digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos ||
+            std::stol(digits) == 0) {
             throw UsageError(fmt::format("the shape \"{}\" is not of the form rows=64,cols=4096", text));
         }
         dims[item.substr(0, eq)] = std::stol(digits);

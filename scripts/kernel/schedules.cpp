@@ -27,9 +27,8 @@ std::vector<ScheduleFile> schedules_of(const std::string &op) {
             }
         }
     }
-    std::sort(found.begin(), found.end(), [](const ScheduleFile &a, const ScheduleFile &b) {
-        return a.place != b.place ? a.place < b.place : a.name < b.name;
-    });
+    std::sort(found.begin(), found.end(),
+              [](const ScheduleFile &a, const ScheduleFile &b) { return a.place != b.place ? a.place < b.place : a.name < b.name; });
     return found;
 }
 
@@ -60,8 +59,8 @@ std::string find_schedule(const std::string &op, const std::string &wanted, cons
                                   paths().schedules, place, op, op));
     }
     const std::string hint = did_you_mean(wanted, names);
-    throw UsageError(fmt::format("{} has no schedule \"{}\" in {}/{}; there are {}{}", op, wanted, paths().schedules,
-                                 place, quoted_list(names), hint.empty() ? "" : "\n  " + hint));
+    throw UsageError(fmt::format("{} has no schedule \"{}\" in {}/{}; there are {}{}", op, wanted, paths().schedules, place,
+                                 quoted_list(names), hint.empty() ? "" : "\n  " + hint));
 }
 
 std::string schedule_name(const std::string &path) {

@@ -108,21 +108,10 @@ const int kNever[] = {
 
 // Landlock knows of no right to change what is said of a file: who owns it, when it was written.
 const int kOfFiles[] = {
-    __NR_fchown,
-    __NR_fchownat,
-    __NR_utimensat,
-    __NR_setxattr,
-    __NR_lsetxattr,
-    __NR_fsetxattr,
-    __NR_removexattr,
-    __NR_lremovexattr,
-    __NR_fremovexattr,
+    __NR_fchown,    __NR_fchownat,    __NR_utimensat,    __NR_setxattr,     __NR_lsetxattr,
+    __NR_fsetxattr, __NR_removexattr, __NR_lremovexattr, __NR_fremovexattr,
 #ifdef __NR_chown
-    __NR_chown,
-    __NR_lchown,
-    __NR_utime,
-    __NR_utimes,
-    __NR_futimesat,
+    __NR_chown,     __NR_lchown,      __NR_utime,        __NR_utimes,       __NR_futimesat,
 #endif
 };
 

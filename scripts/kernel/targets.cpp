@@ -37,8 +37,7 @@ const Level kLevels[] = {
     // feature, so that a library with this level needs avx512_zen5 before it.
     {"avx512_avxvnni", ZEN4 "-avxvnni", ZEN4_FLAGS " avx_vnni avx512_fp16"},
     {"avx512_zen5", ZEN4 "-avxvnni-avx512_zen5", ZEN4_FLAGS " avx_vnni avx512_vp2intersect"},
-    {"avx512_sapphirerapids", ZEN4 "-avxvnni-avx512_sapphirerapids",
-     ZEN4_FLAGS " avx_vnni amx_tile amx_int8 amx_bf16 avx512_fp16"},
+    {"avx512_sapphirerapids", ZEN4 "-avxvnni-avx512_sapphirerapids", ZEN4_FLAGS " avx_vnni amx_tile amx_int8 amx_bf16 avx512_fp16"},
 };
 
 // What a kernel is compiled for is not said here (--devices); this is the host's part, which only calls it, and the
@@ -123,9 +122,8 @@ bool is_cuda(const std::string &text) {
 }
 
 std::string devices_of(const std::string &text) {
-    return starts_with(text, kCudaPrefix) && text.find(',') == std::string::npos
-               ? join(split(text.substr(kCudaPrefix.size()), '-'), ",")
-               : "";
+    return starts_with(text, kCudaPrefix) && text.find(',') == std::string::npos ? join(split(text.substr(kCudaPrefix.size()), '-'), ",")
+                                                                                 : "";
 }
 
 std::string with_devices(const std::string &text, const std::string &devices) {
@@ -157,9 +155,8 @@ std::vector<std::string> resolve_targets(const std::string &text) {
     if (targets.empty()) {
         throw UsageError("--target needs at least one target");
     }
-    std::stable_sort(targets.begin(), targets.end(), [](const std::string &a, const std::string &b) {
-        return target_features(a).size() > target_features(b).size();
-    });
+    std::stable_sort(targets.begin(), targets.end(),
+                     [](const std::string &a, const std::string &b) { return target_features(a).size() > target_features(b).size(); });
     return targets;
 }
 

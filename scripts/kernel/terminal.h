@@ -10,12 +10,7 @@
 
 namespace halyard {
 
-enum class Colour { kNone,
-                    kRed,
-                    kGreen,
-                    kYellow,
-                    kDim,
-                    kBold };
+enum class Colour { kNone, kRed, kGreen, kYellow, kDim, kBold };
 
 /** The text in a colour where standard output is a terminal and NO_COLOR is not set. */
 std::string paint(Colour colour, const std::string &text);

@@ -26,9 +26,7 @@ const std::string &mark() {
 // The length of the UTF-8 character that begins there; 1 for a byte that begins none.
 size_t length_at(const std::string &text, size_t at) {
     const auto c = static_cast<unsigned char>(text[at]);
-    const size_t length = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3
-                                                  : c >= 0xc2   ? 2
-                                                                : 1;
+    const size_t length = c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 1;
     for (size_t i = 1; i < length; i++) {
         if (at + i >= text.size() || (static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) {
             return 1;
@@ -69,9 +67,7 @@ size_t whole(const std::string &text) {
         last--;
     }
     const unsigned lead = last > 0 ? static_cast<unsigned char>(text[last - 1]) : 0;
-    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3
-                                         : lead >= 0xc2   ? 2
-                                                          : 1;
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 1;
     return length > text.size() - last + 1 ? last - 1 : text.size();
 }
 
@@ -147,8 +143,7 @@ std::string visible(const std::string &text) {
     for (size_t at = 0; at < text.size();) {
         const size_t length = length_at(text, at);
         const unsigned c = code_point(text, at, length);
-        result += !controls(c, length) ? text.substr(at, length) : c < 0x100 ? fmt::format("\\x{:02x}", c)
-                                                                             : fmt::format("\\u{:04x}", c);
+        result += !controls(c, length) ? text.substr(at, length) : c < 0x100 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
         at += length;
     }
     return result;

@@ -26,8 +26,7 @@ double timed_threads(int threads, const std::function<void(int)> &body, const st
     for (auto &thread : pool) {
         thread.join();
     }
-    const std::chrono::duration<double> seconds =
-        *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
+    const std::chrono::duration<double> seconds = *std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end());
     return seconds.count();
 }
 

@@ -12,8 +12,7 @@ namespace halyard {
 /** Runs `body(thread)` on threads of their own, which start together; the seconds from the first start to the
  * last end. `prepare(thread)` runs before, on the same thread. */
 double timed_threads(
-    int threads, const std::function<void(int)> &body,
-    const std::function<void(int)> &prepare = [](int) {});
+    int threads, const std::function<void(int)> &body, const std::function<void(int)> &prepare = [](int) {});
 
 }  // namespace halyard
 

@@ -17,8 +17,7 @@ namespace {
 const OpArgument &registered(const Op &op, const std::string &name) {
     const OpArgument *a = op.argument(name);
     if (!a) {
-        throw Failure(
-            fmt::format("generators/ops.inc: error: the line of {} lacks its argument \"{}\"", op.name, name));
+        throw Failure(fmt::format("generators/ops.inc: error: the line of {} lacks its argument \"{}\"", op.name, name));
     }
     return *a;
 }
@@ -32,8 +31,8 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
             return std::nullopt;
         }
         if (*value < 0 || *value > INT32_MAX || *value != std::floor(*value)) {
-            throw Failure(fmt::format("{}: the extent {} of {} is {:g} for {}", op.name, extent, argument.name, *value,
-                                      shape_text(op, dims)));
+            throw Failure(
+                fmt::format("{}: the extent {} of {} is {:g} for {}", op.name, extent, argument.name, *value, shape_text(op, dims)));
         }
         layout.extents.push_back(static_cast<int>(*value));
     }
@@ -42,8 +41,7 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
 
 // Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have. One of no elements would be
 // an empty array, which may have no memory.
-void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments,
-                   const std::vector<KernelArgument> &unknown) {
+void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, const std::vector<KernelArgument> &unknown) {
     for (const auto &a : unknown) {
         halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 1))).raw();
         raw->host = nullptr;
@@ -69,8 +67,7 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
     if (argument.name == "lengths" && keys != dims.end()) {
         buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values
-        buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0,
-                           argument.type.code == halide_type_int ? 127 : 255);
+        buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
     } else if (argument.name == "variance") {
         buffer.fill_random(seed, 0, 1);
     } else {
@@ -82,8 +79,7 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
 
 Dims with_params(const Op &op, Dims dims, const Assignments &params) {
     for (const auto &p : params) {
-        if (!p.second.empty() && p.second.size() < 10 &&
-            p.second.find_first_not_of("0123456789") == std::string::npos) {
+        if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));
         }
     }
@@ -102,20 +98,19 @@ void check_shape(const Op &op, const Dims &dims) {
     for (const auto &d : dims) {
         if (std::find(op.dims.begin(), op.dims.end(), d.first) == op.dims.end()) {
             const std::string hint = did_you_mean(d.first, op.dims);
-            throw UsageError(fmt::format("{} has no dimension \"{}\"; it has {}{}", op.name, d.first,
-                                         quoted_list(op.dims), hint.empty() ? "" : "\n  " + hint));
+            throw UsageError(fmt::format("{} has no dimension \"{}\"; it has {}{}", op.name, d.first, quoted_list(op.dims),
+                                         hint.empty() ? "" : "\n  " + hint));
         }
     }
     for (const auto &name : op.dims) {
         if (dims.count(name) == 0) {
-            throw UsageError(fmt::format("the shape {} lacks {}; {} has for example {}", shape_text(op, dims), name,
-                                         op.name, shape_text(op, op.shapes.front())));
+            throw UsageError(fmt::format("the shape {} lacks {}; {} has for example {}", shape_text(op, dims), name, op.name,
+                                         shape_text(op, op.shapes.front())));
         }
     }
 }
 
-KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed,
-                               bool filled) {
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed, bool filled) {
     const Dims dims = with_params(op, shape, kernel.params());
     KernelArguments arguments(kernel);
     std::vector<KernelArgument> unknown;
@@ -175,8 +170,7 @@ KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t 
 double flops_of(const Op &op, const Dims &dims) {
     const auto flops = evaluate(op.flops, dims);
     if (!flops) {
-        throw Failure(fmt::format("generators/ops.inc: error: {}: flops \"{}\" use a name that no shape has", op.name,
-                                  op.flops));
+        throw Failure(fmt::format("generators/ops.inc: error: {}: flops \"{}\" use a name that no shape has", op.name, op.flops));
     }
     return *flops;
 }

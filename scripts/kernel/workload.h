@@ -21,8 +21,7 @@ Dims with_params(const Op &op, Dims dims, const Assignments &params);
 /** Buffers of the extents that the registry gives, inputs filled with reproducible random values
  * and outputs poisoned; scalars have the registry's defaults. Where nobody reads them they need not be `filled`. Throws
  * Failure. */
-KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed,
-                               bool filled = true);
+KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &dims, uint64_t seed, bool filled = true);
 
 /** The same for a kernel that no registry knows, of the sizes that its generator estimates. Throws Failure where it
  * estimates none for an output. */

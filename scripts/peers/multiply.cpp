@@ -35,11 +35,9 @@ __attribute__((target("avx512f,avx512bf16,avx512vnni"))) double vectors(int64_t 
 #pragma GCC unroll 12
         for (int i = 0; i < kSums; i++) {
             sum[i] = kBytes ? _mm512_dpbusd_epi32(sum[i], a, b)
-                            : _mm512_castps_si512(
-                                  _mm512_dpbf16_ps(_mm512_castsi512_ps(sum[i]), (__m512bh)a, (__m512bh)b));
+                            : _mm512_castps_si512(_mm512_dpbf16_ps(_mm512_castsi512_ps(sum[i]), (__m512bh)a, (__m512bh)b));
         }
-        asm volatile(""
-                     : "+v"(a), "+v"(b));
+        asm volatile("" : "+v"(a), "+v"(b));
     }
     for (int i = 1; i < kSums; i++) {
         sum[0] = _mm512_add_epi32(sum[0], sum[i]);

@@ -82,7 +82,13 @@ PEERS_API const char *peers_machine(int threads, int again) {
     return guarded<const char *>(nullptr, [&] {
         const Cpu &c = cpu();
         const Peak peak = machine_peak(threads, again != 0);
-        return answer({{"model", c.model}, {"level", c.level}, {"processors", c.processors}, {"flags", c.flags}, {"last_level", c.last_level()}, {"copy", peak.copy}, {"flops", peak.flops}});
+        return answer({{"model", c.model},
+                       {"level", c.level},
+                       {"processors", c.processors},
+                       {"flags", c.flags},
+                       {"last_level", c.last_level()},
+                       {"copy", peak.copy},
+                       {"flops", peak.flops}});
     });
 }
 
@@ -109,15 +115,18 @@ PEERS_API const char *peers_export_kernel(const char *request_text, const char *
 PEERS_API void *peers_load_kernel(const char *path, const char *about_text) {
     return guarded<void *>(nullptr, [&] {
         const json about = json::parse(about_text);
-        return new CompiledKernel(CompiledKernel::load(path, about.at("function"), about.at("params").get<Assignments>(),
-                                                       about.at("script")));
+        return new CompiledKernel(
+            CompiledKernel::load(path, about.at("function"), about.at("params").get<Assignments>(), about.at("script")));
     });
 }
 
 PEERS_API const char *peers_describe_kernel(void *handle) {
     const auto &kernel = *static_cast<CompiledKernel *>(handle);
     return guarded<const char *>(nullptr, [&] {
-        return answer({{"schedule", schedule_name(kernel.script())}, {"target", kernel.target()}, {"params", kernel.params()}, {"type", type_of(kernel)}});
+        return answer({{"schedule", schedule_name(kernel.script())},
+                       {"target", kernel.target()},
+                       {"params", kernel.params()},
+                       {"type", type_of(kernel)}});
     });
 }
 
@@ -139,8 +148,7 @@ PEERS_API void *peers_arguments(void *handle, const char *op_name, const char *s
         const Op &op = find_op(op_name);
         const Dims dims = parse_shape(shape);
         check_shape(op, dims);
-        auto made = std::make_unique<Arguments>(
-            Arguments{make_arguments(op, *static_cast<CompiledKernel *>(handle), dims, seed), {}});
+        auto made = std::make_unique<Arguments>(Arguments{make_arguments(op, *static_cast<CompiledKernel *>(handle), dims, seed), {}});
         made->addresses = made->values.addresses();
         return made.release();
     });
@@ -157,8 +165,7 @@ PEERS_API const char *peers_describe_arguments(void *kernel, void *handle) {
         json all = json::array();
         size_t i = 0;
         for (const auto &a : static_cast<CompiledKernel *>(kernel)->arguments()) {
-            json one = {
-                {"name", a.name}, {"type", type_name(a.type)}, {"buffer", a.is_buffer}, {"output", a.is_output}};
+            json one = {{"name", a.name}, {"type", type_name(a.type)}, {"buffer", a.is_buffer}, {"output", a.is_output}};
             if (a.is_buffer) {
                 HostBuffer &b = arguments.values.buffer(a.name);
                 one.update({{"extents", b.extents()}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});

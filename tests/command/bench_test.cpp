@@ -22,16 +22,14 @@ std::set<std::string> keys(const nlohmann::json &object) {
 TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
     // The cache of the build tree has the machine's peaks; kernels are built where they are not there. The sizes are well
     // inside of a cache: what is a little larger than one is still faster than the copy that fills the next.
-    const nlohmann::json records = run_json({"bench", "rms_norm", "--schedule", "rms_norm", "--schedule", "unfused",
-                                             "--shape", "rows=7,cols=129", "--shape", "cols=4096,rows=8",
-                                             "--threads", "1", "--seconds", "0.05"});
+    const nlohmann::json records = run_json({"bench", "rms_norm", "--schedule", "rms_norm", "--schedule", "unfused", "--shape",
+                                             "rows=7,cols=129", "--shape", "cols=4096,rows=8", "--threads", "1", "--seconds", "0.05"});
     REQUIRE(records.size() == 8);
     std::set<std::string> seen;
     for (const auto &r : records) {
         INFO(r.dump());
-        CHECK(keys(r) == std::set<std::string>{"op", "shape", "type", "target", "schedule", "threads", "seconds",
-                                               "floor_seconds", "roof_fraction", "peer", "peer_seconds", "ratio",
-                                               "cache"});
+        CHECK(keys(r) == std::set<std::string>{"op", "shape", "type", "target", "schedule", "threads", "seconds", "floor_seconds",
+                                               "roof_fraction", "peer", "peer_seconds", "ratio", "cache"});
         CHECK(r.at("op") == "rms_norm");
         CHECK(r.at("type") == "f32");
         CHECK(halyard::starts_with(r.at("target"), "x86-64-linux-"));
@@ -46,8 +44,7 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
         // The roof is measured, on a machine that does other things too.
         CHECK(floor <= 1.5 * seconds);
         CHECK(r.at("roof_fraction").get<double>() == Approx(floor / seconds));
-        seen.insert(r.at("schedule").get<std::string>() + " " + r.at("shape").get<std::string>() + " " +
-                    r.at("cache").get<std::string>());
+        seen.insert(r.at("schedule").get<std::string>() + " " + r.at("shape").get<std::string>() + " " + r.at("cache").get<std::string>());
     }
     CHECK(seen.size() == 8);
     CHECK(seen.count("rms_norm.unfused rows=8,cols=4096 cold") == 1);  // dimensions in the registry's order
@@ -56,8 +53,7 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
 
 TEST_CASE("A kernel is built into an empty cache and taken from it", "[bench]") {
     const Folder folder;
-    const Arguments arguments = {"bench", "rms_norm", "--shape", "rows=3,cols=17", "--threads", "1", "--seconds",
-                                 "0.01"};
+    const Arguments arguments = {"bench", "rms_norm", "--shape", "rows=3,cols=17", "--threads", "1", "--seconds", "0.01"};
     const std::vector<std::string> cache = {"HALYARD_CACHE=" + (folder / "cache")};
     const ProcessResult first = run(arguments, cache);
     INFO(first.err);

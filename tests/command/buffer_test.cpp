@@ -76,8 +76,7 @@ TEST_CASE("A byte outside of the elements is seen", "[buffer]") {
 }
 
 TEST_CASE("Random values depend on the seed and not on the layout", "[buffer]") {
-    HostBuffer dense(kF32, Layout({33, 7})), sparse(kF32, layout({33, 7}, {3, 3}, {1, 64}, 1)),
-        other(kF32, Layout({33, 7}));
+    HostBuffer dense(kF32, Layout({33, 7})), sparse(kF32, layout({33, 7}, {3, 3}, {1, 64}, 1)), other(kF32, Layout({33, 7}));
     dense.fill_random(1);
     sparse.fill_random(1);
     other.fill_random(2);

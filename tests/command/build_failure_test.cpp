@@ -38,8 +38,7 @@ struct Built {
 TEST_CASE("A wrong schedule", "[build_failure]") {
     const Built built;
     const std::string wrong = write_wrong_schedule(built.folder / "wrong.lua");
-    const ProcessResult r = run({"build", "rms_norm", "--schedule", wrong, "-o", built.out, "--depfile",
-                                 built.folder / "d"});
+    const ProcessResult r = run({"build", "rms_norm", "--schedule", wrong, "-o", built.out, "--depfile", built.folder / "d"});
     CHECK(r.exit_code == 1);
     CHECK(r.out == "");
     CHECK(halyard::starts_with(r.err, wrong + ":8: error: "));
@@ -75,8 +74,7 @@ TEST_CASE("A destination that cannot be one", "[build_failure]") {
     fails(built.folder / "taken", "Is a directory");
     CHECK(names_in(built.folder / "taken") == Arguments{"rms_norm.a"});
 
-    const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "-o", built.folder / "other", "--depfile",
-                                 "/proc/nowhere/d"});
+    const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "-o", built.folder / "other", "--depfile", "/proc/nowhere/d"});
     CHECK(r.exit_code == 1);
     CHECK(contains(r.err, "/proc/nowhere/d"));
 }
@@ -86,9 +84,8 @@ TEST_CASE("A disk that is full", "[build_failure]") {
     const Built built;
     for (const std::string signal : {"", "trap '' XFSZ; "}) {
         for (const std::string blocks : {"1", "8"}) {
-            const ProcessResult r = run_shell(signal + "ulimit -f " + blocks +
-                                              "; exec \"$halyard\" build rms_norm --target avx2 --set rows=1 -o " +
-                                              built.out);
+            const ProcessResult r =
+                run_shell(signal + "ulimit -f " + blocks + "; exec \"$halyard\" build rms_norm --target avx2 --set rows=1 -o " + built.out);
             INFO(signal << blocks << ": " << r.err);
             CHECK(r.exit_code == 1);
             CHECK(r.out == "");
@@ -141,8 +138,7 @@ TEST_CASE("A generator that is none", "[build_failure]") {
     const ProcessResult missing = run({"build", "x", "--generator", folder / "nowhere", "--schedule", "none"});
     CHECK(missing.exit_code == 1);
     CHECK(contains(missing.err, "there is no such generator executable"));
-    const ProcessResult text = run({"build", "x", "--generator", folder / "text", "--schedule", "none", "-o",
-                                    folder / "out"});
+    const ProcessResult text = run({"build", "x", "--generator", folder / "text", "--schedule", "none", "-o", folder / "out"});
     CHECK(text.exit_code == 1);
     CHECK(contains(text.err, "cannot be started: Permission denied"));
     CHECK(names_in(folder / "out") == Arguments{});

@@ -127,8 +127,7 @@ TEST_CASE("Killed at any moment", "[build_interrupt]") {
         seconds = std::min(seconds, std::chrono::duration<double>(Clock::now() - begin).count());
     }
     const std::string one = read_file(folder / "f32/rms_norm.a"), other = read_file(folder / "f16/rms_norm.a");
-    const std::string one_header = read_file(folder / "f32/rms_norm.h"),
-                      other_header = read_file(folder / "f16/rms_norm.h");
+    const std::string one_header = read_file(folder / "f32/rms_norm.h"), other_header = read_file(folder / "f16/rms_norm.h");
     REQUIRE(one != other);
 
     std::mt19937 random(20240607);

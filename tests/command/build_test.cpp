@@ -56,8 +56,8 @@ TEST_CASE("The header is one for C and for C++", "[build]") {
     write_file(folder / "use.c", "#include \"softmax.h\"\n#include \"softmax.h\"\n"
                                  "int (*use)(void **) = softmax_argv;\n");
     const std::string flags = " -Wall -Wextra -Werror -pedantic -fsyntax-only ";
-    for (const std::string &compiler : {HALYARD_C_COMPILER + flags + "-std=c99 -x c ",
-                                        HALYARD_CXX_COMPILER + flags + "-std=c++11 -x c++ "}) {
+    for (const std::string &compiler :
+         {HALYARD_C_COMPILER + flags + "-std=c99 -x c ", HALYARD_CXX_COMPILER + flags + "-std=c++11 -x c++ "}) {
         const ProcessResult r = run_shell(compiler + (folder / "use.c"));
         INFO(r.err);
         CHECK(r.exit_code == 0);
@@ -169,9 +169,9 @@ TEST_CASE("A parameter that contradicts the schedule", "[build]") {
                           "weights=\"kn\""));
     CHECK_FALSE(fs::exists(folder / "out"));
     // The same value is no contradiction.
-    CHECK(run({"build", "gemm", kAvx2, "--schedule", "kn", "--param", "weights=kn", "--emit", "c_header", "-o",
-               folder / "out"})
-              .exit_code == 0);
+    CHECK(
+        run({"build", "gemm", kAvx2, "--schedule", "kn", "--param", "weights=kn", "--emit", "c_header", "-o", folder / "out"}).exit_code ==
+        0);
 }
 
 TEST_CASE("A library for several targets has every variant and chooses among them", "[build]") {
@@ -201,8 +201,8 @@ TEST_CASE("The unfused schedule and none at all are built too", "[build]") {
 
 TEST_CASE("The epilogue of a product on tensor cores is printed with what its terms share once", "[build]") {
     const Folder folder;
-    build({"gemm", "--target=cuda", "--devices", "emulator", "--emit", "cuda", "--quiet", "--param", "activation=gelu_erf",
-           "-o", folder.path()});
+    build({"gemm", "--target=cuda", "--devices", "emulator", "--emit", "cuda", "--quiet", "--param", "activation=gelu_erf", "-o",
+           folder.path()});
     // Each mention of the sum in a GELU spelled out makes lines of 8000.
     CHECK(std::stoi(run_shell("wc -L < " + (folder / "gemm.cu")).out) < 2000);
 }

@@ -11,8 +11,7 @@ TEST_CASE("Good and bad scripts in one run", "[check]") {
     const std::string good = write_schedule(folder / "good.lua"), wrong = write_wrong_schedule(folder / "wrong.lua");
     write_file(folder / "syntax.lua", "-- two lines\nreturn schedule \"rms_norm\" { target = = }\n");
     write_file(folder / "op.lua", "return schedule \"rms_nrom\" { target = \"cpu\", apply = function() end }\n");
-    const Arguments what = {"check", good, wrong, folder / "syntax.lua", folder / "op.lua", folder / "nowhere.lua",
-                            good};
+    const Arguments what = {"check", good, wrong, folder / "syntax.lua", folder / "op.lua", folder / "nowhere.lua", good};
 
     const ProcessResult r = run(what);
     CHECK(r.exit_code == 1);

@@ -15,8 +15,7 @@ TEST_CASE("A complete tree", "[doctor]") {
     CHECK(r.exit_code == 0);
     CHECK(r.err == "");
     CHECK_FALSE(contains(r.out, "MISSING"));
-    for (const std::string name :
-         {"C++ compiler", "libHalide.so", "plugin", "generators", "runtime library", "schedules"}) {
+    for (const std::string name : {"C++ compiler", "libHalide.so", "plugin", "generators", "runtime library", "schedules"}) {
         CHECK(contains(r.out, "ok       " + name));
     }
 

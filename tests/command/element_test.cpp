@@ -14,8 +14,7 @@ namespace {
 using halyard::load_element;
 using halyard::store_element;
 
-const halide_type_t kF16(halide_type_float, 16), kBf16(halide_type_bfloat, 16), kF32(halide_type_float, 32),
-    kF64(halide_type_float, 64);
+const halide_type_t kF16(halide_type_float, 16), kBf16(halide_type_bfloat, 16), kF32(halide_type_float, 32), kF64(halide_type_float, 64);
 
 uint16_t stored(const halide_type_t &type, double value) {
     uint16_t bits = 0x5a5a;

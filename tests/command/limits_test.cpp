@@ -138,8 +138,8 @@ TEST_CASE("A crash of the compiler names the directives to look at", "[limits]")
     CHECK(contains(r.err, "unusually large: the loop \"col\" of y"));
     CHECK(contains(r.err, "\"col\" of y is written out 128 times (" + script + ":3: unroll)"));
     CHECK(contains(r.err, "halyard show rms_norm --schedule " + script + " --step"));
-    const ProcessResult shown = run({"show", "rms_norm", "--target", "avx2", "--schedule", script, "--step", "--generator",
-                                     folder / "crash.sh"});
+    const ProcessResult shown =
+        run({"show", "rms_norm", "--target", "avx2", "--schedule", script, "--step", "--generator", folder / "crash.sh"});
     CHECK(shown.exit_code == 1);
     CHECK(contains(shown.out, "unroll:  k.y:unroll(\"col\", 128, \"guard\")"));
     CHECK(names_in(folder / "out").empty());

@@ -15,8 +15,7 @@
 
 class ObedientGenerator {
 public:
-    explicit ObedientGenerator(const Folder &folder)
-        : out_(folder / "out"), pid_(folder / "pid"), executable_(folder / "generator.sh") {
+    explicit ObedientGenerator(const Folder &folder) : out_(folder / "out"), pid_(folder / "pid"), executable_(folder / "generator.sh") {
         // It tells the test how far it is by a file outside of the only folder that a generator may write.
         setenv("HALYARD_CONFINE", "off", 1);
         // Half of the library and of the header, its process id, and then what the test says. It has no stub.
@@ -31,9 +30,10 @@ public:
                                 "done\n"
                                 "printf 'first half of %s, ' \"$text\" | tee \"$out/op.a\" >\"$out/op.h\"\n"
                                 "echo $$ >" +
-                                    pid_ + ".part && mv " + pid_ + ".part " + pid_ + "\n"
-                                                                                     "case $END in sleep) sleep 10 & wait ;; *) eval \"$END\" ;; esac\n"
-                                                                                     "printf 'second half\\n' | tee -a \"$out/op.a\" >>\"$out/op.h\"\n");
+                                    pid_ + ".part && mv " + pid_ + ".part " + pid_ +
+                                    "\n"
+                                    "case $END in sleep) sleep 10 & wait ;; *) eval \"$END\" ;; esac\n"
+                                    "printf 'second half\\n' | tee -a \"$out/op.a\" >>\"$out/op.h\"\n");
         std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
     }
 
@@ -52,8 +52,7 @@ public:
     Arguments arguments(const std::string &text, const std::string &end = ":", const Arguments &more = {}) const {
         std::filesystem::remove(pid_);
         setenv("END", end.c_str(), 1);
-        Arguments a = {"build", "op", "--generator", executable_, "--schedule", "none", "--param", "text=" + text,
-                       "-o", out_};
+        Arguments a = {"build", "op", "--generator", executable_, "--schedule", "none", "--param", "text=" + text, "-o", out_};
         a.insert(a.end(), more.begin(), more.end());
         return a;
     }

@@ -27,8 +27,9 @@ TEST_CASE("What a process prints and how it ends", "[process]") {
 }
 
 TEST_CASE("More than a pipe holds, on both", "[process]") {
-    const ProcessResult r = run_process({"sh", "-c", "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; "
-                                                     "head -c 3000000 /dev/zero"});
+    const ProcessResult r = run_process({"sh", "-c",
+                                         "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2; "
+                                         "head -c 3000000 /dev/zero"});
     CHECK(r.out.size() == 6000000);
     CHECK(r.err.size() == 3000000);
 }
@@ -86,8 +87,7 @@ TEST_CASE("A second signal ends the command", "[process]") {
 TEST_CASE("A timeout ends the children too", "[process]") {
     const Folder folder;
     const auto begin = std::chrono::steady_clock::now();
-    const ProcessResult r = run_process({"sh", "-c", "(sleep 0.5; echo late >" + (folder / "late") + ") & sleep 50"},
-                                        {0.2, {}});
+    const ProcessResult r = run_process({"sh", "-c", "(sleep 0.5; echo late >" + (folder / "late") + ") & sleep 50"}, {0.2, {}});
     CHECK(r.timed_out);
     CHECK(r.exit_code == -1);
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));

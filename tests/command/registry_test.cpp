@@ -26,8 +26,7 @@ TEST_CASE("Arguments that only some variants have, and extents with commas and b
     const Op &op = find_op("gemm");
     REQUIRE(op.argument("b_packed"));
     CHECK(op.argument("b_packed")->optional);
-    CHECK(op.argument("b_packed")->extents ==
-          std::vector<std::string>{"group", "panel", "(k+group-1)//group", "(n+panel-1)//panel"});
+    CHECK(op.argument("b_packed")->extents == std::vector<std::string>{"group", "panel", "(k+group-1)//group", "(n+panel-1)//panel"});
     CHECK(op.argument("scale")->optional);
     CHECK(op.argument("scale")->value == "0.5");
     CHECK_FALSE(op.argument("a")->optional);

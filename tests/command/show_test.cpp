@@ -57,8 +57,7 @@ TEST_CASE("The text has the lines of the report", "[show]") {
         const size_t bar = line.find("  | ");
         CHECK((bar != std::string::npos) == entry.contains("line"));
         if (bar != std::string::npos && !halyard::ends_with(line, "\"")) {
-            CHECK(contains(line.substr(bar), std::to_string(entry.at("line").get<int>()) + "  " +
-                                                 entry.at("source").get<std::string>()));
+            CHECK(contains(line.substr(bar), std::to_string(entry.at("line").get<int>()) + "  " + entry.at("source").get<std::string>()));
         }
     }
 }
@@ -79,8 +78,7 @@ TEST_CASE("Word by word", "[show]") {
     const ProcessResult r = run({"show", "rms_norm", "--schedule", script, "--step"});
     REQUIRE(r.exit_code == 0);
     const std::string &text = r.out;
-    const size_t split = text.find("1. " + script + ":6  split:"),
-                 parallel = text.find("2. " + script + ":7  parallel:"),
+    const size_t split = text.find("1. " + script + ":6  split:"), parallel = text.find("2. " + script + ":7  parallel:"),
                  compute_at = text.find("3. " + script + ":8  compute_at:");
     REQUIRE(text.find("before the first word") < split);
     REQUIRE(split < parallel);
@@ -130,8 +128,7 @@ TEST_CASE("The passes over CUDA kernels, and what one left", "[show]") {
     for (const char *name : {"number_blocks", "keep_in_registers", "assume_zero_mins", "collapse_dimensions", "mark_aligned_vectors",
                              "reuse_in_registers", "divide_by_sizes"}) {
         const size_t next = passes.out.find(std::string(name) + " ");
-        INFO(name << " in\n"
-                  << passes.out);
+        INFO(name << " in\n" << passes.out);
         REQUIRE(next != std::string::npos);
         CHECK(next >= at);
         at = next;

@@ -88,9 +88,10 @@ std::string write_rms_norm(const std::string &path, const std::string &statistic
                      "    local task, row = k.y:split(\"row\", p.rows, \"guard\")\n"
                      "    task:parallel()\n"
                      "    k." +
-                         statistics + ":compute_at(row)\n"
-                                      "  end,\n"
-                                      "}\n");
+                         statistics +
+                         ":compute_at(row)\n"
+                         "  end,\n"
+                         "}\n");
     return path;
 }
 
@@ -147,8 +148,8 @@ std::optional<ProcessResult> shown_by_browser(const std::string &page) {
         if (access(browser, X_OK) == 0) {
             const Folder home;
             return halyard::run_process({browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                                         "--user-data-dir=" + (home / "profile"), "--enable-logging=stderr",
-                                         "--virtual-time-budget=2000", "--dump-dom", "file://" + page},
+                                         "--user-data-dir=" + (home / "profile"), "--enable-logging=stderr", "--virtual-time-budget=2000",
+                                         "--dump-dom", "file://" + page},
                                         {90, {"HOME=" + home.path()}});
         }
     }

@@ -34,9 +34,7 @@ nlohmann::json run_json(const Arguments &arguments, int exit_code = 0);
 /** An empty folder that goes away with the object. */
 class Folder : public halyard::TemporaryDirectory {
 public:
-    Folder()
-        : TemporaryDirectory(halyard::temporary_root()) {
-    }
+    Folder() : TemporaryDirectory(halyard::temporary_root()) {}
     /** The path of an entry, made or not. */
     std::string operator/(const std::string &name) const {
         return path() + "/" + name;

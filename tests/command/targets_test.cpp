@@ -55,11 +55,11 @@ TEST_CASE("The level of a processor", "[targets]") {
     CHECK(best_level({"sse4_1", "avx"}) == "sse41");
     CHECK(best_level({"sse4_1", "avx", "avx2", "fma"}) == "sse41");  // no f16c
     CHECK(best_level({"sse4_1", "avx", "avx2", "fma", "f16c"}) == "avx2");
-    CHECK(best_level({"sse4_1", "avx", "avx2", "fma", "f16c", "avx512f", "avx512cd", "avx512vl", "avx512bw",
-                      "avx512dq"}) == "avx512");
-    std::set<std::string> zen4 = {"sse4_1", "avx", "avx2", "fma", "f16c", "avx512f", "avx512cd", "avx512vl", "avx512bw",
-                                  "avx512dq", "avx512ifma", "avx512vbmi", "avx512_vbmi2", "avx512_vnni",
-                                  "avx512_bitalg", "avx512_vpopcntdq", "avx512_bf16"};
+    CHECK(best_level({"sse4_1", "avx", "avx2", "fma", "f16c", "avx512f", "avx512cd", "avx512vl", "avx512bw", "avx512dq"}) == "avx512");
+    std::set<std::string> zen4 = {"sse4_1",           "avx",        "avx2",         "fma",         "f16c",
+                                  "avx512f",          "avx512cd",   "avx512vl",     "avx512bw",    "avx512dq",
+                                  "avx512ifma",       "avx512vbmi", "avx512_vbmi2", "avx512_vnni", "avx512_bitalg",
+                                  "avx512_vpopcntdq", "avx512_bf16"};
     CHECK(best_level(zen4) == "avx512_zen4");
     std::set<std::string> zen5 = zen4;
     zen5.insert({"avx_vnni", "avx512_vp2intersect"});

@@ -16,8 +16,12 @@ bool has_escape(const std::string &text) {
 
 TEST_CASE("No escape code and no progress where the output is no terminal", "[terminal]") {
     const Folder folder;
-    for (const Arguments &arguments : std::vector<Arguments>{
-             {"list"}, {"doctor"}, {"check", "rms_norm"}, {"show", "rms_norm"}, {"show", "rms_norm", "--step"}, {"build", "rms_norm", "--target", "avx2", "-o", folder / "out"}}) {
+    for (const Arguments &arguments : std::vector<Arguments>{{"list"},
+                                                             {"doctor"},
+                                                             {"check", "rms_norm"},
+                                                             {"show", "rms_norm"},
+                                                             {"show", "rms_norm", "--step"},
+                                                             {"build", "rms_norm", "--target", "avx2", "-o", folder / "out"}}) {
         const ProcessResult r = run(arguments, {"TERM=xterm"});
         INFO(halyard::join(arguments, " "));
         CHECK(r.exit_code == 0);

@@ -90,8 +90,7 @@ TEST_CASE("A mistake on the command line names the nearest and leaves standard o
             arguments.insert(arguments.end(), {"-o", folder / "out"});
         }
         const ProcessResult r = run(arguments);
-        INFO(halyard::join(arguments, " ") << "\n"
-                                           << r.err);
+        INFO(halyard::join(arguments, " ") << "\n" << r.err);
         CHECK(r.exit_code == mistake.exit_code);
         CHECK(r.out == "");
         CHECK(contains(r.err, "error: "));

@@ -61,8 +61,7 @@ void product(global<Y> y, const matrix<A> &a, const matrix<B> &b, int n, int sli
             if (fault == kWarpInTwoMinds && lane < 16) {
                 load_matrices_across(a_part, a_tiles + stage * 32 * kDepth);
             }
-            load_matrices(a_part, a_tiles + (stage * 32 * kDepth +
-                                             place_along_depth<A>(place_of_rows<A>(warp_row), 0, half_of_depth)));
+            load_matrices(a_part, a_tiles + (stage * 32 * kDepth + place_along_depth<A>(place_of_rows<A>(warp_row), 0, half_of_depth)));
             const shared<B> b_stage = b_tiles + stage * 64 * kDepth;
             for (int j = 0; j < 2; j++) {
                 if (Across) {
@@ -85,14 +84,13 @@ void product(global<Y> y, const matrix<A> &a, const matrix<B> &b, int n, int sli
     }
 }
 
-#define HALYARD_PRODUCT(NAME, A, B, ACROSS, Y)                                                                   \
-    extern "C" __global__ void __launch_bounds__(128, 1)                                                         \
-        NAME(global<Y> y, global<const A> a, global<const B> b, int m, int n, int k, int a_stride, int b_stride, \
-             int fault) {                                                                                        \
-        constexpr int depth = 64 / sizeof(A);                                                                    \
-        product<A, B, ACROSS, Y>(y, {a, a_stride, k, m}, {b, b_stride, ACROSS ? n : k, ACROSS ? k : n}, 64,      \
-                                 (k + depth - 1) / depth, fault);                                                \
-    }                                                                                                            \
+#define HALYARD_PRODUCT(NAME, A, B, ACROSS, Y)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(128, 1)                                                                                   \
+        NAME(global<Y> y, global<const A> a, global<const B> b, int m, int n, int k, int a_stride, int b_stride, int fault) {              \
+        constexpr int depth = 64 / sizeof(A);                                                                                              \
+        product<A, B, ACROSS, Y>(y, {a, a_stride, k, m}, {b, b_stride, ACROSS ? n : k, ACROSS ? k : n}, 64, (k + depth - 1) / depth,       \
+                                 fault);                                                                                                   \
+    }                                                                                                                                      \
     HALYARD_KERNEL(NAME, "y, a, b, m, n, k, a_stride, b_stride, fault")
 
 HALYARD_PRODUCT(product_kn_half, half, half, true, float)

@@ -5,8 +5,7 @@
 
 namespace halyard::emulator::driver {
 
-ElementsOfBuffer::ElementsOfBuffer(const halide_buffer_t &buffer)
-    : bytes_(buffer.type.bytes()) {
+ElementsOfBuffer::ElementsOfBuffer(const halide_buffer_t &buffer) : bytes_(buffer.type.bytes()) {
     int64_t elements = 1, below = 0;
     for (int d = 0; d < buffer.dimensions; d++) {
         const halide_dimension_t &dim = buffer.dim[d];

@@ -36,8 +36,7 @@ const ErrorText kErrors[] = {
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {kNotSupported, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
     {kCaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
-    {kCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "operation failed due to a previous error during capture"},
+    {kCaptureInvalidated, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", "operation failed due to a previous error during capture"},
     {kCaptureImplicit, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
      "operation would make the legacy stream depend on a capturing blocking stream"},
 };
@@ -79,12 +78,10 @@ int halyard_emulator_count(const char *name) {
         return count;
     }
     if (n == "contexts") {
-        return int(w.contexts.size()) + int(std::count_if(std::begin(w.primary), std::end(w.primary),
-                                                          [](const Context &c) { return c.holders > 0; }));
+        return int(w.contexts.size()) +
+               int(std::count_if(std::begin(w.primary), std::end(w.primary), [](const Context &c) { return c.holders > 0; }));
     }
-    return n == "modules" ? int(w.modules.size()) : n == "pools" ? int(w.pools.size())
-                                                : n == "pushed"  ? int(stack.size())
-                                                                 : w.counts[n];
+    return n == "modules" ? int(w.modules.size()) : n == "pools" ? int(w.pools.size()) : n == "pushed" ? int(stack.size()) : w.counts[n];
 }
 
 int cuInit(unsigned) {

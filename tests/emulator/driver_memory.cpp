@@ -110,16 +110,19 @@ int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer) {
 
 /** Refuses what the real one refuses (CUDA driver API, "Tensor Map Object Management"). */
 int cuTensorMapEncodeTiled(halyard::tensor_map *map, int type, unsigned rank, uint64_t address, const uint64_t *extents,
-                           const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int, int fill) {
+                           const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int,
+                           int fill) {
     constexpr int kFloat16 = 6, kFloat32 = 7, kBFloat16 = 9, kMaxBox = 256;
-    const int bytes = type == 0 ? 1 : type == 1 || type == kFloat16 || type == kBFloat16 ? 2
-                                  : type == 2 || type == 3 || type == kFloat32           ? 4
-                                                                                         : 0;
+    const int bytes = type == 0                                            ? 1
+                      : type == 1 || type == kFloat16 || type == kBFloat16 ? 2
+                      : type == 2 || type == 3 || type == kFloat32         ? 4
+                                                                           : 0;
     const int swizzles[] = {0, 32, 64, 128};
     if (world().settings["capability"] < 90 || bytes == 0 || interleave != 0 || swizzle < 0 || swizzle > 3 || fill != 0) {
         return kNotSupported;  // by the device, or by this driver
     }
-    if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || rank < 1 || rank > halyard::tensor_map::kMaxRank || address == 0 || address % 16 != 0) {
+    if (reinterpret_cast<uintptr_t>(map) % 64 != 0 || rank < 1 || rank > halyard::tensor_map::kMaxRank || address == 0 ||
+        address % 16 != 0) {
         return kInvalidValue;
     }
     halyard::tensor_map m = {};
@@ -209,8 +212,7 @@ int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *stream) {
     const int error = enter_stream(stream, &captured);
     char *const bytes = bytes_at(to, 4 * count);
     if (error || captured || !bytes) {
-        return error ? error : bytes ? kSuccess
-                                     : kInvalidValue;
+        return error ? error : bytes ? kSuccess : kInvalidValue;
     }
     for (size_t i = 0; i < count; i++) {
         memcpy(bytes + 4 * i, &value, 4);

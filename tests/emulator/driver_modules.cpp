@@ -97,8 +97,8 @@ int run_kernel(Function *f, const unsigned *grid, const unsigned *block, unsigne
     constexpr size_t kStackBytes = 256 * 1024, kMaxThreads = 1024;
     World &w = world();
     if (!w.stacks) {
-        w.stacks = static_cast<char *>(mmap(nullptr, kStackBytes * kMaxThreads, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        w.stacks = static_cast<char *>(
+            mmap(nullptr, kStackBytes * kMaxThreads, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     }
     Launch launch = {};
     for (int i = 0; i < 3; i++) {
@@ -194,8 +194,7 @@ int cuModuleGetFunction(Function **function, Module *module, const char *name) {
 
 int cuFuncGetAttribute(int *value, int attribute, Function *function) {
     ENTER;
-    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared
-                                                    : 0;
+    *value = attribute == 0 ? 1024 : attribute == 8 ? function->max_dynamic_shared : 0;
     return kSuccess;
 }
 

@@ -36,18 +36,17 @@ enum Fault {
     kNoWaitAtEnd,
 };
 
-#define HALYARD_PRODUCT(NAME, TYPE, ACROSS)                                                      \
-    extern "C" __global__ void __launch_bounds__(384, 1)                                         \
-        NAME(const __grid_constant__ tensor_map y_map, const __grid_constant__ tensor_map a_map, \
-             const __grid_constant__ tensor_map b_map, int steps, int tiles, int fault) {        \
-        product<TYPE, ACROSS>(y_map, a_map, b_map, steps, tiles, fault);                         \
-    }                                                                                            \
+#define HALYARD_PRODUCT(NAME, TYPE, ACROSS)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(384, 1)                                                                                   \
+        NAME(const __grid_constant__ tensor_map y_map, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, \
+             int steps, int tiles, int fault) {                                                                                            \
+        product<TYPE, ACROSS>(y_map, a_map, b_map, steps, tiles, fault);                                                                   \
+    }                                                                                                                                      \
     HALYARD_KERNEL(NAME, "y_map, a_map, b_map, steps, tiles, fault")
 
 // y = a b in tiles of 64 x 64: two stages of a tile of each operand, 64 deep; the result leaves by TMA.
 template<class T, bool Across>
-void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map &b_map, int steps, int tiles,
-             int fault) {
+void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map &b_map, int steps, int tiles, int fault) {
     constexpr int kTile = 64 * 64;
     const shared<T> a_tiles = shared_array<T>(0, 2 * kTile), b_tiles = shared_array<T>(16384, 2 * kTile),
                     y_tile = shared_array<T>(32768, kTile);
@@ -76,13 +75,11 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
                     if (fault != kNoWaitForEmptyStage) {
                         barrier_wait(&empty[stage], phase ^ 1);
                     }
-                    const int missing = fault == kExpectsTooFewBytes ? -16 : fault == kExpectsTooManyBytes ? 16
-                                                                                                           : 0;
+                    const int missing = fault == kExpectsTooFewBytes ? -16 : fault == kExpectsTooManyBytes ? 16 : 0;
                     barrier_expect(&full[stage], 4 * kTile + missing);
                     const shared<T> a = a_tiles + (stage * kTile + (fault == kMisplacedBox ? 8 : 0));
                     tensor_load(a, a_map, &full[stage], step * 64, tile * 64);
-                    tensor_load(b_tiles + stage * kTile, b_map, &full[stage], Across ? 0 : step * 64,
-                                Across ? step * 64 : 0);
+                    tensor_load(b_tiles + stage * kTile, b_map, &full[stage], Across ? 0 : step * 64, Across ? step * 64 : 0);
                     stage ^= 1;
                     phase ^= stage == 0;
                 }
@@ -127,8 +124,7 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
                 if (fault == kWarpWithoutProduct && warp == 3 && d == 2) {
                     continue;
                 }
-                const uint64_t b_part =
-                    Across ? matrix_descriptor(b + d * 2048, 8192, 1024) : matrix_descriptor(b + d * 32, 16, 1024);
+                const uint64_t b_part = Across ? matrix_descriptor(b + d * 2048, 8192, 1024) : matrix_descriptor(b + d * 32, 16, 1024);
                 emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(a + d * 32, 16, 1024), b_part);
             }
             if (fault != kNoCommit) {
@@ -188,8 +184,7 @@ void product(const tensor_map &y_map, const tensor_map &a_map, const tensor_map 
     if (fault == kNoWaitAtEnd) {
         sums<32> acc;
         wgmma_fence();
-        emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(32768, 16, 1024), matrix_descriptor(32768, 8192, 1024),
-                                             false);
+        emulator::multiply<T, T, 64, Across>(acc, matrix_descriptor(32768, 16, 1024), matrix_descriptor(32768, 8192, 1024), false);
         wgmma_commit();
     }
 }
@@ -227,11 +222,11 @@ void product_of_bytes(global<int> y, const tensor_map &a_map, const tensor_map &
     }
 }
 
-#define HALYARD_PRODUCT_OF_BYTES(NAME, A, B)                                                                      \
-    extern "C" __global__ void __launch_bounds__(128, 1)                                                          \
-        NAME(global<int> y, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) { \
-        product_of_bytes<A, B>(y, a_map, b_map);                                                                  \
-    }                                                                                                             \
+#define HALYARD_PRODUCT_OF_BYTES(NAME, A, B)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(128, 1)                                                                                   \
+        NAME(global<int> y, const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map) {                          \
+        product_of_bytes<A, B>(y, a_map, b_map);                                                                                           \
+    }                                                                                                                                      \
     HALYARD_KERNEL(NAME, "y, a_map, b_map")
 
 HALYARD_PRODUCT_OF_BYTES(product_s8_s8, int8_t, int8_t)

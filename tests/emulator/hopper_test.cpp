@@ -202,10 +202,9 @@ TEST_CASE("barriers by number", "[order]") {
     };
     CHECK(run(0) == "");
     CHECK_THAT(run(1), Contains("race: ") || Contains("which no thread of the block has written"));
-    CHECK_THAT(run(2), Contains("at which others wait for") ||
-                           Contains("threads 128 to 255 wait at the barrier 1, where 128 of 256 threads are"));
-    CHECK_THAT(run(3),
-               Contains("deadlock:") && Contains("threads 0 to 31 wait at the barrier 4, where 32 of 128 threads are"));
+    CHECK_THAT(run(2),
+               Contains("at which others wait for") || Contains("threads 128 to 255 wait at the barrier 1, where 128 of 256 threads are"));
+    CHECK_THAT(run(3), Contains("deadlock:") && Contains("threads 0 to 31 wait at the barrier 4, where 32 of 128 threads are"));
 }
 
 TEST_CASE("clusters: a block reads what the others have in their shared memory", "[order]") {
@@ -236,71 +235,58 @@ TEST_CASE("clusters: a block reads what the others have in their shared memory",
 }
 
 TEST_CASE("faults: work of TMA that was not waited for", "[order]") {
-    CHECK_THAT(fault(kNoWaitForLoad),
-               (Contains("the tensor cores read element 0") && Contains("which TMA still fills")) ||
-                   Contains("without a wait for its barrier") || Contains("nobody has made") ||
-                   Contains("no thread of the block has written"));
-    CHECK_THAT(fault(kReadsWhileLoading),
-               Contains("thread (9, 0, 0): reads element") &&
-                   (Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
-                    Contains("no thread of the block has written")));
-    CHECK_THAT(fault(kWrongParity), Contains("TMA still fills") || Contains("deadlock:") ||
-                                        Contains("without a wait for its barrier") ||
+    CHECK_THAT(fault(kNoWaitForLoad), (Contains("the tensor cores read element 0") && Contains("which TMA still fills")) ||
+                                          Contains("without a wait for its barrier") || Contains("nobody has made") ||
+                                          Contains("no thread of the block has written"));
+    CHECK_THAT(fault(kReadsWhileLoading), Contains("thread (9, 0, 0): reads element") &&
+                                              (Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
+                                               Contains("no thread of the block has written")));
+    CHECK_THAT(fault(kWrongParity), Contains("TMA still fills") || Contains("deadlock:") || Contains("without a wait for its barrier") ||
                                         Contains("no thread of the block has written"));
-    CHECK_THAT(fault(kNoWaitForEmptyStage),
-               Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
-                   Contains("which the tensor cores still read") || Contains("arrives at the barrier at byte 4096"));
-    CHECK_THAT(fault(kNoWaitForStore),
-               Contains("the block ends while TMA may still store to y_map from byte 32768") &&
-                   Contains("thread (0, 0, 0) has not waited for it"));
-    CHECK_THAT(fault(kNoCommitOfStore),
-               Contains("writes element") && Contains("which TMA still reads to store it"));
-    CHECK_THAT(fault(kOverwritesResult),
-               Contains("writes element") && Contains("which TMA still reads to store it"));
+    CHECK_THAT(fault(kNoWaitForEmptyStage), Contains("which TMA still fills") || Contains("without a wait for its barrier") ||
+                                                Contains("which the tensor cores still read") ||
+                                                Contains("arrives at the barrier at byte 4096"));
+    CHECK_THAT(fault(kNoWaitForStore), Contains("the block ends while TMA may still store to y_map from byte 32768") &&
+                                           Contains("thread (0, 0, 0) has not waited for it"));
+    CHECK_THAT(fault(kNoCommitOfStore), Contains("writes element") && Contains("which TMA still reads to store it"));
+    CHECK_THAT(fault(kOverwritesResult), Contains("writes element") && Contains("which TMA still reads to store it"));
 }
 
 TEST_CASE("faults: products that were not waited for", "[order]") {
     // The stage is given back without the wait, too.
-    CHECK_THAT(fault(kReadsSumsTooEarly),
-               Contains("touches sums that the tensor cores may still add to: wgmma_wait for the group") ||
-                   (Contains("TMA writes element 0") && Contains("which the tensor cores still read")));
+    CHECK_THAT(fault(kReadsSumsTooEarly), Contains("touches sums that the tensor cores may still add to: wgmma_wait for the group") ||
+                                              (Contains("TMA writes element 0") && Contains("which the tensor cores still read")));
     CHECK_THAT(fault(kNoCommit), Contains("touches sums that the tensor cores may still add to: wgmma_commit()") ||
                                      Contains("which the tensor cores still read"));
     CHECK_THAT(fault(kReleasesTooEarly),
                Contains("which the tensor cores still read: wgmma_wait has to come first") || Contains("touches sums"));
-    CHECK_THAT(fault(kNoWaitAtEnd), Contains("the block ends while the tensor cores are still at work") &&
-                                        Contains("wgmma_wait is missing"));
+    CHECK_THAT(fault(kNoWaitAtEnd),
+               Contains("the block ends while the tensor cores are still at work") && Contains("wgmma_wait is missing"));
 }
 
 TEST_CASE("faults: missing fences", "[order]") {
-    CHECK_THAT(fault(kNoRegisterFence),
-               Contains("the tensor cores add to sums that the thread has touched since its last wgmma_fence()"));
-    CHECK_THAT(fault(kNoFenceOfStores), Contains("TMA reads element") &&
-                                            Contains("has written, without fence_shared() and a barrier after it"));
-    CHECK_THAT(fault(kNoBarrierAfterFence),
-               Contains("TMA reads element") && (Contains("has written with no barrier since") ||
-                                                 Contains("which no thread of the block has written")));
-    CHECK_THAT(fault(kOperandWithoutFence), Contains("the tensor cores read element") &&
-                                                Contains("has written, without fence_shared() and a barrier after it"));
-    CHECK_THAT(fault(kOperandWithoutBarrier),
-               Contains("the tensor cores read element") && Contains("has written with no barrier since"));
+    CHECK_THAT(fault(kNoRegisterFence), Contains("the tensor cores add to sums that the thread has touched since its last wgmma_fence()"));
+    CHECK_THAT(fault(kNoFenceOfStores),
+               Contains("TMA reads element") && Contains("has written, without fence_shared() and a barrier after it"));
+    CHECK_THAT(fault(kNoBarrierAfterFence), Contains("TMA reads element") && (Contains("has written with no barrier since") ||
+                                                                              Contains("which no thread of the block has written")));
+    CHECK_THAT(fault(kOperandWithoutFence),
+               Contains("the tensor cores read element") && Contains("has written, without fence_shared() and a barrier after it"));
+    CHECK_THAT(fault(kOperandWithoutBarrier), Contains("the tensor cores read element") && Contains("has written with no barrier since"));
     CHECK_THAT(fault(kBarriersNotReady), Contains("barriers_ready() is missing after barrier_init"));
 }
 
 TEST_CASE("faults: barriers in shared memory", "[order]") {
-    CHECK_THAT(fault(kBarrierNotMade), Contains("uses the barrier that is element") &&
-                                           Contains("which nobody has made: barrier_init is missing"));
-    CHECK_THAT(fault(kNoBarrierAfterInit),
-               Contains("has made with no barrier of threads since") || Contains("barrier_init is missing"));
+    CHECK_THAT(fault(kBarrierNotMade),
+               Contains("uses the barrier that is element") && Contains("which nobody has made: barrier_init is missing"));
+    CHECK_THAT(fault(kNoBarrierAfterInit), Contains("has made with no barrier of threads since") || Contains("barrier_init is missing"));
     CHECK_THAT(fault(kExpectsTooManyBytes),
                Contains("deadlock:") && Contains("threads 0 to 127 wait for parity 0 of the barrier at byte 40960 (in "
                                                  "phase 0: 0 of 1 arrivals and 16 bytes are missing)"));
-    CHECK_THAT(fault(kExpectsTooFewBytes),
-               Contains("deadlock:") && Contains("0 of 1 arrivals and -16 bytes are missing"));
+    CHECK_THAT(fault(kExpectsTooFewBytes), Contains("deadlock:") && Contains("0 of 1 arrivals and -16 bytes are missing"));
     CHECK_THAT(fault(kNeverArrives), Contains("deadlock:") && Contains("threads 128 to 128 wait for parity") &&
                                          Contains("1 of 1 arrivals and 0 bytes are missing"));
-    CHECK_THAT(fault(kArrivesTooOften), Contains("arrives at the barrier at byte 4097") ||
-                                            Contains("waits for the one before") ||
+    CHECK_THAT(fault(kArrivesTooOften), Contains("arrives at the barrier at byte 4097") || Contains("waits for the one before") ||
                                             Contains("which the tensor cores still read"));
 }
 
@@ -311,14 +297,12 @@ TEST_CASE("faults: threads that do not come along", "[order]") {
     CHECK_THAT(fault(kTooManyRegisters),
                Contains("threads 0 to 127 wait for 232 registers each, or for others of the warpgroup; 0 are free"));
     CHECK_THAT(fault(kRegistersOfHalf),
-               Contains("deadlock:") &&
-                   Contains("threads 0 to 63 wait for 232 registers each, or for others of the warpgroup"));
+               Contains("deadlock:") && Contains("threads 0 to 63 wait for 232 registers each, or for others of the warpgroup"));
 }
 
 TEST_CASE("faults: misplaced operands", "[order]") {
     CHECK_THAT(fault(kMisplacedOperand), Contains("a matrix of the tensor cores begins at byte 16512"));
-    CHECK_THAT(fault(kMisplacedBox),
-               Contains("accesses 128 bytes at once that are not aligned: element 8 of the shared array at byte 0"));
+    CHECK_THAT(fault(kMisplacedBox), Contains("accesses 128 bytes at once that are not aligned: element 8 of the shared array at byte 0"));
 }
 
 TEST_CASE("faults: boxes outside of their tensors' memory") {

@@ -85,7 +85,8 @@ TEST_CASE("a transposition through shared memory", "[order]") {
         int rows, cols;
     } arguments = {y.to_device(), x.to_device(), rows, cols};
     INFO(last_error());
-    REQUIRE(halyard_cuda_launch(nullptr, right(), "transpose", (cols + 15) / 16, (rows + 15) / 16, 1, 16, 16, 1, 16 * 17 * 2, "bbii", &arguments) == 0);
+    REQUIRE(halyard_cuda_launch(nullptr, right(), "transpose", (cols + 15) / 16, (rows + 15) / 16, 1, 16, 16, 1, 16 * 17 * 2, "bbii",
+                                &arguments) == 0);
     REQUIRE(y.to_host() == 0);
     for (int r = 0; r < rows; r++) {
         for (int c = 0; c < cols; c++) {
@@ -167,10 +168,30 @@ TEST_CASE("atomics", "[order]") {
 
 TEST_CASE("conversions: every half there and back, ties to even, infinities, NaN") {
     Array<float> halves(65536);
-    std::vector<float> inputs = {65519.0f, 65520.0f, -65520.0f, 1e30f, INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f,
-                                 0x1.8p-24f, 1.0f + 0x1p-11f, 1.0f + 0x1p-11f + 0x1p-20f, 1.0f + 0x3p-11f, 1.0f + 0x1p-8f, 1.0f + 0x3p-8f, 3e38f, 3.4e38f};
-    const uint16_t as_half[] = {0x7bff, 0x7c00, 0xfc00, 0x7c00, 0x7c00, 0xfc00, 0x7fff, 0, 0x8000, 1, 0, 1, 2, 0x3c00, 0x3c01, 0x3c02, 0x3c04, 0x3c0c, 0x7c00, 0x7c00};
-    const uint16_t as_bf16[] = {0x4780, 0x4780, 0xc780, 0x714a, 0x7f80, 0xff80, 0x7fff, 0, 0x8000, 0x3380, 0x3300, 0x3340, 0x33c0, 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x3f82, 0x7f62, 0x7f80};
+    std::vector<float> inputs = {65519.0f,
+                                 65520.0f,
+                                 -65520.0f,
+                                 1e30f,
+                                 INFINITY,
+                                 -INFINITY,
+                                 NAN,
+                                 0.0f,
+                                 -0.0f,
+                                 0x1p-24f,
+                                 0x1p-25f,
+                                 0x1.8p-25f,
+                                 0x1.8p-24f,
+                                 1.0f + 0x1p-11f,
+                                 1.0f + 0x1p-11f + 0x1p-20f,
+                                 1.0f + 0x3p-11f,
+                                 1.0f + 0x1p-8f,
+                                 1.0f + 0x3p-8f,
+                                 3e38f,
+                                 3.4e38f};
+    const uint16_t as_half[] = {0x7bff, 0x7c00, 0xfc00, 0x7c00, 0x7c00, 0xfc00, 0x7fff, 0,      0x8000, 1,
+                                0,      1,      2,      0x3c00, 0x3c01, 0x3c02, 0x3c04, 0x3c0c, 0x7c00, 0x7c00};
+    const uint16_t as_bf16[] = {0x4780, 0x4780, 0xc780, 0x714a, 0x7f80, 0xff80, 0x7fff, 0,      0x8000, 0x3380,
+                                0x3300, 0x3340, 0x33c0, 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x3f82, 0x7f62, 0x7f80};
     const int special = int(inputs.size());
     for (int i = 0; i < 65536; i++) {  // every half, computed otherwise
         const int exponent = i >> 10 & 31, mantissa = i & 1023;
@@ -222,8 +243,10 @@ TEST_CASE("faults: missing barriers", "[order]") {
 }
 
 TEST_CASE("faults: shared memory that nobody wrote", "[order]") {
-    CHECK_THAT(fault("not_written", 64), Contains("thread (7, 0, 0): reads element 7 of the shared array at byte 0, which no thread of the block has written"));
-    CHECK_THAT(fault("from_the_block_before", 64, 64, 2), Contains("block (1, 0, 0)") && Contains("which no thread of the block has written"));
+    CHECK_THAT(fault("not_written", 64),
+               Contains("thread (7, 0, 0): reads element 7 of the shared array at byte 0, which no thread of the block has written"));
+    CHECK_THAT(fault("from_the_block_before", 64, 64, 2),
+               Contains("block (1, 0, 0)") && Contains("which no thread of the block has written"));
 }
 
 // Of buffers that are a part of their allocation.
@@ -260,27 +283,34 @@ TEST_CASE("faults: between the rows of the caller's buffer, and behind the last"
 }
 
 TEST_CASE("faults: outside of arrays, and not aligned", "[order]") {
-    CHECK_THAT(fault("outside_global", 64), Contains("reads outside of an array: x, element -") &&
-                                                Contains("4 bytes; it has the elements 0 to 63"));
+    CHECK_THAT(fault("outside_global", 64),
+               Contains("reads outside of an array: x, element -") && Contains("4 bytes; it has the elements 0 to 63"));
     CHECK_THAT(fault("vector_over_the_end", 64, 255), Contains("writes outside of an array: parameter 0, element 252, 16 bytes"));
-    CHECK_THAT(fault("outside_shared", 64), Contains("thread (63, 0, 0): accesses element 64 of the shared array at byte 16, which has 64 elements"));
+    CHECK_THAT(fault("outside_shared", 64),
+               Contains("thread (63, 0, 0): accesses element 64 of the shared array at byte 16, which has 64 elements"));
     CHECK_THAT(fault("misaligned", 1), Contains("reads 16 bytes at once that are not aligned: parameter 1, element 2"));
-    CHECK_THAT(fault("misaligned_shared", 1), Contains("accesses 8 bytes at once that are not aligned: element 1 of the shared array at byte 0"));
+    CHECK_THAT(fault("misaligned_shared", 1),
+               Contains("accesses 8 bytes at once that are not aligned: element 1 of the shared array at byte 0"));
 }
 
 TEST_CASE("faults: threads diverge", "[order]") {
-    CHECK_THAT(fault("ends_early", 64), Contains("threads diverge: ") && Contains("waits at __syncthreads, which (5, 0, 0), having ended, never reaches"));
+    CHECK_THAT(fault("ends_early", 64),
+               Contains("threads diverge: ") && Contains("waits at __syncthreads, which (5, 0, 0), having ended, never reaches"));
     CHECK_THAT(fault("barriers_differ", 64), Contains("threads diverge: ") && Contains("__syncthreads"));
-    CHECK_THAT(fault("two_barriers", 64), Contains("threads diverge: (0, 0, 0) waits at the barrier of line 113, (40, 0, 0) at the one of line 110; "));
-    CHECK_THAT(fault("two_reductions", 64), Contains("threads diverge: (0, 0, 0) waits at the barrier of line 123, (32, 0, 0) at the one of line 125; "));
+    CHECK_THAT(fault("two_barriers", 64),
+               Contains("threads diverge: (0, 0, 0) waits at the barrier of line 113, (40, 0, 0) at the one of line 110; "));
+    CHECK_THAT(fault("two_reductions", 64),
+               Contains("threads diverge: (0, 0, 0) waits at the barrier of line 123, (32, 0, 0) at the one of line 125; "));
     CHECK_THAT(fault("lane_missing", 32), Contains("threads diverge: ") && Contains("__shfl_xor_sync, which (3, 0, 0), having ended"));
-    CHECK_THAT(fault("lane_not_in_mask", 32), Contains("__shfl_down_sync with the mask 0x7") || Contains("lane 3, which is not in the mask 0x7"));
+    CHECK_THAT(fault("lane_not_in_mask", 32),
+               Contains("__shfl_down_sync with the mask 0x7") || Contains("lane 3, which is not in the mask 0x7"));
 }
 
 TEST_CASE("faults: asynchronous copies", "[order]") {
     CHECK_THAT(fault("no_wait", 64, 256), Contains("copies there asynchronously, without a wait"));
     CHECK_THAT(fault("waits_for_too_few", 64, 256), Contains("copies there asynchronously, without a wait"));
-    CHECK_THAT(fault("no_barrier_after_wait", 64, 256), Contains("race: reads") || Contains("without a wait") || Contains("which no thread"));
+    CHECK_THAT(fault("no_barrier_after_wait", 64, 256),
+               Contains("race: reads") || Contains("without a wait") || Contains("which no thread"));
 }
 
 TEST_CASE("a pointer to nothing") {

@@ -120,12 +120,8 @@ TEST_CASE("a counter on the device, which begins at 0 for each launch and is gon
 }
 
 TEST_CASE("a kernel beside the last one: only where that was just launched, on the same stream") {
-    const auto beside = [] {
-        return halyard_cuda_launch_beside(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr);
-    };
-    const auto other = [] {
-        return halyard_cuda_launch(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr);
-    };
+    const auto beside = [] { return halyard_cuda_launch_beside(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr); };
+    const auto other = [] { return halyard_cuda_launch(nullptr, kernels(), "nothing", 1, 1, 1, 1, 1, 1, 0, "", nullptr); };
     REQUIRE(other() == 0);
     const int before = count("beside");
     REQUIRE(beside() == 0);
@@ -344,8 +340,9 @@ TEST_CASE("host time of a launch", "[.time]") {
     driver_call("cuModuleLoadData", &module, static_cast<const void *>(image->host));
     driver_call("cuModuleGetFunction", &function, module, "scale");
     stream.begin_capture();
-    auto *raw = reinterpret_cast<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)>(
-        halide_cuda_get_symbol(nullptr, "cuLaunchKernel"));
+    auto *raw =
+        reinterpret_cast<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)>(
+            halide_cuda_get_symbol(nullptr, "cuLaunchKernel"));
     CUstream_st *s = stream;
     const double theirs = time([&] { raw(function, 1, 1, 1, 1, 1, 1, 0, s, pointers, nullptr); });
     const double with_context = time([&] { launch(kernels(), "scale", {1, 1}, "bbii", arguments); });

@@ -32,8 +32,7 @@ extern "C" __global__ void past_the_end(global<float> y, int n) {
 }
 HALYARD_KERNEL(past_the_end)
 
-extern "C" __global__ void nothing() {
-}
+extern "C" __global__ void nothing() {}
 HALYARD_KERNEL(nothing)
 
 extern "C" __global__ void take_numbers(global<int> out, global<int> counter, int counted) {

@@ -16,9 +16,8 @@
 #include <string>
 #include <vector>
 
-extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y,
-                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
-                                   const void *arguments);
+extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y, int grid_z,
+                                   int block_x, int block_y, int block_z, int shared_bytes, const char *kinds, const void *arguments);
 
 extern "C" int halyard_cuda_launch_beside(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y,
                                           int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
@@ -32,12 +31,8 @@ class Image {
     Halide::Runtime::Buffer<uint8_t> buffer_;
 
 public:
-    explicit Image(std::vector<uint8_t> bytes)
-        : bytes_(std::move(bytes)), buffer_(bytes_.data(), int(bytes_.size())) {
-    }
-    explicit Image(const std::string &name)
-        : Image(read(std::string(IMAGES) + "/libemulated_" + name + ".so")) {
-    }
+    explicit Image(std::vector<uint8_t> bytes) : bytes_(std::move(bytes)), buffer_(bytes_.data(), int(bytes_.size())) {}
+    explicit Image(const std::string &name) : Image(read(std::string(IMAGES) + "/libemulated_" + name + ".so")) {}
     operator const halide_buffer_t *() const {
         return buffer_.raw_buffer();
     }
@@ -55,8 +50,7 @@ class Array {
     Halide::Runtime::Buffer<T> buffer_;
 
 public:
-    explicit Array(int size, T value = T())
-        : buffer_(size) {
+    explicit Array(int size, T value = T()) : buffer_(size) {
         buffer_.fill(value);
         buffer_.set_host_dirty();
     }

@@ -9,8 +9,14 @@
 namespace halyard::emulator::driver {
 
 World::World() {
-    for (const auto &[name, value] : std::initializer_list<std::pair<const char *, int>>{
-             {"devices", 2}, {"capability", 90}, {"multiprocessors", 132}, {"memory", 4096}, {"pools", 1}, {"fail_allocation", 0}, {"fail_launch", 0}, {"fail_load", 0}}) {
+    for (const auto &[name, value] : std::initializer_list<std::pair<const char *, int>>{{"devices", 2},
+                                                                                         {"capability", 90},
+                                                                                         {"multiprocessors", 132},
+                                                                                         {"memory", 4096},
+                                                                                         {"pools", 1},
+                                                                                         {"fail_allocation", 0},
+                                                                                         {"fail_launch", 0},
+                                                                                         {"fail_load", 0}}) {
         std::string variable = std::string("HALYARD_EMULATOR_") + name;
         std::transform(variable.begin(), variable.end(), variable.begin(), ::toupper);
         const char *given = getenv(variable.c_str());
@@ -35,9 +41,7 @@ thread_local char last_error[1024];
 
 int max_shared() {
     const int capability = world().settings["capability"];
-    return (capability == 80 ? 163 : capability < 90 || capability >= 120 ? 99
-                                                                          : 227) *
-           1024;
+    return (capability == 80 ? 163 : capability < 90 || capability >= 120 ? 99 : 227) * 1024;
 }
 
 int devices() {
@@ -117,8 +121,7 @@ int allocate(uint64_t *pointer, size_t bytes, int device, void *owner, bool capt
     }
     *pointer = w.memory[device].allocate(bytes, uint64_t(w.settings["memory"]) << 20, owner, captured);
     w.counts["allocated"] += *pointer != 0;
-    return *pointer ? kSuccess : bytes ? kOutOfMemory
-                                       : kInvalidValue;
+    return *pointer ? kSuccess : bytes ? kOutOfMemory : kInvalidValue;
 }
 
 int free_memory(uint64_t pointer) {

@@ -132,18 +132,18 @@ void unload_module(Module *m);
 }  // namespace halyard::emulator::driver
 
 // Every function holds the lock; all but a few want cuInit() before them.
-#define LOCK            \
-    World &w = world(); \
+#define LOCK                                                                                                                               \
+    World &w = world();                                                                                                                    \
     const std::lock_guard<std::recursive_mutex> lock(w.mutex)
-#define ENTER                   \
-    LOCK;                       \
-    if (!w.initialised) {       \
-        return kNotInitialized; \
+#define ENTER                                                                                                                              \
+    LOCK;                                                                                                                                  \
+    if (!w.initialised) {                                                                                                                  \
+        return kNotInitialized;                                                                                                            \
     }
-#define ENTER_CONTEXT           \
-    ENTER                       \
-    if (!current()) {           \
-        return kInvalidContext; \
+#define ENTER_CONTEXT                                                                                                                      \
+    ENTER                                                                                                                                  \
+    if (!current()) {                                                                                                                      \
+        return kInvalidContext;                                                                                                            \
     }
 
 #endif

@@ -48,8 +48,7 @@ TEST_CASE("Loops and blocks by Halide's names", "[assembly]") {
     CHECK(a.loops[0].name == "y.s0.row.row_inner");
     CHECK(a.loops[0].number == 1);
     CHECK_FALSE(a.loops[0].innermost);
-    CHECK(a.loops[0].instructions ==
-          std::vector<std::string>{"xorl\t%eax, %eax", "decl\t%ecx", "jne\t.LBB0_2", "jmp\t.LBB0_4"});
+    CHECK(a.loops[0].instructions == std::vector<std::string>{"xorl\t%eax, %eax", "decl\t%ecx", "jne\t.LBB0_2", "jmp\t.LBB0_4"});
     CHECK(a.loops[1].name == "sum.s1.col$x.col$x");
     CHECK(a.loops[1].innermost);
     CHECK(a.loops[1].instructions.size() == 5);
@@ -73,8 +72,7 @@ TEST_CASE("Text that is no assembly has no loops", "[assembly]") {
 
 TEST_CASE("llvm-mca sees a chain of additions and a busy unit", "[assembly]") {
     const std::vector<std::string> chain = {"vaddps %ymm1, %ymm0, %ymm0", "vaddps %ymm1, %ymm0, %ymm0"};
-    const std::vector<std::string> wide = {"vdivps %ymm1, %ymm2, %ymm3", "vdivps %ymm1, %ymm2, %ymm4",
-                                           "vdivps %ymm1, %ymm2, %ymm5"};
+    const std::vector<std::string> wide = {"vdivps %ymm1, %ymm2, %ymm3", "vdivps %ymm1, %ymm2, %ymm4", "vdivps %ymm1, %ymm2, %ymm5"};
     const std::vector<std::string> broken = {"no such instruction"};
     const halyard::McaResult r = halyard::analyse_loops({chain, wide}, "znver4");
     if (r.program.empty()) {

@@ -14,8 +14,8 @@ using halyard::KernelResources;
 namespace {
 
 const std::string kNoDriver = "HALYARD_CUDA_DRIVER=/there/is/none.so";
-const Arguments kSoftmax = {"explain", "softmax", "--target", "cuda-sm_90a", "--shape", "rows=4096,cols=8192", "--param",
-                            "type=bfloat16", "--gpu", "H200", "--predict"};
+const Arguments kSoftmax = {"explain", "softmax",       "--target", "cuda-sm_90a", "--shape",  "rows=4096,cols=8192",
+                            "--param", "type=bfloat16", "--gpu",    "H200",        "--predict"};
 
 Arguments with(Arguments all, const Arguments &more) {
     all.insert(all.end(), more.begin(), more.end());

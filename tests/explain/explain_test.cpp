@@ -73,8 +73,8 @@ TEST_CASE("Fused and unfused are compared by default", "[explain]") {
 TEST_CASE("The table, and a schedule of one's own", "[explain]") {
     const Folder folder;
     const std::string script = write_schedule(folder / "mine.lua");
-    const ProcessResult r = run({"explain", "rms_norm", "--schedule", "rms_norm", "--schedule", script, "--shape",
-                                 "rows=32,cols=256", "--seconds", "0.05", "--cold"});
+    const ProcessResult r = run({"explain", "rms_norm", "--schedule", "rms_norm", "--schedule", script, "--shape", "rows=32,cols=256",
+                                 "--seconds", "0.05", "--cold"});
     INFO(r.err);
     REQUIRE(r.exit_code == 0);
     CHECK(contains(r.out, "from memory"));
@@ -104,8 +104,7 @@ TEST_CASE("Scalar code that is fused is slower than SIMD code that is not", "[ex
 }
 
 TEST_CASE("A prediction alone runs no kernel", "[explain]") {
-    const nlohmann::json j =
-        run_json({"explain", "softmax", "--schedule", "softmax", "--shape", "rows=8,cols=512", "--predict"});
+    const nlohmann::json j = run_json({"explain", "softmax", "--schedule", "softmax", "--shape", "rows=8,cols=512", "--predict"});
     REQUIRE(j.at("schedules").size() == 1);
     const auto &s = j.at("schedules")[0];
     CHECK(s.at("warm").at("measured_seconds").is_null());
@@ -120,8 +119,8 @@ TEST_CASE("A prediction alone runs no kernel", "[explain]") {
 
 TEST_CASE("A product in tiles has its flops, though its loops are a call", "[explain]") {
     for (const char *schedule : {"mma", "mma_f32"}) {
-        const nlohmann::json j = run_json({"explain", "gemm", "--schedule", schedule, "--target", "avx512_sapphirerapids", "--shape",
-                                           "m=64,n=96,k=128", "--count"});
+        const nlohmann::json j = run_json(
+            {"explain", "gemm", "--schedule", schedule, "--target", "avx512_sapphirerapids", "--shape", "m=64,n=96,k=128", "--count"});
         INFO(schedule);
         const nlohmann::json *product = stage(j.at("schedules")[0], "acc.update(0)");
         REQUIRE(product);

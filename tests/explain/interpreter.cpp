@@ -223,8 +223,7 @@ private:
         op->body.accept(this);
         values_[op->name] = before;
     }
-    void visit(const AssertStmt *) override {
-    }
+    void visit(const AssertStmt *) override {}
     void visit(const Allocate *op) override {
         int64_t bytes = op->type.bytes();
         for (const Expr &e : op->extents) {
@@ -248,7 +247,6 @@ private:
 
 }  // namespace
 
-Counted interpret(const Stmt &s, const std::map<std::string, std::vector<int64_t>> &buffers, int64_t cache_bytes,
-                  int64_t small) {
+Counted interpret(const Stmt &s, const std::map<std::string, std::vector<int64_t>> &buffers, int64_t cache_bytes, int64_t small) {
     return Interpreter(buffers, cache_bytes, small).run(s);
 }

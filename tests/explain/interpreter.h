@@ -18,9 +18,7 @@
 /** Least recently used, fully associative, lines of 64 bytes, written back when they leave. */
 class LruCache {
 public:
-    explicit LruCache(int64_t bytes)
-        : lines_(size_t(bytes / 64)) {
-    }
+    explicit LruCache(int64_t bytes) : lines_(size_t(bytes / 64)) {}
     void touch(int64_t line, bool write);
     /** Everything that is still dirty goes out. */
     void flush();
@@ -45,7 +43,7 @@ struct Counted {
 
 /** Buffers by name with their extents, dense. Arrays that the pipeline allocates with no more than `small`
  * bytes count as registers. */
-Counted interpret(const Halide::Internal::Stmt &s, const std::map<std::string, std::vector<int64_t>> &buffers,
-                  int64_t cache_bytes, int64_t small = 0);
+Counted interpret(const Halide::Internal::Stmt &s, const std::map<std::string, std::vector<int64_t>> &buffers, int64_t cache_bytes,
+                  int64_t small = 0);
 
 #endif

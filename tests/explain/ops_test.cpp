@@ -27,7 +27,9 @@ const std::map<std::string, ByHand> &by_hand() {
     const auto product = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("n") * d.at("k")); };
     const auto projections = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("depth") * (d.at("n_q") + 2 * d.at("n_kv"))); };
     const auto block = [](const Dims &d) { return 2.0 * double(d.at("m") * d.at("hidden") * (2 * d.at("k") + d.at("n"))); };
-    const auto scores = [](const Dims &d) { return 4.0 * double(d.at("d") * d.at("queries") * d.at("keys") * d.at("heads") * d.at("batch")); };
+    const auto scores = [](const Dims &d) {
+        return 4.0 * double(d.at("d") * d.at("queries") * d.at("keys") * d.at("heads") * d.at("batch"));
+    };
     const auto twice = [=](const Dims &d) { return 2 * product(d); };
     // A window of 3 by 3 around each pixel.
     const auto channels = [](const Dims &d) { return 18.0 * double(d.at("w") * d.at("h") * d.at("c") * d.at("n")); };

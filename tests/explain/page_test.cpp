@@ -10,8 +10,7 @@
 TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
     const Folder folder;
     const std::string page = folder / "page.html";
-    const ProcessResult made =
-        run({"explain", "softmax", "--shape", "rows=16,cols=1024", "--seconds", "0.05", "--html", page});
+    const ProcessResult made = run({"explain", "softmax", "--shape", "rows=16,cols=1024", "--seconds", "0.05", "--html", page});
     INFO(made.err);
     REQUIRE(made.exit_code == 0);
     CHECK(made.out == page + "\n");

@@ -43,8 +43,8 @@ Moved predicted(const Case &c, int64_t cache) {
 void check_against_interpreter(const Case &c, int64_t cache, double tolerance) {
     const Counted counted = interpret(c.lowered, c.sizes, cache, 16 * 32);
     const Moved moved = predicted(c, cache);
-    INFO("cache of " << cache << " bytes: read " << moved.read << " against " << counted.read << ", written "
-                     << moved.written << " against " << counted.written);
+    INFO("cache of " << cache << " bytes: read " << moved.read << " against " << counted.read << ", written " << moved.written
+                     << " against " << counted.written);
     CHECK(moved.read == Approx(double(counted.read)).epsilon(tolerance));
     CHECK(moved.written == Approx(double(counted.written)).epsilon(tolerance));
 }

@@ -141,10 +141,10 @@ TEST_CASE("Alternatives for CUDA where there is no device, with what the databas
         m.least = m.median = i == 0 ? 123e-6 : 45e-6;
         Database(db).record(task, contenders[i].candidate, m);
     }
-    const ProcessResult r = run({"explore", "softmax", "--target", "cuda-sm_90a", "--param", "type=bfloat16", "--shape",
-                                 "rows=4096,cols=8192", "--compare", "unfused", "--compare", "softmax", "--db", db, "--json",
-                                 "--html", page},
-                                {"HALYARD_CUDA_DRIVER=/there/is/none.so"});
+    const ProcessResult r =
+        run({"explore", "softmax", "--target", "cuda-sm_90a", "--param", "type=bfloat16", "--shape", "rows=4096,cols=8192", "--compare",
+             "unfused", "--compare", "softmax", "--db", db, "--json", "--html", page},
+            {"HALYARD_CUDA_DRIVER=/there/is/none.so"});
     INFO(r.err);
     REQUIRE(r.ok());
     const auto j = halyard::parse_json(r.out);

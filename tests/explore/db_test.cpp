@@ -70,8 +70,7 @@ TEST_CASE("db lists, shows, exports, imports, merges and prunes", "[db]") {
     CHECK(run_json({"db", "list", "--best", "1", "--db", path}).size() == 2);
     // By the environment too.
     CHECK(run({"db", "list"}, {"HALYARD_DB=" + path}).out == run({"db", "list", "--db", path}).out);
-    CHECK(contains(run({"db", "list"}, {"HALYARD_DB=", "XDG_DATA_HOME=" + folder.path()}).err,
-                   folder / "halyard/schedules.db"));
+    CHECK(contains(run({"db", "list"}, {"HALYARD_DB=", "XDG_DATA_HOME=" + folder.path()}).err, folder / "halyard/schedules.db"));
 
     const ProcessResult shown = run({"db", "show", c.id().substr(0, 9), "--db", path});
     CHECK(shown.out == c.lua);

@@ -98,8 +98,7 @@ TEST_CASE("Schedules for CUDA by rules are right", "[device_rules]") {
             }
             const auto measured = Measurer(task).measure(candidates, kBest);
             for (size_t i = 0; i < measured.size(); i++) {
-                INFO(measured[i].message << "\n"
-                                         << candidates[i].lua);
+                INFO(measured[i].message << "\n" << candidates[i].lua);
                 CHECK(measured[i].ok());
                 CHECK(candidates[i].predicted > 0);
             }
@@ -144,8 +143,7 @@ TEST_CASE("Registers of a kernel are about as many as the compiler takes", "[dev
         {large("gemm", {{"m", 4096}, {"n", 4096}, {"k", 4096}}, {{"type", "float32"}, {"weights", "kn"}}),
          {{"y's rows", "64"}, {"y's columns", "64"}}},
         {large("depthwise_conv2d", {{"c", 512}, {"w", 28}, {"h", 28}, {"n", 64}}, {{"type", "bfloat16"}}), {}},
-        {large("depthwise_conv2d", {{"c", 512}, {"w", 28}, {"h", 28}, {"n", 64}}, {{"type", "bfloat16"}}),
-         {{"y's rows", "8"}}},
+        {large("depthwise_conv2d", {{"c", 512}, {"w", 28}, {"h", 28}, {"n", 64}}, {{"type", "bfloat16"}}), {{"y's rows", "8"}}},
     };
     for (const auto &one : all) {
         Choices choices(one.answers);
@@ -184,6 +182,5 @@ TEST_CASE("A kernel that no multiprocessor has room for is refused, and one that
     CHECK_THROWS_WITH(by_rules(softmax, squeezed), Contains("there are 32"));
     // Few multiprocessors have something to do with few rows.
     const Task rows = large("softmax", {{"rows", 32}, {"cols", 65536}}, {{"type", "bfloat16"}});
-    CHECK(by_rules(rows, {{"y's threads", "32"}}).candidate.predicted >
-          2 * by_rules(rows, {{"y's threads", "1024"}}).candidate.predicted);
+    CHECK(by_rules(rows, {{"y's threads", "32"}}).candidate.predicted > 2 * by_rules(rows, {{"y's threads", "1024"}}).candidate.predicted);
 }

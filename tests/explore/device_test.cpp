@@ -28,8 +28,7 @@ Task softmax() {
 }
 
 Arguments explore(const std::string &db, const Arguments &more) {
-    Arguments all = {"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--budget", "300s",
-                     "--db", db};
+    Arguments all = {"explore", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--budget", "300s", "--db", db};
     all.insert(all.end(), more.begin(), more.end());
     return all;
 }
@@ -79,9 +78,7 @@ TEST_CASE("Schedules for CUDA are checked and timed, by themselves and in turns"
     // Threads that do not wait for what others put into shared memory would be a race; a block without threads is none.
     wrong.lua = "return schedule \"softmax\" { target = \"cuda\", apply = function(k) k.y:gpu_blocks \"row\" end }\n";
     const auto all = measurer.measure({right, none, wrong});
-    INFO(all[0].message << "\n"
-                        << all[1].message << "\n"
-                        << all[2].message);
+    INFO(all[0].message << "\n" << all[1].message << "\n" << all[2].message);
     REQUIRE(all[0].ok());
     CHECK(all[0].least > 0);
     CHECK(all[0].reference == "softmax.unfused");
@@ -172,12 +169,11 @@ TEST_CASE("Built here, measured there", "[device]") {
     }
     CHECK(known == 2);
     // A build for such a device takes what was measured there.
-    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"},
-            {kNoDriver});
+    r = run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out"}, {kNoDriver});
     INFO(said(r));
     CHECK(contains(r.err, "on " + kDevice));
-    CHECK(run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out",
-               "--gpu", "NVIDIA"},
+    CHECK(run({"build", "softmax", "--target", "cuda-emulator", "--shape", "rows=3,cols=200", "--db", db, "-o", folder / "out", "--gpu",
+               "NVIDIA"},
               {kNoDriver})
               .err.find("knows none") != std::string::npos);
 }

@@ -13,8 +13,7 @@
 
 class FakeGenerator {
 public:
-    explicit FakeGenerator(const Folder &folder)
-        : executable_(folder / "fake.generator"), pid_(folder / "pid") {
+    explicit FakeGenerator(const Folder &folder) : executable_(folder / "fake.generator"), pid_(folder / "pid") {
         // It takes libraries from where they are, and tells the test its number, outside of the only folder that a
         // generator may reach.
         setenv("HALYARD_CONFINE", "off", 1);
@@ -27,13 +26,14 @@ public:
                                 "mode=$(sed -n 's/^-- mode //p' \"$script\")\n"
                                 "case ${mode:=right} in\n"
                                 "  no_end) echo $$ >" +
-                                    pid_ + "; sleep 20 & wait ;;\n"
-                                           "  no_memory) tail /dev/zero; exit 1 ;;\n"
-                                           "  no_sense) echo 'Error: it makes no sense' >&2; exit 1 ;;\n"
-                                           "  no_life) kill -SEGV $$ ;;\n"
-                                           "esac\n"
-                                           "echo >\"$out/fake.h\"\n"
-                                           "cp " HALYARD_FAKES "/libexplore_fake_$mode.a \"$out/fake.a\"\n");
+                                    pid_ +
+                                    "; sleep 20 & wait ;;\n"
+                                    "  no_memory) tail /dev/zero; exit 1 ;;\n"
+                                    "  no_sense) echo 'Error: it makes no sense' >&2; exit 1 ;;\n"
+                                    "  no_life) kill -SEGV $$ ;;\n"
+                                    "esac\n"
+                                    "echo >\"$out/fake.h\"\n"
+                                    "cp " HALYARD_FAKES "/libexplore_fake_$mode.a \"$out/fake.a\"\n");
         std::filesystem::permissions(executable_, std::filesystem::perms::owner_all);
     }
 

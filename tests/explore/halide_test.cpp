@@ -26,8 +26,9 @@ struct Lowered {
 
 // Halide orders some things by their names; keywords, numbers and operators are left.
 std::vector<std::string> without_names(const std::string &ir) {
-    static const std::set<std::string> kept = {"allocate", "else", "for", "if", "let", "max", "min", "parallel",
-                                               "predicate", "ramp", "select", "stack", "vector_reduce_add", "while"};
+    static const std::set<std::string> kept = {
+        "allocate",          "else", "for", "if", "let", "max", "min", "parallel", "predicate", "ramp", "select", "stack",
+        "vector_reduce_add", "while"};
     static const std::regex name("[A-Za-z_][A-Za-z0-9_$.]*");
     std::vector<std::string> lines;
     for (const auto &line : split(ir, '\n')) {
@@ -49,17 +50,26 @@ Lowered lowered(const Task &task, const std::string &lua) {
     const TemporaryDirectory work(temporary_root());
     const std::string script = work.path() + "/script.lua", report = work.path() + "/report.json";
     write_file(script, lua);
-    std::vector<std::string> command = {task.generator.empty() ? paths().generators : task.generator, "-g", task.op,
-                                        "-f", task.op, "-n", "out", "-o", work.path(), "-e", "stmt", "-p",
-                                        paths().plugin, "target=" + task.target};
+    std::vector<std::string> command = {task.generator.empty() ? paths().generators : task.generator,
+                                        "-g",
+                                        task.op,
+                                        "-f",
+                                        task.op,
+                                        "-n",
+                                        "out",
+                                        "-o",
+                                        work.path(),
+                                        "-e",
+                                        "stmt",
+                                        "-p",
+                                        paths().plugin,
+                                        "target=" + task.target};
     for (const auto &p : task.params) {
         command.push_back(p.first + "=" + p.second);
     }
-    command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + script,
-                                   "autoscheduler.report=" + report});
+    command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.script=" + script, "autoscheduler.report=" + report});
     const ProcessResult r = run_process(command, {});
-    INFO(lua << "\n"
-             << r.err);
+    INFO(lua << "\n" << r.err);
     REQUIRE(r.ok());
     Lowered l;
     l.nest = nest_without_names(halyard::parse_json(read_file(report)).at("nest"));
@@ -81,8 +91,8 @@ std::string call_of(const Task &task, const std::string &scheduler) {
     for (const auto &f : d.funcs) {
         output = f.second.output ? f.first : output;
     }
-    return "return schedule \"" + task.op + "\" { target = \"cpu\", apply = function(k) k[\"" + output +
-           "\"]:autoschedule(\"" + scheduler + "\", \"" + sizes + "\", " + std::to_string(task.threads) + ") end }\n";
+    return "return schedule \"" + task.op + "\" { target = \"cpu\", apply = function(k) k[\"" + output + "\"]:autoschedule(\"" + scheduler +
+           "\", \"" + sizes + "\", " + std::to_string(task.threads) + ") end }\n";
 }
 
 Task of_op(const std::string &op, Dims shape, Assignments params = {}) {

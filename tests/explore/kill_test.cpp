@@ -23,8 +23,8 @@ TEST_CASE("A search that is killed at random goes on where it was", "[kill]") {
     task.op = "rms_norm";
     task.shape = {{"rows", 8}, {"cols", 256}};
     const auto explore = [&](const std::string &most) {
-        return Arguments{"explore", "rms_norm", "--shape", "rows=8,cols=256", "--threads", "1", "--most", most,
-                         "--budget", "60s", "--db", db};
+        return Arguments{"explore", "rms_norm", "--shape", "rows=8,cols=256", "--threads", "1", "--most", most, "--budget",
+                         "60s",     "--db",     db};
     };
     const auto ids = [&] {
         std::set<std::string> all;
@@ -53,8 +53,7 @@ TEST_CASE("A search that is killed at random goes on where it was", "[kill]") {
         }
         // The first is killed as it starts, the others at some moment after they have found something.
         const auto begin = std::chrono::steady_clock::now();
-        while (round > 0 && ids().size() <= before.size() &&
-               std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
+        while (round > 0 && ids().size() <= before.size() && std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) {
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
         }
         std::this_thread::sleep_for(std::chrono::duration<double>(moment(random)));

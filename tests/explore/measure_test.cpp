@@ -37,8 +37,7 @@ TEST_CASE("Right candidates are timed in turns", "[measure]") {
     const Folder folder;
     const FakeGenerator generator(folder);
     Measurer measurer(generator.task());
-    auto times = measurer.in_turns(
-        {generator.candidate("right"), generator.candidate("no_sense"), generator.candidate("slow")}, 0.1);
+    auto times = measurer.in_turns({generator.candidate("right"), generator.candidate("no_sense"), generator.candidate("slow")}, 0.1);
     REQUIRE(times.size() == 3);
     CHECK(times[0].ok());
     CHECK(times[0].least >= 2e-4);
@@ -129,11 +128,11 @@ TEST_CASE("What is clearly slower is given up soon", "[measure]") {
     const FakeGenerator generator(folder);
     Measurer measurer(generator.task());
     std::vector<double> told;
-    const auto all = measurer.measure({generator.candidate("right"), generator.candidate("slow")}, 0, 2,
-                                      [&](size_t number, const Measured &m) {
-                                          CHECK(number == told.size());
-                                          told.push_back(m.least);
-                                      });
+    const auto all =
+        measurer.measure({generator.candidate("right"), generator.candidate("slow")}, 0, 2, [&](size_t number, const Measured &m) {
+            CHECK(number == told.size());
+            told.push_back(m.least);
+        });
     REQUIRE(all.size() == 2);
     CHECK(told == std::vector<double>{all[0].least, all[1].least});
     CHECK(all[0].ok());

@@ -118,8 +118,7 @@ TEST_CASE("convolutions in tiles, a call for each element of the window", "[mma]
 TEST_CASE("tiles are offered only for what their instructions take", "[mma]") {
     const Dims odd = {{"m", 37}, {"n", 100}, {"k", 48}};
     CHECK(offered(Search(task_of("gemm", {{"m", 1}, {"n", 100}, {"k", 48}}, kBf16), {}, {}).propose({})).empty());
-    for (const Assignments &params : {Assignments{{"type", "float16"}, {"weights", "packed"}},
-                                      Assignments{{"weights", "nk"}},
+    for (const Assignments &params : {Assignments{{"type", "float16"}, {"weights", "packed"}}, Assignments{{"weights", "nk"}},
                                       Assignments{{"type", "bfloat16"}, {"weights", "nk"}}}) {
         CHECK(offered(Search(task_of("gemm", odd, params), {}, {}).propose({})).empty());
     }

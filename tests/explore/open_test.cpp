@@ -130,8 +130,7 @@ TEST_CASE("the output is fixed, statistics are open", "[open]") {
     CHECK(offers(p, "place of row_max", "root"));
     CHECK(offers(p, "inline weight", "yes"));
     CHECK(offers(p, "tune rows", "8"));
-    const Proposal other = Search(softmax(), options_of(kSoftmax), {})
-                               .propose({{"place of row_max", "y.task"}, {"tune rows", "8"}});
+    const Proposal other = Search(softmax(), options_of(kSoftmax), {}).propose({{"place of row_max", "y.task"}, {"tune rows", "8"}});
     CHECK(other.plan.placed.at("row_max").level == "task");
     CHECK(other.candidate.set.at("rows") == "8");
     CHECK(measure(softmax(), other.candidate).ok());
@@ -169,17 +168,16 @@ TEST_CASE("the tile of a product is fixed, what it reads is open", "[open]") {
     const Task t = task_of("gemm", {{"m", 37}, {"n", 100}, {"k", 48}}, {{"weights", "packed"}, {"panel", "32"}});
     const std::string lua =
         "local gemm = require \"lib.gemm\"\n" +
-        script("gemm",
-               "    local function tile(stage, rows)\n"
-               "      local tiles, row = stage:split(\"row\", rows, rows > 1 and \"shift_inwards\" or \"auto\", \"tile\", \"r\")\n"
-               "      local panel, col = stage:split(\"col\", 2 * lanes, \"guard\", \"panel\", \"c\")\n"
-               "      stage:reorder(col, row, tiles, panel):parallel(panel)\n"
-               "      stage:vectorize(col, lanes, \"guard\"):unroll(col)\n"
-               "    end\n"
-               "    tile(k.y:specialize(k.y:dim(1):extent():at_least(4)), 4)\n"
-               "    tile(k.y, 1)\n"
-               "    gemm.in_registers(k.acc, k.y, \"tile\", { columns = 2 * lanes, lanes = lanes })\n"
-               "    k:open()\n");
+        script("gemm", "    local function tile(stage, rows)\n"
+                       "      local tiles, row = stage:split(\"row\", rows, rows > 1 and \"shift_inwards\" or \"auto\", \"tile\", \"r\")\n"
+                       "      local panel, col = stage:split(\"col\", 2 * lanes, \"guard\", \"panel\", \"c\")\n"
+                       "      stage:reorder(col, row, tiles, panel):parallel(panel)\n"
+                       "      stage:vectorize(col, lanes, \"guard\"):unroll(col)\n"
+                       "    end\n"
+                       "    tile(k.y:specialize(k.y:dim(1):extent():at_least(4)), 4)\n"
+                       "    tile(k.y, 1)\n"
+                       "    gemm.in_registers(k.acc, k.y, \"tile\", { columns = 2 * lanes, lanes = lanes })\n"
+                       "    k:open()\n");
     const Proposal p = Search(t, options_of(lua), {}).propose({});
     INFO(p.candidate.lua);
     CHECK(p.plan.placed.at("acc").level == "tile");
@@ -189,10 +187,10 @@ TEST_CASE("the tile of a product is fixed, what it reads is open", "[open]") {
 
 TEST_CASE("a product is open around an output with tiles", "[open]") {
     const Task t = task_of("gemm", {{"m", 37}, {"n", 96}, {"k", 48}}, {{"weights", "packed"}, {"panel", "32"}});
-    const std::string lua = script(
-        "gemm", "    k.y:tile({ \"col\", \"row\" }, { 2 * lanes, 4 }, \"shift_inwards\", { \"tc\", \"tr\" }, { \"c\", \"r\" })\n"
-                "    k.y:parallel \"tr\":vectorize(\"c\", lanes):unroll \"c\":unroll \"r\"\n"
-                "    k:open()\n");
+    const std::string lua =
+        script("gemm", "    k.y:tile({ \"col\", \"row\" }, { 2 * lanes, 4 }, \"shift_inwards\", { \"tc\", \"tr\" }, { \"c\", \"r\" })\n"
+                       "    k.y:parallel \"tr\":vectorize(\"c\", lanes):unroll \"c\":unroll \"r\"\n"
+                       "    k:open()\n");
     const Proposal p = Search(t, options_of(lua), {}).propose({});
     INFO(p.candidate.lua);
     CHECK(p.plan.placed.at("acc").level == "tc");
@@ -203,10 +201,10 @@ TEST_CASE("a product is open around an output with tiles", "[open]") {
 
 TEST_CASE("inner parts are fixed, the output is open", "[open]") {
     const Task t = task_of("rms_norm", {{"rows", 37}, {"cols", 100}});
-    const std::string lua = script("rms_norm",
-                                   "    k.inv_rms:compute_at(k.y, \"row\")\n"
-                                   "    k.sum_sq:compute_at(k.y, \"row\"):update(0):atomic():vectorize(\"col\", lanes, \"guard\")\n"
-                                   "    k:open \"y\"\n");
+    const std::string lua =
+        script("rms_norm", "    k.inv_rms:compute_at(k.y, \"row\")\n"
+                           "    k.sum_sq:compute_at(k.y, \"row\"):update(0):atomic():vectorize(\"col\", lanes, \"guard\")\n"
+                           "    k:open \"y\"\n");
     Search search(t, options_of(lua), {});
     const Proposal p = search.propose({{"task of y", "4"}});
     INFO(p.candidate.lua);
@@ -228,8 +226,7 @@ TEST_CASE("all is open: as without a script", "[open]") {
         const Proposal given = Search(t, options_of(script(op, "    k:open()\n")), {}).propose({});
         const Proposal free = Search(t, {}, {}).propose({});
         const std::string mine = found_in(given.candidate.lua);
-        INFO(given.candidate.lua << "\n"
-                                 << free.candidate.lua);
+        INFO(given.candidate.lua << "\n" << free.candidate.lua);
         // The script says `local lanes` itself, and what is found stands in a block.
         const std::string theirs = found_in(free.candidate.lua);
         const size_t block = mine.find("do -- found");

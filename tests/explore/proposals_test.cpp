@@ -23,7 +23,8 @@ Dims small(const Op &op) {
     for (const auto &name : op.dims) {
         dims[name] = 37;
     }
-    const std::map<std::string, int64_t> known = {{"groups", 1}, {"g", 3}, {"n", 50}, {"c", 48}, {"d", 32}, {"batch", 2}, {"heads", 4}, {"key_heads", 2}, {"vocab", 100}, {"n_q", 96}, {"n_kv", 48}};
+    const std::map<std::string, int64_t> known = {{"groups", 1}, {"g", 3},         {"n", 50},      {"c", 48},   {"d", 32},   {"batch", 2},
+                                                  {"heads", 4},  {"key_heads", 2}, {"vocab", 100}, {"n_q", 96}, {"n_kv", 48}};
     for (auto &d : dims) {
         const auto it = known.find(d.first);
         d.second = it == known.end() ? d.second : it->second;
@@ -84,8 +85,7 @@ TEST_CASE("random answers are right or rejected", "[random_proposals]") {
                 answers[p.name] = p.options[random() % p.options.size()];
             }
             const Proposal p = search.propose(answers);
-            INFO(name << "\n"
-                      << p.candidate.lua);
+            INFO(name << "\n" << p.candidate.lua);
             const Measured m = measurer.measure(p.candidate, kBest);
             INFO(m.message);
             CHECK(m.status != Status::kWrongResult);

@@ -52,8 +52,8 @@ std::vector<std::string> sequence(uint64_t seed, size_t most) {
     search.run();
     const auto ranking = search.ranking();
     REQUIRE_FALSE(ranking.empty());
-    CHECK(std::is_sorted(ranking.begin(), ranking.end(),
-                         [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; }));
+    CHECK(
+        std::is_sorted(ranking.begin(), ranking.end(), [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; }));
     return ids;
 }
 

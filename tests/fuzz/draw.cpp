@@ -44,8 +44,7 @@ struct FuncText {
 
 class Script {
 public:
-    Script(const Halide::Pipeline &pipeline, uint64_t seed, bool cuda)
-        : random_(seed), cuda_(cuda), illegal_(random_.percent(25)) {
+    Script(const Halide::Pipeline &pipeline, uint64_t seed, bool cuda) : random_(seed), cuda_(cuda), illegal_(random_.percent(25)) {
         const PipelineView view(pipeline);
         for (const auto &f : view.funcs()) {
             add(view, f.second);
@@ -75,7 +74,8 @@ public:
         if (random_.percent(20)) {  // of anything, placed or not
             say_some(any_func(), 2);
         }
-        std::string s = "return schedule " + quoted(op) + " {\n" + std::string(cuda_ ? "  target = \"cuda\",\n" : "") + "  apply = function(k, p, target)\n";
+        std::string s = "return schedule " + quoted(op) + " {\n" + std::string(cuda_ ? "  target = \"cuda\",\n" : "") +
+                        "  apply = function(k, p, target)\n";
         for (const auto &line : lines_) {
             s += "    " + line + "\n";
         }
@@ -110,8 +110,8 @@ private:
         std::set<std::string> done;
         while (done.size() < funcs_.size()) {
             for (const auto &f : funcs_) {
-                const bool ready = std::all_of(f.second.readers.begin(), f.second.readers.end(),
-                                               [&](const std::string &r) { return done.count(r) > 0; });
+                const bool ready =
+                    std::all_of(f.second.readers.begin(), f.second.readers.end(), [&](const std::string &r) { return done.count(r) > 0; });
                 if (ready && done.insert(f.first).second) {
                     order.push_back(f.first);
                 }
@@ -268,10 +268,10 @@ private:
                 continue;
             }
             static const std::set<std::string> kOften = {"split", "fuse", "tile", "vectorize", "unroll", "parallel", "reorder"};
-            static const std::set<std::string> kDevices = {"gpu_blocks", "gpu_threads", "gpu_lanes", "gpu_single_thread", "gpu",
-                                                           "gpu_tile", "hexagon", "copy_to_device", "copy_to_host", "mma"};
-            static const std::set<std::string> kOfHosts = {"parallel", "prefetch", "prefetch_over", "prefetch_ahead", "side_by_side",
-                                                           "async"};
+            static const std::set<std::string> kDevices = {"gpu_blocks", "gpu_threads", "gpu_lanes",      "gpu_single_thread", "gpu",
+                                                           "gpu_tile",   "hexagon",     "copy_to_device", "copy_to_host",      "mma"};
+            static const std::set<std::string> kOfHosts = {"parallel",       "prefetch",     "prefetch_over",
+                                                           "prefetch_ahead", "side_by_side", "async"};
             const bool placing = w.effect == Effect::kInside || std::string(w.name) == "compute_root";
             if (!any && (w.effect == Effect::kCuda || kDevices.count(w.name) > 0 || (placing && !random_.percent(20)) ||
                          (w.effect == Effect::kMemory && f.output) || (w.on == Handle::kDimension && !f.output) ||

@@ -18,14 +18,14 @@ protected:
     }
 };
 
-#define HALYARD_FUZZED(NAME)                                  \
-    class Fuzzed_##NAME : public OfAlgorithm<Fuzzed_##NAME> { \
-    public:                                                   \
-        GeneratorOutput<Buffer<int, 2>> y{"y"};               \
-        void generate() {                                     \
-            y = define(#NAME)[0];                             \
-        }                                                     \
-    };                                                        \
+#define HALYARD_FUZZED(NAME)                                                                                                               \
+    class Fuzzed_##NAME : public OfAlgorithm<Fuzzed_##NAME> {                                                                              \
+    public:                                                                                                                                \
+        GeneratorOutput<Buffer<int, 2>> y{"y"};                                                                                            \
+        void generate() {                                                                                                                  \
+            y = define(#NAME)[0];                                                                                                          \
+        }                                                                                                                                  \
+    };                                                                                                                                     \
     HALIDE_REGISTER_GENERATOR(Fuzzed_##NAME, NAME)
 
 class FuzzedOutputs : public OfAlgorithm<FuzzedOutputs> {

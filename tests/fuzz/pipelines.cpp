@@ -42,8 +42,7 @@ std::vector<Func> tuple(const Inputs &in) {
     // No two are equal: of those, either would do.
     f(col, row) = Tuple(in.x(col, row) * in.scale * 128 - col, col);
     best(row) = Tuple(-1000000, 0);
-    best(row) = Tuple(max(best(row)[0], f(r, row)[0]),
-                      select(f(r, row)[0] > best(row)[0], f(r, row)[1], best(row)[1]));
+    best(row) = Tuple(max(best(row)[0], f(r, row)[0]), select(f(r, row)[0] > best(row)[0], f(r, row)[1], best(row)[1]));
     y(col, row) = Tuple(best(row)[0] - f(col, row)[0], best(row)[1]);
     return {y};
 }
@@ -87,7 +86,8 @@ struct Entry {
     std::vector<Func> (*make)(const Inputs &);
 };
 
-const Entry kEntries[] = {{"stencil", stencil}, {"reductions", reductions}, {"tuple", tuple}, {"histogram", histogram}, {"product", product}, {"outputs", outputs}};
+const Entry kEntries[] = {{"stencil", stencil},     {"reductions", reductions}, {"tuple", tuple},
+                          {"histogram", histogram}, {"product", product},       {"outputs", outputs}};
 
 }  // namespace
 

@@ -13,8 +13,7 @@ namespace fuzz {
 
 class Random {
 public:
-    explicit Random(uint64_t seed)
-        : state_((seed + 1) * 0x9e3779b97f4a7c15u) {
+    explicit Random(uint64_t seed) : state_((seed + 1) * 0x9e3779b97f4a7c15u) {
         for (int n = 0; n < 4; n++) {
             next();
         }

@@ -108,8 +108,8 @@ std::string Runner::compare(const std::string &algorithm, size_t size, const Val
     for (size_t o = 0; o < right.size(); o++) {
         for (size_t n = 0; n < right[o].size(); n++) {
             if (got[o][n] != right[o][n]) {
-                return "output " + std::to_string(o) + " has " + std::to_string(got[o][n]) + " for " +
-                       std::to_string(right[o][n]) + " as its element " + std::to_string(n) +
+                return "output " + std::to_string(o) + " has " + std::to_string(got[o][n]) + " for " + std::to_string(right[o][n]) +
+                       " as its element " + std::to_string(n) +
                        (got[o][n] == kPoison || got[o][n] == -1 ? ", which perhaps nobody wrote" : "");
             }
         }

@@ -69,7 +69,8 @@ struct Counts {
 };
 
 // Runs the seeds from first on in a child; returns the first that was wrong, or last, and why.
-uint64_t run_batch(const Runner &runner, const Draws &draws, const TempDir &dir, uint64_t first, uint64_t last, Counts &counts, std::string &why) {
+uint64_t run_batch(const Runner &runner, const Draws &draws, const TempDir &dir, uint64_t first, uint64_t last, Counts &counts,
+                   std::string &why) {
     int ends[2];
     REQUIRE(pipe(ends) == 0);
     fflush(nullptr);
@@ -133,8 +134,7 @@ void check_scripts(const Draws &draws, uint64_t count) {
         std::string why;
         seed = run_batch(runner, draws, dir, seed, std::min(seed + kBatch, start + count), counts, why);
         if (!why.empty()) {
-            FAIL_CHECK("seed " << seed << " (" << draws.algorithm(seed) << "): " << why << "\n"
-                               << draws.script(seed));
+            FAIL_CHECK("seed " << seed << " (" << draws.algorithm(seed) << "): " << why << "\n" << draws.script(seed));
             wrong++;
             seed++;
         }
@@ -167,8 +167,9 @@ TEST_CASE("a number that only a call knows is checked by the call", "[fuzz]") {
     }
     CHECK(run("k.down:compute_root():align_storage('col', k.scale * 100000)").outcome == Outcome::kRefused);
     CHECK(run("k.y:split('col', k.scale - 3)").outcome == Outcome::kRefusedAtCall);
-    for (const char *line : {"k.down:compute_root():align_storage('col', k.scale - 2)", "k.down:compute_root():align_extent('col', k.scale)",
-                             "k.y:align_bounds('col', k.scale - 2)", "k.y:split('col', k.scale, 'guard')"}) {
+    for (const char *line :
+         {"k.down:compute_root():align_storage('col', k.scale - 2)", "k.down:compute_root():align_extent('col', k.scale)",
+          "k.y:align_bounds('col', k.scale - 2)", "k.y:split('col', k.scale, 'guard')"}) {
         const Result r = run(line);
         INFO(line << ": " << r.message);
         CHECK(r.outcome == Outcome::kRight);

@@ -18,9 +18,8 @@
 #include <thread>
 #include <vector>
 
-extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y,
-                                   int grid_z, int block_x, int block_y, int block_z, int shared_bytes, const char *kinds,
-                                   const void *arguments);
+extern "C" int halyard_cuda_launch(void *user_context, const halide_buffer_t *image, const char *kernel, int grid_x, int grid_y, int grid_z,
+                                   int block_x, int block_y, int block_z, int shared_bytes, const char *kinds, const void *arguments);
 
 namespace {
 
@@ -136,8 +135,9 @@ void times(Floats &y, Floats &x) {
     float a = 2.0f;
     int n = x.width();
     void *parameters[] = {&yp, &xp, &a, &n};
-    auto *launch = reinterpret_cast<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                                            void **, void **)>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel"));
+    auto *launch =
+        reinterpret_cast<int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **)>(
+            dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuLaunchKernel"));
     void *stream = halyard_cuda_stream();
     const double theirs = least_ns([&] { launch(function, unsigned(n + 127) / 128, 1, 1, 128, 1, 1, 0, stream, parameters, nullptr); });
     const double memory = least_ns([&] {
@@ -194,19 +194,23 @@ int main(int argc, char **argv) {
     check(y.copy_to_host() == 0 && y.data()[n - 1] == 2.0f * (n - 1), "its result");
     std::thread([&] {
         Floats other(nullptr, n);
-        check(other.device_malloc(halide_cuda_device_interface()) == 0 && scale(other, x) == 0 && other.device_free() == 0, "another thread");
+        check(other.device_malloc(halide_cuda_device_interface()) == 0 && scale(other, x) == 0 && other.device_free() == 0,
+              "another thread");
     }).join();
 
     check_error(scale(y, x, 2048), "a block of 2048 x 1 x 1 threads is too large", "too many threads");
     const ScaleArguments arguments = {y.raw_buffer(), x.raw_buffer(), 2.0f, n};
-    check_error(halyard_cuda_launch(nullptr, image, "scale", 1, 1, 1, 1, 1, 1, 1 << 20, "bbii", &arguments), "shared memory a block", "too much shared memory");
-    check_error(halyard_cuda_launch(nullptr, image, "scale", 1, 70000, 1, 1, 1, 1, 0, "bbii", &arguments), "blocks along y", "too many blocks");
+    check_error(halyard_cuda_launch(nullptr, image, "scale", 1, 1, 1, 1, 1, 1, 1 << 20, "bbii", &arguments), "shared memory a block",
+                "too much shared memory");
+    check_error(halyard_cuda_launch(nullptr, image, "scale", 1, 70000, 1, 1, 1, 1, 0, "bbii", &arguments), "blocks along y",
+                "too many blocks");
     check_error(halyard_cuda_launch(nullptr, image, "missing", 1, 1, 1, 1, 1, 1, 0, "", nullptr), "missing", "no such kernel");
     if (argc > 2) {
         std::ifstream other(argv[2], std::ios::binary);
         std::vector<uint8_t> old{std::istreambuf_iterator<char>(other), std::istreambuf_iterator<char>()};
         Halide::Runtime::Buffer<uint8_t> b(old.data(), int(old.size()));
-        check_error(halyard_cuda_launch(nullptr, b, "scale", 1, 1, 1, 1, 1, 1, 0, "bbii", &arguments), "has no code for", "another architecture");
+        check_error(halyard_cuda_launch(nullptr, b, "scale", 1, 1, 1, 1, 1, 1, 0, "bbii", &arguments), "has no code for",
+                    "another architecture");
     }
     halide_dimension_t dims[] = {{0, 1 << 30, 1, 0}, {0, 1000, 1 << 30, 0}};
     halide_buffer_t large = {};
@@ -230,7 +234,8 @@ int main(int argc, char **argv) {
         halyard_cuda_release();
         f = free_memory();
     }
-    printf("      free memory: %zu at the start, %zu, %zu, %zu bytes after releases\n", free_before, free_after[0], free_after[1], free_after[2]);
+    printf("      free memory: %zu at the start, %zu, %zu, %zu bytes after releases\n", free_before, free_after[0], free_after[1],
+           free_after[2]);
     check(free_after[2] >= free_after[0], "all given back");
 
     // Last, as it ends the context: a write to nowhere.

@@ -91,7 +91,6 @@ return schedule "small" {
   end,
 })")) == "");
     // In one process after errors, too.
-    CHECK(schedule_small_pipeline(dir.write("bad.lua", "return schedule 'small' { apply = function(k) k.z() end }")) !=
-          "");
+    CHECK(schedule_small_pipeline(dir.write("bad.lua", "return schedule 'small' { apply = function(k) k.z() end }")) != "");
     CHECK(schedule_small_pipeline(dir.write("good.lua", "return schedule 'small' { apply = function(k) end }")) == "");
 }

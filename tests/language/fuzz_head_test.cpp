@@ -24,12 +24,10 @@ TEST_CASE("no text breaks the reader of schedules", "[fuzz]") {
             accepted++;
         } catch (const halyard::ScriptError &e) {
             if (e.diagnostic.file.empty() || e.diagnostic.message.empty()) {
-                FAIL("seed " << seed << ": no file or no message: " << e.what() << "\n"
-                             << text);
+                FAIL("seed " << seed << ": no file or no message: " << e.what() << "\n" << text);
             }
         } catch (const std::exception &e) {
-            FAIL("seed " << seed << ": " << e.what() << "\n"
-                         << text);
+            FAIL("seed " << seed << ": " << e.what() << "\n" << text);
         }
     }
     CHECK(accepted > count / 20);

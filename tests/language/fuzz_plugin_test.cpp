@@ -114,13 +114,11 @@ Found run_batch(const Mutator &mutator, const TempDir &dir, uint64_t first, uint
                 const std::string message = schedule_small_pipeline(path);
                 good += message.empty();
                 if (!message.empty() && message.find("script.lua") == std::string::npos &&
-                    message.find("reduce.lua") == std::string::npos &&
-                    message.find("/schedules/lib/") == std::string::npos) {
+                    message.find("reduce.lua") == std::string::npos && message.find("/schedules/lib/") == std::string::npos) {
                     dir.write("why", "names no file: " + message);
                     _exit(3);
                 }
-                if (message.find("Internal Error") != std::string::npos ||
-                    message.find("internal error") != std::string::npos) {
+                if (message.find("Internal Error") != std::string::npos || message.find("internal error") != std::string::npos) {
                     dir.write("why", "internal error: " + message);
                     _exit(3);
                 }
@@ -151,8 +149,7 @@ Found run_batch(const Mutator &mutator, const TempDir &dir, uint64_t first, uint
     if (WIFSIGNALED(status)) {
         f.what = WTERMSIG(status) == SIGALRM ? "does not end" : "signal " + std::to_string(WTERMSIG(status));
     } else if (WEXITSTATUS(status) != 0) {
-        f.what =
-            WEXITSTATUS(status) == 3 ? read_file(dir.path() + "/why") : "exit " + std::to_string(WEXITSTATUS(status));
+        f.what = WEXITSTATUS(status) == 3 ? read_file(dir.path() + "/why") : "exit " + std::to_string(WEXITSTATUS(status));
     }
     return f;
 }
@@ -177,8 +174,7 @@ TEST_CASE("no script breaks the plugin", "[fuzz]") {
     for (uint64_t seed = start; seed < count && shown < 20;) {
         const Found f = run_batch(mutator, dir, seed, std::min(seed + 500, count));
         if (!f.what.empty()) {
-            FAIL_CHECK("seed " << f.seed << ": " << f.what << "\n"
-                               << mutator.variant(f.seed));
+            FAIL_CHECK("seed " << f.seed << ": " << f.what << "\n" << mutator.variant(f.seed));
             shown++;
         }
         good += f.good;

@@ -33,19 +33,18 @@ std::vector<std::string> schedules() {
     return stems;
 }
 
-std::vector<std::string> command(const std::string &stem, const std::string &target, const std::string &dir,
-                                 const std::string &emit) {
+std::vector<std::string> command(const std::string &stem, const std::string &target, const std::string &dir, const std::string &emit) {
     const std::string script = kSchedules + stem + ".lua";
     halyard::ScriptOptions options;
     options.target = target;
     const auto header = halyard::read_header(script, options);
-    std::vector<std::string> argv = {HALYARD_GENERATORS, "-g", header.op, "-f", header.op, "-n", header.op, "-o", dir,
-                                     "-e", emit, "-p", HALYARD_PLUGIN, "target=" + target};
+    std::vector<std::string> argv = {
+        HALYARD_GENERATORS, "-g", header.op, "-f", header.op, "-n", header.op, "-o", dir, "-e", emit, "-p", HALYARD_PLUGIN,
+        "target=" + target};
     for (const auto &p : header.generator) {
         argv.push_back(p.first + "=" + p.second);
     }
-    argv.insert(argv.end(), {"autoscheduler=Lua", "autoscheduler.script=" + script,
-                             "autoscheduler.report=" + dir + "/report.json"});
+    argv.insert(argv.end(), {"autoscheduler=Lua", "autoscheduler.script=" + script, "autoscheduler.report=" + dir + "/report.json"});
     return argv;
 }
 
@@ -81,8 +80,7 @@ TEST_CASE("the loop nests of the schedules", "[golden]") {
             if (update) {
                 std::ofstream(kGolden + name) << now;
             }
-            INFO("tests/language/golden/" << name
-                                          << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
+            INFO("tests/language/golden/" << name << "; if the change is meant: HALYARD_UPDATE_GOLDEN=1 engine_golden_test");
             CHECK(now == read_file(kGolden + name));
         }
     }

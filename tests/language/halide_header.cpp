@@ -32,8 +32,7 @@ std::string body_of(const std::string &header, const std::string &class_name) {
     int depth = 1;
     size_t end = begin;
     for (; depth > 0 && end < header.size(); end++) {
-        depth += header[end] == '{' ? 1 : header[end] == '}' ? -1
-                                                             : 0;
+        depth += header[end] == '{' ? 1 : header[end] == '}' ? -1 : 0;
     }
     return header.substr(begin, end - 1 - begin);
 }

@@ -27,8 +27,7 @@ inline std::string in_apply(const std::string &statements) {
 }
 
 /** Loads a script and calls its apply with k = nil; the error's Diagnostic, or one without message. */
-inline halyard::Diagnostic failure(const std::string &path,
-                                   const halyard::ScriptOptions &options = small_limits()) {
+inline halyard::Diagnostic failure(const std::string &path, const halyard::ScriptOptions &options = small_limits()) {
     const auto begin = std::chrono::steady_clock::now();
     halyard::Diagnostic d;
     try {
@@ -43,8 +42,7 @@ inline halyard::Diagnostic failure(const std::string &path,
     return d;
 }
 
-inline halyard::Diagnostic failure_of_text(const std::string &text,
-                                           const halyard::ScriptOptions &options = small_limits()) {
+inline halyard::Diagnostic failure_of_text(const std::string &text, const halyard::ScriptOptions &options = small_limits()) {
     const TempDir dir;
     return failure(dir.write("script.lua", text), options);
 }

@@ -10,9 +10,7 @@ namespace {
 // std::mt19937's distributions differ between libraries; this does not.
 class Random {
 public:
-    explicit Random(uint64_t seed)
-        : state_(seed * 0x9e3779b97f4a7c15u + 1) {
-    }
+    explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
 
     size_t below(size_t n) {
         state_ ^= state_ << 13;
@@ -36,8 +34,7 @@ std::vector<std::string> tokens_of(const std::string &text) {
             end = std::min(text.find('"', i + 1), text.size() - 1) + 1;
         } else if (is_word(text[i]) || std::isspace(static_cast<unsigned char>(text[i]))) {
             const bool word = is_word(text[i]);
-            while (end < text.size() &&
-                   (word ? is_word(text[end]) : std::isspace(static_cast<unsigned char>(text[end])))) {
+            while (end < text.size() && (word ? is_word(text[end]) : std::isspace(static_cast<unsigned char>(text[end])))) {
                 end++;
             }
         }
@@ -58,8 +55,7 @@ std::string joined(const std::vector<std::string> &tokens) {
 // What a token is to Lua: one of a kind can stand for another and the text still parses.
 char kind_of(const std::string &token) {
     const char c = token[0];
-    return std::isdigit(static_cast<unsigned char>(c)) ? '0' : std::isalpha(static_cast<unsigned char>(c)) ? 'a'
-                                                                                                           : c;
+    return std::isdigit(static_cast<unsigned char>(c)) ? '0' : std::isalpha(static_cast<unsigned char>(c)) ? 'a' : c;
 }
 
 // A statement of `apply` taken out, said twice, or moved.
@@ -75,17 +71,45 @@ std::string with_lines_changed(const std::string &text, Random &random) {
     switch (random.below(3)) {
     case 0: lines.erase(lines.begin() + long(at)); break;
     case 1: lines.insert(lines.begin() + long(other), line); break;
-    default:
-        lines.erase(lines.begin() + long(at));
-        lines.insert(lines.begin() + long(std::min(other, lines.size())), line);
+    default: lines.erase(lines.begin() + long(at)); lines.insert(lines.begin() + long(std::min(other, lines.size())), line);
     }
     return joined(lines);
 }
 
-const char *const kNasty[] = {"nil", "-1", "0", "1e308", "0/0", "2^31", "-2147483648", "math.huge", "{}", "\"\"",
-                              "function() end", "k", "p", "target", "...", "k.y", "k.x", "k.y:update(0)", "::l::",
-                              "\"\\0\"", "(\"x\"):rep(1000)", "1 << 40", "k.y:dim(0):extent()", "#", "==", "//", "}",
-                              "{", ")", "(", "end", ",", ":", "."};
+const char *const kNasty[] = {"nil",
+                              "-1",
+                              "0",
+                              "1e308",
+                              "0/0",
+                              "2^31",
+                              "-2147483648",
+                              "math.huge",
+                              "{}",
+                              "\"\"",
+                              "function() end",
+                              "k",
+                              "p",
+                              "target",
+                              "...",
+                              "k.y",
+                              "k.x",
+                              "k.y:update(0)",
+                              "::l::",
+                              "\"\\0\"",
+                              "(\"x\"):rep(1000)",
+                              "1 << 40",
+                              "k.y:dim(0):extent()",
+                              "#",
+                              "==",
+                              "//",
+                              "}",
+                              "{",
+                              ")",
+                              "(",
+                              "end",
+                              ",",
+                              ":",
+                              "."};
 
 }  // namespace
 

@@ -27,14 +27,11 @@ const Bomb kEndless[] = {
     {"__index chain", "local t = setmetatable({}, { __index = function(t, i) return t[i + 1] end }) "
                       "while true do pcall(function() return t[1] end) end"},
     {"__tostring", "tostring(setmetatable({}, { __tostring = function() while true do end end }))"},
-    {"__eq",
-     "local m = { __eq = function() while true do end end } local _ = setmetatable({}, m) == setmetatable({}, m)"},
+    {"__eq", "local m = { __eq = function() while true do end end } local _ = setmetatable({}, m) == setmetatable({}, m)"},
     {"__concat", "local _ = setmetatable({}, { __concat = function() while true do end end }) .. 'x'"},
     {"__close", "local x <close> = setmetatable({}, { __close = function() while true do end end })"},
-    {"__close after a limit",
-     "local x <close> = setmetatable({}, { __close = function() while true do end end }) while true do end"},
-    {"__close replaces the error",
-     "local x <close> = setmetatable({}, { __close = function() error('mine', 0) end }) while true do end"},
+    {"__close after a limit", "local x <close> = setmetatable({}, { __close = function() while true do end end }) while true do end"},
+    {"__close replaces the error", "local x <close> = setmetatable({}, { __close = function() error('mine', 0) end }) while true do end"},
     {"__close in pcall", "while true do pcall(function() local x <close> = setmetatable({}, { __close = function() "
                          "while true do end end }) "
                          "while true do end end) end"},
@@ -44,17 +41,13 @@ const Bomb kEndless[] = {
     {"sorting long strings", "local s = ('x'):rep(500000) local t = {} for i = 1, 30000 do t[i] = s end "
                              "while true do table.sort(t) end"},
     {"comparing long strings", "local a, b = ('x'):rep(500000), ('x'):rep(500000) while true do local _ = a < b end"},
-    {"concat of made-up elements",
-     "table.concat(setmetatable({}, { __index = table.concat }), '', 1, math.maxinteger)"},
-    {"insert at a made-up length",
-     "table.insert(setmetatable({}, { __len = function() return math.maxinteger - 1 end }), 1, nil)"},
-    {"remove at a made-up length",
-     "table.remove(setmetatable({}, { __len = function() return math.maxinteger - 1 end }), 1)"},
+    {"concat of made-up elements", "table.concat(setmetatable({}, { __index = table.concat }), '', 1, math.maxinteger)"},
+    {"insert at a made-up length", "table.insert(setmetatable({}, { __len = function() return math.maxinteger - 1 end }), 1, nil)"},
+    {"remove at a made-up length", "table.remove(setmetatable({}, { __len = function() return math.maxinteger - 1 end }), 1)"},
     {"sort of a made-up length",
      "table.sort(setmetatable({}, { __index = type, __newindex = type, __len = function() return 2147483646 end }))"},
     {"unpack of a made-up length", "table.unpack({}, 1, 1e9 // 1 | 0)"},
-    {"pairs over itself growing",
-     "local t = { 1 } while true do for k in pairs(t) do t[#t + 1] = k if #t > 99 then t = {} end end end"},
+    {"pairs over itself growing", "local t = { 1 } while true do for k in pairs(t) do t[#t + 1] = k if #t > 99 then t = {} end end end"},
     {"printing", "while #(tostring(nil)) > 0 do local _ = tostring(1) end"},
 };
 
@@ -82,8 +75,7 @@ const Bomb kDeep[] = {
     {"recursion through __index", "local t = {} setmetatable(t, { __index = function(_, k) return t[k .. 'x'] end }) "
                                   "local _ = t.a"},
     {"recursion through sort", "local function f() table.sort({ 2, 1 }, function() f() end) end f()"},
-    {"recursion through tostring",
-     "local t t = setmetatable({}, { __tostring = function() return tostring(t) end }) tostring(t)"},
+    {"recursion through tostring", "local t t = setmetatable({}, { __tostring = function() return tostring(t) end }) tostring(t)"},
     {"unpack", "local t = {} for i = 1, 100000 do t[i] = i end select('#', table.unpack(t, 1, 99999999))"},
     {"a metatable loop", "local a, b = {}, {} setmetatable(a, { __index = b }) setmetatable(b, { __index = a }) "
                          "local _ = a.x"},
@@ -111,8 +103,7 @@ TEST_CASE("a script that never ends is stopped", "[sandbox]") {
             INFO(d.text());
             // The made-up lengths do not even start.
             CHECK((d.message.find("did not finish within") != std::string::npos ||
-                   d.message.find("without a metatable") != std::string::npos ||
-                   d.message.find("too many results") != std::string::npos));
+                   d.message.find("without a metatable") != std::string::npos || d.message.find("too many results") != std::string::npos));
             check_place(d);
         }
     }
@@ -224,9 +215,8 @@ TEST_CASE("memory that is given back may be taken again", "[sandbox]") {
     // Each string is garbage at once: the collector, not the script, is at fault if this fails.
     auto options = small_limits();
     options.limits.seconds = 5;
-    const Diagnostic d = failure_of_text(in_apply(
-                                             "for i = 1, 60 do local s = ('x'):rep(1000000) .. i end\n"
-                                             "assert(pcall(function() return 1 end))"),
+    const Diagnostic d = failure_of_text(in_apply("for i = 1, 60 do local s = ('x'):rep(1000000) .. i end\n"
+                                                  "assert(pcall(function() return 1 end))"),
                                          options);
     CHECK(d.text() == "error: ");
 }

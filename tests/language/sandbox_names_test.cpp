@@ -5,9 +5,9 @@
 using halyard::Diagnostic;
 
 TEST_CASE("nothing outside the language has a name", "[sandbox]") {
-    const char *names[] = {"io", "os", "debug", "package", "load", "loadstring", "loadfile", "dofile", "coroutine",
-                           "getmetatable", "rawget", "rawset", "rawequal", "rawlen", "collectgarbage", "utf8",
-                           "_G", "newproxy", "xpcall", "warn", "arg"};
+    const char *names[] = {"io",        "os",           "debug",  "package", "load",     "loadstring", "loadfile",       "dofile",
+                           "coroutine", "getmetatable", "rawget", "rawset",  "rawequal", "rawlen",     "collectgarbage", "utf8",
+                           "_G",        "newproxy",     "xpcall", "warn",    "arg"};
     for (const char *name : names) {
         const Diagnostic d = failure_of_text(in_apply("local x = " + std::string(name)));
         INFO(d.text());
@@ -18,16 +18,14 @@ TEST_CASE("nothing outside the language has a name", "[sandbox]") {
 }
 
 TEST_CASE("the libraries have only what is harmless", "[sandbox]") {
-    const char *names[] = {"string.gsub", "string.find", "string.match", "string.gmatch", "string.dump",
-                           "string.pack", "string.unpack", "string.packsize", "table.move", "math.random",
-                           "math.randomseed"};
+    const char *names[] = {"string.gsub",   "string.find",     "string.match", "string.gmatch", "string.dump",    "string.pack",
+                           "string.unpack", "string.packsize", "table.move",   "math.random",   "math.randomseed"};
     for (const char *name : names) {
         const Diagnostic d = failure_of_text(in_apply("local x = " + std::string(name)));
         CHECK(d.message == std::string(name) + " is not part of the schedule language");
         CHECK(d.line == 2);
     }
-    CHECK(failure_of_text(in_apply("return ('x'):gsub('.', 'y')")).message ==
-          "string.gsub is not part of the schedule language");
+    CHECK(failure_of_text(in_apply("return ('x'):gsub('.', 'y')")).message == "string.gsub is not part of the schedule language");
 }
 
 TEST_CASE("the language cannot be replaced", "[sandbox]") {
@@ -68,8 +66,7 @@ TEST_CASE("an error value of any kind gives a message with a line", "[sandbox]")
         {"error(nil)", "the script raised a nil value instead of a message"},
         {"error()", "the script raised a nil value instead of a message"},
         {"error({})", "the script raised a table value instead of a message"},
-        {"error(setmetatable({}, { __tostring = function() error('x') end }))",
-         "the script raised a table value instead of a message"},
+        {"error(setmetatable({}, { __tostring = function() error('x') end }))", "the script raised a table value instead of a message"},
         {"error(true)", "the script raised a boolean value instead of a message"},
         {"error(function() end)", "the script raised a function value instead of a message"},
         {"error('plain')", "plain"},
@@ -96,14 +93,13 @@ TEST_CASE("an error value of any kind gives a message with a line", "[sandbox]")
 }
 
 TEST_CASE("a forged schedule is none", "[sandbox]") {
-    for (const char *text : {"return { is_schedule = true }", "return { op = 'x', fields = {} }", "return 1", "return",
-                             "", "return nil", "return schedule 'x'", "return tune { 1 }", "-- nothing"}) {
+    for (const char *text : {"return { is_schedule = true }", "return { op = 'x', fields = {} }", "return 1", "return", "", "return nil",
+                             "return schedule 'x'", "return tune { 1 }", "-- nothing"}) {
         const Diagnostic d = failure_of_text(text);
         CHECK(d.message == "the script does not return a schedule");
         CHECK(d.file.find("script.lua") != std::string::npos);
     }
-    CHECK(!failure_of_text("return schedule 'x' { params = { a = { is_tune = true } }, apply = function() end }")
-               .message.empty());
+    CHECK(!failure_of_text("return schedule 'x' { params = { a = { is_tune = true } }, apply = function() end }").message.empty());
     CHECK(!failure_of_text("local s = schedule 'x' { apply = function() end } s.op = nil return s").message.empty());
 }
 
@@ -120,7 +116,9 @@ TEST_CASE("what a script prints of itself does not depend on the process", "[san
     CHECK(first.size() > 1000);
     CHECK(first.find("0x") == std::string::npos);
     // Keys that can only be told apart by their addresses have no order.
-    CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find("pairs: keys of type table have no order") == 0);
+    CHECK(
+        failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find("pairs: keys of type table have no order") ==
+        0);
     CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, x = 2 } do end")).message.empty());
     for (int i = 0; i < 20; i++) {
         const std::vector<char> padding(size_t(i) * 100000, 'x');  // moves the heap

@@ -10,8 +10,7 @@ using Catch::Matchers::Contains;
 
 TEST_CASE("a script that is no readable text file", "[sandbox]") {
     const TempDir dir;
-    CHECK_THAT(failure(dir.path() + "/missing.lua").text(),
-               Contains("missing.lua: error: cannot be read: No such file"));
+    CHECK_THAT(failure(dir.path() + "/missing.lua").text(), Contains("missing.lua: error: cannot be read: No such file"));
     CHECK_THAT(failure(dir.path()).text(), Contains("is not a file"));
     const std::string fifo = dir.path() + "/fifo.lua";
     REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
@@ -38,8 +37,8 @@ TEST_CASE("a syntax error has file and line", "[sandbox]") {
 }
 
 TEST_CASE("require takes names of modules, not paths", "[sandbox]") {
-    for (const char *name : {"../secret", "/etc/passwd", "..secret", "a..b", ".a", "a.", "", "a/b", "a b", "~",
-                             "lib\\\\reduce", "lib.reduce.lua'", "a\\0b"}) {
+    for (const char *name :
+         {"../secret", "/etc/passwd", "..secret", "a..b", ".a", "a.", "", "a/b", "a b", "~", "lib\\\\reduce", "lib.reduce.lua'", "a\\0b"}) {
         const Diagnostic d = failure_of_text("local ok = 1\nlocal x = require \"" + std::string(name) + "\"");
         INFO(d.text());
         CHECK(d.line == 2);
@@ -56,9 +55,8 @@ TEST_CASE("a missing module lists where it was looked for", "[sandbox]") {
     options.lib_dirs = {dir.path() + "/more"};
     const Diagnostic d = failure(dir.write("cpu/script.lua", "\nlocal x = require \"lib.reduse\""), options);
     CHECK(d.line == 2);
-    CHECK_THAT(d.message,
-               Contains("there is no module \"lib.reduse\"") && Contains(dir.path() + "/cpu/lib/reduse.lua") &&
-                   Contains(dir.path() + "/more/lib/reduse.lua") && Contains(dir.path() + "/lib/reduse.lua"));
+    CHECK_THAT(d.message, Contains("there is no module \"lib.reduse\"") && Contains(dir.path() + "/cpu/lib/reduse.lua") &&
+                              Contains(dir.path() + "/more/lib/reduse.lua") && Contains(dir.path() + "/lib/reduse.lua"));
 }
 
 TEST_CASE("a link out of the folders of modules is not followed", "[sandbox]") {
@@ -74,8 +72,8 @@ TEST_CASE("a link out of the folders of modules is not followed", "[sandbox]") {
         const Diagnostic d = failure(dir.write("cpu/script.lua", "\nlocal x = require \"" + std::string(name) + "\""));
         INFO(d.text());
         CHECK(d.line == 2);
-        CHECK_THAT(d.message, Contains("there is no module") && Contains("a link that leads out of these folders") &&
-                                  !Contains("the words"));
+        CHECK_THAT(d.message,
+                   Contains("there is no module") && Contains("a link that leads out of these folders") && !Contains("the words"));
     }
     const auto near = dir.write("cpu/script.lua", "assert(require 'near' == 7)\n"
                                                   "return schedule 'op' { apply = function() end }");
@@ -106,8 +104,8 @@ TEST_CASE("modules that fail", "[sandbox]") {
     dir.write("a.lua", "return require 'b'");
     dir.write("b.lua", "\nreturn require 'a'");
     const Diagnostic cycle = failure(dir.write("cycle.lua", "require 'a'"));
-    CHECK_THAT(cycle.text(), Contains("b.lua:2: error: require: the files require each other in a circle") &&
-                                 Contains("a.lua -> ") && Contains("b.lua -> "));
+    CHECK_THAT(cycle.text(), Contains("b.lua:2: error: require: the files require each other in a circle") && Contains("a.lua -> ") &&
+                                 Contains("b.lua -> "));
     CHECK_THAT(failure(dir.write("self.lua", "require 'self'")).text(), Contains("in a circle"));
 
     dir.write("endless.lua", "\n\nwhile true do end");
@@ -117,15 +115,13 @@ TEST_CASE("modules that fail", "[sandbox]") {
     dir.write("nothing.lua", "local x = 1");
     CHECK_THAT(failure(dir.write("script.lua", "require 'nothing'")).text(), Contains("the module returns nothing"));
     dir.write("broken.lua", "\nlocal = 1");
-    CHECK_THAT(failure(dir.write("script.lua", "require 'broken'")).text(),
-               Contains("broken.lua:2: error: <name> expected"));
+    CHECK_THAT(failure(dir.write("script.lua", "require 'broken'")).text(), Contains("broken.lua:2: error: <name> expected"));
 
     // A second try under pcall says the same and does not take a circle for the cause.
     CHECK_THAT(failure(dir.write("script.lua", "pcall(require, 'broken') require 'broken'")).text(),
                Contains("broken.lua:2: error: <name> expected"));
     dir.write("large.lua", "local = 1 --" + std::string(1 << 19, 'x'));
-    CHECK_THAT(failure(dir.write("script.lua", "while true do pcall(require, 'large') end")).text(),
-               Contains("did not finish"));
+    CHECK_THAT(failure(dir.write("script.lua", "while true do pcall(require, 'large') end")).text(), Contains("did not finish"));
 
     REQUIRE(mkdir((dir.path() + "/folder.lua").c_str(), 0700) == 0);
     CHECK_THAT(failure(dir.write("script.lua", "require 'folder'")).text(), Contains("there is no module \"folder\""));

@@ -96,8 +96,7 @@ TEST_CASE("--set chooses among the choices", "[script]") {
     CHECK(value(h, "guard") == "true");
     CHECK(h.generator.at("statistics") == "two_pass");
 
-    CHECK(error(kScript, setting("rows=3")) ==
-          "script.lua:8: error: --set rows=3 is not among its choices \"1\", \"4\", \"16\"");
+    CHECK(error(kScript, setting("rows=3")) == "script.lua:8: error: --set rows=3 is not among its choices \"1\", \"4\", \"16\"");
     CHECK(error(kScript, setting("row=1")) ==
           "script.lua:8: error: --set row: the schedule has no such parameter; it has \"guard\", \"ratio\", \"rows\", "
           "\"statistics\", \"weights\"\n  did you mean \"rows\"?");
@@ -124,8 +123,7 @@ TEST_CASE("What the caller gives the generator holds before where is asked", "[s
 }
 
 TEST_CASE("where and requires reject", "[script]") {
-    CHECK_THAT(error(kScript, setting("rows=16")),
-               Contains("script.lua:8: error: `where` rejects guard=false, ratio=0.5, rows=16"));
+    CHECK_THAT(error(kScript, setting("rows=16")), Contains("script.lua:8: error: `where` rejects guard=false, ratio=0.5, rows=16"));
     ScriptOptions large = setting("rows=16");
     large.facts = {{"l2", "2M"}};
     CHECK(value(header(kScript, large), "rows") == "16");
@@ -139,10 +137,9 @@ TEST_CASE("where and requires reject", "[script]") {
 }
 
 TEST_CASE("fields that are wrong", "[script]") {
-    CHECK(
-        error(fields("parms = {}")) ==
-        "script.lua:2: error: a schedule has no field \"parms\"; its fields are \"apply\", \"generator\", \"params\", "
-        "\"requires\", \"target\", \"versions\", \"where\"\n  did you mean \"params\"?");
+    CHECK(error(fields("parms = {}")) ==
+          "script.lua:2: error: a schedule has no field \"parms\"; its fields are \"apply\", \"generator\", \"params\", "
+          "\"requires\", \"target\", \"versions\", \"where\"\n  did you mean \"params\"?");
     CHECK_THAT(error(fields("1")), Contains("a schedule has no field \"?\""));
     CHECK_THAT(error(fields("target = 'gpu'")), Contains("target is \"cpu\" or \"cuda\", not \"gpu\""));
     CHECK_THAT(error("return schedule \"op\" { }"), Contains("script.lua:1: error: apply is missing\n  add `apply ="));
@@ -153,21 +150,16 @@ TEST_CASE("fields that are wrong", "[script]") {
 }
 
 TEST_CASE("parameters that are wrong", "[script]") {
-    CHECK_THAT(error(fields("params = { rows = { 1, 2 } }")),
-               Contains("script.lua:2: error: rows is a plain table; write `tune { ... }`"));
+    CHECK_THAT(error(fields("params = { rows = { 1, 2 } }")), Contains("script.lua:2: error: rows is a plain table; write `tune { ... }`"));
     CHECK_THAT(error(fields("params = { 4 }")), Contains("params needs names, as in `rows = tune { 1, 4 }`"));
     CHECK_THAT(error(fields("params = 4")), Contains("params is a table of names and values"));
     CHECK_THAT(error(fields("params = { rows = print }")), Contains("rows is not a number, string, boolean or tune"));
     CHECK_THAT(error(fields("params = { rows = 1 }, generator = { rows = 1 }")),
                Contains("\"rows\" stands under params and under generator"));
-    CHECK_THAT(error(fields("params = { rows = tune {} }")),
-               Contains("script.lua:2: error: tune: needs at least one choice"));
-    CHECK_THAT(error(fields("params = { rows = tune { 1, default = 2 } }")),
-               Contains("tune: the default 2 is not among the choices"));
-    CHECK_THAT(error(fields("params = { rows = tune { 1, {} } }")),
-               Contains("tune: choice 2 is not a number, string or boolean"));
-    CHECK_THAT(error(fields("params = { rows = tune(4) }")),
-               Contains("script.lua:2: error: bad argument #1 to 'tune'"));
+    CHECK_THAT(error(fields("params = { rows = tune {} }")), Contains("script.lua:2: error: tune: needs at least one choice"));
+    CHECK_THAT(error(fields("params = { rows = tune { 1, default = 2 } }")), Contains("tune: the default 2 is not among the choices"));
+    CHECK_THAT(error(fields("params = { rows = tune { 1, {} } }")), Contains("tune: choice 2 is not a number, string or boolean"));
+    CHECK_THAT(error(fields("params = { rows = tune(4) }")), Contains("script.lua:2: error: bad argument #1 to 'tune'"));
 }
 
 TEST_CASE("parameters reach apply as numbers, strings and booleans", "[script]") {
@@ -289,8 +281,7 @@ TEST_CASE("facts of targets", "[script]") {
         options.facts = {{name, text}};
         return error(kScript, options);
     };
-    CHECK(wrong("l4", "1") ==
-          "script.lua: error: there is no fact \"l4\"; the facts are \"l1\", \"l2\", \"l3\", \"processors\"");
+    CHECK(wrong("l4", "1") == "script.lua: error: there is no fact \"l4\"; the facts are \"l1\", \"l2\", \"l3\", \"processors\"");
     for (const char *text : {"", "M", "0", "-1", "2G", "1e6", "99999999999999999999"}) {
         CHECK_THAT(wrong("l2", text), Contains("the fact l2=" + std::string(text) + " is not a positive count"));
     }

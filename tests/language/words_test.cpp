@@ -59,8 +59,7 @@ std::set<std::string> covered(std::initializer_list<Handle::Kind> kinds) {
     return names;
 }
 
-void check_covered(const std::string &class_name, const std::set<std::string> &directives,
-                   const std::set<std::string> &names) {
+void check_covered(const std::string &class_name, const std::set<std::string> &directives, const std::set<std::string> &names) {
     CHECK(directives.size() >= 3);
     std::string missing;
     for (const auto &d : directives) {
@@ -88,17 +87,16 @@ TEST_CASE("every directive of Halide has a word", "[words]") {
     check_covered("Stage", stage, covered({Handle::kStage}));
 
     const auto func = public_methods("Func", {"Stage", "Func", "void"});
-    CHECK(func.count("compute_at") + func.count("in") + func.count("update") + func.count("split") +
-              func.count("ring_buffer") + func.count("bound") + func.count("hoist_storage_root") ==
+    CHECK(func.count("compute_at") + func.count("in") + func.count("update") + func.count("split") + func.count("ring_buffer") +
+              func.count("bound") + func.count("hoist_storage_root") ==
           7);
     check_covered("Func", func, covered({Handle::kStage, Handle::kFunc}));
 
-    check_covered("OutputImageParam", public_methods("OutputImageParam", {"OutputImageParam"}),
-                  [] {
-                      auto n = covered({Handle::kFunc});
-                      n.insert({"set_bounds", "set_estimates", "set_host_alignment"});
-                      return n;
-                  }());
+    check_covered("OutputImageParam", public_methods("OutputImageParam", {"OutputImageParam"}), [] {
+        auto n = covered({Handle::kFunc});
+        n.insert({"set_bounds", "set_estimates", "set_host_alignment"});
+        return n;
+    }());
     check_covered("Dimension", public_methods("Dimension", {"Dimension", "Expr"}), [] {
         auto n = covered({Handle::kDimension});
         n.insert("max");  // min + extent - 1

@@ -22,8 +22,7 @@ TEST_CASE("a member is replaced, and the symbols are found where they went", "[a
     const std::string a = dir.path() + "/a.a", long_name = "a_name_longer_than_sixteen-x86.o";
     write(dir.path() + "/f.c", "int f(void) { return 1; }\n");
     write(dir.path() + "/g.c", "int g(void) { return 2; }\n");
-    write(dir.path() + "/f2.c",
-          "int f(void) { return 3; } static char pad[1001] = {1}; char *p(void) { return pad; }\n");
+    write(dir.path() + "/f2.c", "int f(void) { return 3; } static char pad[1001] = {1}; char *p(void) { return pad; }\n");
     for (const char *name : {"f", "g", "f2"}) {
         const std::string base = dir.path() + "/" + name;
         REQUIRE(run_program({HALYARD_C_COMPILER, "-c", base + ".c", "-o", base + ".o"}).exit_code == 0);
@@ -49,6 +48,5 @@ TEST_CASE("what is no archive is said to be none", "[archive]") {
     CHECK_THROWS_WITH(Archive(""), "is not a static library");
     CHECK_THROWS_WITH(Archive("!<thin>\n"), "is not a static library");
     CHECK_THROWS_WITH(Archive("!<arch>\nf.o/"), "is a static library cut short");
-    CHECK_THROWS_WITH(Archive("!<arch>\n" + std::string(48, ' ') + "99        `\nabc"),
-                      "is a static library cut short");
+    CHECK_THROWS_WITH(Archive("!<arch>\n" + std::string(48, ' ') + "99        `\nabc"), "is a static library cut short");
 }

@@ -39,7 +39,8 @@ std::string wrong_with(const Stmt &body, int threads = 64) {
     kernel.body = body;
     std::string message;
     try {
-        halyard::check_barriers(kernel, [](const std::string &func, const std::string &what) { throw std::runtime_error(func + " " + what); });
+        halyard::check_barriers(kernel,
+                                [](const std::string &func, const std::string &what) { throw std::runtime_error(func + " " + what); });
     } catch (const std::runtime_error &e) {
         message = e.what();
     }
@@ -94,8 +95,7 @@ TEST_CASE("what a condition is made of", "[barriers]") {
 // The tiles of the head are guarded by thread: Halide would cut the loop over them elsewhere for each.
 TEST_CASE("loops around barriers are not cut", "[barriers]") {
     const TempDir dir;
-    const std::string shipped = read_file(HALYARD_SOURCE "/schedules/cuda/decode_attention.lua"),
-                      end = "    decode.all_splits(k, p)\n";
+    const std::string shipped = read_file(HALYARD_SOURCE "/schedules/cuda/decode_attention.lua"), end = "    decode.all_splits(k, p)\n";
     const auto build = [&](const std::string &policy) {
         std::string text = shipped;
         text.replace(text.find(end), 0, "    k.acc_partial_in:partition('tile', '" + policy + "')\n");

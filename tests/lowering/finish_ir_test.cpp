@@ -36,8 +36,7 @@ TEST_CASE("vector stores of a streamed buffer are taken", "[finish_ir]") {
     CHECK(streams("store <32 x bfloat> %v, ptr %p, align 2, !tbaa !2"));
     CHECK(streams("store <64 x i8> %v, ptr %p, align 1, !tbaa !2"));
     CHECK(streams("store <16 x float> zeroinitializer, ptr %p, align 4, !tbaa !2, !noalias !3"));
-    CHECK(finish_ir(std::string("  store <4 x i32> <i32 1, i32 2, i32 3, i32 4>, ptr %p, align 4, !tbaa !2\n") +
-                    kMetadata)
+    CHECK(finish_ir(std::string("  store <4 x i32> <i32 1, i32 2, i32 3, i32 4>, ptr %p, align 4, !tbaa !2\n") + kMetadata)
               .text.find("  call void @halyard.stream.v4i32(<4 x i32> <i32 1, i32 2, i32 3, i32 4>, "
                          "ptr %p)\n") == 0);
 }
@@ -65,16 +64,18 @@ TEST_CASE("Halide's conversion to bf16 becomes LLVM's where the target has an in
     const auto module = [](const std::string &half, const std::string &features, const std::string &bits) {
         return "define i32 @f() {\n"
                "  %1 = " +
-               bits + "\n"
-                      "  %2 = lshr <16 x i32> %1, splat (i32 16)\n"
-                      "  %3 = and <16 x i32> %2, splat (i32 1)\n"
-                      "  %4 = add <16 x i32> %1, splat (i32 " +
-               half + ")\n"
-                      "  %5 = add <16 x i32> %4, %3\n"
-                      "  %6 = lshr <16 x i32> %5, splat (i32 16)\n"
-                      "  %7 = trunc nuw <16 x i32> %6 to <16 x i16>\n"
-                      "}\n"
-                      "!7 = !{i32 2, !\"halide_mattrs\", !\"" +
+               bits +
+               "\n"
+               "  %2 = lshr <16 x i32> %1, splat (i32 16)\n"
+               "  %3 = and <16 x i32> %2, splat (i32 1)\n"
+               "  %4 = add <16 x i32> %1, splat (i32 " +
+               half +
+               ")\n"
+               "  %5 = add <16 x i32> %4, %3\n"
+               "  %6 = lshr <16 x i32> %5, splat (i32 16)\n"
+               "  %7 = trunc nuw <16 x i32> %6 to <16 x i16>\n"
+               "}\n"
+               "!7 = !{i32 2, !\"halide_mattrs\", !\"" +
                features + "\"}\n";
     };
     const auto finished = finish_ir(module("32767", "+fma,+avx512bf16,+avx512vnni", cast));
@@ -103,11 +104,13 @@ TEST_CASE("What is compiled for a Zen runs where a level has its features", "[fi
                "  ret <16 x i8> %c\n"
                "}\n"
                "attributes #0 = { \"target-cpu\"=\"" +
-               cpu + "\" \"target-features\"=\"" + features + "\" }\n"
-                                                              "!llvm.module.flags = !{!0, !1}\n"
-                                                              "!0 = !{i32 2, !\"halide_mcpu_target\", !\"" +
-               cpu + "\"}\n"
-                     "!1 = !{i32 2, !\"halide_mattrs\", !\"" +
+               cpu + "\" \"target-features\"=\"" + features +
+               "\" }\n"
+               "!llvm.module.flags = !{!0, !1}\n"
+               "!0 = !{i32 2, !\"halide_mcpu_target\", !\"" +
+               cpu +
+               "\"}\n"
+               "!1 = !{i32 2, !\"halide_mattrs\", !\"" +
                features + "\"}\n";
     };
     const halyard::Llvm &llvm = halyard::Llvm::load(halyard::paths().llvm);

@@ -34,7 +34,18 @@ struct Operands {
     }
 
     Product shape() const {
-        return {{nullptr, cols * 4}, {nullptr, lda() * ptrdiff_t(sizeof(A))}, {nullptr, ldb() * ptrdiff_t(sizeof(B))}, 0, 0, groups, true, {}, {}, {}, {taps, lda() * ptrdiff_t(sizeof(A)), groups * ldb() * ptrdiff_t(sizeof(B))}, {}};
+        return {{nullptr, cols * 4},
+                {nullptr, lda() * ptrdiff_t(sizeof(A))},
+                {nullptr, ldb() * ptrdiff_t(sizeof(B))},
+                0,
+                0,
+                groups,
+                true,
+                {},
+                {},
+                {},
+                {taps, lda() * ptrdiff_t(sizeof(A)), groups * ldb() * ptrdiff_t(sizeof(B))},
+                {}};
     }
 
     const A *block(int i) const {

@@ -42,13 +42,22 @@ void check(int rows, int cols, int groups) {
     for (int r = 0; r < rows; r++) {
         for (int j = 0; j < cols; j++) {
             for (int k = 0; k < groups * kGroup; k++) {
-                expected[size_t(r * ldc + j)] += C(a[size_t(r * lda + k)]) *
-                                                 C(b[size_t(k / kGroup * ldb + j * kGroup + k % kGroup)]);
+                expected[size_t(r * ldc + j)] += C(a[size_t(r * lda + k)]) * C(b[size_t(k / kGroup * ldb + j * kGroup + k % kGroup)]);
             }
         }
     }
     using Tiles = emulated::Tiles<C, A, B>;
-    Product p{{c.data(), ldc * 4}, {a.data(), lda * ptrdiff_t(sizeof(A))}, {b.data(), ldb * ptrdiff_t(sizeof(B))}, rows, cols, groups, false, {}, {}, {}, {}};
+    Product p{{c.data(), ldc * 4},
+              {a.data(), lda * ptrdiff_t(sizeof(A))},
+              {b.data(), ldb * ptrdiff_t(sizeof(B))},
+              rows,
+              cols,
+              groups,
+              false,
+              {},
+              {},
+              {},
+              {}};
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
     CHECK(c == expected);
@@ -90,16 +99,25 @@ void check_taps(int rows, int cols, int groups) {
             for (int tap = 0; tap < outer * inner; tap++) {
                 const int o = tap / inner, i = tap % inner;
                 for (int k = 0; k < groups * kGroup; k++) {
-                    expected[size_t(r * cols + j)] +=
-                        C(a[size_t(o * a_outer + i * a_inner + r * lda + k)]) *
-                        C(b[size_t(o * b_outer + i * b_inner + k / kGroup * ldb + j * kGroup + k % kGroup)]);
+                    expected[size_t(r * cols + j)] += C(a[size_t(o * a_outer + i * a_inner + r * lda + k)]) *
+                                                      C(b[size_t(o * b_outer + i * b_inner + k / kGroup * ldb + j * kGroup + k % kGroup)]);
                 }
             }
         }
     }
     using Tiles = emulated::Tiles<C, A, B>;
     const auto bytes = [](int elements, size_t size) { return elements * ptrdiff_t(size); };
-    Product p{{c.data(), cols * 4}, {a.data(), bytes(lda, sizeof(A))}, {b.data(), bytes(ldb, sizeof(B))}, rows, cols, groups, false, {}, {}, {outer, bytes(a_outer, sizeof(A)), bytes(b_outer, sizeof(B))}, {inner, bytes(a_inner, sizeof(A)), bytes(b_inner, sizeof(B))}};
+    Product p{{c.data(), cols * 4},
+              {a.data(), bytes(lda, sizeof(A))},
+              {b.data(), bytes(ldb, sizeof(B))},
+              rows,
+              cols,
+              groups,
+              false,
+              {},
+              {},
+              {outer, bytes(a_outer, sizeof(A)), bytes(b_outer, sizeof(B))},
+              {inner, bytes(a_inner, sizeof(A)), bytes(b_inner, sizeof(B))}};
     std::vector<C> plain = c;
     Tiles::configure(halyard_mma::whole_tiles());
     halyard_mma::multiply<Tiles>(p);
@@ -119,18 +137,22 @@ std::string product_in_tiles(const std::string &op, const std::string &generator
     return "return schedule '" + op + "' { target = 'cuda', generator = { " + generator + " },\n" +
            "  apply = function(k)\n"
            "    k.y:split('col', " +
-           c + ", 'guard', 'tile_col', 'c') k.y:split('row', " + r + ", 'guard', 'tile_row', 'r')\n"
-                                                                     "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
-                                                                     "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
-                                                                     "    k.acc:bound_extent('col', " +
-           c + "):bound_extent('row', " + r + ")\n"
-                                              "    local step = k.acc:update(0)\n"
-                                              "    step:split('k', " +
-           depth + ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
-                   "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
-                   "    " +
-           words + "\n"
-                   "  end }\n";
+           c + ", 'guard', 'tile_col', 'c') k.y:split('row', " + r +
+           ", 'guard', 'tile_row', 'r')\n"
+           "    k.y:reorder('c', 'r', 'tile_col', 'tile_row'):gpu_blocks { 'tile_col', 'tile_row' }\n"
+           "    k.acc:compute_at(k.y, 'tile_col'):store_in 'register'\n"
+           "    k.acc:bound_extent('col', " +
+           c + "):bound_extent('row', " + r +
+           ")\n"
+           "    local step = k.acc:update(0)\n"
+           "    step:split('k', " +
+           depth +
+           ", 'guard', 'step', 'depth') step:reorder('depth', 'col', 'row', 'step')\n"
+           "    k.y:never_partition_all() k.acc:never_partition_all() step:never_partition_all()\n"
+           "    " +
+           words +
+           "\n"
+           "  end }\n";
 }
 
 Finished build_cuda(const std::string &op, const std::string &devices, const std::string &script, const TempDir &dir) {
@@ -204,7 +226,18 @@ TEST_CASE("rows of several lines are one line where a and c have the same betwee
                     b[i] = Bf16(float(i * 3 % 7) - 3);
                 }
                 std::vector<float> c(size_t(lines * pitch_of_c * cols), 9), plain = c;
-                Product p{{c.data(), cols * 4}, {a.data(), k * 2}, {b.data(), cols * 4}, width, cols, groups, true, {}, {}, {}, {}, {lines, pitch * k * 2, pitch_of_c * cols * 4}};
+                Product p{{c.data(), cols * 4},
+                          {a.data(), k * 2},
+                          {b.data(), cols * 4},
+                          width,
+                          cols,
+                          groups,
+                          true,
+                          {},
+                          {},
+                          {},
+                          {},
+                          {lines, pitch * k * 2, pitch_of_c * cols * 4}};
                 emulated::multiplications = 0;
                 Tiles::configure(halyard_mma::whole_tiles());
                 halyard_mma::multiply<Tiles>(p);
@@ -266,8 +299,9 @@ TEST_CASE("rows that are touched later are prefetched, each line once", "[mma]")
 TEST_CASE("what a block stores is prefetched where it is larger than half of L2, and never behind a GELU", "[mma]") {
     const TempDir dir;
     for (const std::string activation : {"relu", "gelu_erf"}) {
-        const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "-o", dir.path(), "--schedule", "mma", "--set", "tiles=always",
-                                        "--param", "activation=" + activation, "--target", "avx512", "--fact", "l2=3M", "--emit", "stmt"});
+        const Finished f =
+            run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "-o", dir.path(), "--schedule", "mma", "--set", "tiles=always",
+                         "--param", "activation=" + activation, "--target", "avx512", "--fact", "l2=3M", "--emit", "stmt"});
         INFO(f.err);
         REQUIRE(f.exit_code == 0);
         const std::string stmt = read_file(dir.path() + "/gemm.stmt");
@@ -329,11 +363,9 @@ TEST_CASE("tiles of few rows that there are not are an error with its line", "[m
     };
     for (const auto &c : cases) {
         const std::string generator = "type = 'float16', weights = '" + std::string(c.weights) + "'";
-        const std::string script =
-            dir.write("wrong.lua", product_in_tiles("gemm", generator, c.rows, c.columns, c.depth, c.words));
+        const std::string script = dir.write("wrong.lua", product_in_tiles("gemm", generator, c.rows, c.columns, c.depth, c.words));
         const Finished f = build_cuda("gemm", c.devices, script, dir);
-        INFO(generator << " " << c.rows << " x " << c.columns << " x " << c.depth << "\n"
-                       << f.err);
+        INFO(generator << " " << c.rows << " x " << c.columns << " x " << c.depth << "\n" << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":10: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);
@@ -358,8 +390,7 @@ TEST_CASE("a product that the tensor cores have not is an error with its line", 
     for (const auto &c : cases) {
         const std::string script = dir.write("wrong.lua", product_in_tiles(c.op, c.generator, 64, 64, c.depth, "step:mma()"));
         const Finished f = build_cuda(c.op, c.devices, script, dir);
-        INFO(c.op << " " << c.generator << "\n"
-                  << f.err);
+        INFO(c.op << " " << c.generator << "\n" << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":10: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);
@@ -374,8 +405,7 @@ TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]
         {"k.acc:compute_root() k.acc:update(0):mma()", "neighbouring columns of packed b"},
         {"k.acc:compute_root() k.acc:update(0):vectorize('col', 8):mma()", "the product is vectorized"},
         {"k.acc:compute_root() k.acc:update(0):parallel('row'):mma()", "is not serial"},
-        {"k.a_f:compute_root() k.acc:compute_root() k.acc:update(0):mma()",
-         "there is no tile instruction that multiplies"},
+        {"k.a_f:compute_root() k.acc:compute_root() k.acc:update(0):mma()", "there is no tile instruction that multiplies"},
         {"k.acc:compute_root() k.acc:update(0):split('row', 7, 'guard') k.acc:update(0):mma()",
          "the loop acc.s1.row.row_inner is none of a product of tiles"},
     };
@@ -384,12 +414,12 @@ TEST_CASE("a nest that is no product of tiles is an error with its line", "[mma]
                                                           "  generator = { type = 'bfloat16', weights = 'packed' },\n"
                                                           "  apply = function(k)\n"
                                                           "    " +
-                                                              std::string(c.schedule) + "\n"
-                                                                                        "  end }\n");
-        const Finished f = run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "--target", "avx2", "--schedule",
-                                        script, "-o", dir.path() + "/out"});
-        INFO(c.schedule << "\n"
-                        << f.err);
+                                                              std::string(c.schedule) +
+                                                              "\n"
+                                                              "  end }\n");
+        const Finished f =
+            run_program({HALYARD_COMMAND, "build", "gemm", "--quiet", "--target", "avx2", "--schedule", script, "-o", dir.path() + "/out"});
+        INFO(c.schedule << "\n" << f.err);
         CHECK(f.exit_code == 1);
         CHECK(f.err.find(script + ":4: error: mma: ") == 0);
         CHECK(f.err.find(c.message) != std::string::npos);

@@ -18,8 +18,7 @@ Stmt consumer(int operations) {
         v = Add::make(v, Broadcast::make(1.0f, 16));
     }
     const Stmt store = Store::make("y", v, Ramp::make(row * 100, 1, 16), Parameter(), const_true(16), ModulusRemainder());
-    return ProducerConsumer::make_consume(
-        "acc", For::make("row", 0, 32, ForType::Serial, Partition::Auto, DeviceAPI::None, store));
+    return ProducerConsumer::make_consume("acc", For::make("row", 0, 32, ForType::Serial, Partition::Auto, DeviceAPI::None, store));
 }
 
 }  // namespace

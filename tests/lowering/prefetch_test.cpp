@@ -18,12 +18,12 @@ std::string script(const std::string &words) {
            "  k.y:vectorize('col', target:lanes 'f32', 'guard')\n"
            "  k.inv_rms:compute_at(row)\n"
            "  reduce.in_lanes(k.sum_sq, 'col', { at = row, lanes = 8, accum = 2 })\n" +
-           words + "\n"
-                   "end }\n";
+           words +
+           "\n"
+           "end }\n";
 }
 
-const std::string kInput = "  k.y:prefetch_over('col', k.x, row)\n",
-                  kOutput = "  k.sum_sq:update(0):prefetch_over('col', k.y, row, 0)\n",
+const std::string kInput = "  k.y:prefetch_over('col', k.x, row)\n", kOutput = "  k.sum_sq:update(0):prefetch_over('col', k.y, row, 0)\n",
                   kAhead = "  k.y:prefetch_ahead('col', 100)\n";
 
 size_t count(const std::string &text, const std::string &what) {

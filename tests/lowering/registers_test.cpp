@@ -69,8 +69,8 @@ TEST_CASE("sums of products stay in registers", "[registers]") {
     };
     for (const Product &p : products) {
         const TempDir dir;
-        std::vector<std::string> command = {HALYARD_COMMAND, "build", p.op, "--quiet", "-o",
-                                            dir.path(), "--target", "avx512", "--emit", "assembly"};
+        std::vector<std::string> command = {HALYARD_COMMAND, "build",    p.op,     "--quiet", "-o",
+                                            dir.path(),      "--target", "avx512", "--emit",  "assembly"};
         if (!p.schedule.empty()) {
             command.insert(command.end(), {"--schedule", p.schedule});
         }

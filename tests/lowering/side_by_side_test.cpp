@@ -174,8 +174,7 @@ TEST_CASE("outputs side by side are what they were, and one parallel loop has th
         o.x.set(x);
         loops.clear();
         p.realize({a, b, c});
-        const int jobs_of_a = rows >= 8 ? (rows + 3) / 4 : rows % 2 == 0 ? rows / 2
-                                                                         : rows;
+        const int jobs_of_a = rows >= 8 ? (rows + 3) / 4 : rows % 2 == 0 ? rows / 2 : rows;
         CHECK(loops == std::vector<int>{jobs_of_a + (rows_b + 2) / 3 + (rows + 4) / 5});
         int wrong = 0;
         a.for_each_element([&](int i, int j) { wrong += a(i, j) != (x(i, j) + 1) * (x(i, j) * 3); });
@@ -216,7 +215,8 @@ TEST_CASE("two cases may have one name for different numbers of jobs", "[side_by
     using namespace Halide::Internal;
     const Expr n = Variable::make(Int(32), "n"), many = Variable::make(Bool(), "many");
     const auto jobs = [&](const Expr &number) {
-        return LetStmt::make("n", number, For::make("f.s0.row", 2, n, ForType::Parallel, Partition::Auto, DeviceAPI::None, AssertStmt::make(n > 0, n)));
+        return LetStmt::make("n", number,
+                             For::make("f.s0.row", 2, n, ForType::Parallel, Partition::Auto, DeviceAPI::None, AssertStmt::make(n > 0, n)));
     };
     const Expr loaded = Load::make(Int(32), "x", 0, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
     for (const bool data : {false, true}) {  // a definition that loads stays under its condition
@@ -313,8 +313,7 @@ TEST_CASE("the projections that ship are one parallel loop", "[side_by_side]") {
             const TempDir dir;
             const Finished f =
                 run_program({HALYARD_COMMAND, "build", op, "--quiet", "-o", dir.path(), "--target", target, "--emit", "stmt"});
-            INFO(op << " " << target << "\n"
-                    << f.err);
+            INFO(op << " " << target << "\n" << f.err);
             REQUIRE(f.exit_code == 0);
             // Behind those of the jobs, which may be functions of their own.
             const std::string text = read_file(dir.path() + "/" + op + ".stmt");

@@ -18,10 +18,11 @@ std::string script(const std::string &stream) {
            "  local task, row = k.y:split('row', 4, 'guard')\n"
            "  task:parallel()\n"
            "  k.y:vectorize('col', target:lanes 'f32', 'guard')\n" +
-           stream + "\n"
-                    "  k.inv_rms:compute_at(row)\n"
-                    "  reduce.in_lanes(k.sum_sq, 'col', { at = row, lanes = 8, accum = 2 })\n"
-                    "end }\n";
+           stream +
+           "\n"
+           "  k.inv_rms:compute_at(row)\n"
+           "  reduce.in_lanes(k.sum_sq, 'col', { at = row, lanes = 8, accum = 2 })\n"
+           "end }\n";
 }
 
 const char *const kStream = "  k.y:stream(0)";
@@ -65,9 +66,17 @@ TEST_CASE("streamed rows hold what rows stored as usual hold", "[stream]") {
             struct Place {
                 int cols, stride, offset;  // of the output, in elements
             };
-            for (const Place &p : {Place{256, 256, 0}, {256, 256, 8}, {256, 256, 4}, {256, 272, 1}, {251, 251, 0}, {251, 253, 3}, {65, 67, 5}, {16, 16, 0}, {3, 5, 1}, {1, 1, 0}}) {
-                INFO(type << " " << target << ", " << p.cols << " columns, stride " << p.stride << ", offset "
-                          << p.offset);
+            for (const Place &p : {Place{256, 256, 0},
+                                   {256, 256, 8},
+                                   {256, 256, 4},
+                                   {256, 272, 1},
+                                   {251, 251, 0},
+                                   {251, 253, 3},
+                                   {65, 67, 5},
+                                   {16, 16, 0},
+                                   {3, 5, 1},
+                                   {1, 1, 0}}) {
+                INFO(type << " " << target << ", " << p.cols << " columns, stride " << p.stride << ", offset " << p.offset);
                 std::vector<double> results[2];
                 for (int i = 0; i < 2; i++) {
                     const CompiledKernel &kernel = i ? without : with;
@@ -86,8 +95,7 @@ TEST_CASE("streamed rows hold what rows stored as usual hold", "[stream]") {
                     results[i] = y.values();
                 }
                 // Fast-math leaves LLVM some freedom: a rounding or two of f32, and one to the type.
-                const double units = (type == "float32" ? 2 * 0x1p-23 : type == "float16" ? 0x1p-10
-                                                                                          : 0x1p-7);
+                const double units = (type == "float32" ? 2 * 0x1p-23 : type == "float16" ? 0x1p-10 : 0x1p-7);
                 for (size_t i = 0; i < results[0].size(); i++) {
                     if (!(std::fabs(results[0][i] - results[1][i]) <= units * std::fabs(results[1][i]) + 1e-7)) {
                         FAIL_CHECK("element " << i << " is " << results[0][i] << ", not " << results[1][i]);
@@ -101,8 +109,7 @@ TEST_CASE("streamed rows hold what rows stored as usual hold", "[stream]") {
 TEST_CASE("the code of every level has non-temporal stores and a fence a task", "[stream]") {
     const TempDir dir;
     const std::string streamed = dir.write("streamed.lua", script(kStream));
-    const Finished f = build(dir, {"--schedule", streamed, "--target", "avx512,avx2", "--emit",
-                                   "static_library,assembly,c_header"});
+    const Finished f = build(dir, {"--schedule", streamed, "--target", "avx512,avx2", "--emit", "static_library,assembly,c_header"});
     INFO(f.err);
     REQUIRE(f.exit_code == 0);
     CHECK(f.err == "");

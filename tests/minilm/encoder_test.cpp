@@ -44,14 +44,10 @@ Kernels idle_kernels() {
     Kernels kernels;
     kernels.precision = Precision::F32;
     kernels.name = "idle";
-    kernels.qkv = kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *,
-                                    halide_buffer_t *) { return 0; };
-    kernels.residual = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *,
-                          halide_buffer_t *, halide_buffer_t *) { return 0; };
-    kernels.attention = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, float,
-                           halide_buffer_t *) { return 0; };
-    kernels.layer_norm = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, float,
-                            halide_buffer_t *) { return 0; };
+    kernels.qkv = kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *) { return 0; };
+    kernels.residual = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *) { return 0; };
+    kernels.attention = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, float, halide_buffer_t *) { return 0; };
+    kernels.layer_norm = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, float, halide_buffer_t *) { return 0; };
     return kernels;
 }
 
@@ -90,8 +86,7 @@ TEST_CASE("a tiny model gives what BERT in f64 gives") {
         const std::vector<double> expected = tiny.embedding(ids_of(batch, s));
         for (size_t i = 0; i < expected.size(); i++) {
             CAPTURE(s, i);
-            REQUIRE(std::abs(double(result[size_t(s) * expected.size() + i]) - expected[i]) <
-                    tolerance);
+            REQUIRE(std::abs(double(result[size_t(s) * expected.size() + i]) - expected[i]) < tolerance);
         }
     }
 }
@@ -189,13 +184,10 @@ TEST_CASE("a kernel that fails is named") {
     const TinyModel tiny;
     const Model model(tiny.directory(), tiny.config, panel);
     Kernels kernels = idle_kernels();
-    kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *) {
-        return -3;
-    };
+    kernels.gelu = [](halide_buffer_t *, halide_buffer_t *, halide_buffer_t *, halide_buffer_t *) { return -3; };
     Encoder encoder(model, kernels);
     std::vector<float> result(size_t(tiny.config.hidden));
-    REQUIRE(message_of([&] { encoder.encode(tiny_batch({2}), result.data()); }) ==
-            "kernel minilm_gelu failed with code -3");
+    REQUIRE(message_of([&] { encoder.encode(tiny_batch({2}), result.data()); }) == "kernel minilm_gelu failed with code -3");
 }
 
 TEST_CASE("ids and lengths outside the model are refused") {
@@ -204,8 +196,7 @@ TEST_CASE("ids and lengths outside the model are refused") {
     Encoder encoder(model, reference_kernels());
     std::vector<float> result(size_t(tiny.config.hidden));
     TokenBatch batch = tiny_batch({17});
-    REQUIRE_THROWS_WITH(encoder.encode(batch, result.data()),
-                        Catch::Contains("a sentence of 17 tokens; the model takes 1 to 16"));
+    REQUIRE_THROWS_WITH(encoder.encode(batch, result.data()), Catch::Contains("a sentence of 17 tokens; the model takes 1 to 16"));
     batch = tiny_batch({3});
     batch.ids[1] = 50;
     REQUIRE_THROWS_WITH(encoder.encode(batch, result.data()), Catch::Contains("token id 50"));

@@ -28,8 +28,7 @@ TEST_CASE("pooling is the unit vector of the mean, for widths around a vector") 
             }
             for (int c = 0; c < width; c++) {
                 CAPTURE(width, s, c);
-                REQUIRE(double(result[size_t(s * width + c)]) ==
-                        Approx(mean[size_t(c)] / std::sqrt(squares)).margin(1e-6));
+                REQUIRE(double(result[size_t(s * width + c)]) == Approx(mean[size_t(c)] / std::sqrt(squares)).margin(1e-6));
             }
         }
     }

@@ -30,8 +30,7 @@ double gelu(double x) {
 }
 
 template<typename Epilogue>
-int gemm(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y,
-         Epilogue epilogue) {
+int gemm(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y, Epilogue epilogue) {
     const int panel = b->dim[1].extent;
     std::vector<double> sums(static_cast<size_t>(panel));
     for (int m = first(y, 1); m < last(y, 1); m++) {
@@ -56,25 +55,19 @@ int gemm(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_b
     return 0;
 }
 
-int reference_qkv(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias,
-                  halide_buffer_t *y) {
+int reference_qkv(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y) {
     return gemm(a, b, bias, y, [](double sum, int, int) { return sum; });
 }
 
-int reference_gelu(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias,
-                   halide_buffer_t *y) {
+int reference_gelu(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *y) {
     return gemm(a, b, bias, y, [](double sum, int, int) { return gelu(sum); });
 }
 
-int reference_residual(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias,
-                       halide_buffer_t *residual, halide_buffer_t *y) {
-    return gemm(a, b, bias, y, [=](double sum, int n, int m) {
-        return sum + double(*at(residual, n, m));
-    });
+int reference_residual(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *bias, halide_buffer_t *residual, halide_buffer_t *y) {
+    return gemm(a, b, bias, y, [=](double sum, int n, int m) { return sum + double(*at(residual, n, m)); });
 }
 
-int reference_attention(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, float scale,
-                        halide_buffer_t *out) {
+int reference_attention(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t *v, float scale, halide_buffer_t *out) {
     attention_calls++;
     const int keys_begin = first(k, 1), keys_end = last(k, 1);
     std::vector<double> p(static_cast<size_t>(keys_end - keys_begin));
@@ -107,8 +100,7 @@ int reference_attention(halide_buffer_t *q, halide_buffer_t *k, halide_buffer_t 
     return 0;
 }
 
-int reference_layer_norm(halide_buffer_t *x, halide_buffer_t *weight, halide_buffer_t *bias,
-                         float eps, halide_buffer_t *y) {
+int reference_layer_norm(halide_buffer_t *x, halide_buffer_t *weight, halide_buffer_t *bias, float eps, halide_buffer_t *y) {
     const int columns = x->dim[0].extent;
     for (int r = first(y, 1); r < last(y, 1); r++) {
         double mean = 0, variance = 0;
@@ -121,8 +113,7 @@ int reference_layer_norm(halide_buffer_t *x, halide_buffer_t *weight, halide_buf
         }
         const double inverse = 1.0 / std::sqrt(variance + double(eps));
         for (int c = first(y, 0); c < last(y, 0); c++) {
-            *at(y, c, r) = float((double(*at(x, c, r)) - mean) * inverse * double(*at(weight, c)) +
-                                 double(*at(bias, c)));
+            *at(y, c, r) = float((double(*at(x, c, r)) - mean) * inverse * double(*at(weight, c)) + double(*at(bias, c)));
         }
     }
     return 0;
@@ -131,9 +122,8 @@ int reference_layer_norm(halide_buffer_t *x, halide_buffer_t *weight, halide_buf
 }  // namespace
 
 const minilm::Kernels &reference_kernels() {
-    static constexpr minilm::Kernels kernels = {"reference", minilm::Precision::F32, reference_qkv, reference_gelu,
-                                                reference_residual, reference_attention,
-                                                reference_layer_norm};
+    static constexpr minilm::Kernels kernels = {"reference",        minilm::Precision::F32, reference_qkv,       reference_gelu,
+                                                reference_residual, reference_attention,    reference_layer_norm};
     return kernels;
 }
 

@@ -43,13 +43,11 @@ TEST_CASE("F32, F16 and BF16 tensors read as f32") {
         "b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]},
         "none":{"dtype":"F32","shape":[0,7],"data_offsets":[20,20]}})";
     const uint16_t bits[] = {0x3C00, 0xC100, 0x0001, 0x7BFF, 0x3FC0, 0xC2F7};
-    const std::string values = floats({1.5f, -2.25f}) +
-                               std::string(reinterpret_cast<const char *>(bits), sizeof(bits));
+    const std::string values = floats({1.5f, -2.25f}) + std::string(reinterpret_cast<const char *>(bits), sizeof(bits));
     // Four header lengths, so that the values are aligned in one file only.
     for (const char *padding : {"", " ", "  ", "   "}) {
         const ScratchFolder folder;
-        const SafeTensors file(
-            folder.write("good.safetensors", safetensors_bytes(header + padding, values)));
+        const SafeTensors file(folder.write("good.safetensors", safetensors_bytes(header + padding, values)));
         const FloatTensor a = file.floats("a", {2, 1});
         CHECK((a.data[0] == 1.5f && a.data[1] == -2.25f));
         const FloatTensor h = file.floats("h", {4});
@@ -74,12 +72,9 @@ TEST_CASE("16-bit infinities, NaN and zeros") {
 TEST_CASE("a missing tensor, a wrong shape and a wrong dtype name the tensor") {
     const ScratchFolder folder;
     const SafeTensors file(folder.write(
-        "ids.safetensors",
-        safetensors_bytes(R"({"ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})",
-                          std::string(8, '\0'))));
+        "ids.safetensors", safetensors_bytes(R"({"ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", std::string(8, '\0'))));
     CHECK_THROWS_WITH(file.floats("x", {1}), Catch::Contains("tensor 'x' is missing"));
-    CHECK_THROWS_WITH(file.floats("ids", {2, 1}),
-                      Catch::Contains("has shape [1], but config.json asks for [2, 1]"));
+    CHECK_THROWS_WITH(file.floats("ids", {2, 1}), Catch::Contains("has shape [1], but config.json asks for [2, 1]"));
     CHECK_THROWS_WITH(file.floats("ids", {1}), Catch::Contains("dtype I64. Store it as F32"));
 }
 
@@ -117,33 +112,29 @@ TEST_CASE("a broken header is one clear error") {
         CHECK_THAT(error_of("[1]", values), Catch::Contains("not a JSON object"));
         CHECK_THAT(error_of("{\"a\":\"\xFF\"}", values), Catch::Contains("not JSON"));
         CHECK_THAT(error_of(std::string(1 << 20, '['), values), Catch::Contains("not JSON"));
-        CHECK_THAT(error_of(good.substr(0, good.size() - 1) + "," + good.substr(1), values),
-                   Catch::Contains("'a': listed twice"));
+        CHECK_THAT(error_of(good.substr(0, good.size() - 1) + "," + good.substr(1), values), Catch::Contains("'a': listed twice"));
     }
     const auto record = [&](const std::string &text) { return error_of("{\"a\":" + text + "}", values); };
     SECTION("records") {
         for (const char *text :
-             {"1", "{}", R"({"dtype":1,"shape":[2],"data_offsets":[0,8]})",
-              R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})",
-              R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})",
-              R"({"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]})",
+             {"1", "{}", R"({"dtype":1,"shape":[2],"data_offsets":[0,8]})", R"({"dtype":"F32","shape":2,"data_offsets":[0,8]})",
+              R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,9]})", R"({"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]})",
               R"({"dtype":"F32","shape":[[2]],"shape":[2],"data_offsets":[0,8]})", "[[{}]]"}) {
             CAPTURE(text);
             CHECK_THAT(record(text), Catch::Contains("'a': its record needs"));
         }
-        CHECK_THAT(record(R"({"dtype":"F3","shape":[2],"data_offsets":[0,8]})"),
-                   Catch::Contains("unknown dtype 'F3'"));
-        for (const char *shape : {"[-2]", "[2.0]", "[\"2\"]", "[9223372036854775808]",
-                                  "[4294967296,4294967296]", "[18446744073709551616]"}) {
+        CHECK_THAT(record(R"({"dtype":"F3","shape":[2],"data_offsets":[0,8]})"), Catch::Contains("unknown dtype 'F3'"));
+        for (const char *shape :
+             {"[-2]", "[2.0]", "[\"2\"]", "[9223372036854775808]", "[4294967296,4294967296]", "[18446744073709551616]"}) {
             CAPTURE(shape);
-            CHECK_THAT(record(std::string(R"({"dtype":"F32","shape":)") + shape +
-                              R"(,"data_offsets":[0,8]})"),
+            CHECK_THAT(record(std::string(R"({"dtype":"F32","shape":)") + shape + R"(,"data_offsets":[0,8]})"),
                        Catch::Contains("impossible shape"));
         }
     }
     SECTION("what is long is not repeated whole") {
         const std::string word(1 << 20, 'w');
-        for (const std::string &text : {"\"" + word, "{\"" + word + "\":1}", R"({"a":{"dtype":")" + word + R"(","shape":[],"data_offsets":[0,0]}})"}) {
+        for (const std::string &text :
+             {"\"" + word, "{\"" + word + "\":1}", R"({"a":{"dtype":")" + word + R"(","shape":[],"data_offsets":[0,0]}})"}) {
             const std::string message = error_of(text, values);
             CHECK(message != "");
             CHECK(message.size() < 1000);
@@ -152,13 +143,10 @@ TEST_CASE("a broken header is one clear error") {
         for (int i = 0; i < 64; i++) {
             ones += ",1";
         }
-        CHECK_THAT(record(R"({"dtype":"F32","shape":[)" + ones + R"(],"data_offsets":[0,4]})"),
-                   Catch::Contains("over 64 dimensions"));
+        CHECK_THAT(record(R"({"dtype":"F32","shape":[)" + ones + R"(],"data_offsets":[0,4]})"), Catch::Contains("over 64 dimensions"));
     }
     SECTION("offsets") {
-        const auto offsets = [&](const std::string &text) {
-            return record(R"({"dtype":"F32","shape":[2],"data_offsets":)" + text + "}");
-        };
+        const auto offsets = [&](const std::string &text) { return record(R"({"dtype":"F32","shape":[2],"data_offsets":)" + text + "}"); };
         CHECK_THAT(offsets("[8,0]"), Catch::Contains("impossible data_offsets"));
         CHECK_THAT(offsets("[-8,0]"), Catch::Contains("impossible data_offsets"));
         CHECK_THAT(offsets("[8,16]"), Catch::Contains("ends at byte 16"));

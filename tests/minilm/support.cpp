@@ -44,8 +44,7 @@ std::string safetensors_bytes(const std::string &header, const std::string &valu
     return bytes + header + values;
 }
 
-void TinyModel::add(const std::string &name, std::vector<int64_t> shape, float around,
-                    float spread) {
+void TinyModel::add(const std::string &name, std::vector<int64_t> shape, float around, float spread) {
     static std::mt19937 random(3);
     std::uniform_real_distribution<float> draw(around - spread, around + spread);
     int64_t count = 1;
@@ -58,9 +57,8 @@ void TinyModel::add(const std::string &name, std::vector<int64_t> shape, float a
     }
     const size_t begin = values_.size();
     values_.append(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
-    header_ += fmt::format(R"({}"{}":{{"dtype":"F32","shape":[{}],"data_offsets":[{},{}]}})",
-                           header_.empty() ? "" : ",", name, fmt::join(shape, ","), begin,
-                           values_.size());
+    header_ += fmt::format(R"({}"{}":{{"dtype":"F32","shape":[{}],"data_offsets":[{},{}]}})", header_.empty() ? "" : ",", name,
+                           fmt::join(shape, ","), begin, values_.size());
 }
 
 TinyModel::TinyModel(int hidden, int intermediate) {

@@ -31,8 +31,7 @@ Row normalized(const TinyModel &model, const std::string &name, const Row &x) {
     }
     Row y;
     for (size_t i = 0; i < x.size(); i++) {
-        y.push_back((x[i] - mean) / std::sqrt(variance + double(model.config.layer_norm_eps)) *
-                        double(model[name + ".weight"][i]) +
+        y.push_back((x[i] - mean) / std::sqrt(variance + double(model.config.layer_norm_eps)) * double(model[name + ".weight"][i]) +
                     double(model[name + ".bias"][i]));
     }
     return y;
@@ -96,14 +95,12 @@ std::vector<double> TinyModel::embedding(const std::vector<int32_t> &ids) const 
             const Row q = linear(model, at + "attention.self.query", row);
             const Row context = attention(model, q, keys, values);
             const Row middle =
-                normalized(model, at + "attention.output.LayerNorm",
-                           sum(linear(model, at + "attention.output.dense", context), row));
+                normalized(model, at + "attention.output.LayerNorm", sum(linear(model, at + "attention.output.dense", context), row));
             Row inner = linear(model, at + "intermediate.dense", middle);
             for (double &v : inner) {
                 v = 0.5 * v * (1 + std::erf(v / std::sqrt(2.0)));
             }
-            y.push_back(normalized(model, at + "output.LayerNorm",
-                                   sum(linear(model, at + "output.dense", inner), middle)));
+            y.push_back(normalized(model, at + "output.LayerNorm", sum(linear(model, at + "output.dense", inner), middle)));
         }
         x = y;
     }

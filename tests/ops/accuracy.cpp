@@ -22,14 +22,11 @@ bool is_integer(const halide_type_t &type) {
 }
 
 std::string name_of(const halide_type_t &type) {
-    return is_integer(type) ? "8 bits, in steps" : type.code == halide_type_bfloat ? "bfloat16"
-                                               : type.bits == 16                   ? "float16"
-                                                                                   : "float32";
+    return is_integer(type) ? "8 bits, in steps" : type.code == halide_type_bfloat ? "bfloat16" : type.bits == 16 ? "float16" : "float32";
 }
 
 double epsilon_of(const halide_type_t &type) {
-    return type.code == halide_type_bfloat ? 0x1p-7 : type.bits == 16 ? 0x1p-10
-                                                                      : 0x1p-23;
+    return type.code == halide_type_bfloat ? 0x1p-7 : type.bits == 16 ? 0x1p-10 : 0x1p-23;
 }
 
 // As a row has it, and so as it is compared.
@@ -64,8 +61,8 @@ std::vector<Row> rows_of(const OpTest &test, const std::string &op, const Accura
     for (const auto &a : all) {
         const Accuracy &of = a.second;
         const bool bounded = of.norm_bound > 0, rounded = of.norm_bound > 1e-3;
-        rows.push_back({op, a.first.first + (rounded ? ", rounded between products" : ""), test.held_to(), two_digits(of.bound), two_digits(of.seen),
-                        bounded ? two_digits(of.norm_bound) : "", bounded ? two_digits(of.norm_seen) : ""});
+        rows.push_back({op, a.first.first + (rounded ? ", rounded between products" : ""), test.held_to(), two_digits(of.bound),
+                        two_digits(of.seen), bounded ? two_digits(of.norm_bound) : "", bounded ? two_digits(of.norm_seen) : ""});
     }
     return rows;
 }
@@ -147,7 +144,10 @@ std::string check_accuracy(const OpTest &test, const std::string &op, const Accu
                                  i < rows.size() ? rows[i].text() : "nothing");
         }
     }
-    return wrong.empty() ? "" : fmt::format("docs/reference/accuracy.md; if the change is meant: HALYARD_UPDATE_ACCURACY=1 ops_test \"{}: avx2\"{}", op, wrong);
+    return wrong.empty()
+               ? ""
+               : fmt::format("docs/reference/accuracy.md; if the change is meant: HALYARD_UPDATE_ACCURACY=1 ops_test \"{}: avx2\"{}", op,
+                             wrong);
 }
 
 }  // namespace ops_test

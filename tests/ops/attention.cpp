@@ -45,18 +45,24 @@ public:
 
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
-        const std::vector<int> depths = fixed != build.end() && fixed->second != "0"
-                                            ? std::vector<int>{std::stoi(fixed->second)}
-                                            : std::vector<int>{1, 7, 32, 33, 64, 80, 15, 16, 17};
+        const std::vector<int> depths = fixed != build.end() && fixed->second != "0" ? std::vector<int>{std::stoi(fixed->second)}
+                                                                                     : std::vector<int>{1, 7, 32, 33, 64, 80, 15, 16, 17};
         const std::vector<int> queries = {1, 2, 15, 16, 17, 33, 7, 49};
         const std::vector<int> keys = {1, 2, 15, 16, 17, 33, 7, 65, 129};
         const std::vector<std::array<int64_t, 3>> heads = {{1, 1, 1}, {2, 2, 1}, {3, 1, 2}, {4, 2, 1}, {1, 1, 3}};
         std::vector<Case> cases;
         for (size_t n = 0; n < keys.size(); n++) {
             const auto &h = heads[n % heads.size()];
-            cases.push_back({"random", {{"d", cycle(depths, n)}, {"queries", cycle(queries, n)}, {"keys", cycle(keys, n)}, {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[2]}}});
+            cases.push_back({"random",
+                             {{"d", cycle(depths, n)},
+                              {"queries", cycle(queries, n)},
+                              {"keys", cycle(keys, n)},
+                              {"heads", h[0]},
+                              {"key_heads", h[1]},
+                              {"batch", h[2]}}});
         }
-        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37}, {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
+        const Dims some = {
+            {"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37}, {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special queries", some, special_queries});
         cases.push_back({"special keys", some, special_keys});
@@ -102,7 +108,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\|) + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
+        return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\|) + 2 (highest - lowest logit), of the "
+               "weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
     }
 
     bool needs_some(const std::string &dim, const Assignments &) const override {
@@ -160,8 +167,7 @@ private:
         const int position = i + p.dim("keys") - p.dim("queries");
         if (p.is("windowed", "true")) {
             const Window window = window_of(p.dims);
-            if ((window.left >= 0 && key < position - window.left) ||
-                (window.right >= 0 && key > int64_t(position) + window.right)) {
+            if ((window.left >= 0 && key < position - window.left) || (window.right >= 0 && key > int64_t(position) + window.right)) {
                 return false;
             }
         }

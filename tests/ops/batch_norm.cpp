@@ -23,7 +23,11 @@ public:
         for (size_t n = 0; n < kOddSizes.size(); n++) {  // each extent odd and even, under and over a vector
             const int other = cycle({3, 1, 19, 2, 33, 8}, n);
             const bool wide = n % 2 == 0;
-            cases.push_back({"random", {{"w", wide ? kOddSizes[n] : other}, {"h", cycle({2, 1, 5}, n)}, {"c", wide ? other : kOddSizes[n]}, {"n", cycle({1, 2, 3}, n)}}});
+            cases.push_back({"random",
+                             {{"w", wide ? kOddSizes[n] : other},
+                              {"h", cycle({2, 1, 5}, n)},
+                              {"c", wide ? other : kOddSizes[n]},
+                              {"n", cycle({1, 2, 3}, n)}}});
         }
         const auto special = [](KernelArguments &arguments, const Dims &) {
             for (const char *name : {"x", "x_nhwc"}) {

@@ -53,7 +53,8 @@ public:
             const int outputs = panel == build.end() ? 4 : std::stoi(panel->second);
             channels = channels == 0 ? 4 : channels;
             for (int groups : {1, 3, 4, 9, 2}) {
-                cases.push_back({"random", dims(channels, outputs, std::max(9 + 2 * groups, least), least + groups, groups, 1 + groups % 2)});
+                cases.push_back(
+                    {"random", dims(channels, outputs, std::max(9 + 2 * groups, least), least + groups, groups, 1 + groups % 2)});
             }
             cases.push_back({"several bands", dims(channels, outputs, 9, least + 21, 5, 2)});
             return cases;
@@ -63,8 +64,8 @@ public:
         const std::vector<int> outputs = {1, 15, 33, 64, 70, 130};
         for (size_t i = 0; i < 6; i++) {
             const int groups = i % 3 == 2 ? 2 : 1;
-            cases.push_back({"random", dims(channels > 0 ? channels : depths[i], outputs[i], std::max(widths[i], least),
-                                            least + int(i) % 5, groups, 1 + int(i) % 2)});
+            cases.push_back({"random", dims(channels > 0 ? channels : depths[i], outputs[i], std::max(widths[i], least), least + int(i) % 5,
+                                            groups, 1 + int(i) % 2)});
         }
         cases.push_back({"several bands", dims(channels > 0 ? channels : 5, 20, 9, least + 21, 1, 2)});
         if (channels > 0 && channels != 3) {
@@ -78,7 +79,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(c kernel^2 + 1)/2 of \\|scale\\| sum \\|x w\\| + 1.5 (\\|scale sum\\| + \\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + \\|residual\\|";
+        return "(c kernel^2 + 1)/2 of \\|scale\\| sum \\|x w\\| + 1.5 (\\|scale sum\\| + \\|bias\\| + \\|residual\\|), then the "
+               "activation, and 1 of \\|result\\| + \\|residual\\|";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -171,12 +173,9 @@ private:
         return cases;
     }
 
-    static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row,
-                            int n) {
-        const Layout layout = p.has("weight") ? kOihw : p.has("weight_ohwi") ? kOhwi
-                                                                             : kPacked;
-        const Tensor &image = p["x"], &weights = p[layout == kOihw ? "weight" : layout == kOhwi ? "weight_ohwi"
-                                                                                                : "weight_packed"];
+    static Expected element(const Problem &p, const Window &window, int channels, int k, int g, int col, int row, int n) {
+        const Layout layout = p.has("weight") ? kOihw : p.has("weight_ohwi") ? kOhwi : kPacked;
+        const Tensor &image = p["x"], &weights = p[layout == kOihw ? "weight" : layout == kOhwi ? "weight_ohwi" : "weight_packed"];
         const int w = p.dim("w"), h = p.dim("h");
         double sum = 0, sum_abs = 0;
         for (int r = 0; r < window.kernel; r++) {
@@ -192,14 +191,11 @@ private:
                 }
             }
         }
-        return epilogue(p, sum, sum_abs, channels * window.kernel * window.kernel,
-                        p.has("scale") ? p["scale"](k, g) : 1, p.has("bias") ? p["bias"](k, g) : 0,
-                        p.has("residual") ? p["residual"](k, g, col, row, n) : 0);
+        return epilogue(p, sum, sum_abs, channels * window.kernel * window.kernel, p.has("scale") ? p["scale"](k, g) : 1,
+                        p.has("bias") ? p["bias"](k, g) : 0, p.has("residual") ? p["residual"](k, g, col, row, n) : 0);
     }
 
-    enum Layout { kOihw,
-                  kOhwi,
-                  kPacked };
+    enum Layout { kOihw, kOhwi, kPacked };
 
     static double weight(const Tensor &w, Layout layout, int k, int c, int s, int r, int g) {
         if (layout == kOihw) {
@@ -239,12 +235,12 @@ private:
 
     static void infinite_weight(KernelArguments &arguments, const Dims &) {
         const bool packed = arguments.has_buffer("weight_packed"), ohwi = arguments.has_buffer("weight_ohwi");
-        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi"
-                                                                              : "weight");
+        HostBuffer &weight = arguments.buffer(packed ? "weight_packed" : ohwi ? "weight_ohwi" : "weight");
         const auto at = [&](int k, int c) {
             const int group = weight.extents()[0];
-            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0} : ohwi ? std::vector<int>{c, 0, 0, k, 0}
-                                                                                         : std::vector<int>{0, 0, c, k, 0};
+            return packed ? std::vector<int>{c % group, k, c / group, 0, 0, 0, 0}
+                   : ohwi ? std::vector<int>{c, 0, 0, k, 0}
+                          : std::vector<int>{0, 0, c, k, 0};
         };
         weight.set(at(1, 0), kInfinity);
         weight.set(at(16, 2), kNaN);

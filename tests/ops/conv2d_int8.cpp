@@ -68,7 +68,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "the sum is exact; 3.5 \\|product\\| + 1.5 (\\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + \\|residual\\|";
+        return "the sum is exact; 3.5 \\|product\\| + 1.5 (\\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + "
+               "\\|residual\\|";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -174,8 +175,7 @@ private:
         }
         // Rounded to f32, and the scales multiplied: 4 roundings, of which the sum's is one of `terms`.
         const double product = sum * p.scalar("x_scale", 1);
-        return stored_y(p, epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g),
-                                    p.has("bias") ? p["bias"](o, g) : 0,
+        return stored_y(p, epilogue(p, product, std::fabs(product), 3, p["weight_scale"](o, g), p.has("bias") ? p["bias"](o, g) : 0,
                                     residual_at(p, o, g, col, row, n)));
     }
 

@@ -82,7 +82,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "15 + cols/16 + 2 \\|logit of the label - highest\\| + \\|loss\\|/2; smoothed, (2 + cols/2) of (highest - lowest logit) more";
+        return "15 + cols/16 + 2 \\|logit of the label - highest\\| + \\|loss\\|/2; smoothed, (2 + cols/2) of (highest - lowest logit) "
+               "more";
     }
 
     bool needs_some(const std::string &dim, const Assignments &) const override {
@@ -118,8 +119,7 @@ public:
                 const double value = std::log(sum) - ((s < 1 ? (1 - s) * at_label : 0) + (s > 0 ? s / cols * total : 0));
                 // The logarithm is off by the relative error of the sum, which has e^x and an addition in each
                 // lane; the rest by roundings of the distances from the top, and by those of their sum.
-                const double units =
-                    30 + cols / 8.0 + 4 * std::fabs(at_label) + std::fabs(value) + (s > 0 ? 4 + cols : 0) * size;
+                const double units = 30 + cols / 8.0 + 4 * std::fabs(at_label) + std::fabs(value) + (s > 0 ? 4 + cols : 0) * size;
                 loss.push_back({value, units * kRoundoff});
             }
         }

@@ -11,12 +11,8 @@ namespace {
 class DecodeAttentionTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "fused", "unfused"}},
-                {"set.head_dim", {"0", "64"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"padded", {"true", "false"}},
-                {"causal", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+        return {{"schedule", {"", "fused", "unfused"}}, {"set.head_dim", {"0", "64"}}, {"type", {"float32", "float16", "bfloat16"}},
+                {"padded", {"true", "false"}},          {"causal", {"false", "true"}}, {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {
@@ -26,18 +22,30 @@ public:
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
         const bool one_query = build.at("schedule") == "decode_attention.mma";
-        const std::vector<int> depths = one_query ? std::vector<int>{128} : fixed != build.end() && fixed->second != "0" ? std::vector<int>{std::stoi(fixed->second)}
-                                                                                                                         : std::vector<int>{1, 7, 64, 80, 16, 17};
+        const std::vector<int> depths = one_query                                      ? std::vector<int>{128}
+                                        : fixed != build.end() && fixed->second != "0" ? std::vector<int>{std::stoi(fixed->second)}
+                                                                                       : std::vector<int>{1, 7, 64, 80, 16, 17};
         // Over one split and several, whatever their size.
         const std::vector<int> keys = {1, 17, 300, 64, 1100, 2};
-        const std::vector<std::array<int64_t, 4>> heads = {
-            {1, 1, 1, 1}, {4, 1, 1, 2}, {6, 2, 3, 1}, {3, 3, 1, 1}, {2, 1, 8, 1}, {5, 1, 1, 3}};  // with queries, batch
+        const std::vector<std::array<int64_t, 4>> heads = {{1, 1, 1, 1}, {4, 1, 1, 2}, {6, 2, 3, 1},
+                                                           {3, 3, 1, 1}, {2, 1, 8, 1}, {5, 1, 1, 3}};  // with queries, batch
         std::vector<Case> cases;
         for (size_t c = 0; c < 6; c++) {
             const auto &h = heads[c % heads.size()];
-            cases.push_back({"random", {{"d", cycle(depths, c)}, {"queries", one_query ? 1 : h[2]}, {"keys", cycle(keys, c)}, {"heads", h[0]}, {"key_heads", h[1]}, {"batch", h[3]}}});
+            cases.push_back({"random",
+                             {{"d", cycle(depths, c)},
+                              {"queries", one_query ? 1 : h[2]},
+                              {"keys", cycle(keys, c)},
+                              {"heads", h[0]},
+                              {"key_heads", h[1]},
+                              {"batch", h[3]}}});
         }
-        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", one_query ? 1 : 3}, {"keys", 150}, {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
+        const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()},
+                           {"queries", one_query ? 1 : 3},
+                           {"keys", 150},
+                           {"heads", 2},
+                           {"key_heads", 1},
+                           {"batch", 2}};
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special values", some, special_values});
         if (build.at("padded") == "true") {
@@ -47,7 +55,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "keys + 12 + (d + 5) sum \\|scale q k\\| + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; on a GPU weights that are rounded 2^-8 of it more in bf16, 2^-11 in f16";
+        return "keys + 12 + (d + 5) sum \\|scale q k\\| + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; on a GPU weights "
+               "that are rounded 2^-8 of it more in bf16, 2^-11 in f16";
     }
 
     bool needs_some(const std::string &dim, const Assignments &) const override {
@@ -114,8 +123,7 @@ private:
             }
             const double weight = worst + 8 + (seen > 0 ? 2 * std::min(top - bottom, 90.0) : 0);
             // On tensor cores the weights of keys have the storage type.
-            const double rounding = !p.is("softmax", "rescaled") ? 0 : p.is("type", "bfloat16") ? 0x1p-8
-                                                                                                : 0x1p-11;
+            const double rounding = !p.is("softmax", "rescaled") ? 0 : p.is("type", "bfloat16") ? 0x1p-8 : 0x1p-11;
             out.push_back({value, ((2 * weight + 2 * std::max(seen, 0) + 8) * kRoundoff + rounding) * mean_abs + 1e-37});
         }
     }

@@ -39,8 +39,7 @@ public:
         const std::vector<int> channels = {1, 3, 16, 17, 31, 33, 65, 8, 40, 64, 130};
         const std::vector<int> widths = {least, 13, 7, 18, least + 3, 31, least + 1, 9, 40};
         for (size_t i = 0; i < channels.size(); i++) {
-            cases.push_back(
-                {"random", dims(channels[i], std::max(cycle(widths, i), least), least + int(i) % 5, 1 + int(i) % 3)});
+            cases.push_back({"random", dims(channels[i], std::max(cycle(widths, i), least), least + int(i) % 5, 1 + int(i) % 3)});
         }
         cases.push_back({"several bands", dims(20, least + 5, least + 37, 2)});
         cases.push_back({"extreme", dims(70, least + 9, least + 7, 1), extreme});
@@ -49,7 +48,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "the sum is exact; 3.5 \\|product\\| + 1.5 (\\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + \\|residual\\|";
+        return "the sum is exact; 3.5 \\|product\\| + 1.5 (\\|bias\\| + \\|residual\\|), then the activation, and 1 of \\|result\\| + "
+               "\\|residual\\|";
     }
 
     std::vector<std::string> open_dims() const override {

@@ -8,7 +8,8 @@
 
 using namespace ops_test;
 
-static void check_sizes(const OpTest &test, const std::string &op, const halyard::CompiledKernel &kernel, const std::map<std::string, Dims> &sizes) {
+static void check_sizes(const OpTest &test, const std::string &op, const halyard::CompiledKernel &kernel,
+                        const std::map<std::string, Dims> &sizes) {
     for (const auto &[what, dims] : sizes) {
         const Case c = {what, dims};
         CHECK(check_case(test, halyard::find_op(op), kernel, c, Placement(0), 1) == "");
@@ -22,8 +23,7 @@ static halyard::CompiledKernel build_gemm() {
 
 TEST_CASE("kernels for every device in one library: gemm") {
     const auto kernel = build_gemm();
-    const Case aligned = {"aligned", {{"m", 70}, {"n", 136}, {"k", 200}}},
-               odd = {"odd", {{"m", 65}, {"n", 33}, {"k", 71}}};
+    const Case aligned = {"aligned", {{"m", 70}, {"n", 136}, {"k", 200}}}, odd = {"odd", {{"m", 65}, {"n", 33}, {"k", 71}}};
     for (const auto &c : {aligned, odd}) {
         CHECK(check_case(gemm_test(), halyard::find_op("gemm"), kernel, c, Placement(0), 1) == "");
     }
@@ -32,7 +32,11 @@ TEST_CASE("kernels for every device in one library: gemm") {
 // Rows that end within the 16 bytes that are stored at once, with somebody else's elements behind them.
 TEST_CASE("kernels for every device in one library: gemm of slices") {
     const auto kernel = build_gemm();
-    const std::vector<Dims> sizes = {{{"m", 130}, {"n", 250}, {"k", 64}}, {{"m", 64}, {"n", 1}, {"k", 64}}, {{"m", 5}, {"n", 1001}, {"k", 71}}, {{"m", 1}, {"n", 1}, {"k", 1}}, {{"m", 66}, {"n", 72}, {"k", 136}}};
+    const std::vector<Dims> sizes = {{{"m", 130}, {"n", 250}, {"k", 64}},
+                                     {{"m", 64}, {"n", 1}, {"k", 64}},
+                                     {{"m", 5}, {"n", 1001}, {"k", 71}},
+                                     {{"m", 1}, {"n", 1}, {"k", 1}},
+                                     {{"m", 66}, {"n", 72}, {"k", 136}}};
     for (const auto &dims : sizes) {
         for (int i = 0; i < kViews; i++) {
             const auto view = Placement(int(Placement::kView) + i);
@@ -88,7 +92,8 @@ TEST_CASE("kernels for every device in one library: attention") {
                                                 {"set.query_block", t.query_block},
                                                 {"set.key_block", t.key_block},
                                                 {"set.head_dim", t.head_dim}});
-        const Case some = {"some", {{"d", std::stoi(t.head_dim)}, {"queries", 133}, {"keys", 150}, {"heads", 2}, {"key_heads", 1}, {"batch", 1}}};
+        const Case some = {"some",
+                           {{"d", std::stoi(t.head_dim)}, {"queries", 133}, {"keys", 150}, {"heads", 2}, {"key_heads", 1}, {"batch", 1}}};
         CHECK(check_case(attention_test(), halyard::find_op("attention"), kernel, some, Placement(0), 1) == "");
     }
 }

@@ -14,8 +14,8 @@
 #include "stands_alone.h"
 #include "kernel/workload.h"
 
-#define HALYARD_OP(name, ...)                         \
-    extern "C" int ops_errors_##name##_argv(void **); \
+#define HALYARD_OP(name, ...)                                                                                                              \
+    extern "C" int ops_errors_##name##_argv(void **);                                                                                      \
     extern "C" const halide_filter_metadata_t *ops_errors_##name##_metadata();
 #include "ops.inc"
 #undef HALYARD_OP
@@ -260,13 +260,13 @@ void check_heads(Call call) {
 }  // namespace
 
 #define HALYARD_CALL(name, extent) Call(#name, ops_errors_##name##_argv, ops_errors_##name##_metadata(), extent)
-#define HALYARD_OP(name, ...)                                                                          \
-    TEST_CASE(#name ": errors") {                                                                      \
-        check_errors(HALYARD_CALL(name, 5)); /* one less is another number of groups of 2 or 4, too */ \
-    }                                                                                                  \
-    TEST_CASE(#name ": any stride of dimensions that have no two elements") {                          \
-        check_any_stride(HALYARD_CALL(name, 1), HALYARD_CALL(name, 1));                                \
-        check_any_stride(HALYARD_CALL(name, 0), HALYARD_CALL(name, 0));                                \
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": errors") {                                                                                                          \
+        check_errors(HALYARD_CALL(name, 5)); /* one less is another number of groups of 2 or 4, too */                                     \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": any stride of dimensions that have no two elements") {                                                              \
+        check_any_stride(HALYARD_CALL(name, 1), HALYARD_CALL(name, 1));                                                                    \
+        check_any_stride(HALYARD_CALL(name, 0), HALYARD_CALL(name, 0));                                                                    \
     }
 #include "ops.inc"
 #undef HALYARD_OP

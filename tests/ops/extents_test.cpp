@@ -70,12 +70,12 @@ void check_too_small(const OpTest &test, const std::string &name) {
 
 }  // namespace
 
-#define HALYARD_OP(name, ...)                    \
-    TEST_CASE(#name ": empty") {                 \
-        check_no_elements(name##_test(), #name); \
-    }                                            \
-    TEST_CASE(#name ": too small") {             \
-        check_too_small(name##_test(), #name);   \
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": empty") {                                                                                                           \
+        check_no_elements(name##_test(), #name);                                                                                           \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": too small") {                                                                                                       \
+        check_too_small(name##_test(), #name);                                                                                             \
     }
 #include "ops.inc"
 #undef HALYARD_OP

@@ -95,7 +95,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(k + 1)/2 of sum \\|a b\\|, then 1 of each scale's result, 1 of \\|result\\| + \\|operand\\| of each addition, and the activation";
+        return "(k + 1)/2 of sum \\|a b\\|, then 1 of each scale's result, 1 of \\|result\\| + \\|operand\\| of each addition, and the "
+               "activation";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -153,8 +154,9 @@ public:
             }
             for (int col = 0; col < n; col++) {
                 const double sum = sums[size_t(col)], sum_abs = sums_abs[size_t(col)];
-                const double scale = p.has("scale_column") ? p["scale_column"](col) : p.has("scale_row") ? p["scale_row"](row)
-                                                                                                         : p.scalar("scale", 1);
+                const double scale = p.has("scale_column") ? p["scale_column"](col)
+                                     : p.has("scale_row")  ? p["scale_row"](row)
+                                                           : p.scalar("scale", 1);
                 const Expected v = in_order(order, {sum, product_error(k, sum_abs)},
                                             {{"scale", [&](const Expected &x) { return scaled(x, scale); }},
                                              {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},

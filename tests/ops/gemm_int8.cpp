@@ -45,7 +45,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "the sum is exact; 1/2 of it, then 1 of each scale's result, 1 of \\|result\\| + \\|operand\\| of each addition, and the activation";
+        return "the sum is exact; 1/2 of it, then 1 of each scale's result, 1 of \\|result\\| + \\|operand\\| of each addition, and the "
+               "activation";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -69,12 +70,11 @@ public:
         for (int row = 0; row < p.dim("m"); row++) {
             for (int col = 0; col < p.dim("n"); col++) {
                 const Inexact sum = product.sum(row, col);
-                const Expected v =
-                    in_order(order, {sum.value, sum.error},
-                             {{"dequantize", [&](const Expected &x) { return scaled(x, product.unit(row, col)); }},
-                              {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},
-                              {"activation", [&](const Expected &x) { return activated(activation, x.value, x.error); }},
-                              {"residual", [&](const Expected &x) { return added(x, residual_at(p, col, row)); }}});
+                const Expected v = in_order(order, {sum.value, sum.error},
+                                            {{"dequantize", [&](const Expected &x) { return scaled(x, product.unit(row, col)); }},
+                                             {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},
+                                             {"activation", [&](const Expected &x) { return activated(activation, x.value, x.error); }},
+                                             {"residual", [&](const Expected &x) { return added(x, residual_at(p, col, row)); }}});
                 y.push_back(stored_y(p, v));
             }
         }

@@ -19,7 +19,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); max the most of a row; sum all of them and n/2 of sum \\|logit\\|; logsumexp the most and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 2 \\|result\\|";
+        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); max the most of a row; sum all of them and n/2 of sum "
+               "\\|logit\\|; logsumexp the most and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 2 \\|result\\|";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -43,8 +44,7 @@ public:
             double sum_abs = 0;
             for (const Inexact &l : logits) {
                 if (reduction == "max") {
-                    result.value =
-                        std::isnan(l.value) || std::isnan(result.value) ? kNaN : std::max(result.value, l.value);
+                    result.value = std::isnan(l.value) || std::isnan(result.value) ? kNaN : std::max(result.value, l.value);
                     result.error = std::isfinite(l.value) ? std::max(result.error, l.error) : result.error;
                 } else {
                     result.value += l.value;

@@ -82,9 +82,7 @@ public:
             for (int i = 0; i < best; i++) {
                 const bool there = i < int(order.size());
                 const double value = there ? logits[size_t(order[size_t(i)])].value : -kInfinity;
-                y.push_back({output == "values" ? value : there ? order[size_t(i)]
-                                                                : -1,
-                             0});
+                y.push_back({output == "values" ? value : there ? order[size_t(i)] : -1, 0});
             }
         }
         return y;

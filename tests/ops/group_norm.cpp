@@ -26,7 +26,8 @@ public:
         std::vector<Case> cases;
         for (size_t n = 0; n < kOddSizes.size(); n += 2) {
             const int groups = cycle({1, 2, 3, 5}, n / 2), channels = groups * cycle({3, 1, 4}, n / 2);
-            cases.push_back({"random", {{"w", kOddSizes[n]}, {"h", cycle({3, 1, 2}, n)}, {"c", channels}, {"g", groups}, {"n", cycle({1, 2, 3}, n)}}});
+            cases.push_back(
+                {"random", {{"w", kOddSizes[n]}, {"h", cycle({3, 1, 2}, n)}, {"c", channels}, {"g", groups}, {"n", cycle({1, 2, 3}, n)}}});
         }
         const auto special = [](KernelArguments &arguments, const Dims &) {
             HostBuffer &x = arguments.buffer("x");
@@ -60,7 +61,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(4 + size/2) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where not all are equal + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
+        return "(4 + size/2) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where "
+               "not all are equal + 4 (\\|scaled\\| + \\|bias\\|), where a group has `size` elements; then the activation";
     }
 
     bool needs_some(const std::string &dim, const Assignments &) const override {

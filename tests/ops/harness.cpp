@@ -19,8 +19,16 @@ namespace {
 
 using namespace halyard;
 
-const char *const kPlacementNames[] = {"dense", "padded", "reversed", "permuted", "shifted", "window", "view", "view from an odd address",
-                                       "view with odd rows", "view with odd rows from an odd address"};
+const char *const kPlacementNames[] = {"dense",
+                                       "padded",
+                                       "reversed",
+                                       "permuted",
+                                       "shifted",
+                                       "window",
+                                       "view",
+                                       "view from an odd address",
+                                       "view with odd rows",
+                                       "view with odd rows from an odd address"};
 
 bool is_integer(const halide_type_t &type) {
     return type.code == halide_type_int || type.code == halide_type_uint;
@@ -167,8 +175,7 @@ void fill_random(HostBuffer &buffer, uint64_t seed) {
     }
 }
 
-Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement,
-             uint64_t seed) {
+Call prepare(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement, uint64_t seed) {
     Call call;
     call.problem.params = kernel.params();
     call.problem.on_gpu = kernel.target().find("cuda") != std::string::npos;
@@ -239,8 +246,7 @@ std::string compare(const HostBuffer &output, const std::vector<double> &got, co
 
 // How far all elements together are from the reference, relative to it, without what storing them rounds off.
 double relative_error(const halide_type_t &type, const std::vector<double> &got, const std::vector<Expected> &want) {
-    const int digits = type.code == halide_type_bfloat ? 8 : type.bits == 16 ? 11
-                                                                             : 24;
+    const int digits = type.code == halide_type_bfloat ? 8 : type.bits == 16 ? 11 : 24;
     double off = 0, all = 0;
     for (size_t i = 0; i < got.size(); i++) {
         if (std::isfinite(want[i].value) && std::isfinite(got[i])) {
@@ -268,15 +274,15 @@ std::string check_call(const OpTest &test, const CompiledKernel &kernel, Call &c
         }
         const CallResult r = kernel.call(*call.arguments);
         if (!r.ok()) {
-            const bool clean = std::all_of(call.outputs.begin(), call.outputs.end(), [&](const Output &o) {
-                return untouched(call.arguments->buffer(o.name));
-            });
+            const bool clean = std::all_of(call.outputs.begin(), call.outputs.end(),
+                                           [&](const Output &o) { return untouched(call.arguments->buffer(o.name)); });
             return fmt::format("error {}{}: {}", r.code, clean ? "" : " after a write", r.message);
         }
         for (const auto &o : call.outputs) {
             const auto values = call.arguments->buffer(o.name).values();
             if (!same(first.emplace(o.name, values).first->second, values)) {
-                return fmt::format("{}: {}", o.name, threads == 2 ? "another call gives another result" : "one thread gives another result than two");
+                return fmt::format("{}: {}", o.name,
+                                   threads == 2 ? "another call gives another result" : "one thread gives another result than two");
             }
         }
     }
@@ -387,8 +393,8 @@ std::string why_skipped(const std::string &target) {
     return avx2 || target == "host" || target == kCudaTarget ? "" : fmt::format("this processor ({}) does not run {}", cpu().model, target);
 }
 
-std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c,
-                       Placement placement, uint64_t seed, Accuracies *seen) {
+std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement, uint64_t seed,
+                       Accuracies *seen) {
     // Device memory has no strides below 0.
     if (placement == Placement::kReversed && kernel.target().find("cuda") != std::string::npos) {
         placement = Placement::kPadded;
@@ -427,7 +433,10 @@ std::string check_empty(const OpTest &test, const Op &op, const CompiledKernel &
             continue;
         }
         const std::string wrong = check_case(test, op, kernel, c, Placement::kDense, 1);
-        if (test.needs_some(dim, kernel.params()) ? !is_refusal(wrong) : !wrong.empty() && !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
+        if (test.needs_some(dim, kernel.params())
+                ? !is_refusal(wrong)
+                : !wrong.empty() &&
+                      !(is_refusal(wrong) && is_refusal(check_case(test, op, kernel, with(dim, dims.at(dim) + 1), Placement::kDense, 1)))) {
             text += fmt::format("\n  {}", wrong.empty() ? fmt::format("{} = 0 is no error", dim) : wrong);
         }
     }

@@ -40,21 +40,19 @@ constexpr int kViews = 4;       // behind them
 
 /** Calls the kernel with one and with two threads, and again: the result has to be right, the same
  * each time to the bit, and nothing else may be written. "" or what is wrong. */
-std::string check_case(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
-                       const Case &c, Placement placement, uint64_t seed, Accuracies *seen = nullptr);
+std::string check_case(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel, const Case &c, Placement placement,
+                       uint64_t seed, Accuracies *seen = nullptr);
 
 /** Whether the kernel answered with an error and a message, and wrote nothing. */
 bool is_refusal(const std::string &wrong);
 
 /** Calls without an element in a dimension, for each dimension of the op: the right result of sums over nothing. "" or what is
  * wrong. An error only where test.needs_some() says so, or where the schedule takes but one extent. */
-std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel,
-                        const Assignments &choices);
+std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel, const Assignments &choices);
 
 /** Every case of a build, each in another placement, a case in views, and those of check_empty(). "" or what is wrong with the first that fails. To `seen` it adds
  * how far results are off. */
-std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation,
-                        Accuracies *seen = nullptr);
+std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen = nullptr);
 
 }  // namespace ops_test
 

@@ -14,9 +14,7 @@ namespace {
 struct Tolerance {
     double units;
 
-    explicit Tolerance(int cols)
-        : units(8 + cols / 8.0) {
-    }
+    explicit Tolerance(int cols) : units(8 + cols / 8.0) {}
     double mean(double mean_distance, double mean) const {
         return mean_distance == 0 ? 0 : kRoundoff * (units * mean_distance + 2 * std::fabs(mean));
     }
@@ -81,7 +79,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(4 + cols/16) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance";
+        return "(4 + cols/16) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where "
+               "not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -126,8 +125,8 @@ public:
             for (int c = 0; c < cols; c++) {
                 const double w = p["weight"](c), b = p["bias"](c);
                 const double scaled = (h[c] - mean) * inv * w;
-                const double error = mean_error * inv * std::fabs(w) + inv_error * std::fabs(scaled) +
-                                     8 * kRoundoff * (std::fabs(scaled) + std::fabs(b));
+                const double error =
+                    mean_error * inv * std::fabs(w) + inv_error * std::fabs(scaled) + 8 * kRoundoff * (std::fabs(scaled) + std::fabs(b));
                 y.push_back(stored_y(p, {scaled + b, error}));
             }
         }

@@ -98,8 +98,7 @@ inline Inexact sum_of_products(int depth, const double *x, const double *w) {
 }
 
 /** Row `row` of x times column `col` of w, plus bias[col] if there is one. */
-inline Inexact linear(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth,
-                      const std::string &bias) {
+inline Inexact linear(const Problem &p, const std::string &x, int row, const std::string &w, int col, int depth, const std::string &bias) {
     Inexact y = sum_of_products(depth, p[x].row(row), column(p, w, col));
     if (p.has(bias)) {
         const double b = p[bias](col);

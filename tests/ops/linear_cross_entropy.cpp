@@ -18,7 +18,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); twice the most of a row, and n/2 + 10 + 2 (highest - lowest) + 2 \\|highest\\| + 3 \\|logsumexp\\| + \\|logit of the label\\|";
+        return "a logit (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|); twice the most of a row, and n/2 + 10 + 2 (highest - "
+               "lowest) + 2 \\|highest\\| + 3 \\|logsumexp\\| + \\|logit of the label\\|";
     }
 
     bool needs_some(const std::string &dim, const Assignments &) const override {
@@ -40,9 +41,7 @@ public:
         const int64_t n = dims.at("n");
         for (int row = 0; row < labels.extents()[0]; row++) {
             const int64_t label = n > 0 ? int64_t(seed + uint64_t(row) * 37) % n : 0;
-            labels.set({row}, double(row % 7 == 3 ? -100 : row % 11 == 4 ? n
-                                                       : row % 11 == 6   ? -1
-                                                                         : label));
+            labels.set({row}, double(row % 7 == 3 ? -100 : row % 11 == 4 ? n : row % 11 == 6 ? -1 : label));
         }
     }
 

@@ -68,8 +68,7 @@ inline void make_extreme(KernelArguments &arguments, const std::string &name, in
 }
 
 /** The same of rows in 8 bits, and of their weights. */
-inline void make_extreme(KernelArguments &arguments, const std::string &rows, const std::vector<std::string> &weights,
-                         int64_t depth) {
+inline void make_extreme(KernelArguments &arguments, const std::string &rows, const std::vector<std::string> &weights, int64_t depth) {
     HostBuffer &x = arguments.buffer(rows);
     x.fill(x.type().code == halide_type_uint ? 255 : -128);
     for (const auto &name : weights) {
@@ -95,8 +94,7 @@ public:
     ProductInt8(const Problem &p, const std::string &x, const std::string &w, int depth)
         : rows(p[x]), column_scales(p[w + "_scale"]), row_zero_points(find_input(p, x + "_zero_point_row")),
           row_scales(find_input(p, x + "_scale_row")), zero_point(p.scalar(x + "_zero_point", 0)), scale(p.scalar(x + "_scale", 1)),
-          columns(column(p, w, 0)), stride(p.made.at(w).extents[0]), depth(depth) {
-    }
+          columns(column(p, w, 0)), stride(p.made.at(w).extents[0]), depth(depth) {}
 
     /** The sum of a row, without its zero point, times a column: exact, then rounded to f32. */
     Inexact sum(int row, int col) const {

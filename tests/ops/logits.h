@@ -90,9 +90,7 @@ inline std::vector<Case> logits_cases() {
                 x.set({k, row}, rows[row % 4][k]);
             }
             for (int n = 0; n < dims.at("n"); n++) {
-                set_weight(arguments, "w", k, n, k == 0 ? (n % 30 == 7 && n < 90 ? unit : 0) : k == 1 ? unit
-                                                                                           : n == 7   ? 1
-                                                                                                      : -1);
+                set_weight(arguments, "w", k, n, k == 0 ? (n % 30 == 7 && n < 90 ? unit : 0) : k == 1 ? unit : n == 7 ? 1 : -1);
             }
         }
         if (HostBuffer *labels = find_buffer(arguments, "labels")) {

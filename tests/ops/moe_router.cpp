@@ -109,8 +109,7 @@ public:
         for (int row = 0; row < p.dim("m"); row++) {
             std::vector<double> logits;
             for (int e = 0; e < n; e++) {
-                logits.push_back(p.has("logits") ? p["logits"](e, row)
-                                                 : linear(p, "x", row, "w", e, p.dim("k"), "").value);
+                logits.push_back(p.has("logits") ? p["logits"](e, row) : linear(p, "x", row, "w", e, p.dim("k"), "").value);
             }
             std::vector<int> order(logits.size());
             std::iota(order.begin(), order.end(), 0);
@@ -128,9 +127,7 @@ public:
                 const double x = there ? logits[size_t(order[size_t(i)])] - logits[size_t(order[0])] : -kInfinity;
                 const double spread = n > 0 ? logits[size_t(order[0])] - logits[size_t(order[size_t(n) - 1])] : 0;
                 if (std::isnan(sum)) {  // of a NaN, of an infinity, of nothing but -infinity
-                    y.push_back({output == "indices" ? there ? double(order[size_t(i)]) : -1 : there ? kNaN
-                                                                                                     : 0,
-                                 0});
+                    y.push_back({output == "indices" ? there ? double(order[size_t(i)]) : -1 : there ? kNaN : 0, 0});
                     continue;
                 }
                 const double error = (12 + 4 * std::min(spread, 90.0) + n) * kRoundoff * std::exp(x) / sum + 1e-37;

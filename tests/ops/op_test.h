@@ -120,8 +120,7 @@ public:
     }
 
     /** Drops what a build does not have, as the panel of weights that are not packed. */
-    virtual void settle(Assignments &) const {
-    }
+    virtual void settle(Assignments &) const {}
 
     /** Odd sizes and special values, for a build. */
     virtual std::vector<Case> cases(const Assignments &build) const = 0;
@@ -162,8 +161,7 @@ public:
 
     /** Inputs and scalars; by default floats uniform in [-1, 1), 8-bit integers over all their values,
      * other integers in [0, 100), and scalars as the registry has them. */
-    virtual void fill(KernelArguments &, const Dims &, uint64_t /*seed*/) const {
-    }
+    virtual void fill(KernelArguments &, const Dims &, uint64_t /*seed*/) const {}
 };
 
 #define HALYARD_OP(name, ...) const OpTest &name##_test();

@@ -85,9 +85,9 @@ void check_random(const OpTest &test, const std::string &op) {
 
 }  // namespace
 
-#define HALYARD_OP(name, ...)               \
-    TEST_CASE(#name ": random schedules") { \
-        check_random(name##_test(), #name); \
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": random schedules") {                                                                                                \
+        check_random(name##_test(), #name);                                                                                                \
     }
 #include "ops.inc"
 #undef HALYARD_OP

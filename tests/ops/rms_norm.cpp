@@ -12,9 +12,7 @@ namespace {
 struct Tolerance {
     double units;
 
-    explicit Tolerance(int cols)
-        : units(8 + cols / 16.0) {
-    }
+    explicit Tolerance(int cols) : units(8 + cols / 16.0) {}
     double operator()(double value) const {
         return units * kRoundoff * std::fabs(value) + 1e-37;  // below it f32 is denormal
     }
@@ -23,12 +21,9 @@ struct Tolerance {
 class RmsNormTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"add_residual", {"false", "true"}},
-                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
-                {"scaling", {"tensor", "row"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+        return {{"schedule", {"", "unfused"}},       {"type", {"float32", "float16", "bfloat16"}},
+                {"add_residual", {"false", "true"}}, {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
+                {"scaling", {"tensor", "row"}},      {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {

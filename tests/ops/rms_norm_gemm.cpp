@@ -36,7 +36,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(k + 3)/2 of sum \\|x weight w\\| / rms + (k/4 + 4.5) of \\|product\\| + 1 of (\\|product\\| + \\|bias\\|), then the activation";
+        return "(k + 3)/2 of sum \\|x weight w\\| / rms + (k/4 + 4.5) of \\|product\\| + 1 of (\\|product\\| + \\|bias\\|), then the "
+               "activation";
     }
 
     std::vector<std::string> open_dims() const override {

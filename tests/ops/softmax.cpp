@@ -30,7 +30,14 @@ struct Tolerance {
 class SoftmaxTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}}, {"type", {"float32", "float16", "bfloat16"}}, {"scaled", {"false", "true"}}, {"masked", {"false", "true"}}, {"causal", {"false", "true"}}, {"log", {"false", "true"}}, {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}}, {"target", {"avx512,avx2", "avx2", "host"}}};
+        return {{"schedule", {"", "unfused"}},
+                {"type", {"float32", "float16", "bfloat16"}},
+                {"scaled", {"false", "true"}},
+                {"masked", {"false", "true"}},
+                {"causal", {"false", "true"}},
+                {"log", {"false", "true"}},
+                {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
+                {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {
@@ -77,7 +84,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "(7 + cols/16 + (highest - logit) + 3 size) of y, where `size` is the largest \\|scale x\\| + \\|mask\\| of a row; log 6 + cols/16 + 2 (highest - logit) + 2 \\|y\\| + 3 size where scaled or masked";
+        return "(7 + cols/16 + (highest - logit) + 3 size) of y, where `size` is the largest \\|scale x\\| + \\|mask\\| of a row; log 6 + "
+               "cols/16 + 2 (highest - logit) + 2 \\|y\\| + 3 size where scaled or masked";
     }
 
     std::vector<std::string> open_dims() const override {

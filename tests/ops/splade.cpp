@@ -84,9 +84,7 @@ public:
         if (HostBuffer *lengths = find_buffer(arguments, "lengths")) {
             const int64_t all = dims.at("positions");
             for (int n = 0; n < lengths->extents()[0]; n++) {
-                lengths->set({n}, double(n % 4 == 0 ? all : n % 4 == 1 ? (all + 1) / 2
-                                                        : n % 4 == 2   ? all + 3
-                                                                       : 0));
+                lengths->set({n}, double(n % 4 == 0 ? all : n % 4 == 1 ? (all + 1) / 2 : n % 4 == 2 ? all + 3 : 0));
             }
         }
     }
@@ -96,8 +94,7 @@ public:
         const int depth = p.dim("k");
         std::vector<Expected> y;
         for (int n = 0; n < p.dim("batch"); n++) {
-            const int length =
-                p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
+            const int length = p.has("lengths") ? std::min(int(p["lengths"](n)), p.dim("positions")) : p.dim("positions");
             for (int col = 0; col < p.dim("vocab"); col++) {
                 const double *w = column(p, "w", col), bias = p.has("bias") ? p["bias"](col) : 0;
                 double top = 0, error = 0;  // relu

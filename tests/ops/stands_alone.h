@@ -15,8 +15,7 @@ namespace ops_test {
 
 /** Whether none of the buffers of a call but `argument` has an extent that says how long its dimension has
  * to be, as of the columns of logits. */
-inline bool stands_alone(const halyard::Op &op, const std::vector<std::string> &buffers, const std::string &argument,
-                         int dim) {
+inline bool stands_alone(const halyard::Op &op, const std::vector<std::string> &buffers, const std::string &argument, int dim) {
     const std::string &name = op.argument(argument)->extents[size_t(dim)];
     if (std::find(op.dims.begin(), op.dims.end(), name) == op.dims.end()) {
         return false;  // a formula

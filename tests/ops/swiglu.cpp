@@ -24,7 +24,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "gate and up each (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), the activation of gate; each times the other factor, and 1/2 of y";
+        return "gate and up each (k + 1)/2 of sum \\|x w\\| + 1 of (\\|sum\\| + \\|bias\\|), the activation of gate; each times the other "
+               "factor, and 1/2 of y";
     }
 
     std::vector<std::string> open_dims() const override {

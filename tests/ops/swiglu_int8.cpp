@@ -25,7 +25,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "sums are exact; gate and up 2.5 of \\|product\\| + 1 of (\\|product\\| + \\|bias\\|), the activation of gate; each times the other factor, and 1/2 of y";
+        return "sums are exact; gate and up 2.5 of \\|product\\| + 1 of (\\|product\\| + \\|bias\\|), the activation of gate; each times "
+               "the other factor, and 1/2 of y";
     }
 
     std::vector<std::string> open_dims() const override {

@@ -7,12 +7,9 @@ namespace {
 class SwigluMlpTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "partly", "unfused"}},
-                {"type", {"bfloat16", "float32", "float16"}},
-                {"h_type", {"exact", "two_bf16", "bf16"}},
-                {"folded", {"true", "false"}},
-                {"add_residual", {"true", "false"}},
-                {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu", "none"}},
+        return {{"schedule", {"", "partly", "unfused"}},    {"type", {"bfloat16", "float32", "float16"}},
+                {"h_type", {"exact", "two_bf16", "bf16"}},  {"folded", {"true", "false"}},
+                {"add_residual", {"true", "false"}},        {"activation", {"silu", "gelu_tanh", "gelu_erf", "relu", "none"}},
                 {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
@@ -32,15 +29,14 @@ public:
                 cases.push_back({"random", dims});
             }
         }
-        const auto nan = [](KernelArguments &arguments, const Dims &) {
-            arguments.buffer("x").set({2, 3}, kNaN);
-        };
+        const auto nan = [](KernelArguments &arguments, const Dims &) { arguments.buffer("x").set({2, 3}, kNaN); };
         cases.push_back({"NaN in a row", {{"m", 11}, {"n", 49}, {"k", 5}, {"hidden", 20}}, nan});
         return cases;
     }
 
     std::string held_to() const override {
-        return "gate and up as of rms_norm_gemm, h as of swiglu; then sum (error of h) \\|w\\| + (hidden + 1)/2 of sum \\|h w\\| + 1 of (\\|sum\\| + \\|residual\\|); h that is rounded is off by 2^-8 more in bf16, in two parts 2^-16, and 2^-11 in f16";
+        return "gate and up as of rms_norm_gemm, h as of swiglu; then sum (error of h) \\|w\\| + (hidden + 1)/2 of sum \\|h w\\| + 1 of "
+               "(\\|sum\\| + \\|residual\\|); h that is rounded is off by 2^-8 more in bf16, in two parts 2^-16, and 2^-11 in f16";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -66,9 +62,7 @@ public:
         const int depth = p.dim("k"), hidden = p.dim("hidden");
         const std::string type = param(p, "type", "float32"), activation = activation_of(p, "silu");
         // h is rounded by a half of the last place, f16 below 6e-5 by a fixed amount.
-        const double rounding = rounds_h(p) ? 0x1p-8 : type == "bfloat16" ? 0x1p-16
-                                                   : type == "float16"    ? 0x1p-11
-                                                                          : 0;
+        const double rounding = rounds_h(p) ? 0x1p-8 : type == "bfloat16" ? 0x1p-16 : type == "float16" ? 0x1p-11 : 0;
         std::vector<Expected> y;
         for (int row = 0; row < p.dim("m"); row++) {
             const Inexact inv = inverse_rms(p, "x", row, depth);

@@ -7,12 +7,9 @@ namespace {
 class SwigluMlpInt8Test : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
-                {"type", {"float32", "float16", "bfloat16"}},
-                {"folded", {"true", "false"}},
-                {"add_residual", {"true", "false"}},
-                {"activation", {"silu", "gelu_tanh"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+        return {{"schedule", {"", "unfused"}},         {"type", {"float32", "float16", "bfloat16"}},
+                {"folded", {"true", "false"}},         {"add_residual", {"true", "false"}},
+                {"activation", {"silu", "gelu_tanh"}}, {"target", {"avx512,avx2", "avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {
@@ -31,7 +28,8 @@ public:
     }
 
     std::string held_to() const override {
-        return "as of swiglu_mlp with exact sums, and a step of 8 bits, 1/127 of the largest of its row, for each element that f32 may take over a half";
+        return "as of swiglu_mlp with exact sums, and a step of 8 bits, 1/127 of the largest of its row, for each element that f32 may "
+               "take over a half";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -66,8 +64,8 @@ public:
             const Inexact x_scale = times(x.scale, inverse_rms(p, "x", row, p.dim("k")));
             std::vector<Inexact> products;
             for (int col = 0; col < p.dim("hidden"); col++) {
-                products.push_back(times(activated(activation, linear_int8(p, x, x_scale, "w_gate", col)),
-                                         linear_int8(p, x, {1, 0}, "w_up", col)));
+                products.push_back(
+                    times(activated(activation, linear_int8(p, x, x_scale, "w_gate", col)), linear_int8(p, x, {1, 0}, "w_up", col)));
             }
             const QuantizedRow h = quantize_row(products);
             const Inexact h_scale = times(h.scale, x_scale);

@@ -58,8 +58,7 @@ public:
 
 private:
     static Expected element(const Problem &p, int row, int col, int n) {
-        const double bias = p.has("bias") ? p["bias"](col) : p.has("bias_after") ? p["bias_after"](row)
-                                                                                 : 0;
+        const double bias = p.has("bias") ? p["bias"](col) : p.has("bias_after") ? p["bias_after"](row) : 0;
         const double residual = p.has("residual") ? p["residual"](row, col, n) : 0;
         const double scaled = p.scalar("scale", 1) * p["x"](col, row, n), linear = scaled + bias;
         const double error = 2 * kRoundoff * (std::fabs(scaled) + std::fabs(linear));

@@ -101,8 +101,8 @@ bool has_param(const halyard::ScriptHeader &head, const char *name) {
 
 // Kernels with tiles of a product have a form for each kind of device.
 bool uses_tensor_cores(const halyard::ScriptHeader &head) {
-    return has_param(head, "stages") && (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") ||
-                                         has_param(head, "block"));
+    return has_param(head, "stages") &&
+           (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") || has_param(head, "block"));
 }
 
 // Few assignments that hold every value of each choice.
@@ -193,18 +193,18 @@ void check_cuda(const OpTest &test, const std::string &op) {
 
 }  // namespace
 
-#define HALYARD_OP(name, ...)                              \
-    TEST_CASE(#name ": several levels in one library") {   \
-        check_target(name##_test(), #name, "avx512,avx2"); \
-    }                                                      \
-    TEST_CASE(#name ": avx2") {                            \
-        check_target(name##_test(), #name, "avx2");        \
-    }                                                      \
-    TEST_CASE(#name ": host") {                            \
-        check_target(name##_test(), #name, "host");        \
-    }                                                      \
-    TEST_CASE(#name ": cuda") {                            \
-        check_cuda(name##_test(), #name);                  \
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": several levels in one library") {                                                                                   \
+        check_target(name##_test(), #name, "avx512,avx2");                                                                                 \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": avx2") {                                                                                                            \
+        check_target(name##_test(), #name, "avx2");                                                                                        \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": host") {                                                                                                            \
+        check_target(name##_test(), #name, "host");                                                                                        \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": cuda") {                                                                                                            \
+        check_cuda(name##_test(), #name);                                                                                                  \
     }
 #include "ops.inc"
 #undef HALYARD_OP

@@ -14,9 +14,8 @@ struct Window {
     int kernel, stride, dilation, padding;
 
     explicit Window(const Assignments &params)
-        : kernel(number(params, "kernel", 3)), stride(number(params, "stride", 1)),
-          dilation(number(params, "dilation", 1)), padding(number(params, "padding", 1)) {
-    }
+        : kernel(number(params, "kernel", 3)), stride(number(params, "stride", 1)), dilation(number(params, "dilation", 1)),
+          padding(number(params, "padding", 1)) {}
     int windows(int extent) const {
         const int span = extent + 2 * padding - dilation * (kernel - 1);
         return span < 1 ? 0 : (span - 1) / stride + 1;
@@ -43,8 +42,7 @@ private:
 
 /** activation(scale * sum + bias + residual) + residual, where the sum of `terms` products that add
  * up to `sum_abs` without their signs is off by a rounding for each. */
-inline Expected epilogue(const Problem &p, double sum, double sum_abs, int terms, double scale, double bias,
-                         double residual) {
+inline Expected epilogue(const Problem &p, double sum, double sum_abs, int terms, double scale, double bias, double residual) {
     const double before = p.is("add_residual", "before_activation") ? residual : 0;
     const double after = p.is("add_residual", "after_activation") ? residual : 0;
     const double error = (terms + 1) * kRoundoff * sum_abs * std::fabs(scale) +

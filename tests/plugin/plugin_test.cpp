@@ -14,9 +14,22 @@
 namespace {
 
 std::vector<std::string> build(const std::string &dir, const std::string &script) {
-    return {HALYARD_BLUR_GENERATOR, "-g", "blur_histogram", "-f", "blur_histogram", "-n", "out", "-o", dir,
-            "-e", "static_library,c_header", "-p", HALYARD_PLUGIN, "target=x86-64-linux-avx2-fma",
-            "autoscheduler=Lua", "autoscheduler.script=" + script};
+    return {HALYARD_BLUR_GENERATOR,
+            "-g",
+            "blur_histogram",
+            "-f",
+            "blur_histogram",
+            "-n",
+            "out",
+            "-o",
+            dir,
+            "-e",
+            "static_library,c_header",
+            "-p",
+            HALYARD_PLUGIN,
+            "target=x86-64-linux-avx2-fma",
+            "autoscheduler=Lua",
+            "autoscheduler.script=" + script};
 }
 
 size_t count(const std::string &text, const std::string &what) {
@@ -67,8 +80,7 @@ TEST_CASE("a wrong script ends the build with one message and no files", "[plugi
     const Finished f = run_program(build(dir.path(), script));
     INFO(f.err);
     CHECK(f.exit_code == 255);  // of the stock main; a signal would be 128 + n
-    CHECK(f.err.find(script + ":17: error: there is no Func \"blurx\" in this algorithm; there are ") !=
-          std::string::npos);
+    CHECK(f.err.find(script + ":17: error: there is no Func \"blurx\" in this algorithm; there are ") != std::string::npos);
     CHECK(f.err.find("\n  did you mean \"blur_x\"?") != std::string::npos);
     CHECK(count(f.err, "error: ") == 1);
     CHECK(files_in(dir.path()).empty());
@@ -81,8 +93,7 @@ TEST_CASE("an error that Halide finds later ends the build likewise", "[plugin]"
     const Finished f = run_program(build(out.path(), script));
     INFO(f.err);
     CHECK(f.exit_code == 255);  // of the stock main; a signal would be 128 + n
-    CHECK(f.err.find(script + ":2: error: unroll: Can only unroll for loops over a constant extent") !=
-          std::string::npos);
+    CHECK(f.err.find(script + ":2: error: unroll: Can only unroll for loops over a constant extent") != std::string::npos);
     CHECK(count(f.err, "error: ") == 1);
     CHECK(files_in(out.path()).empty());
 }
@@ -101,16 +112,14 @@ TEST_CASE("wrong parameters of the plugin are named", "[plugin]") {
         auto argv = build(dir.path(), script);
         argv.push_back(c.first);
         const Finished f = run_program(argv);
-        INFO(c.first << "\n"
-                     << f.err);
+        INFO(c.first << "\n" << f.err);
         CHECK(f.exit_code != 0);
         CHECK(f.err.find(c.second) != std::string::npos);
         CHECK(count(f.err, "error: ") == 1);
         CHECK(files_in(dir.path()).empty());
     }
     auto argv = build(dir.path(), dir.path() + "/missing.lua");
-    CHECK(run_program(argv).err.find("missing.lua: error: cannot be read: No such file or directory") !=
-          std::string::npos);
+    CHECK(run_program(argv).err.find("missing.lua: error: cannot be read: No such file or directory") != std::string::npos);
     argv.pop_back();
     CHECK(run_program(argv).err.find("autoscheduler.script=FILE.lua is missing") != std::string::npos);
 }

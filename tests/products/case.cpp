@@ -35,9 +35,7 @@ bool has(const std::string &order, char d) {
 }
 
 std::string loop_name(char d) {
-    return d == 'k' ? "depth" : d == 'r' ? "row"
-                            : d == 'c'   ? "col"
-                                         : std::string(1, d);
+    return d == 'k' ? "depth" : d == 'r' ? "row" : d == 'c' ? "col" : std::string(1, d);
 }
 
 std::string quoted(const std::vector<std::string> &names) {
@@ -53,7 +51,8 @@ std::string by_threads(const std::string &func, const std::string &order, const 
     std::string text = fmt::format("  {}:compute_root():gpu_tile({{ {} }}, {{ 16, 8 }}, \"{}\")\n", func,
                                    quoted({loop_name(order[0]), loop_name(order[1])}), tail);
     if (order.size() == 4) {
-        text += fmt::format("  {0}:fuse({1}, \"others\")\n  {0}:gpu_blocks \"others\"\n", func, quoted({loop_name(order[2]), loop_name(order[3])}));
+        text += fmt::format("  {0}:fuse({1}, \"others\")\n  {0}:gpu_blocks \"others\"\n", func,
+                            quoted({loop_name(order[2]), loop_name(order[3])}));
     } else if (order.size() == 3) {
         text += fmt::format("  {}:gpu_blocks \"{}\"\n", func, loop_name(order[2]));
     }
@@ -105,11 +104,13 @@ std::string product_text(Random &random, const Case &c) {
     const bool bytes = c.type == "int8", across = c.b_order[0] == 'c';
     int rows = one_of<int>(random, {16, 32, 64, 64, 128, 192});
     const bool few = rows <= 32;
-    const int columns = few ? one_of<int>(random, {32, 64}) : across ? one_of<int>(random, {64, 128})
-                                                                     : one_of<int>(random, {16, 64, 80, 128});
+    const int columns = few      ? one_of<int>(random, {32, 64})
+                        : across ? one_of<int>(random, {64, 128})
+                                 : one_of<int>(random, {16, 64, 80, 128});
     const int depth = (bytes ? 128 : 64) * (few ? 2 : 1);
     // A tile over rows of several n, where b is the same for all of them.
-    const int batch = has(c.y_order, 'n') && has(c.a_order, 'n') && !has(c.b_order, 'n') && one_in(random, 2) ? one_of<int>(random, {2, 4}) : 1;
+    const int batch =
+        has(c.y_order, 'n') && has(c.a_order, 'n') && !has(c.b_order, 'n') && one_in(random, 2) ? one_of<int>(random, {2, 4}) : 1;
     rows /= batch;
     std::string text = fmt::format("  local stage = k.{}{}\n", c.two_stages ? "p" : "y", c.two_stages ? ":compute_root()" : "");
     text += fmt::format("  stage:split(\"col\", {}, \"guard\", \"tile_col\", \"col_in_tile\")\n"
@@ -138,8 +139,8 @@ std::string product_text(Random &random, const Case &c) {
     std::string innermost;
     text += blocks_text(random, others, innermost);
     text += "  stage:never_partition_all()\n";
-    text += fmt::format("  k.acc:compute_at(stage, \"{}\"):store_in \"register\":bound_extent(\"col\", {}):bound_extent(\"row\", {})\n", innermost,
-                        columns, rows);
+    text += fmt::format("  k.acc:compute_at(stage, \"{}\"):store_in \"register\":bound_extent(\"col\", {}):bound_extent(\"row\", {})\n",
+                        innermost, columns, rows);
     for (size_t i = 2; i < dims.size(); i++) {
         text += fmt::format("  k.acc:bound_extent(\"{}\", {})\n", dims[i], dims[i] == "n" ? batch : 1);
     }
@@ -157,8 +158,10 @@ std::string product_text(Random &random, const Case &c) {
 
 halyard::Assignments Case::params() const {
     const auto flag = [](bool b) { return b ? "true" : "false"; };
-    halyard::Assignments all = {{"type", type}, {"result", result}, {"a_again", flag(a_again)}, {"reversed", flag(reversed)}, {"two_stages", flag(two_stages)}};
-    const std::pair<const char *, const std::string &> orders[] = {{"a_order", a_order}, {"b_order", b_order}, {"y_order", y_order}, {"a_source", a_source}, {"b_source", b_source}, {"r_order", r_order}};
+    halyard::Assignments all = {
+        {"type", type}, {"result", result}, {"a_again", flag(a_again)}, {"reversed", flag(reversed)}, {"two_stages", flag(two_stages)}};
+    const std::pair<const char *, const std::string &> orders[] = {{"a_order", a_order},   {"b_order", b_order},   {"y_order", y_order},
+                                                                   {"a_source", a_source}, {"b_source", b_source}, {"r_order", r_order}};
     for (const auto &[name, order] : orders) {
         if (!order.empty()) {
             all[name] = order;
@@ -223,8 +226,7 @@ Call draw_call(const Case &c, Random &random) {
     const bool aligned = one_in(random, 2), moved = one_in(random, 3), dense = one_in(random, 3);
     const int multiple = c.type == "int8" ? 16 : 8;
     for (const char d : std::string("kcrnm")) {
-        const int most = d == 'n' || d == 'm' ? 4 : d == 'k' ? 150
-                                                             : 140;
+        const int most = d == 'n' || d == 'm' ? 4 : d == 'k' ? 150 : 140;
         int extent = 1 + below(random, most);
         if (aligned && (d == 'k' || d == 'c' || d == 'r')) {
             extent = (extent + multiple - 1) / multiple * multiple;

@@ -41,9 +41,7 @@ public:
         const auto last = [&](char d, const Var &v) -> Expr {
             return min(v, of_a.find(d) != std::string::npos && d != 'c' ? a->dim(place(of_a, d)).max() : b->dim(place(of_b, d)).max());
         };
-        const auto of_batch = [&](char d, const Var &v) -> Expr {
-            return has(of_a, d) || has(of_b, d) ? last(d, v) : Expr(v);
-        };
+        const auto of_batch = [&](char d, const Var &v) -> Expr { return has(of_a, d) || has(of_b, d) ? last(d, v) : Expr(v); };
         const auto places = [&](char d, const Expr &depth, bool of_left) -> Expr {
             switch (d) {
             case 'k': return depth;
@@ -112,10 +110,7 @@ private:
     std::vector<Var> vars(const std::string &order) const {
         std::vector<Var> all;
         for (const char d : order) {
-            all.push_back(d == 'k' ? depth : d == 'r' ? row
-                                         : d == 'c'   ? col
-                                         : d == 'n'   ? n
-                                                      : m);
+            all.push_back(d == 'k' ? depth : d == 'r' ? row : d == 'c' ? col : d == 'n' ? n : m);
         }
         return all;
     }

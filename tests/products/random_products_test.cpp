@@ -160,8 +160,7 @@ TEST_CASE("random products are the same as plain loops", "[random]") {
     for (int seed = first; seed < first + cases; seed++) {
         const TempDir folder;
         const Case c = draw_case(uint64_t(seed));
-        INFO("seed " << seed << ": " << c.text() << "\n"
-                     << c.schedule);
+        INFO("seed " << seed << ": " << c.text() << "\n" << c.schedule);
         const Built built = build(c, folder, uint64_t(seed));
         if (!built.refused.empty()) {
             // A schedule that no kernel can have is an error about its product, not a crash or a kernel that does not compile.

@@ -16,9 +16,7 @@ namespace {
 
 // How often each iteration ran, and which one fails with which code.
 struct Counts {
-    explicit Counts(int size)
-        : ran(size) {
-    }
+    explicit Counts(int size) : ran(size) {}
     std::vector<std::atomic<int>> ran;
     int first = 0, failing = 1 << 30;
 };

@@ -119,7 +119,8 @@ int main(int argc, char **argv) {
     attempt("list", opens(secret.substr(0, secret.rfind('/')), O_RDONLY | O_DIRECTORY));
     attempt("link", symlink(secret.c_str(), (folder + "/link").c_str()) == 0 && opens(folder + "/link", O_RDONLY));
     unlink((folder + "/link").c_str());
-    attempt("rename", rename(secret.c_str(), (folder + "/stolen").c_str()) == 0 && rename((folder + "/stolen").c_str(), secret.c_str()) == 0);
+    attempt("rename",
+            rename(secret.c_str(), (folder + "/stolen").c_str()) == 0 && rename((folder + "/stolen").c_str(), secret.c_str()) == 0);
     attempt("mode", chmod(secret.c_str(), 0666) == 0);
     attempt("times", utimensat(AT_FDCWD, secret.c_str(), nullptr, 0) == 0);
     attempt("owner", chown(secret.c_str(), getuid(), getgid()) == 0);

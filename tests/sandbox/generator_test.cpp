@@ -20,8 +20,7 @@ namespace {
 // A process that waits, to be disturbed.
 class Prey {
 public:
-    Prey()
-        : pid_(fork()) {
+    Prey() : pid_(fork()) {
         if (pid_ == 0) {
             for (;;) {
                 pause();
@@ -77,9 +76,31 @@ TEST_CASE("A generator reaches its own folder and nothing else", "[sandbox]") {
     for (const char *name : kNeeded) {
         CHECK(said.at(name) == std::string("works"));
     }
-    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "mode", "times", "owner", "pipe", "limit_of_others",
-                             "priority_of_others", "processors_of_others", "owner_of_signals", "environment_of_others", "network",
-                             "udp", "local_socket", "signal", "memory_of_others", "ptrace", "fork", "shell", "namespace", "exec"}) {
+    for (const char *name : {"write",
+                             "truncate",
+                             "read",
+                             "list",
+                             "link",
+                             "rename",
+                             "mode",
+                             "times",
+                             "owner",
+                             "pipe",
+                             "limit_of_others",
+                             "priority_of_others",
+                             "processors_of_others",
+                             "owner_of_signals",
+                             "environment_of_others",
+                             "network",
+                             "udp",
+                             "local_socket",
+                             "signal",
+                             "memory_of_others",
+                             "ptrace",
+                             "fork",
+                             "shell",
+                             "namespace",
+                             "exec"}) {
         INFO(name);
         CHECK(said.at(name) == std::string("fails"));
     }
@@ -91,9 +112,28 @@ TEST_CASE("A generator that is not confined reaches what its user does", "[sandb
     for (const char *name : kNeeded) {
         CHECK(said.at(name) == std::string("works"));
     }
-    for (const char *name : {"write", "truncate", "read", "list", "link", "rename", "mode", "times", "owner", "pipe", "limit_of_others",
-                             "priority_of_others", "processors_of_others", "owner_of_signals", "environment_of_others", "network",
-                             "udp", "local_socket", "signal", "fork", "shell", "exec"}) {
+    for (const char *name : {"write",
+                             "truncate",
+                             "read",
+                             "list",
+                             "link",
+                             "rename",
+                             "mode",
+                             "times",
+                             "owner",
+                             "pipe",
+                             "limit_of_others",
+                             "priority_of_others",
+                             "processors_of_others",
+                             "owner_of_signals",
+                             "environment_of_others",
+                             "network",
+                             "udp",
+                             "local_socket",
+                             "signal",
+                             "fork",
+                             "shell",
+                             "exec"}) {
         INFO(name);
         CHECK(said.at(name) == std::string("works"));
     }

@@ -30,15 +30,13 @@ TEST_CASE("What a script says of its generator is no setting and no option", "[p
          {"[\"autoscheduler.describe\"] = \"" + victim + "\"", "[\"autoscheduler.report\"] = \"" + victim + "\"",
           "[\"autoscheduler.request\"] = \"" + victim + "\"", std::string("autoscheduler = \"Adams2019\""),
           std::string("target = \"arm-64-linux\""), std::string("[\"-o\"] = \"/\""), std::string("[\"-p\"] = \"x\""),
-          std::string("[\"\"] = \"x\""), std::string("[\"type\\0x\"] = \"float16\""),
-          std::string("[\"type x\"] = \"float16\""), std::string("type = \"float16\\nautoscheduler.script=x\""),
-          std::string("type = \"float16 target=host\""), std::string("type = \"float16=x\""), std::string("type = 3"),
-          std::string("type = \"int1\""), std::string("add_residual = \"yes\""), std::string("output = \"same*/\""),
-          std::string("[\"x.type\"] = \"float16\"")}) {
+          std::string("[\"\"] = \"x\""), std::string("[\"type\\0x\"] = \"float16\""), std::string("[\"type x\"] = \"float16\""),
+          std::string("type = \"float16\\nautoscheduler.script=x\""), std::string("type = \"float16 target=host\""),
+          std::string("type = \"float16=x\""), std::string("type = 3"), std::string("type = \"int1\""),
+          std::string("add_residual = \"yes\""), std::string("output = \"same*/\""), std::string("[\"x.type\"] = \"float16\"")}) {
         const std::string script = script_with(folder, generator);
         const ProcessResult r = run({"build", "rms_norm", "--schedule", script, "--target", "avx2", "-o", folder / "out"});
-        INFO(generator << "\n"
-                       << r.err);
+        INFO(generator << "\n" << r.err);
         CHECK(r.exit_code == 1);
         CHECK_THAT(r.err, Contains(script + ":2: error: "));
         CHECK(r.err.find("internal error") == std::string::npos);
@@ -53,12 +51,11 @@ TEST_CASE("What a script says of its generator is no setting and no option", "[p
 
 TEST_CASE("So are those of a command line and of CMake", "[params]") {
     const Folder folder;
-    for (const std::string &param : {"autoscheduler.describe=" + (folder / "victim"), std::string("target=arm-64-linux"),
-                                     std::string("type=float16;target=host"), std::string("type=float16\ntarget=host"),
-                                     std::string("-o=/"), std::string("z.type=float16"), std::string("type=bfloat61")}) {
+    for (const std::string &param :
+         {"autoscheduler.describe=" + (folder / "victim"), std::string("target=arm-64-linux"), std::string("type=float16;target=host"),
+          std::string("type=float16\ntarget=host"), std::string("-o=/"), std::string("z.type=float16"), std::string("type=bfloat61")}) {
         const ProcessResult r = run({"build", "rms_norm", "--param=" + param, "--target", "avx2", "-o", folder / "out"});
-        INFO(param << "\n"
-                   << r.err);
+        INFO(param << "\n" << r.err);
         CHECK(r.exit_code == 1);
         CHECK_THAT(r.err, Contains("--param "));
         CHECK_FALSE(std::filesystem::exists(folder / "victim"));
@@ -74,10 +71,9 @@ TEST_CASE("Values are those of a parameter's type", "[params]") {
                           Case{"uint16_t", "65535", "65536"}, Case{"int64_t", "-9223372036854775808", "9223372036854775808"},
                           Case{"uint64_t", "18446744073709551615", "18446744073709551616"}, Case{"int32_t", "7", "7 "},
                           Case{"int32_t", "0", ""}, Case{"float", "-1.5e-3", "1.5f"}, Case{"double", ".5", "nan"},
-                          Case{"float", "1", "0x1p3"}, Case{"Type", "uint16", "uint17"},
-                          Case{"std::string", "scale,bias", "a\nb"}, Case{"std::string", "", "a\\"}, Case{"std::string", "a/b", "a*/b"},
-                          Case{"std::string", "f(x) + 1", "\"a\""}, Case{"std::string", "a", "\x1b[2J"},
-                          Case{"std::string", "a", "caf\xc3\xa9"}, Case{"std::string", "a", "a=b"}}) {
+                          Case{"float", "1", "0x1p3"}, Case{"Type", "uint16", "uint17"}, Case{"std::string", "scale,bias", "a\nb"},
+                          Case{"std::string", "", "a\\"}, Case{"std::string", "a/b", "a*/b"}, Case{"std::string", "f(x) + 1", "\"a\""},
+                          Case{"std::string", "a", "\x1b[2J"}, Case{"std::string", "a", "caf\xc3\xa9"}, Case{"std::string", "a", "a=b"}}) {
         INFO(c.type << " " << c.good << " " << c.bad);
         CHECK(why_no_value({"p", {}, "", c.type}, c.good) == "");
         CHECK(why_no_value({"p", {}, "", c.type}, c.bad) != "");

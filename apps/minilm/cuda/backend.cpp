@@ -32,10 +32,10 @@ std::unique_ptr<Backend> start_backend(const std::string &, Precision, int) {
     try {
         DeviceBlock().reserve(1);
     } catch (const std::exception &e) {
-        throw std::runtime_error(fmt::format(
-            "no GPU to compute on: {}\nminilm_cuda needs an NVIDIA GPU and its driver, as nvidia-smi shows them; "
-            "minilm computes the same on the processor",
-            e.what()));
+        throw std::runtime_error(
+            fmt::format("no GPU to compute on: {}\nminilm_cuda needs an NVIDIA GPU and its driver, as nvidia-smi shows them; "
+                        "minilm computes the same on the processor",
+                        e.what()));
     }
     return std::make_unique<CudaBackend>();
 }

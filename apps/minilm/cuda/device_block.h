@@ -50,8 +50,7 @@ template<int Dimensions>
 class DeviceView : public BufferView<Dimensions> {
 public:
     template<typename... Dims>
-    DeviceView(halide_type_t type, uint64_t address, Dims... dims)
-        : BufferView<Dimensions>(Precision::F32, nullptr, dims...) {
+    DeviceView(halide_type_t type, uint64_t address, Dims... dims) : BufferView<Dimensions>(Precision::F32, nullptr, dims...) {
         this->buffer_.type = type;
         this->buffer_.device = address;
         this->buffer_.device_interface = halide_cuda_device_interface();

@@ -25,16 +25,13 @@ const halide_type_t f32(halide_type_float, 32), bf16(halide_type_bfloat, 16), i3
 
 class Vector : public DeviceView<1> {
 public:
-    Vector(halide_type_t type, uint64_t address, int count)
-        : DeviceView<1>(type, address, dense(count, 1)) {
-    }
+    Vector(halide_type_t type, uint64_t address, int count) : DeviceView<1>(type, address, dense(count, 1)) {}
 };
 
 class Matrix : public DeviceView<2> {
 public:
     Matrix(halide_type_t type, uint64_t address, int columns, int rows)
-        : DeviceView<2>(type, address, dense(columns, 1), dense(rows, columns)) {
-    }
+        : DeviceView<2>(type, address, dense(columns, 1), dense(rows, columns)) {}
 };
 
 // Whether tiles of 64 x 192, as CMakeLists.txt has them, occupy the device but for an eighth.
@@ -142,8 +139,7 @@ void CudaEncoder::pool() {
     check_cuda(minilm_cuda_pooling(x, lengths, y), "pooling");
 }
 
-void CudaEncoder::linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights,
-                         const DeviceBlock &y) {
+void CudaEncoder::linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights, const DeviceBlock &y) {
     const int rows = sentences_ * length_;
     Matrix a_view(bf16, a.address(), weights.k, rows), b_view(bf16, on_device(weights.packed), weights.n, weights.k);
     Vector bias(bf16, on_device(weights.bias), weights.n);

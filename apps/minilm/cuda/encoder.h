@@ -36,8 +36,7 @@ private:
     struct LinearKernels {
         LinearKernel small, many;  // by how many tiles there are
     };
-    void linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights,
-                const DeviceBlock &y);
+    void linear(LinearKernels kernels, const char *what, const DeviceBlock &a, const Linear &weights, const DeviceBlock &y);
     void linear_residual(const DeviceBlock &a, const Linear &weights);
     void layer_norm(const Norm &norm);
 

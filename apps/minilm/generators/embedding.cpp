@@ -25,8 +25,7 @@ public:
     }
 
     void generate() {
-        x(col, token, sentence) =
-            words(col, clamp(ids(token, sentence), 0, words.dim(1).extent() - 1)) + positions(col, token);
+        x(col, token, sentence) = words(col, clamp(ids(token, sentence), 0, words.dim(1).extent() - 1)) + positions(col, token);
         const Expr columns = words.width(), n = cast<float>(columns);
         const RDom r(0, columns, "col");
         sum(token, sentence) += x(r, token, sentence);

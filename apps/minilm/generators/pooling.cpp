@@ -25,8 +25,7 @@ public:
         RDom r({{0, strip}, {0, (tokens + strip - 1) / strip}}, "token");
         r.where(r.y * strip < lengths(sentence));
         const Expr token = r.y * strip + r.x;
-        total(col, sentence) +=
-            select(token < lengths(sentence), cast<float>(x(col, min(token, tokens - 1), sentence)), 0.0f);
+        total(col, sentence) += select(token < lengths(sentence), cast<float>(x(col, min(token, tokens - 1), sentence)), 0.0f);
         mean(col, sentence) = total(col, sentence) / cast<float>(lengths(sentence));
         const RDom c(0, x.width(), "col");
         sum_sq(sentence) += mean(c, sentence) * mean(c, sentence);

@@ -83,11 +83,10 @@ std::string headline(const Comparison &c) {
             gains.push_back(fmt::format("{:.2f} times as fast as {}", c.seconds(other) / c.seconds(best), other.name));
         }
     }
-    std::string line = fmt::format("{} {} {}{}{}.", best.name, c.measured ? "takes" : "is predicted to take",
-                                   seconds_text(c.seconds(best)), gains.empty() ? "" : ": ", join(gains, ", "));
+    std::string line = fmt::format("{} {} {}{}{}.", best.name, c.measured ? "takes" : "is predicted to take", seconds_text(c.seconds(best)),
+                                   gains.empty() ? "" : ": ", join(gains, ", "));
     if (best.explained) {
-        line += fmt::format(" What holds it up most: {}.", c.gpu ? best.explained->device_limit
-                                                                 : limit_name(best.explained->warm.limit));
+        line += fmt::format(" What holds it up most: {}.", c.gpu ? best.explained->device_limit : limit_name(best.explained->warm.limit));
     }
     return line;
 }
@@ -95,8 +94,7 @@ std::string headline(const Comparison &c) {
 }  // namespace
 
 double Alternative::seconds() const {
-    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured
-                                                                        : measured.least;
+    return in_turns ? *in_turns : explained && explained->warm.measured ? *explained->warm.measured : measured.least;
 }
 
 double Comparison::seconds(const Alternative &a) const {
@@ -115,9 +113,8 @@ std::vector<std::string> reasons(const Comparison &c) {
             continue;
         }
         const auto differences = fusion_differences(*best.explained, *other.explained);
-        lines.push_back(differences.empty()
-                            ? fmt::format("{} and {} fuse the same; they differ in their loops.", best.name, other.name)
-                            : fmt::format("{} against {}: {}.", best.name, other.name, join(differences, "; ")));
+        lines.push_back(differences.empty() ? fmt::format("{} and {} fuse the same; they differ in their loops.", best.name, other.name)
+                                            : fmt::format("{} against {}: {}.", best.name, other.name, join(differences, "; ")));
         for (const auto &sentence : c.gpu ? halyard::compare(*best.explained, *other.explained, *c.gpu)
                                           : halyard::compare(*best.explained, *other.explained, c.machine)) {
             lines.push_back(sentence);
@@ -158,8 +155,7 @@ std::vector<std::string> fusion_differences(const Explained &a, const Explained 
     return differences;
 }
 
-Comparison compare(const Task &task, const std::vector<Contender> &contenders,
-                   const std::function<void(const std::string &)> &say) {
+Comparison compare(const Task &task, const std::vector<Contender> &contenders, const std::function<void(const std::string &)> &say) {
     Comparison c;
     c.task = task;
     say("building and checking");
@@ -169,8 +165,7 @@ Comparison compare(const Task &task, const std::vector<Contender> &contenders,
     }
     const auto measured = Measurer(task).measure(candidates);
     for (size_t i = 0; i < contenders.size(); i++) {
-        c.alternatives.push_back({contenders[i].name, contenders[i].candidate, measured[i], contenders[i].seconds,
-                                  std::nullopt});
+        c.alternatives.push_back({contenders[i].name, contenders[i].candidate, measured[i], contenders[i].seconds, std::nullopt});
     }
     say("measuring the machine");
     c.machine = measured_machine(task.threads, false);

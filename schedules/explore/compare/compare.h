@@ -53,8 +53,7 @@ struct Comparison {
 
 /** Builds and checks the contenders in processes of their own; explains those that are right, and times them in turns.
  * `say` is told what goes on. Throws what Measurer does. */
-Comparison compare(const Task &task, const std::vector<Contender> &contenders,
-                   const std::function<void(const std::string &)> &say);
+Comparison compare(const Task &task, const std::vector<Contender> &contenders, const std::function<void(const std::string &)> &say);
 
 /** What a comparison for CUDA is made with. */
 struct OnDevice {
@@ -67,8 +66,8 @@ struct OnDevice {
 
 /** The contenders in their order, each built once, explained and, where there is a device, checked and timed. One that was
  * not measured is Status::kPending. */
-std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders,
-                                                const OnDevice &device, const std::function<void(const std::string &)> &say);
+std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device,
+                                                const std::function<void(const std::string &)> &say);
 
 /** The same as a comparison: the fastest first, by what was measured if all were, else as predicted. */
 Comparison compare_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device,

@@ -36,8 +36,7 @@ void rename_file(json &report, const std::string &from, const std::string &to) {
 }
 
 // What the plugin counts at the sizes.
-json report_of(const Task &task, const Contender &contender, const Built &built, const Launches &launches,
-               const GpuFigures &gpu) {
+json report_of(const Task &task, const Contender &contender, const Built &built, const Launches &launches, const GpuFigures &gpu) {
     GenerateRequest g;
     g.op = task.op;
     g.schedule = built.directory + "/" + fs::path(contender.name).filename().string() + ".lua";
@@ -133,8 +132,8 @@ void measure(const Task &task, const OnDevice &device, std::vector<Alternative> 
 
 }  // namespace
 
-std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders,
-                                                const OnDevice &device, const Say &say) {
+std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device,
+                                                const Say &say) {
     check_shape(find_op(task.op), task.shape);
     const TemporaryDirectory work(temporary_root());
     std::vector<Candidate> candidates;
@@ -176,11 +175,9 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
     }
     if (!explained.empty()) {
         const Op &op = find_op(task.op);
-        const Assignments params = built[size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) {
-                                                    return a.explained.has_value();
-                                                }) -
-                                                all.begin())]
-                                       .params;
+        const Assignments params =
+            built[size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) { return a.explained.has_value(); }) - all.begin())]
+                .params;
         set_device_floor(explained, flops_of(op, with_params(op, task.shape, params)), device.gpu);
     }
     return all;
@@ -191,9 +188,8 @@ Comparison compare_on_device(const Task &task, const std::vector<Contender> &con
     c.task = task;
     c.gpu = device.gpu;
     c.alternatives = alternatives_on_device(task, contenders, device, say);
-    c.measured = std::all_of(c.alternatives.begin(), c.alternatives.end(), [](const Alternative &a) {
-        return a.failed() || (a.explained && a.explained->warm.measured);
-    });
+    c.measured = std::all_of(c.alternatives.begin(), c.alternatives.end(),
+                             [](const Alternative &a) { return a.failed() || (a.explained && a.explained->warm.measured); });
     std::stable_sort(c.alternatives.begin(), c.alternatives.end(), [&](const Alternative &a, const Alternative &b) {
         return a.failed() != b.failed() ? b.failed() : !a.failed() && c.seconds(a) < c.seconds(b);
     });

@@ -86,21 +86,21 @@ std::string bars_svg(const Comparison &c) {
             continue;
         }
         const Explained &e = *a.explained;
-        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n",
-                         top + kBar, escape_html(fit(a.name, 22)));
+        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n", top + kBar,
+                         escape_html(fit(a.name, 22)));
         int level = 0;
         for (const Bar &b : bars_of(e, c.gpu.has_value())) {
             const int y = top + level * kBar;
             s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
                              "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
                              "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
-                             kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3,
-                             b.name, seconds_text(b.seconds), x(b.seconds) + 5, y + 10,
-                             b.seconds > 0 ? seconds_text(b.seconds) : "none", b.note.empty() ? "" : ", " + b.note);
+                             kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
+                             seconds_text(b.seconds), x(b.seconds) + 5, y + 10, b.seconds > 0 ? seconds_text(b.seconds) : "none",
+                             b.note.empty() ? "" : ", " + b.note);
         }
         const auto mark = [&](const char *kind, double seconds) {
-            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind,
-                             x(seconds), top - 2, top + kBars * kBar + 2);
+            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind, x(seconds), top - 2,
+                             top + kBars * kBar + 2);
         };
         mark("said", e.warm.predicted);
         if (!c.gpu || e.warm.measured) {
@@ -128,8 +128,7 @@ std::string owner(const std::string &loop) {
     return loop.substr(0, loop.find('.'));
 }
 
-std::string box(const std::map<std::string, Node> &nodes, const std::string &func, double all,
-                std::set<std::string> &drawn) {
+std::string box(const std::map<std::string, Node> &nodes, const std::string &func, double all, std::set<std::string> &drawn) {
     if (!drawn.insert(func).second) {
         return "";
     }
@@ -178,8 +177,7 @@ std::string tree(const Explained &e) {
             inlined.push_back(i.func);
         }
     }
-    return s + (inlined.empty() ? ""
-                                : fmt::format("<p class=\"dim\">inlined: {}</p>\n", escape_html(join(inlined, ", "))));
+    return s + (inlined.empty() ? "" : fmt::format("<p class=\"dim\">inlined: {}</p>\n", escape_html(join(inlined, ", "))));
 }
 
 std::string table(const Comparison &c) {
@@ -204,8 +202,7 @@ std::string table(const Comparison &c) {
 }  // namespace
 
 std::string comparison_html(const Comparison &c) {
-    const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape),
-                                          c.alternatives.size());
+    const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape), c.alternatives.size());
     std::string s = page_begin(title, machine_text(c), kOwnStyle);
     s += table(c) + "<h2>Where the time goes</h2>\n" + bars_svg(c);
     for (const auto &a : c.alternatives) {
@@ -222,14 +219,13 @@ std::string comparison_html(const Comparison &c) {
          "computed. The bar is its part of the predicted time.</p>\n<div class=\"trees\">\n";
     for (const auto &a : c.alternatives) {
         if (a.explained) {
-            s += "<section class=\"tree\">\n<h3>" + escape_html(a.name) + "</h3>\n" + tree(*a.explained) +
-                 "</section>\n";
+            s += "<section class=\"tree\">\n<h3>" + escape_html(a.name) + "</h3>\n" + tree(*a.explained) + "</section>\n";
         }
     }
     s += "</div>\n<h2>The schedules</h2>\n";
     for (const auto &a : c.alternatives) {
-        s += fmt::format("<details><summary>{} ({})</summary>\n<pre>{}</pre></details>\n", escape_html(a.name),
-                         a.candidate.id(), escape_html(a.candidate.lua));
+        s += fmt::format("<details><summary>{} ({})</summary>\n<pre>{}</pre></details>\n", escape_html(a.name), a.candidate.id(),
+                         escape_html(a.candidate.lua));
     }
     return s + page_end();
 }

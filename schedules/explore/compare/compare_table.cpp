@@ -35,8 +35,7 @@ using Row = std::vector<std::string>;
 std::string fusion_text(const Explained &e) {
     int root = 0, fused = 0, inlined = 0;
     for (const auto &f : fusion_of(e)) {
-        (f.second == "root" ? root : f.second == "inlined" ? inlined
-                                                           : fused)++;
+        (f.second == "root" ? root : f.second == "inlined" ? inlined : fused)++;
     }
     return fmt::format("{} / {} / {}", root, fused, inlined);
 }
@@ -89,8 +88,8 @@ Row work_cells(const Comparison &c, const Explained &e) {
         return cells;
     }
     const double tensor = tensor_flops_of(e);
-    return {fmt::format("{:g}", launches_of(e)), bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.warm.bytes[kL2].both()),
-            tensor > 0 ? flops_text(tensor) : "-", flops_text(e.flops - tensor), e.device_limit};
+    return {fmt::format("{:g}", launches_of(e)),   bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.warm.bytes[kL2].both()),
+            tensor > 0 ? flops_text(tensor) : "-", flops_text(e.flops - tensor),           e.device_limit};
 }
 
 // The kernels of each, and whether they compute what they should.
@@ -106,8 +105,7 @@ void print_device(const Comparison &c) {
 }  // namespace
 
 std::vector<Row> comparison_rows(const Comparison &c) {
-    const Row work = c.gpu ? Row{"launches", "memory", "L2", "tensor flops", "flops", "limit"}
-                           : Row{"L1", "L2", "L3", "DRAM", "limit"};
+    const Row work = c.gpu ? Row{"launches", "memory", "L2", "tensor flops", "flops", "limit"} : Row{"L1", "L2", "L3", "DRAM", "limit"};
     Row head = {"schedule", "predicted", "measured", "of best", "floor"};
     head.insert(head.end(), work.begin(), work.end());
     head.emplace_back("root/fused/inlined");
@@ -119,8 +117,8 @@ std::vector<Row> comparison_rows(const Comparison &c) {
             continue;
         }
         const bool timed = c.gpu ? a.explained && a.explained->warm.measured : true;
-        Row row = {a.name, a.explained ? seconds_text(a.explained->warm.predicted) : "-",
-                   timed ? seconds_text(a.seconds()) : "-", fmt::format("{:.2f}x", c.seconds(a) / std::max(best, 1e-12))};
+        Row row = {a.name, a.explained ? seconds_text(a.explained->warm.predicted) : "-", timed ? seconds_text(a.seconds()) : "-",
+                   fmt::format("{:.2f}x", c.seconds(a) / std::max(best, 1e-12))};
         if (a.explained) {
             row.push_back(seconds_text(a.explained->warm_floor));
             const Row cells = work_cells(c, *a.explained);
@@ -160,14 +158,8 @@ json comparison_json(const Comparison &c) {
     for (const auto &a : c.alternatives) {
         alternatives.push_back(alternative_json(c, a));
     }
-    json j = {{"op", c.task.op},
-              {"shape", shape_key(c.task.shape)},
-              {"params", c.task.params},
-              {"target", c.task.target},
-              {"machine", this_machine()},
-              {"threads", c.task.threads},
-              {"alternatives", alternatives},
-              {"why", c.why}};
+    json j = {{"op", c.task.op},           {"shape", shape_key(c.task.shape)}, {"params", c.task.params},      {"target", c.task.target},
+              {"machine", this_machine()}, {"threads", c.task.threads},        {"alternatives", alternatives}, {"why", c.why}};
     if (c.gpu) {
         j["machine"] = c.gpu->name;
         j["device"] = device_json(*c.gpu);

@@ -64,20 +64,16 @@ void add_wrapped(std::vector<std::string> &lines, const std::string &text) {
 }  // namespace
 
 std::string summary(const ExploreResult &r) {
-    return fmt::format("{}, the best of {} schedules in {:.0f} s", time_text(r.ranking.front().measured.least), r.tried,
-                       r.seconds);
+    return fmt::format("{}, the best of {} schedules in {:.0f} s", time_text(r.ranking.front().measured.least), r.tried, r.seconds);
 }
 
 std::string with_findings(const ExploreResult &r) {
     const Tried &best = r.ranking.front();
     std::vector<std::string> lines;
-    add_wrapped(lines, fmt::format("{} at {}, found by halyard explore (seed {}): {}.", r.task.op, shape_of(r.task),
-                                   r.seed,
-                                   summary(r)));
+    add_wrapped(lines, fmt::format("{} at {}, found by halyard explore (seed {}): {}.", r.task.op, shape_of(r.task), r.seed, summary(r)));
     add_wrapped(lines, is_cuda(r.task.target)
                            ? fmt::format("Measured on {}.", key_of(r.task).machine)
-                           : fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads,
-                                         r.task.threads == 1 ? "" : "s"));
+                           : fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads, r.task.threads == 1 ? "" : "s"));
     const std::string &lua = best.proposal.candidate.lua;
     const bool of_script = r.of_script && !best.proposal.by_rules;
     if (!best.proposal.plan.placed.empty() || best.proposal.by_rules) {
@@ -89,8 +85,8 @@ std::string with_findings(const ExploreResult &r) {
         lines.emplace_back("Runners-up, timed in turns with it, and what they did otherwise:");
     }
     for (size_t i = 1; i < r.ranking.size() && i <= 3; i++) {
-        add_wrapped(lines, fmt::format("  {}  {}", time_text(r.ranking[i].measured.least),
-                                       difference(best.proposal, r.ranking[i].proposal)));
+        add_wrapped(lines,
+                    fmt::format("  {}  {}", time_text(r.ranking[i].measured.least), difference(best.proposal, r.ranking[i].proposal)));
     }
     const Defaults given =
         of_script ? with_defaults(with_own_params(r.task, best.proposal.candidate), best.proposal.candidate.set) : Defaults();

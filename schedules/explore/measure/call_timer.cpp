@@ -30,8 +30,7 @@ double seconds_of(clockid_t clock) {
 class HostCalls : public Sampler {
 public:
     HostCalls(const CompiledKernel &kernel, KernelArguments &arguments, int threads)
-        : kernel_(kernel), addresses_(arguments.addresses()),
-          clock_(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) {
+        : kernel_(kernel), addresses_(arguments.addresses()), clock_(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) {
         single_ = timed(1);  // pages, caches and threads are warm after the check
         calls_ = int(std::clamp(std::ceil(kSampleSeconds / std::max(single_, 1e-9)), 1.0, 10000.0));
     }

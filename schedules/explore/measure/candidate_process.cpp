@@ -123,16 +123,13 @@ json run_step(const std::string &directory, const json &job, double seconds, Mea
     const ProcessResult r = confined ? run_confined(words, options, *confined) : run_process(words, options);
     const Said s = said(r.out);
     if (!r.ok() || !s.result.is_object()) {
-        blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load"
-                                                                      : s.phase,
-                  seconds, m);
+        blame_end(r, job.at("step") == "build" ? "" : s.phase.empty() ? "load" : s.phase, seconds, m);
         return nullptr;
     }
     return s.result;
 }
 
-Built build_candidate(const Task &task, const std::string &directory, const std::string &script, const Candidate &c,
-                      double seconds) {
+Built build_candidate(const Task &task, const std::string &directory, const std::string &script, const Candidate &c, double seconds) {
     Built b;
     b.directory = directory;
     fs::create_directories(directory);
@@ -151,7 +148,17 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
     }
     const auto begin = Clock::now();
     const json result = run_step(directory,
-                                 {{"step", "build"}, {"op", task.op}, {"generator", task.generator}, {"script", file}, {"params", params}, {"set", c.set}, {"target", task.target}, {"lib_dirs", lib_dirs}, {"build_seconds", seconds}, {"memory_bytes", task.limits.memory_bytes}, {"library", b.library()}},
+                                 {{"step", "build"},
+                                  {"op", task.op},
+                                  {"generator", task.generator},
+                                  {"script", file},
+                                  {"params", params},
+                                  {"set", c.set},
+                                  {"target", task.target},
+                                  {"lib_dirs", lib_dirs},
+                                  {"build_seconds", seconds},
+                                  {"memory_bytes", task.limits.memory_bytes},
+                                  {"library", b.library()}},
                                  seconds, b.measured);
     b.measured.build_seconds = since(begin);
     if (result.is_object()) {
@@ -163,8 +170,8 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
     return b;
 }
 
-std::vector<Built> build_candidates(const Task &task, const std::vector<std::string> &directories,
-                                    const std::vector<Candidate> &candidates, int jobs) {
+std::vector<Built> build_candidates(const Task &task, const std::vector<std::string> &directories, const std::vector<Candidate> &candidates,
+                                    int jobs) {
     std::vector<Built> built(candidates.size());
     std::vector<std::exception_ptr> errors(candidates.size());
     std::atomic<size_t> next{0};
@@ -195,13 +202,23 @@ std::vector<Built> build_candidates(const Task &task, const std::vector<std::str
     return built;
 }
 
-Measured run_built(const Task &task, const Built &b, const std::string &outputs, bool compare, double best,
-                   double seconds) {
+Measured run_built(const Task &task, const Built &b, const std::string &outputs, bool compare, double best, double seconds) {
     Measured m = b.measured;
     m.status = Status::kCrash;
     const auto begin = Clock::now();
     const json result = run_step(b.directory,
-                                 {{"step", "run"}, {"op", task.op}, {"shape", task.shape}, {"params", b.params}, {"threads", task.threads}, {"run_seconds", seconds}, {"device", is_cuda(task.target)}, {"memory_bytes", task.limits.memory_bytes}, {"library", b.library()}, {"outputs", outputs}, {"compare", compare}, {"best", best}},
+                                 {{"step", "run"},
+                                  {"op", task.op},
+                                  {"shape", task.shape},
+                                  {"params", b.params},
+                                  {"threads", task.threads},
+                                  {"run_seconds", seconds},
+                                  {"device", is_cuda(task.target)},
+                                  {"memory_bytes", task.limits.memory_bytes},
+                                  {"library", b.library()},
+                                  {"outputs", outputs},
+                                  {"compare", compare},
+                                  {"best", best}},
                                  seconds, m);
     if (result.is_object()) {
         m = measured_from_json(result);
@@ -220,7 +237,15 @@ std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &b
     }
     Measured failed;
     const json result = run_step(built.at(0).directory,
-                                 {{"step", "turns"}, {"op", task.op}, {"shape", task.shape}, {"kernels", kernels}, {"threads", task.threads}, {"seconds", seconds}, {"run_seconds", limit}, {"device", is_cuda(task.target)}, {"memory_bytes", task.limits.memory_bytes}},
+                                 {{"step", "turns"},
+                                  {"op", task.op},
+                                  {"shape", task.shape},
+                                  {"kernels", kernels},
+                                  {"threads", task.threads},
+                                  {"seconds", seconds},
+                                  {"run_seconds", limit},
+                                  {"device", is_cuda(task.target)},
+                                  {"memory_bytes", task.limits.memory_bytes}},
                                  limit, failed);
     std::vector<Measured> all;
     for (size_t n = 0; n < built.size(); n++) {

@@ -31,13 +31,12 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
                       double seconds);
 
 /** Several side by side, `jobs` at a time; 0: a process a processor. */
-std::vector<Built> build_candidates(const Task &task, const std::vector<std::string> &directories,
-                                    const std::vector<Candidate> &candidates, int jobs);
+std::vector<Built> build_candidates(const Task &task, const std::vector<std::string> &directories, const std::vector<Candidate> &candidates,
+                                    int jobs);
 
 /** Calls it. With `compare` its outputs are held against those of that file and it is timed; without, they are written
  * there. */
-Measured run_built(const Task &task, const Built &built, const std::string &outputs, bool compare, double best,
-                   double seconds);
+Measured run_built(const Task &task, const Built &built, const std::string &outputs, bool compare, double best, double seconds);
 
 /** Times of several that are known to be right, in turns in one process, each for about so long. Where that dies, all do. */
 std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &built, double seconds);

@@ -99,8 +99,7 @@ void check(int result, const char *what) {
     constexpr int kOutOfMemory = 2;
     const char *name = nullptr;
     driver().error_name(result, &name);
-    throw Failure(fmt::format("{}: {}{}", what, name ? name : std::to_string(result),
-                              result == kOutOfMemory ? " (out of memory)" : ""));
+    throw Failure(fmt::format("{}: {}{}", what, name ? name : std::to_string(result), result == kOutOfMemory ? " (out of memory)" : ""));
 }
 
 // All kernels of the process use one stream of the primary context.
@@ -148,8 +147,7 @@ private:
 }  // namespace
 
 struct DeviceCalls::Implementation {
-    Implementation(const CompiledKernel &k, KernelArguments &a)
-        : kernel(k), arguments(a), stream(shared_stream()) {
+    Implementation(const CompiledKernel &k, KernelArguments &a) : kernel(k), arguments(a), stream(shared_stream()) {
         use_stream();
         make_sets(std::clamp(kBytesOfSets / std::max<size_t>(arguments.bytes(), 1) + 1, kLeastSets, kMostSets));
         call_all();  // loads the module
@@ -209,8 +207,7 @@ struct DeviceCalls::Implementation {
                 if (const int code = wrap(&b, reinterpret_cast<const void *>(p)); code != 0) {
                     throw Failure(kernel.error(code).message);
                 }
-                std::replace(set.addresses.begin(), set.addresses.end(), static_cast<void *>(own[i].buffer),
-                             static_cast<void *>(&b));
+                std::replace(set.addresses.begin(), set.addresses.end(), static_cast<void *>(own[i].buffer), static_cast<void *>(&b));
             }
         }
     }
@@ -299,8 +296,7 @@ struct DeviceCalls::Implementation {
 };
 
 DeviceCalls::DeviceCalls(const CompiledKernel &kernel, KernelArguments &arguments)
-    : implementation_(std::make_unique<Implementation>(kernel, arguments)) {
-}
+    : implementation_(std::make_unique<Implementation>(kernel, arguments)) {}
 
 DeviceCalls::~DeviceCalls() = default;
 

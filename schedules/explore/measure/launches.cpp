@@ -19,7 +19,10 @@ using nlohmann::json;
 json to_json(const Launch &l) {
     json j = {{"kernel", l.kernel}, {"grid", l.grid}, {"block", l.block}, {"shared_bytes", l.shared_bytes}};
     if (l.resources) {
-        j["resources"] = {{"registers", l.resources->registers}, {"shared_bytes", l.resources->shared_bytes}, {"stack_bytes", l.resources->stack_bytes}, {"code_bytes", l.resources->code_bytes}};
+        j["resources"] = {{"registers", l.resources->registers},
+                          {"shared_bytes", l.resources->shared_bytes},
+                          {"stack_bytes", l.resources->stack_bytes},
+                          {"code_bytes", l.resources->code_bytes}};
     }
     return j;
 }
@@ -75,14 +78,28 @@ json record_launches(const json &job) {
         all.push_back(to_json(l));
     }
     const double of_arguments = double(arguments.bytes());
-    return {{"error", result.ok() ? "" : result.message}, {"launches", all}, {"argument_bytes", of_arguments}, {"sizes", sizes_text(op, dims, kernel, arguments)}, {"type", type_of(kernel)}, {"allocated", std::max(0.0, double(memory()) - of_arguments)}};
+    return {{"error", result.ok() ? "" : result.message},
+            {"launches", all},
+            {"argument_bytes", of_arguments},
+            {"sizes", sizes_text(op, dims, kernel, arguments)},
+            {"type", type_of(kernel)},
+            {"allocated", std::max(0.0, double(memory()) - of_arguments)}};
 }
 
 Launches recorded_launches(const Task &task, const Built &built, const GpuFigures &gpu) {
     constexpr double kSeconds = 60;
     Measured failed;
     const json result = run_step(built.directory,
-                                 {{"step", "launches"}, {"op", task.op}, {"shape", task.shape}, {"params", built.params}, {"run_seconds", kSeconds}, {"capability", gpu.capability}, {"device", true}, {"threads", 1}, {"multiprocessors", gpu.multiprocessors}, {"library", built.library()}},
+                                 {{"step", "launches"},
+                                  {"op", task.op},
+                                  {"shape", task.shape},
+                                  {"params", built.params},
+                                  {"run_seconds", kSeconds},
+                                  {"capability", gpu.capability},
+                                  {"device", true},
+                                  {"threads", 1},
+                                  {"multiprocessors", gpu.multiprocessors},
+                                  {"library", built.library()}},
                                  kSeconds, failed);
     const std::string why = !result.is_object()        ? failed.message
                             : result.contains("error") ? result.at("error").get<std::string>()

@@ -26,8 +26,7 @@ struct Reference {
 }  // namespace
 
 struct Measurer::Implementation {
-    explicit Implementation(Task t)
-        : task(std::move(t)), work(temporary_root()) {
+    explicit Implementation(Task t) : task(std::move(t)), work(temporary_root()) {
         resolve_targets(task.target);
         if (task.generator.empty()) {
             check_shape(find_op(task.op), task.shape);
@@ -108,9 +107,7 @@ struct Measurer::Implementation {
     int number = 0;
 };
 
-Measurer::Measurer(Task task)
-    : implementation_(std::make_unique<Implementation>(std::move(task))) {
-}
+Measurer::Measurer(Task task) : implementation_(std::make_unique<Implementation>(std::move(task))) {}
 
 Measurer::~Measurer() = default;
 

@@ -71,12 +71,10 @@ double distance(double got, double want, double allowed) {
     if (std::isnan(want) || std::isnan(got)) {
         return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
     }
-    return got == want ? 0 : std::isinf(want) || std::isinf(got) ? INFINITY
-                                                                 : std::fabs(got - want) / allowed;
+    return got == want ? 0 : std::isinf(want) || std::isinf(got) ? INFINITY : std::fabs(got - want) / allowed;
 }
 
-Difference compare_output(const std::string &name, HostBuffer &buffer, const std::vector<uint8_t> &want,
-                          const Tolerance &tolerance) {
+Difference compare_output(const std::string &name, HostBuffer &buffer, const std::vector<uint8_t> &want, const Tolerance &tolerance) {
     Difference d;
     const halide_type_t type = buffer.type();
     const uint8_t *got = buffer.raw()->host;
@@ -91,8 +89,8 @@ Difference compare_output(const std::string &name, HostBuffer &buffer, const std
     std::string first;
     for (size_t i = 0; i < count; i++) {
         const double g = element(type, got + i * bytes), w = element(type, want.data() + i * bytes);
-        const double allowed = integer ? (type.bits == 8 ? tolerance.steps : 0)
-                                       : std::max(relative * std::max(std::fabs(w), typical), 1e-30);
+        const double allowed =
+            integer ? (type.bits == 8 ? tolerance.steps : 0) : std::max(relative * std::max(std::fabs(w), typical), 1e-30);
         const double off = integer && std::fabs(g - w) <= allowed ? 0 : distance(g, w, std::max(allowed, 1e-30));
         if (off > 1 && wrong++ == 0) {
             first = fmt::format("{}: {:.9g} instead of {:.9g}{}", place(name, i, buffer.extents()), g, w,
@@ -127,8 +125,7 @@ void write_outputs(const std::string &path, const CompiledKernel &kernel, Kernel
     }
 }
 
-Difference compare_outputs(const std::string &path, const CompiledKernel &kernel, KernelArguments &arguments,
-                           const Tolerance &tolerance) {
+Difference compare_outputs(const std::string &path, const CompiledKernel &kernel, KernelArguments &arguments, const Tolerance &tolerance) {
     std::ifstream in(path, std::ios::binary);
     Difference all;
     for (const auto &a : kernel.arguments()) {

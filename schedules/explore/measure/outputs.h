@@ -20,8 +20,7 @@ struct Difference {
     std::string message;  // "" where all is within: "y(3,4): 1.5 instead of 1.25 +- 1e-6; 12 of 4096 elements are wrong"
 };
 
-Difference compare_outputs(const std::string &path, const CompiledKernel &kernel, KernelArguments &arguments,
-                           const Tolerance &tolerance);
+Difference compare_outputs(const std::string &path, const CompiledKernel &kernel, KernelArguments &arguments, const Tolerance &tolerance);
 
 }  // namespace halyard::explore
 

@@ -49,7 +49,14 @@ json read_list(const std::string &folder) {
 }
 
 json task_json(const Task &t) {
-    return {{"op", t.op}, {"generator", t.generator}, {"shape", t.shape}, {"params", t.params}, {"target", t.target}, {"threads", t.threads}, {"run_seconds", t.limits.run_seconds}, {"memory_bytes", t.limits.memory_bytes}};
+    return {{"op", t.op},
+            {"generator", t.generator},
+            {"shape", t.shape},
+            {"params", t.params},
+            {"target", t.target},
+            {"threads", t.threads},
+            {"run_seconds", t.limits.run_seconds},
+            {"memory_bytes", t.limits.memory_bytes}};
 }
 
 Task task_of(const json &j) {
@@ -70,9 +77,7 @@ void copy_command(const std::string &folder) {
     const fs::path command = fs::path(paths().root) / "bin/halyard", bin = fs::path(folder) / "bin", lib = fs::path(folder) / "lib";
     fs::create_directories(bin);
     fs::create_directories(lib);
-    const auto copy = [](const fs::path &from, const fs::path &to) {
-        fs::copy_file(from, to, fs::copy_options::overwrite_existing);
-    };
+    const auto copy = [](const fs::path &from, const fs::path &to) { fs::copy_file(from, to, fs::copy_options::overwrite_existing); };
     copy(require_piece(command.string(), "the command itself"), bin / "halyard");
     const ProcessResult r = run_process({"ldd", command.string()});
     if (!r.ok()) {
@@ -90,8 +95,8 @@ void copy_command(const std::string &folder) {
     write_file(script.string(), "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
                                 "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
                                 "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
-    fs::permissions(script, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
-                                fs::perms::others_exec);
+    fs::permissions(script,
+                    fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
 }
 
 // What is read there is the library alone.
@@ -120,8 +125,7 @@ std::string description_of(const Task &task, const Candidate &c) {
 class PackedTask {
 public:
     PackedTask(const std::string &folder, const json &j)
-        : folder_(folder), task_(task_of(j.at("task"))), entries_(j.at("entries")), references_(j.at("references")) {
-    }
+        : folder_(folder), task_(task_of(j.at("task"))), entries_(j.at("entries")), references_(j.at("references")) {}
 
     // Runs what is not in `done`; `keep` gets each result.
     void measure(const std::set<std::string> &done, const std::function<void(const Entry &)> &keep, const Say &say) {
@@ -171,8 +175,8 @@ private:
             const std::string file = fmt::format("{}/reference-{}", work, number);
             const Measured m = run_built(task_, built_of(r), file, false, 0, 10 * task_.limits.run_seconds);
             if (!m.ok()) {
-                throw Failure(fmt::format("{}: error: {}, against which candidates are to be checked, does not run here: {}: {}",
-                                          task_.op, r.at("name").get<std::string>(), status_name(m.status), m.message));
+                throw Failure(fmt::format("{}: error: {}, against which candidates are to be checked, does not run here: {}: {}", task_.op,
+                                          r.at("name").get<std::string>(), status_name(m.status), m.message));
             }
             outputs_[number] = file;
         }
@@ -181,9 +185,8 @@ private:
 
     // The last word have times that were taken in turns.
     void turns(std::vector<std::pair<Entry, Built>> right, const std::function<void(const Entry &)> &keep, const Say &say) {
-        std::stable_sort(right.begin(), right.end(), [](const auto &a, const auto &b) {
-            return a.first.measured.least < b.first.measured.least;
-        });
+        std::stable_sort(right.begin(), right.end(),
+                         [](const auto &a, const auto &b) { return a.first.measured.least < b.first.measured.least; });
         std::vector<Built> built;
         for (const auto &r : right) {
             if (built.size() < kMostInTurns && r.first.measured.least <= kNear * right[0].first.measured.least) {
@@ -259,8 +262,7 @@ void write_results(const std::string &file, const std::map<std::string, Entry> &
 
 }  // namespace
 
-std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> &candidates, const std::string &given,
-                                 const Say &say) {
+std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> &candidates, const std::string &given, const Say &say) {
     const std::string folder = fs::absolute(given).lexically_normal().string();
     fs::create_directories(folder);
     json list = read_list(folder);
@@ -289,10 +291,16 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
         if (of_params.count(key) == 0) {
             say("building what they are checked against");
             of_params[key] = references.size();
-            references.push_back(build_reference(task, params, folder, fmt::format("{}.{}/reference-{}", task.op, number, references.size())));
+            references.push_back(
+                build_reference(task, params, folder, fmt::format("{}.{}/reference-{}", task.op, number, references.size())));
         }
         const Entry entry = {key_of(task), candidates[i], results.back(), script_hash(candidates[i]), time_now()};
-        entries.push_back({{"entry", to_json(entry)}, {"directory", names[i]}, {"params", built[i].params}, {"reference", of_params[key]}, {"build_seconds", built[i].measured.build_seconds}, {"library_bytes", built[i].measured.library_bytes}});
+        entries.push_back({{"entry", to_json(entry)},
+                           {"directory", names[i]},
+                           {"params", built[i].params},
+                           {"reference", of_params[key]},
+                           {"build_seconds", built[i].measured.build_seconds},
+                           {"library_bytes", built[i].measured.library_bytes}});
     }
     list.at("tasks").push_back({{"task", task_json(task)}, {"entries", entries}, {"references", references}});
     copy_command(folder);

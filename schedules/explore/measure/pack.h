@@ -19,8 +19,7 @@ using Say = std::function<void(const std::string &)>;
 
 /** Builds all and adds them to the folder, which may hold other tasks. A pending result for each that is to be measured;
  * others could not be built. Throws Failure where nothing that is known to be right builds. */
-std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> &candidates, const std::string &folder,
-                                 const Say &say);
+std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> &candidates, const std::string &folder, const Say &say);
 
 /** Checks and times what is in the folder, each in a process of its own; what results.jsonl has already is left out. The
  * number of results that are right. */

@@ -52,8 +52,7 @@ std::vector<Trusted> trusted_schedules(const Task &task, const std::string &fold
 }
 
 Assignments whole_params(const Task &task, Assignments params) {
-    const std::string executable =
-        task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : task.generator;
+    const std::string executable = task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : task.generator;
     static std::map<std::string, std::vector<GeneratorParam>> known;
     const std::string key = executable + "\n" + task.op;
     if (known.count(key) == 0) {

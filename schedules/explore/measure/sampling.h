@@ -26,8 +26,7 @@ public:
     /** Seconds a call. */
     virtual double sample() = 0;
     /** One more call where that is worth it, after others had the caches. */
-    virtual void warm() {
-    }
+    virtual void warm() {}
     /** Of the first call that failed. */
     virtual const CallResult &result() const = 0;
     /** Seconds that samples have taken so far. */

@@ -30,9 +30,7 @@ double epsilon_of(const halide_type_t &type) {
     if (type.code == halide_type_bfloat) {
         return 0x1p-7;
     }
-    return type.code != halide_type_float ? 0 : type.bits == 16 ? 0x1p-10
-                                            : type.bits == 32   ? 0x1p-23
-                                                                : 0x1p-52;
+    return type.code != halide_type_float ? 0 : type.bits == 16 ? 0x1p-10 : type.bits == 32 ? 0x1p-23 : 0x1p-52;
 }
 
 }  // namespace

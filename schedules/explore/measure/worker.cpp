@@ -101,8 +101,7 @@ json build(const json &job) {
 
 // What the registry knows of the op, or the generator says of itself.
 struct Work {
-    explicit Work(const json &job, const CompiledKernel &kernel)
-        : arguments(kernel) {
+    explicit Work(const json &job, const CompiledKernel &kernel) : arguments(kernel) {
         const std::string name = job.at("op");
         const auto ops = op_names();
         const Dims shape = job.at("shape").get<Dims>();
@@ -230,9 +229,8 @@ json turns(const json &job) {
     }
     say("phase time");
     json all = json::array();
-    for (const CallTimes &t : job.value("device", false)
-                                  ? time_in_turns_on_device(timed, job.at("seconds"))
-                                  : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
+    for (const CallTimes &t : job.value("device", false) ? time_in_turns_on_device(timed, job.at("seconds"))
+                                                         : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
         Measured m;
         m.status = Status::kOk;
         set_times(t, m);
@@ -257,17 +255,14 @@ int run_worker(const std::string &path) {
     const auto replace = json::error_handler_t::replace;
     try {
         const std::string step = job.at("step");
-        const json result = step == "build"   ? build(job)
-                            : step == "turns" ? turns(job)
-                            : step == "run"   ? to_json(run(job))
-                                              : look(job);
+        const json result = step == "build" ? build(job) : step == "turns" ? turns(job) : step == "run" ? to_json(run(job)) : look(job);
         say(result.dump(-1, ' ', false, replace));
     } catch (const std::bad_alloc &) {
         say(json{{"status", status_name(Status::kOutOfMemory)}, {"message", "out of memory"}}.dump());
     } catch (const Failure &e) {
         const std::string message = e.what();
-        const bool memory = message.find("out of memory") != std::string::npos ||
-                            message.find("annot allocate memory") != std::string::npos;
+        const bool memory =
+            message.find("out of memory") != std::string::npos || message.find("annot allocate memory") != std::string::npos;
         const Status status = memory ? Status::kOutOfMemory : Status::kCrash;
         say(json{{"status", status_name(status)}, {"message", message}}.dump(-1, ' ', false, replace));
     }

@@ -12,8 +12,8 @@ std::string Choices::take(ChoicePoint point) {
         }
     }
     const auto answer = answers_.find(point.name);
-    const bool known = answer != answers_.end() &&
-                       std::find(point.options.begin(), point.options.end(), answer->second) != point.options.end();
+    const bool known =
+        answer != answers_.end() && std::find(point.options.begin(), point.options.end(), answer->second) != point.options.end();
     point.taken = known ? answer->second : point.guess;
     points_.push_back(point);
     return point.taken;
@@ -37,9 +37,8 @@ int64_t Choices::number(const std::string &name, std::vector<int64_t> options, i
     if (left.empty()) {
         left.push_back(*std::min_element(options.begin(), options.end()));
     }
-    const int64_t nearest = *std::min_element(left.begin(), left.end(), [&](int64_t a, int64_t b) {
-        return std::llabs(a - guess) < std::llabs(b - guess);
-    });
+    const int64_t nearest =
+        *std::min_element(left.begin(), left.end(), [&](int64_t a, int64_t b) { return std::llabs(a - guess) < std::llabs(b - guess); });
     ChoicePoint point{name, {}, std::to_string(nearest), "", true};
     for (const int64_t o : left) {
         point.options.push_back(std::to_string(o));

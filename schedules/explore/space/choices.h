@@ -25,9 +25,7 @@ struct ChoicePoint {
 
 class Choices {
 public:
-    explicit Choices(Answers answers = {})
-        : answers_(std::move(answers)) {
-    }
+    explicit Choices(Answers answers = {}) : answers_(std::move(answers)) {}
 
     /** The answer, where there is one of these options; otherwise the guess. */
     std::string pick(const std::string &name, std::vector<std::string> options, const std::string &guess);

@@ -22,9 +22,7 @@ double bandwidth(const Machine &m, double bytes) {
 
 class Predict {
 public:
-    Predict(const Description &d, const Plan &plan, const Machine &m)
-        : d_(d), plan_(plan), m_(m), graph_(d, inlined(plan)) {
-    }
+    Predict(const Description &d, const Plan &plan, const Machine &m) : d_(d), plan_(plan), m_(m), graph_(d, inlined(plan)) {}
 
     double seconds() {
         double arithmetic = 0, moved = 0, tasks = 0;
@@ -112,8 +110,7 @@ private:
     double product_rate(const UpdateBody &u, const Func &f) const {
         const ProductRates &r = f.types[0] == "int32_t" ? m_.bytes : m_.bf16;
         const double tiles = u.group == 1 ? r.tiles / kProductsOfF32 : r.tiles;
-        return u.kind == UpdateBody::kMma ? tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots
-                                                                                         : 0;
+        return u.kind == UpdateBody::kMma ? tiles : u.kind == UpdateBody::kTile && u.dot ? r.dots : 0;
     }
 
     const Description &d_;

@@ -79,9 +79,7 @@ private:
     }
 
     int64_t threads() const {
-        return tensor()         ? 128 * (warpgroups() + 1)
-               : shared_tiles() ? 256
-                                : std::max<int64_t>(number("threads"), 1);
+        return tensor() ? 128 * (warpgroups() + 1) : shared_tiles() ? 256 : std::max<int64_t>(number("threads"), 1);
     }
 
     // Sums and what is loaded for them at once, in registers of 32 bits.
@@ -89,13 +87,11 @@ private:
         const int64_t products = int64_t(k_.products.size());
         switch (k_.form) {
         case CudaKernel::kTensorTiles:
-        case CudaKernel::kTensorWindows:
-            return kTensorAddresses + 64 * number("columns") * products / 128;
+        case CudaKernel::kTensorWindows: return kTensorAddresses + 64 * number("columns") * products / 128;
         case CudaKernel::kSharedTiles:
         case CudaKernel::kPanels:
             return kAddresses + (number("rows") * number("columns") * products / 16 + number("rows") + number("columns")) / 16;
-        case CudaKernel::kThreadTiles:
-            return kAddresses + number("rows") * number("columns") * 3 / 2 + number("columns");
+        case CudaKernel::kThreadTiles: return kAddresses + number("rows") * number("columns") * 3 / 2 + number("columns");
         case CudaKernel::kTransposed: return kAddresses + number("tile") * number("tile") / number("threads");
         case CudaKernel::kVectors: return kAddresses + number("unroll") * vector() * inputs();
         case CudaKernel::kRows:
@@ -148,8 +144,7 @@ private:
 
     int64_t register_limit() const {
         if (tensor()) {
-            return warpgroups() == 1 ? Limits::kRegistersOfThread : warpgroups() == 2 ? 240
-                                                                                      : 160;
+            return warpgroups() == 1 ? Limits::kRegistersOfThread : warpgroups() == 2 ? 240 : 160;
         }
         const int64_t resident = std::max<int64_t>(number("resident"), 1);
         return std::min<int64_t>(Limits::kRegistersOfThread, Limits::kRegisters / (resident * threads()));
@@ -158,13 +153,11 @@ private:
     int64_t shared() const {
         switch (k_.form) {
         case CudaKernel::kTensorTiles:
-            return number("stages") * 128 * (number("rows") + number("columns") * int64_t(k_.products.size())) +
-                   128 * number("rows");
+            return number("stages") * 128 * (number("rows") + number("columns") * int64_t(k_.products.size())) + 128 * number("rows");
         case CudaKernel::kTensorWindows:
             return number("stages") * 128 * (tile_rows() + number("columns")) + 2 * tile_rows() * number("columns");
         case CudaKernel::kSharedTiles:
-        case CudaKernel::kPanels:
-            return (number("rows") + number("columns") + 8) * number("depth") * 4 * int64_t(k_.products.size());
+        case CudaKernel::kPanels: return (number("rows") + number("columns") + 8) * number("depth") * 4 * int64_t(k_.products.size());
         case CudaKernel::kTransposed: return number("tile") * (number("tile") + 1) * d_.func(k_.products[0])->bytes;
         case CudaKernel::kRows: {
             double held = 0;
@@ -279,9 +272,7 @@ private:
                 // Without shared memory every operand is a load for each tile of a thread.
                 const double rows = double(std::max<int64_t>(number("rows"), 1));
                 const double columns = double(std::max<int64_t>(number("columns"), 1));
-                const double loads = !product         ? 1
-                                     : shared_tiles() ? 0.15
-                                                      : 1 / rows + 1 / columns;
+                const double loads = !product ? 1 : shared_tiles() ? 0.15 : 1 / rows + 1 / columns;
                 n += product ? padding() * f.stages[stage].elements * (1 + 4 * loads)
                              : std::max(places_.graph->cost(name, int(stage)), 0.5) * f.stages[stage].elements;
             }

@@ -20,8 +20,7 @@ struct CudaResources {
     int64_t resident = 0;                            // blocks on a multiprocessor; 0 where not even one fits
 };
 
-CudaResources cuda_resources(const CudaKernel &kernel, const Description &description, const CudaPlaces &places,
-                             const GpuFigures &machine);
+CudaResources cuda_resources(const CudaKernel &kernel, const Description &description, const CudaPlaces &places, const GpuFigures &machine);
 
 /** Seconds. Throws Failure where no block fits on a multiprocessor. */
 double predict(const CudaKernel &kernel, const Description &description, const CudaPlaces &places, const GpuFigures &machine);

@@ -45,8 +45,8 @@ private:
     // A copy that goes through shared memory in tiles, for the one Func that reads it.
     bool keeps_tile(const Func &f) {
         const auto p = products_.find(f.name);
-        const bool turned = p != products_.end() && p->second.turned && f.dims.size() >= 2 &&
-                            p->second.columns.count(f.dims[1]) && f.types.size() == 1 && f.bytes <= 4;
+        const bool turned = p != products_.end() && p->second.turned && f.dims.size() >= 2 && p->second.columns.count(f.dims[1]) &&
+                            f.types.size() == 1 && f.bytes <= 4;
         return turned && choices_.pick("place of " + f.name, {"tiles", "inlined"}, "tiles") == "tiles";
     }
 
@@ -58,8 +58,7 @@ private:
         });
         return loads && f.pure().cost() < kLoadCost && std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
                    const auto &reads = d_.func(p.first)->stages.back().reads;
-                   return !p.second.turned &&
-                          std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == f.name; });
+                   return !p.second.turned && std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == f.name; });
                });
     }
 
@@ -74,8 +73,7 @@ private:
         size_t n = 0;
         for (const auto &f : d_.funcs) {
             const auto &reads = f.second.pure().reads;
-            n += f.second.output &&
-                 std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == name; });
+            n += f.second.output && std::any_of(reads.begin(), reads.end(), [&](const Read &r) { return r.func == name; });
         }
         return n;
     }

@@ -12,8 +12,7 @@
 namespace halyard::explore {
 
 /** `products` as find_products() has them. */
-std::set<std::string> choose_inlined(const Description &description, Choices &choices,
-                                     const std::map<std::string, Product> &products);
+std::set<std::string> choose_inlined(const Description &description, Choices &choices, const std::map<std::string, Product> &products);
 
 }  // namespace halyard::explore
 

@@ -12,8 +12,7 @@ using Names = std::vector<std::string>;
 class Numbers {
 public:
     Numbers(CudaKernel &k, const Description &d, const CudaPlaces &places, Choices &choices)
-        : k_(k), d_(d), places_(places), f_(*d.func(k.func)), choices_(choices) {
-    }
+        : k_(k), d_(d), places_(places), f_(*d.func(k.func)), choices_(choices) {}
 
     void choose() {
         switch (k_.form) {
@@ -37,8 +36,8 @@ public:
             break;
         case CudaKernel::kThreadTiles: thread_tiles(); break;
         }
-        const bool streams = k_.form == CudaKernel::kVectors || k_.form == CudaKernel::kRows ||
-                             k_.form == CudaKernel::kTransposed || k_.form == CudaKernel::kThreadTiles;
+        const bool streams = k_.form == CudaKernel::kVectors || k_.form == CudaKernel::kRows || k_.form == CudaKernel::kTransposed ||
+                             k_.form == CudaKernel::kThreadTiles;
         k_.stream = streams && f_.output && choices_.yes("stream " + k_.func, true);
     }
 
@@ -186,8 +185,8 @@ private:
             return inside ? INT64_MAX : std::max<int64_t>(1, int64_t(f_.extent(dim)));
         };
         const int64_t in_panel = p.panel & -p.panel;  // a power of two that divides it
-        const int64_t columns = number("columns", {1, 2, 4, 8}, p.windows ? 16 / std::max(f_.bytes, 2) : 8,
-                                       p.panel > 0 ? in_panel : most(p.col, p.col_inside));
+        const int64_t columns =
+            number("columns", {1, 2, 4, 8}, p.windows ? 16 / std::max(f_.bytes, 2) : 8, p.panel > 0 ? in_panel : most(p.col, p.col_inside));
         number("rows", {1, 2, 4, 8}, 4, most(p.row, p.row_inside));
         const int64_t threads = number("threads", {64, 128, 256}, 128);
         int64_t lanes = 4;

@@ -28,9 +28,7 @@ std::string form_name(CudaKernel::Form form) {
 
 class Places {
 public:
-    Places(const Description &d, Choices &choices)
-        : d_(d), choices_(choices), products_(find_products(d)) {
-    }
+    Places(const Description &d, Choices &choices) : d_(d), choices_(choices), products_(find_products(d)) {}
 
     CudaPlaces place() {
         out_.inlined = choose_inlined(d_, choices_, products_);
@@ -196,13 +194,12 @@ private:
         for (const auto &dim : f.dims) {
             const auto loop = host.dims.find(dim);
             const bool whole = loop == host.dims.end() || !has(loops, loop->second);
-            elements *= !whole ? 1 : constant(f, dim) ? f.extent(dim)
-                                                      : 2 * kFewElements;
+            elements *= !whole ? 1 : constant(f, dim) ? f.extent(dim) : 2 * kFewElements;
         }
         for (const auto &dim : d_.func(host.func)->dims) {
             left *= has(loops, dim) ? 1 : d_.func(host.func)->extent(dim);
-            all = all && (!has(loops, dim) || std::any_of(host.dims.begin(), host.dims.end(),
-                                                          [&](const auto &h) { return h.second == dim; }));
+            all = all &&
+                  (!has(loops, dim) || std::any_of(host.dims.begin(), host.dims.end(), [&](const auto &h) { return h.second == dim; }));
         }
         const bool list = !list_dims(f).empty();
         const bool few = elements <= kFewElements && left <= kFewElements && (all || reduced(f) <= kTile) &&
@@ -241,9 +238,7 @@ private:
         for (const auto &other : d_.funcs) {
             const Names &dims = other.second.dims, lists = list_dims(other.second);
             const size_t i = size_t(std::find(dims.begin(), dims.end(), dim) - dims.begin());
-            const auto at_end = [&](const Stage &s) {
-                return s.stored[i].offset && double(*s.stored[i].offset) == f.extent(dim) - 1;
-            };
+            const auto at_end = [&](const Stage &s) { return s.stored[i].offset && double(*s.stored[i].offset) == f.extent(dim) - 1; };
             if (has(lists, dim) && std::all_of(other.second.stages.begin() + 1, other.second.stages.end(), at_end)) {
                 return true;
             }
@@ -304,10 +299,9 @@ private:
     bool is_panel(const Func &f, const Host &host) const {
         const auto k = kernels_.find(host.func);
         return k != kernels_.end() && k->second.form == CudaKernel::kRows && host.func == "part" && f.name == "acc" &&
-               d_.func(host.func)->dims == Names{"p", "row"} && k->second.loops == Names{"p", "row"} &&
-               f.dims == Names{"j", "row", "p"} && host.dims.size() == 2 && int64_t(f.extent("j")) % 64 == 0 &&
-               int64_t(f.extent("j")) <= 128 && out_.products.at(f.name).a.func == "x_f" &&
-               out_.products.at(f.name).b.func == "w_f";
+               d_.func(host.func)->dims == Names{"p", "row"} && k->second.loops == Names{"p", "row"} && f.dims == Names{"j", "row", "p"} &&
+               host.dims.size() == 2 && int64_t(f.extent("j")) % 64 == 0 && int64_t(f.extent("j")) <= 128 &&
+               out_.products.at(f.name).a.func == "x_f" && out_.products.at(f.name).b.func == "w_f";
     }
 
     bool same_loops(const Func &f, const Host &host) const {
@@ -368,8 +362,8 @@ private:
         }
         const bool list = !list_dims(f).empty();
         const bool registers = !f.output && (list ? constant_list(f) : true) && list_dims(f).size() < f.dims.size();
-        const bool blocks = !f.output && !list && f.dims.size() <= kBlockLoops && !f.dims.empty() && f.stages.size() == 2 &&
-                            f.stages[1].associative;
+        const bool blocks =
+            !f.output && !list && f.dims.size() <= kBlockLoops && !f.dims.empty() && f.stages.size() == 2 && f.stages[1].associative;
         Names options;
         if (blocks) {
             options.emplace_back("blocks");
@@ -380,8 +374,7 @@ private:
         options.emplace_back("memory");
         const std::string guess = blocks && serial(f) && registers ? "threads" : options[0];
         const std::string taken = choices_.pick("rows of " + f.name, options, guess);
-        k.form = taken == "blocks" ? CudaKernel::kReduced : taken == "threads" ? CudaKernel::kThreads
-                                                                               : CudaKernel::kInPlace;
+        k.form = taken == "blocks" ? CudaKernel::kReduced : taken == "threads" ? CudaKernel::kThreads : CudaKernel::kInPlace;
         k.copy = taken == "threads";
         for (const auto &dim : f.dims) {
             if (!has(list_dims(f), dim)) {
@@ -405,8 +398,8 @@ private:
 std::vector<std::string> list_dims(const Func &f) {
     Names dims;
     for (size_t i = 0; i < f.dims.size(); i++) {
-        const bool elsewhere = std::any_of(f.stages.begin() + 1, f.stages.end(),
-                                           [&](const Stage &s) { return !s.stored[i].is(f.dims[i]); });
+        const bool elsewhere =
+            std::any_of(f.stages.begin() + 1, f.stages.end(), [&](const Stage &s) { return !s.stored[i].is(f.dims[i]); });
         if (elsewhere) {
             dims.push_back(f.dims[i]);
         }

@@ -14,9 +14,7 @@ bool has(const Names &names, const std::string &name) {
 
 class FindProduct {
 public:
-    FindProduct(const Description &d, const Graph &graph, const Func &f)
-        : d_(d), graph_(graph), f_(f), s_(f.stages[1]) {
-    }
+    FindProduct(const Description &d, const Graph &graph, const Func &f) : d_(d), graph_(graph), f_(f), s_(f.stages[1]) {}
 
     std::optional<CudaProduct> find() {
         if (f_.dims.empty() || f_.types.size() != 1 || !s_.reduces() || s_.factors.size() != 2 || !stored_in_place()) {
@@ -32,9 +30,7 @@ public:
         p_.col = f_.dims[0];
         // The factor along the columns is b; of windows both are, and a has the rows.
         size_t b = of[1].count(p_.col) ? 1 : 0;
-        const auto along_rows = [&](const std::string &dim) {
-            return dim != p_.col && of[1 - b].count(dim) && !of[b].count(dim);
-        };
+        const auto along_rows = [&](const std::string &dim) { return dim != p_.col && of[1 - b].count(dim) && !of[b].count(dim); };
         if (of[0].count(p_.col) && of[1].count(p_.col) && std::none_of(f_.dims.begin(), f_.dims.end(), along_rows)) {
             b = 1 - b;
         }
@@ -112,18 +108,15 @@ private:
 
     int bytes(const std::string &name) const {
         const Func *f = d_.func(name);
-        return f ? f->bytes : d_.buffers.count(name) ? d_.buffers.at(name).bytes
-                                                     : 4;
+        return f ? f->bytes : d_.buffers.count(name) ? d_.buffers.at(name).bytes : 4;
     }
 
     // Both operands as they lie in memory, of the same 8 or 16 bits.
     bool tensor_operands() const {
         const auto &reads = graph_.reads(f_.name, 1);
-        return f_.stages.size() == 2 && reads.size() == 2 && bytes(reads[0].func) <= 2 &&
-               bytes(reads[0].func) == bytes(reads[1].func) && s_.factors[0].size() == 1 && s_.factors[1].size() == 1 &&
-               std::all_of(reads.begin(), reads.end(), [](const Read &r) {
-                   return std::all_of(r.index.begin(), r.index.end(),
-                                      [](const Index &i) { return i.exact && i.div == 0 && i.mod == 0; });
+        return f_.stages.size() == 2 && reads.size() == 2 && bytes(reads[0].func) <= 2 && bytes(reads[0].func) == bytes(reads[1].func) &&
+               s_.factors[0].size() == 1 && s_.factors[1].size() == 1 && std::all_of(reads.begin(), reads.end(), [](const Read &r) {
+                   return std::all_of(r.index.begin(), r.index.end(), [](const Index &i) { return i.exact && i.div == 0 && i.mod == 0; });
                });
     }
 
@@ -141,9 +134,8 @@ private:
     bool tensor_windows() const {
         const auto &reads = graph_.reads(f_.name, 1);
         return tensor_operands() && bytes(reads[0].func) == 2 && f_.dims == Names{"o", "g", "w", "h", "n"} &&
-               p_.sums == Names{"tap_x", "tap_y", "tap_z"} && std::all_of(reads.begin(), reads.end(), [](const Read &r) {
-                   return r.index.size() == 5 && r.index[0].is("tap_x");
-               });
+               p_.sums == Names{"tap_x", "tap_y", "tap_z"} &&
+               std::all_of(reads.begin(), reads.end(), [](const Read &r) { return r.index.size() == 5 && r.index[0].is("tap_x"); });
     }
 
     bool shared_tiles(size_t a, size_t b) {
@@ -164,8 +156,7 @@ private:
         }
         const auto &rest = f_.stages[2].reads;
         return p_.group > 0 && f_.stages.size() == 3 && !p_.rest.empty() && f_.bytes == 4 && p_.sums.size() == 1 &&
-               std::none_of(rest.begin(), rest.end(),
-                            [&](const Read &r) { return r.func == p_.a.func || r.func == p_.b.func; });
+               std::none_of(rest.begin(), rest.end(), [&](const Read &r) { return r.func == p_.a.func || r.func == p_.b.func; });
     }
 
     bool find_operand(const Read &r, const std::string &loop, CudaOperand &o) {
@@ -189,8 +180,7 @@ private:
                     return false;
                 }
             } else if (index.uses(loop)) {
-                const bool sums = std::any_of(index.loops.begin(), index.loops.end(),
-                                              [&](const auto &l) { return has(p_.sums, l.first); });
+                const bool sums = std::any_of(index.loops.begin(), index.loops.end(), [&](const auto &l) { return has(p_.sums, l.first); });
                 if (sums || index.loops.at(loop) != 1 || index.div || index.mod || !index.exact || !o.loop.empty()) {
                     return false;
                 }

@@ -30,8 +30,7 @@ Names without(const Names &all, const Names &some) {
 class Statements {
 public:
     Statements(const CudaKernel &k, const Description &d, const CudaPlaces &places, std::set<std::string> &modules)
-        : k_(k), d_(d), places_(places), f_(*d.func(k.func)), modules_(modules) {
-    }
+        : k_(k), d_(d), places_(places), f_(*d.func(k.func)), modules_(modules) {}
 
     Names write() {
         switch (k_.form) {
@@ -43,9 +42,7 @@ public:
         case CudaKernel::kInPlace: in_place(); break;
         case CudaKernel::kTransposed: transposed(); break;
         case CudaKernel::kTensorTiles: tensor("tensor_tiles", {"rows", "columns", "stages", "group"}); break;
-        case CudaKernel::kTensorWindows:
-            tensor("tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "group"});
-            break;
+        case CudaKernel::kTensorWindows: tensor("tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "group"}); break;
         case CudaKernel::kSharedTiles: shared_tiles(); break;
         case CudaKernel::kPanels: panels(); break;
         case CudaKernel::kThreadTiles: thread_tiles(); break;
@@ -74,8 +71,7 @@ private:
 
     // What is stored, as an argument.
     std::string stored() const {
-        return field(k_.func) + (k_.copy ? ":in_():compute_root()" : f_.output ? ""
-                                                                               : ":compute_root()");
+        return field(k_.func) + (k_.copy ? ":in_():compute_root()" : f_.output ? "" : ":compute_root()");
     }
 
     // The same under a name, where statements after this one speak of it.
@@ -124,23 +120,23 @@ private:
 
     // The options that the helpers of a row share.
     std::string options_name() const {
-        const auto rows = std::count_if(places_.kernels.begin(), places_.kernels.end(),
-                                        [](const CudaKernel &k) { return k.form == CudaKernel::kRows; });
+        const auto rows =
+            std::count_if(places_.kernels.begin(), places_.kernels.end(), [](const CudaKernel &k) { return k.form == CudaKernel::kRows; });
         return rows == 1 ? "o" : lua_identifier(k_.func + "_options");
     }
 
     void rows() {
         const Names loops = without(f_.dims, k_.loops);
-        const std::string items = fmt::format("at = {{ {}, \"{}\" }}, {}", field(k_.func), k_.loops[0],
-                                              numbers({"threads", "vector", "unroll"}));
+        const std::string items =
+            fmt::format("at = {{ {}, \"{}\" }}, {}", field(k_.func), k_.loops[0], numbers({"threads", "vector", "unroll"}));
         const bool plain = f_.dims == Names{"col", "row"} && k_.loops == Names{"row"};
         const auto takes_options = [&](const std::string &name) {
             return !d_.func(name)->reduction() || rvars(*d_.func(name), 1).size() == 1;
         };
         const std::string o = options_name();
         if (plain) {
-            line(fmt::format("local {} = {{ {}, held = \"{}\", resident = {} }}", o, items,
-                             k_.held.empty() ? "registers" : "shared", k_.number("resident")));
+            line(fmt::format("local {} = {{ {}, held = \"{}\", resident = {} }}", o, items, k_.held.empty() ? "registers" : "shared",
+                             k_.number("resident")));
             line(fmt::format("gpu.row_blocks({}, {})", stored(), o));
             for (const auto &input : k_.held) {
                 line(fmt::format("gpu.hold_rows({}, {})", field(input), o));
@@ -150,8 +146,7 @@ private:
                 line(fmt::format("local {} = {{ {} }}", o, items));
             }
             line(loops.empty()
-                     ? fmt::format(k_.loops.size() > 3 ? "gpu.over_blocks({}, {})" : "{}:gpu_blocks {}", stored(),
-                                   table(k_.loops))
+                     ? fmt::format(k_.loops.size() > 3 ? "gpu.over_blocks({}, {})" : "{}:gpu_blocks {}", stored(), table(k_.loops))
                      : fmt::format("gpu.group_blocks({}, {{ loop = \"{}\", {}blocks = {}, {} }})", stored(), loops[0],
                                    list("around", Names(loops.begin() + 1, loops.end())), table(k_.loops),
                                    numbers({"threads", "vector", "unroll"})));
@@ -171,8 +166,8 @@ private:
             } else if (sums.size() == 1) {
                 line(fmt::format("gpu.reduce({}, \"{}\", {})", func, sums[0], o));
             } else {
-                line(fmt::format("gpu.reduce({}, \"{}\", {{ {}{} }})", func, sums[0],
-                                 list("around", Names(sums.begin() + 1, sums.end())), items));
+                line(fmt::format("gpu.reduce({}, \"{}\", {{ {}{} }})", func, sums[0], list("around", Names(sums.begin() + 1, sums.end())),
+                                 items));
             }
         }
     }
@@ -267,8 +262,8 @@ private:
             });
         }
         return fmt::format("{{ func = {}{}, loop = \"{}\", k = \"{}\", together = \"{}\"{} }}", field(o.func),
-                           readers > 1 ? fmt::format(":in_({})", field(p.func)) : "", o.loop, o.k,
-                           o.k_together ? "k" : "col", o.others.empty() ? "" : ", others = " + table(others_of(o, p)));
+                           readers > 1 ? fmt::format(":in_({})", field(p.func)) : "", o.loop, o.k, o.k_together ? "k" : "col",
+                           o.others.empty() ? "" : ", others = " + table(others_of(o, p)));
     }
 
     static Names others_of(const CudaOperand &o, const CudaProduct &p) {
@@ -277,8 +272,7 @@ private:
 
     void shared_tiles() {
         const CudaProduct &first = places_.products.at(k_.products[0]);
-        const std::string tile = numbers({"rows", "columns", "depth"}) + option("col", first.col, "col") +
-                                 option("row", first.row, "row");
+        const std::string tile = numbers({"rows", "columns", "depth"}) + option("col", first.col, "col") + option("row", first.row, "row");
         const std::string blocks = first.others.empty() ? "" : ", blocks = " + table(first.others);
         const bool one = k_.products.size() == 1;
         const std::string stage = one ? stored() : named();
@@ -301,14 +295,13 @@ private:
     }
 
     void panels() {
-        line(fmt::format("gpu_logits.fused(k, {{ rows = {}, panel = {}, depth = {} }}, {})", k_.number("rows"),
-                         k_.number("columns"), k_.number("depth"), table(without(k_.inside, k_.products))));
+        line(fmt::format("gpu_logits.fused(k, {{ rows = {}, panel = {}, depth = {} }}, {})", k_.number("rows"), k_.number("columns"),
+                         k_.number("depth"), table(without(k_.inside, k_.products))));
     }
 
     void thread_tiles() {
         const CudaProduct &p = places_.products.at(k_.products[0]);
-        std::string o = fmt::format("col = \"{}\", row = \"{}\", {}", p.col, p.row,
-                                    numbers({"columns", "rows", "lanes", "threads"}));
+        std::string o = fmt::format("col = \"{}\", row = \"{}\", {}", p.col, p.row, numbers({"columns", "rows", "lanes", "threads"}));
         o += p.others.empty() ? "" : ", others = " + table(p.others);
         Names shifted;
         if (!p.col_inside) {

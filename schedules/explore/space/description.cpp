@@ -69,15 +69,13 @@ void add_wrapper(Description &d, const json &j) {
         const auto buffer = d.buffers.find(of);
         copy.name = name;
         copy.dims = j.at("dims").get<std::vector<std::string>>();
-        copy.bytes = f ? f->bytes : buffer == d.buffers.end() ? 4
-                                                              : buffer->second.bytes;
+        copy.bytes = f ? f->bytes : buffer == d.buffers.end() ? 4 : buffer->second.bytes;
         Stage s;
         Read read{of, {}};
         s.elements = 1;
         for (size_t i = 0; i < copy.dims.size(); i++) {
             const bool known = !f && buffer != d.buffers.end() && i < buffer->second.extents.size();
-            s.loops.push_back({copy.dims[i], false, f ? f->extent(f->dims[i]) : known ? double(buffer->second.extents[i])
-                                                                                      : 1});
+            s.loops.push_back({copy.dims[i], false, f ? f->extent(f->dims[i]) : known ? double(buffer->second.extents[i]) : 1});
             s.elements *= s.loops.back().extent;
             Index index;
             index.loops[copy.dims[i]] = 1;
@@ -169,8 +167,7 @@ Description read_description(const json &j) {
             d.funcs[func.name] = std::move(func);
         }
         for (const auto &b : j.at("buffers")) {
-            d.buffers[b.at("name")] = {b.at("name"), b.at("type"), b.at("bytes"),
-                                       b.at("extents").get<std::vector<int64_t>>()};
+            d.buffers[b.at("name")] = {b.at("name"), b.at("type"), b.at("bytes"), b.at("extents").get<std::vector<int64_t>>()};
         }
         d.sizes = j.at("sizes").get<std::map<std::string, std::vector<int64_t>>>();
         d.vector_bytes = j.at("vector_bytes");

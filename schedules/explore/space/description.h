@@ -63,9 +63,7 @@ struct Stage {
 /** What a given script makes of a stage: its splits in their order, and the loops that are left. */
 struct FixedStage {
     struct Split {
-        enum Kind { kSplit,
-                    kFuse,
-                    kRename } kind = kSplit;
+        enum Kind { kSplit, kFuse, kRename } kind = kSplit;
         std::string old, outer, inner;
         int64_t factor = 1;
     };

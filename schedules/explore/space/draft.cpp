@@ -5,8 +5,7 @@
 
 namespace halyard::explore {
 
-Draft::Draft(const Description &d)
-    : description(d), products(find_products(d)) {
+Draft::Draft(const Description &d) : description(d), products(find_products(d)) {
     for (const auto &p : products) {
         if (!description.func(p.first)->fixed) {
             hosts.insert(p.second.host);

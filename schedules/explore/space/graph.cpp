@@ -77,8 +77,7 @@ std::vector<Read> Graph::through(const std::vector<Read> &reads) const {
     return result;
 }
 
-Graph::Graph(const Description &description, std::set<std::string> inlined)
-    : description_(description), inlined_(std::move(inlined)) {
+Graph::Graph(const Description &description, std::set<std::string> inlined) : description_(description), inlined_(std::move(inlined)) {
     for (const auto &[name, f] : description_.funcs) {
         readers_[name];
         if (!stored(name)) {
@@ -143,8 +142,7 @@ std::map<std::string, double> uses(const Description &description, const std::se
         double n = 0;
         for (const auto &[user, f] : description.funcs) {
             for (const Stage &s : f.stages) {
-                const auto reads = std::count_if(s.reads.begin(), s.reads.end(),
-                                                 [&](const Read &r) { return r.func == name; });
+                const auto reads = std::count_if(s.reads.begin(), s.reads.end(), [&](const Read &r) { return r.func == name; });
                 if (reads == 0 || user == name) {
                     continue;
                 }

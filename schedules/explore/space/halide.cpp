@@ -28,8 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMultiprocessors = 132;
 
 int parallelism(const Task &task) {
-    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors
-                                                        : kMultiprocessors;
+    return !is_cuda(task.target) ? task.threads : gpu() ? gpu()->multiprocessors : kMultiprocessors;
 }
 
 std::string sizes_text(const Description &d) {
@@ -114,8 +113,8 @@ HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
     s.candidate.origin = scheduler;
     s.candidate.lua = lua_head(task.op, is_cuda(task.target) ? "cuda" : "cpu",
                                {fmt::format("{} as Halide's {} schedules it.", task.op, scheduler)}, {}, "k") +
-                      fmt::format("    {}:autoschedule(\"{}\", \"{}\", {})\n", lua_field_of_k(output_of(task, d)),
-                                  scheduler, sizes_text(d), parallelism(task)) +
+                      fmt::format("    {}:autoschedule(\"{}\", \"{}\", {})\n", lua_field_of_k(output_of(task, d)), scheduler, sizes_text(d),
+                                  parallelism(task)) +
                       lua_tail();
     const TemporaryDirectory work(temporary_root());
     const json theirs = report_of(left(), s.candidate.lua, work.path(), s.timed_out);
@@ -124,8 +123,7 @@ HalideSchedule halide_schedule(const Task &task, const std::string &scheduler) {
         return s;
     }
     if (!theirs.is_object() || !theirs.contains("lua") || !theirs.contains("nest")) {
-        s.problem = theirs.is_object() && theirs.contains("lua_problem") ? theirs["lua_problem"].get<std::string>()
-                                                                         : error_of(theirs);
+        s.problem = theirs.is_object() && theirs.contains("lua_problem") ? theirs["lua_problem"].get<std::string>() : error_of(theirs);
         return s;
     }
     const std::string lua = theirs["lua"];

@@ -11,9 +11,7 @@ namespace {
 class Inlining {
 public:
     Inlining(Draft &draft, Choices &choices)
-        : draft_(draft), choices_(choices), d_(draft.description), products_(draft.products), hosts_(draft.hosts),
-          named_(draft.named) {
-    }
+        : draft_(draft), choices_(choices), d_(draft.description), products_(draft.products), hosts_(draft.hosts), named_(draft.named) {}
 
     std::set<std::string> choose() {
         return choose_inlined(choose_mma());
@@ -122,9 +120,8 @@ private:
                 continue;
             }
             bool guess = copy && f->pure().cost() < 0.01 ? !worth_copying(*f) : waste <= 2;
-            const bool window = std::any_of(products_.begin(), products_.end(), [&](const auto &p) {
-                return p.second.stencil && draft_.reads(p.first, f->name);
-            });
+            const bool window = std::any_of(products_.begin(), products_.end(),
+                                            [&](const auto &p) { return p.second.stencil && draft_.reads(p.first, f->name); });
             guess = guess || window;
             const bool open = draft_.given || copy || (waste > 0.2 && times > 1.01);
             if (open ? choices_.yes("inline " + f->name, guess) : guess) {

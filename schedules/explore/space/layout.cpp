@@ -33,8 +33,7 @@ void put_first(Description &d, const std::string &func, const std::string &dim) 
     for (size_t s = 1; s < f.stages.size(); s++) {
         rotate(f.stages[s].stored);
     }
-    std::stable_partition(f.stages[0].loops.begin(), f.stages[0].loops.end(),
-                          [&](const Loop &l) { return l.name == dim; });
+    std::stable_partition(f.stages[0].loops.begin(), f.stages[0].loops.end(), [&](const Loop &l) { return l.name == dim; });
     rotate(f.dims);
 }
 

@@ -20,9 +20,8 @@ bool all_at_once(const Func &f, const std::string &dim) {
 }
 
 bool inside_tile(const Nest &n, const std::set<std::string> &dims) {
-    return std::any_of(n.levels.begin(), n.levels.end(), [&](const Level &l) {
-        return l.inside_tile && !l.vector && dims.count(l.dims[0]) > 0;
-    });
+    return std::any_of(n.levels.begin(), n.levels.end(),
+                       [&](const Level &l) { return l.inside_tile && !l.vector && dims.count(l.dims[0]) > 0; });
 }
 
 }  // namespace
@@ -104,8 +103,8 @@ std::optional<At> Levels::move_out(const Func &f, At at) const {
     }
     bool tile = products_.count(f.name) > 0 || hosts_.count(f.name) > 0;
     for (const Level &l : n.levels) {
-        tile = tile || (l.vector && std::any_of(l.dims.begin(), l.dims.end(),
-                                                [&](const std::string &dim) { return moving.count(dim) > 0; }));
+        tile =
+            tile || (l.vector && std::any_of(l.dims.begin(), l.dims.end(), [&](const std::string &dim) { return moving.count(dim) > 0; }));
     }
     // What has a number for each row of a tile is computed for all of its rows at once, if they fill the lanes.
     for (size_t i = at.level; i < n.levels.size() && !tile; i++) {
@@ -122,8 +121,7 @@ std::optional<At> Levels::move_out(const Func &f, At at) const {
         if (l.vector || (tile && l.inside_tile)) {
             continue;
         }
-        if (std::any_of(l.dims.begin(), l.dims.end(),
-                        [&](const std::string &dim) { return moving.count(dim) > 0; })) {
+        if (std::any_of(l.dims.begin(), l.dims.end(), [&](const std::string &dim) { return moving.count(dim) > 0; })) {
             return At{at.nest, i};
         }
     }
@@ -215,12 +213,10 @@ std::map<std::string, double> Levels::region_at(const Func &f, const At &at) con
             const Loop *l = r.definition().loop(loop);
             if (leader) {
                 const auto it = inside.find(loop);
-                const bool whole = std::any_of(n.levels.begin(), n.levels.end(), [&](const Level &level) {
-                    return level.inside_tile && level.dims[0] == loop;
-                });
+                const bool whole = std::any_of(n.levels.begin(), n.levels.end(),
+                                               [&](const Level &level) { return level.inside_tile && level.dims[0] == loop; });
                 // A tile of registers is whole also where there is less.
-                return it == inside.end() ? 1.0 : whole ? it->second
-                                                        : std::min(it->second, l->extent);
+                return it == inside.end() ? 1.0 : whole ? it->second : std::min(it->second, l->extent);
             }
             if (l->rvar) {
                 return l->extent;

@@ -22,9 +22,7 @@ using Drivers = std::map<std::string, std::set<std::string>>;  // by dimension: 
 class Levels {
 public:
     explicit Levels(const Draft &draft)
-        : draft_(draft), d_(draft.description), plan_(draft.plan), products_(draft.products), hosts_(draft.hosts),
-          graph_(draft.graph) {
-    }
+        : draft_(draft), d_(draft.description), plan_(draft.plan), products_(draft.products), hosts_(draft.hosts), graph_(draft.graph) {}
 
     /** The innermost loop that is around all that reads a Func, and moves what is read; none where there is no such. */
     std::optional<At> common_level(const Func &f) const;

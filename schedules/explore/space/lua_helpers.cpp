@@ -14,8 +14,8 @@ using Names = std::vector<std::string>;
 
 // Sums in lanes, and nothing else.
 bool sums_in_lanes(const Placed &p) {
-    return p.updates.size() == 1 && p.updates[0].kind == UpdateBody::kLanes && p.store_level.empty() && !p.on_stack &&
-           p.constant.empty() && p.vector.empty() && p.unrolled.empty() && p.order.empty();
+    return p.updates.size() == 1 && p.updates[0].kind == UpdateBody::kLanes && p.store_level.empty() && !p.on_stack && p.constant.empty() &&
+           p.vector.empty() && p.unrolled.empty() && p.order.empty();
 }
 
 // What a helper of lib.gemm or lib.mma is told of a product's tile, one by one.
@@ -57,15 +57,15 @@ private:
 // the helper; "" where it is something else.
 std::string register_tile(const Func &f, const Placed &p) {
     if (!p.on_stack || !p.store_level.empty() || f.permuted || p.vectors != 1 || p.width != 0 || !p.order.empty() ||
-        p.unrolled.size() != 2 || p.unrolled[0] != p.vector || p.constant.size() != 1 ||
-        p.constant.begin()->first != p.vector || p.updates.empty()) {
+        p.unrolled.size() != 2 || p.unrolled[0] != p.vector || p.constant.size() != 1 || p.constant.begin()->first != p.vector ||
+        p.updates.empty()) {
         return "";
     }
     const std::string &col = p.vector, &row = p.unrolled[1];
     const UpdateBody &sum = p.updates[0];
     const auto is_tile = [&](const UpdateBody &u) {
-        return u.kind == UpdateBody::kTile && u.vector == col && u.unrolled == p.unrolled && u.order.size() >= 3 &&
-               u.order[0] == col && u.order[1] == row;
+        return u.kind == UpdateBody::kTile && u.vector == col && u.unrolled == p.unrolled && u.order.size() >= 3 && u.order[0] == col &&
+               u.order[1] == row;
     };
     if (!is_tile(sum) || p.updates.size() != (sum.group > 1 ? 2u : 1u)) {
         return "";
@@ -109,24 +109,20 @@ std::string mma_block(const Placed &p) {
 
 }  // namespace
 
-std::optional<HelperCall> helper_of(const Func &f, const Placed &p, const std::string &self,
-                                    const std::string &consumer) {
+std::optional<HelperCall> helper_of(const Func &f, const Placed &p, const std::string &self, const std::string &consumer) {
     if (p.place != Place::kAt || f.output || f.permuted) {
         return std::nullopt;
     }
     if (sums_in_lanes(p)) {
         return HelperCall{"reduce",
-                          fmt::format("reduce.in_lanes({}, {}, {{ at = {{ {}, {} }}, lanes = lanes, accum = {} }})",
-                                      self, in_quotes(p.updates[0].lanes_loop), consumer, in_quotes(p.level),
-                                      p.updates[0].accumulators)};
+                          fmt::format("reduce.in_lanes({}, {}, {{ at = {{ {}, {} }}, lanes = lanes, accum = {} }})", self,
+                                      in_quotes(p.updates[0].lanes_loop), consumer, in_quotes(p.level), p.updates[0].accumulators)};
     }
     if (!p.updates.empty() && p.updates[0].kind == UpdateBody::kMma) {
-        return HelperCall{"mma", fmt::format("mma.in_tiles({}, {}, {}, {{ {} }})", self, consumer, in_quotes(p.level),
-                                             mma_block(p))};
+        return HelperCall{"mma", fmt::format("mma.in_tiles({}, {}, {}, {{ {} }})", self, consumer, in_quotes(p.level), mma_block(p))};
     }
     if (const std::string options = register_tile(f, p); !options.empty()) {
-        return HelperCall{"gemm", fmt::format("gemm.in_registers({}, {}, {}, {{ {} }})", self, consumer,
-                                              in_quotes(p.level), options)};
+        return HelperCall{"gemm", fmt::format("gemm.in_registers({}, {}, {}, {{ {} }})", self, consumer, in_quotes(p.level), options)};
     }
     return std::nullopt;
 }
@@ -134,9 +130,9 @@ std::optional<HelperCall> helper_of(const Func &f, const Placed &p, const std::s
 std::optional<HelperCall> helper_of(const Func &f, const Nest &n, const std::string &self, bool named) {
     const bool tasks = f.output && f.dims == Names{"col", "row"} && !f.permuted && n.stage == 0 && n.cuts.size() == 1 &&
                        n.cuts[0].dim == "row" && n.cuts[0].tile == 1 && n.cuts[0].task > 0 && !n.cuts[0].registers &&
-                       n.levels.size() == 3 && n.levels[0].name == "col" && n.job == Names{"row_task"} &&
-                       n.vector == "col" && n.vectors == 1 && !n.whole_vectors && n.stream && !n.unroll_rows &&
-                       !n.one_piece && !n.half_vectors && !n.cuts[0].keeps_name && n.with.empty();
+                       n.levels.size() == 3 && n.levels[0].name == "col" && n.job == Names{"row_task"} && n.vector == "col" &&
+                       n.vectors == 1 && !n.whole_vectors && n.stream && !n.unroll_rows && !n.one_piece && !n.half_vectors &&
+                       !n.cuts[0].keeps_name && n.with.empty();
     if (!tasks || named) {
         return std::nullopt;
     }

@@ -18,8 +18,7 @@ struct HelperCall {
 };
 
 /** For all of a Func that is computed at a loop of `consumer`; both as a script says them. */
-std::optional<HelperCall> helper_of(const Func &f, const Placed &placed, const std::string &self,
-                                    const std::string &consumer);
+std::optional<HelperCall> helper_of(const Func &f, const Placed &placed, const std::string &self, const std::string &consumer);
 
 /** For the loops of an output. `named`: another Func names the loop over tasks. */
 std::optional<HelperCall> helper_of(const Func &f, const Nest &nest, const std::string &self, bool named);

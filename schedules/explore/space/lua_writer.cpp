@@ -21,9 +21,7 @@ std::string lanes_text(int64_t vectors) {
 
 class Writer {
 public:
-    Writer(const Description &d, const Plan &plan, ScriptPlace place)
-        : d_(d), plan_(plan), place_(std::move(place)) {
-    }
+    Writer(const Description &d, const Plan &plan, ScriptPlace place) : d_(d), plan_(plan), place_(std::move(place)) {}
 
     std::string write(const ScriptHead &head) {
         line("local lanes = target:lanes \"f32\"");
@@ -156,10 +154,8 @@ private:
             return "";
         }
         std::string text = lua_func(f.name);
-        text += p.place == Place::kRoot ? ":compute_root()"
-                                        : fmt::format(":compute_at({}, {})", lua_func(p.in), in_quotes(p.level));
-        text += p.store_level.empty() ? ""
-                                      : fmt::format(":store_at({}, {})", lua_func(p.in), in_quotes(p.store_level));
+        text += p.place == Place::kRoot ? ":compute_root()" : fmt::format(":compute_at({}, {})", lua_func(p.in), in_quotes(p.level));
+        text += p.store_level.empty() ? "" : fmt::format(":store_at({}, {})", lua_func(p.in), in_quotes(p.store_level));
         text += p.on_stack ? ":store_in \"stack\"" : "";
         text += f.permuted ? fmt::format(":reorder_storage({})", all_in_quotes(f.dims)) : "";
         for (const auto &c : p.constant) {
@@ -211,9 +207,7 @@ private:
             for (const Stage &s : d_.func(name)->stages) {
                 for (const Read &r : reads_through(s)) {
                     const auto b = d_.buffers.find(r.func);
-                    for (size_t i = 0; b != d_.buffers.end() && i < r.index.size() &&
-                                       i < b->second.extents.size();
-                         i++) {
+                    for (size_t i = 0; b != d_.buffers.end() && i < r.index.size() && i < b->second.extents.size(); i++) {
                         if (r.index[i].is(dim) && double(b->second.extents[i]) == f.extent(dim)) {
                             return fmt::format("{}:dim({}):extent()", lua_func(r.func), i);
                         }
@@ -313,8 +307,8 @@ private:
                                 in_quotes(c.inner())));
             }
             if (c.task > 0) {
-                say(fmt::format("{}:split({}, {}, \"guard\", {}, {})", stage, in_quotes(outer), c.task,
-                                in_quotes(c.tasks()), in_quotes(c.in_task())));
+                say(fmt::format("{}:split({}, {}, \"guard\", {}, {})", stage, in_quotes(outer), c.task, in_quotes(c.tasks()),
+                                in_quotes(c.in_task())));
                 outer = c.in_task();
             }
             if (c.keeps_name && outer != c.dim) {
@@ -347,8 +341,7 @@ private:
             }
         }
         if (!n.vector.empty() && n.whole_vectors) {
-            say(fmt::format("{}:vectorize({}, lanes, \"guard\"):unroll {}", stage, in_quotes(n.vector),
-                            in_quotes(n.vector)));
+            say(fmt::format("{}:vectorize({}, lanes, \"guard\"):unroll {}", stage, in_quotes(n.vector), in_quotes(n.vector)));
         } else if (!n.vector.empty() && n.vectors == 0) {
             say(fmt::format("{}:vectorize {}", stage, in_quotes(n.vector)));
             for (const Level &l : n.levels) {
@@ -375,8 +368,7 @@ private:
         std::vector<std::string> order = {"lane"};
         order.insert(order.end(), u.unrolled.begin(), u.unrolled.end());
         order.emplace_back("step");
-        line(fmt::format("{}:update(0):split({}, lanes, \"guard\", \"step\", \"part\")", self,
-                         in_quotes(u.lanes_loop)));
+        line(fmt::format("{}:update(0):split({}, lanes, \"guard\", \"step\", \"part\")", self, in_quotes(u.lanes_loop)));
         line(fmt::format("local {} = {}:update(0):rfactor(\"part\", {{ \"lane\" }})", partial, self));
         line(placed + unrolled_words(p.unrolled));
         if (u.vector.empty()) {
@@ -391,8 +383,7 @@ private:
         std::string place = placed.substr(self.size());
         line(fmt::format("{}{}:reorder_storage({}):vectorize \"lane\"{}", partial, place, all_in_quotes(storage),
                          unrolled_words(u.unrolled)));
-        line(fmt::format("{}:update(0):reorder({}):vectorize \"lane\"{}", partial, all_in_quotes(order),
-                         unrolled_words(u.unrolled)));
+        line(fmt::format("{}:update(0):reorder({}):vectorize \"lane\"{}", partial, all_in_quotes(order), unrolled_words(u.unrolled)));
     }
 
     void write_bodies(const Func &f, const Placed &p, std::string placed) {
@@ -417,8 +408,7 @@ private:
             loops = f.dims;
         }
         const std::string order = loops.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(loops));
-        say(order + (p.width > 0 ? fmt::format(":vectorize({}, {}, \"guard\")", in_quotes(p.vector), p.width) +
-                                       unrolled_words(p.unrolled)
+        say(order + (p.width > 0 ? fmt::format(":vectorize({}, {}, \"guard\")", in_quotes(p.vector), p.width) + unrolled_words(p.unrolled)
                                  : vector_words(p.vector, p.vectors, p.on_stack, p.unrolled)),
             0);
         for (size_t u = 0; u < p.updates.size(); u++) {
@@ -445,8 +435,7 @@ private:
         return text;
     }
 
-    static std::string vector_words(const std::string &vector, int64_t vectors, bool tile,
-                                    const std::vector<std::string> &unrolled) {
+    static std::string vector_words(const std::string &vector, int64_t vectors, bool tile, const std::vector<std::string> &unrolled) {
         if (vector.empty()) {
             return unrolled_words(unrolled);
         }
@@ -457,8 +446,7 @@ private:
     std::string update_words(const UpdateBody &u, const Placed &p) const {
         switch (u.kind) {
         case UpdateBody::kLanes:
-            return fmt::format(":atomic():vectorize({}, {}, \"guard\")", in_quotes(u.lanes_loop),
-                               lanes_text(u.accumulators));
+            return fmt::format(":atomic():vectorize({}, {}, \"guard\")", in_quotes(u.lanes_loop), lanes_text(u.accumulators));
         case UpdateBody::kColumns:
             return (u.order.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(u.order))) +
                    fmt::format(":vectorize({}, lanes, \"guard\")", in_quotes(u.vector));
@@ -484,8 +472,7 @@ private:
         if (u.group > 1) {
             words += u.dot ? ":atomic():vectorize \"member\"" : ":unroll \"member\"";
         }
-        words += fmt::format(":vectorize({}, {})", in_quotes(u.vector), lanes_text(vectors)) +
-                 unrolled_words(u.unrolled);
+        words += fmt::format(":vectorize({}, {})", in_quotes(u.vector), lanes_text(vectors)) + unrolled_words(u.unrolled);
         return words;
     }
 

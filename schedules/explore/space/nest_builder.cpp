@@ -9,8 +9,7 @@ namespace {
 
 class Builder {
 public:
-    Builder(const Description &d, const NestRequest &r, Choices &choices)
-        : d_(d), r_(r), choices_(choices), f_(*r.func) {
+    Builder(const Description &d, const NestRequest &r, Choices &choices) : d_(d), r_(r), choices_(choices), f_(*r.func) {
         nest_.func = f_.name;
         nest_.stage = f_.reduction() ? 1 : 0;
         // An update that stores elsewhere than where it stands has no loop over that dimension.
@@ -22,16 +21,16 @@ public:
     }
 
     Nest rows() {
-        const bool lanes = !f_.reduction() && !(r_.statistics && dims_.size() == 1) && !dims_.empty() &&
-                           !r_.natural.count(dims_[0]) && 2 * extent(dims_[0]) >= d_.lanes();
+        const bool lanes = !f_.reduction() && !(r_.statistics && dims_.size() == 1) && !dims_.empty() && !r_.natural.count(dims_[0]) &&
+                           2 * extent(dims_[0]) >= d_.lanes();
         std::vector<std::string> serial, job;
         if (lanes) {
             nest_.vector = dims_[0];
             const double most = std::max(1.0, extent(dims_[0]) / d_.lanes());
             // Short rows that are whole half vectors: a masked rest in each row costs more.
             const auto size = int64_t(extent(dims_[0]));
-            nest_.half_vectors = size % d_.lanes() != 0 && size % (d_.lanes() / 2) == 0 && most < 8 &&
-                                 choices_.yes("half vectors of " + f_.name, true);
+            nest_.half_vectors =
+                size % d_.lanes() != 0 && size % (d_.lanes() / 2) == 0 && most < 8 && choices_.yes("half vectors of " + f_.name, true);
             if (!nest_.half_vectors) {
                 const int64_t guess = std::max<int64_t>(r_.cost > 8 ? 2 : 1, 4 / std::max(f_.bytes, 1));
                 nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4}, guess, int64_t(most));
@@ -108,8 +107,7 @@ public:
         for (const auto &dim : job) {
             const Cut *c = cut(dim);
             if (c && c->task > 0) {
-                add_level(c->step(), dim, std::min(double(c->task), std::ceil(extent(dim) / double(c->tile))),
-                          false);
+                add_level(c->step(), dim, std::min(double(c->task), std::ceil(extent(dim) / double(c->tile))), false);
             }
         }
         add_job(job);
@@ -192,9 +190,7 @@ public:
         const Product &p = *r_.products.front().product;
         const auto moved = r_.products.front().drivers.find(p.vector);
         const std::string inner = f_.dims[0];
-        const std::string line = moved == r_.products.front().drivers.end() || moved->second.empty()
-                                     ? f_.dims[1]
-                                     : *moved->second.begin();
+        const std::string line = moved == r_.products.front().drivers.end() || moved->second.empty() ? f_.dims[1] : *moved->second.begin();
         const int64_t size = choices_.number("tile of " + f_.name, {4, 8, 16}, 8);
         std::vector<std::string> others;
         for (const auto &dim : f_.dims) {
@@ -207,16 +203,14 @@ public:
             c.tile = size;
             c.registers = c.shifted = true;
             const auto units = int64_t(std::ceil(extent(dim) / double(size)));
-            c.task = choices_.number((dim == inner ? "block of " : "task of ") + f_.name, {2, 4, 8, 16, 32},
-                                     dim == inner ? 16 : 4, units);
+            c.task = choices_.number((dim == inner ? "block of " : "task of ") + f_.name, {2, 4, 8, 16, 32}, dim == inner ? 16 : 4, units);
             nest_.cuts.push_back(c);
             add_level(dim + "_in", dim, double(size), true).vector = dim == inner;
         }
         for (const Cut &c : nest_.cuts) {
             add_level(c.step(), c.dim, double(c.task), false);
         }
-        add_level(nest_.cuts[0].outermost(), inner, std::ceil(extent(inner) / double(size * nest_.cuts[0].task)),
-                  false);
+        add_level(nest_.cuts[0].outermost(), inner, std::ceil(extent(inner) / double(size * nest_.cuts[0].task)), false);
         nest_.vector = inner + "_in";
         nest_.vectors = 0;
         std::vector<std::string> job = {line};
@@ -272,23 +266,21 @@ public:
         // Two rows of 48 columns in 16 registers, as their number would allow: 25.4 ms for 15.8 with one row (512x1152x512, Zen 3,
         // AVX2). Half a panel and four rows, as gemm.lua has it there, take 10.7; these rules have no half panels.
         const int64_t registers = d_.vector_registers - 3;
-        const int64_t most = std::max<int64_t>(1,
-                                               int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
+        const int64_t most = std::max<int64_t>(1, int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
         nest_.mma = p.mma;
         if (p.mma && !rows.empty()) {
             // Tiles have 16 rows; of two by two of them the rows of weights that are loaded are used twice.
             Cut c = new_cut(rows[0]);
             c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
-                                             : choices_.number("rows of " + f_.name, {16, 32, 64, 128}, 32,
-                                                               int64_t(extent(c.dim)));
+                                             : choices_.number("rows of " + f_.name, {16, 32, 64, 128}, 32, int64_t(extent(c.dim)));
             nest_.cuts.push_back(c);
         } else if (!rows.empty()) {
             Cut c = new_cut(rows[0]);
             const double units = extent(c.dim);
-            c.tile = r_.natural.count(c.dim) ? r_.natural.at(c.dim)
-                                             : choices_.number("rows of " + f_.name, {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16},
-                                                               best_rows(units, vectors, p.stencil ? 4 : most),
-                                                               std::min<int64_t>(most, int64_t(units)));
+            c.tile = r_.natural.count(c.dim)
+                         ? r_.natural.at(c.dim)
+                         : choices_.number("rows of " + f_.name, {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16},
+                                           best_rows(units, vectors, p.stencil ? 4 : most), std::min<int64_t>(most, int64_t(units)));
             c.registers = true;
             c.shifted = !r_.natural.count(c.dim);
             nest_.cuts.push_back(c);
@@ -318,8 +310,8 @@ public:
             }
             jobs *= column.empty() ? 1 : std::ceil(extent(column) / wide);
             const int64_t guess = int64_t(std::min({16.0, units, std::max(1.0, jobs / (4.0 * r_.threads))}));
-            c->task = choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64, 128, 256}, guess,
-                                      std::max<int64_t>(1, int64_t(units)));
+            c->task =
+                choices_.number("task of " + f_.name, {1, 2, 4, 8, 16, 32, 64, 128, 256}, guess, std::max<int64_t>(1, int64_t(units)));
             c->task = c->task == 1 ? 0 : c->task;
         }
         if (!column.empty()) {
@@ -357,16 +349,15 @@ public:
         const bool inside = !column.empty() && (p.stencil || (r_.statistics && extent(column) <= 256));
         if (inside && r_.root && choices_.yes("columns of " + f_.name + " inside", true)) {
             // The columns of a pixel lie together; what belongs to rows is computed once for all columns.
-            const auto steps = std::find_if(nest_.levels.begin(), nest_.levels.end(),
-                                            [&](const Level &l) { return !l.inside_tile; });
-            nest_.levels.insert(p.stencil ? nest_.levels.end() : steps,
-                                {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide), {std::ceil(extent(column) / wide)}, false, false});
+            const auto steps = std::find_if(nest_.levels.begin(), nest_.levels.end(), [&](const Level &l) { return !l.inside_tile; });
+            nest_.levels.insert(
+                p.stencil ? nest_.levels.end() : steps,
+                {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide), {std::ceil(extent(column) / wide)}, false, false});
         } else if (!column.empty()) {
             if (Cut *c = cut(column); p.mma && r_.root && c) {
                 // A task configures the tiles, 300 ns; of float32 it makes the parts of its rows, once for all of its panels.
                 const double panels = std::ceil(extent(column) / wide);
-                c->task = choices_.number("panels of a task of " + f_.name, {1, 2, 4, 8, 16, 32}, p.group == 1 ? 16 : 2,
-                                          int64_t(panels));
+                c->task = choices_.number("panels of a task of " + f_.name, {1, 2, 4, 8, 16, 32}, p.group == 1 ? 16 : 2, int64_t(panels));
                 c->task = c->task == 1 ? 0 : c->task;
                 if (c->task > 0) {
                     add_level(c->step(), column, std::min(double(c->task), panels), false);
@@ -382,9 +373,7 @@ public:
         } else {
             for (const auto &dim : rest) {
                 const Cut *c = cut(dim);
-                add_level(c && c->tile > 1 ? c->outermost() : dim, dim,
-                          std::ceil(extent(dim) / double(c ? c->tile : 1)),
-                          false);
+                add_level(c && c->tile > 1 ? c->outermost() : dim, dim, std::ceil(extent(dim) / double(c ? c->tile : 1)), false);
             }
         }
         return nest_;
@@ -465,8 +454,7 @@ private:
             const bool split = c && (c->tile > 1 || c->task > 0);
             nest_.job.push_back(split ? c->outermost() : dim);
             l.dims.push_back(dim);
-            l.extents.push_back(
-                std::ceil(extent(dim) / double((c ? c->tile : 1) * (c && c->task > 0 ? c->task : 1))));
+            l.extents.push_back(std::ceil(extent(dim) / double((c ? c->tile : 1) * (c && c->task > 0 ? c->task : 1))));
             l.extent *= l.extents.back();
         }
         l.name = nest_.job.size() == 1 ? nest_.job[0] : "job";

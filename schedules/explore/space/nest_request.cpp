@@ -10,9 +10,8 @@ namespace {
 class Requests {
 public:
     Requests(const Draft &draft, const Levels &levels)
-        : draft_(draft), levels_(levels), d_(draft.description), plan_(draft.plan), products_(draft.products),
-          hosts_(draft.hosts), graph_(draft.graph) {
-    }
+        : draft_(draft), levels_(levels), d_(draft.description), plan_(draft.plan), products_(draft.products), hosts_(draft.hosts),
+          graph_(draft.graph) {}
 
     NestRequest request(const Func &f) const {
         NestRequest r;

@@ -42,8 +42,7 @@ size_t after_arguments(const std::string &lua, size_t at) {
             at = std::min(lua.find('\n', at), lua.size());
             continue;
         }
-        depth += lua[at] == '(' ? 1 : lua[at] == ')' ? -1
-                                                     : 0;
+        depth += lua[at] == '(' ? 1 : lua[at] == ')' ? -1 : 0;
         at++;
         if (depth <= 0) {
             break;

@@ -49,8 +49,7 @@ struct Cut {
         return keeps_name ? dim : in_task();
     }
     std::string outermost() const {
-        return task > 0 ? tasks() : keeps_name ? dim
-                                               : tiles();
+        return task > 0 ? tasks() : keeps_name ? dim : tiles();
     }
 };
 
@@ -73,18 +72,11 @@ struct Nest {
     std::string with_level;
 };
 
-enum class Place { kInlined,
-                   kRoot,
-                   kAt };
+enum class Place { kInlined, kRoot, kAt };
 
 /** How an update's loops run. */
 struct UpdateBody {
-    enum Kind { kPlain,
-                kLanes,
-                kColumns,
-                kTile,
-                kDots,
-                kMma } kind = kPlain;
+    enum Kind { kPlain, kLanes, kColumns, kTile, kDots, kMma } kind = kPlain;
     std::string lanes_loop;          // kLanes, kDots: the reduction's loop in SIMD lanes
     std::string vector;              // kColumns, kTile: the free loop in SIMD lanes; kMma: the columns
     std::vector<std::string> order;  // innermost first; empty leaves it

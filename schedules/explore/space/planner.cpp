@@ -18,8 +18,7 @@ constexpr double kWorthThreads = 1e6;
 class Planner {
 public:
     Planner(const Description &d, Choices &choices, int threads)
-        : d_(d), choices_(choices), threads_(threads), draft_(d), levels_(draft_) {
-    }
+        : d_(d), choices_(choices), threads_(threads), draft_(d), levels_(draft_) {}
 
     Plan make() {
         draft_.graph = std::make_unique<Graph>(d_, choose_inlined(draft_, choices_));
@@ -71,11 +70,11 @@ private:
             }
             const std::string guess = guess_place(f, *at, task);
             const std::string place = choices_.pick("place of " + f.name, options,
-                                                    guess == "fused" ? here : guess == "task" ? of_task
-                                                                                              : guess);
+                                                    guess == "fused"  ? here
+                                                    : guess == "task" ? of_task
+                                                                      : guess);
             fused = place != "root";
-            at = others.count(place) ? others.at(place) : place == of_task && place != here ? task
-                                                                                            : *at;
+            at = others.count(place) ? others.at(place) : place == of_task && place != here ? task : *at;
             p.recomputed = fused ? levels_.recomputed(f, place == "slid" ? task : *at) : 1;
             p.store_level = place == "slid" ? plan_.nests.at(task.nest).levels[task.level].name : "";
         }
@@ -239,9 +238,8 @@ private:
     // what a tile of registers needs comes at once.
     bool slides(const Func &f, const At &at, const At &task) const {
         const Nest &n = plan_.nests.at(at.nest);
-        const bool operand = std::any_of(draft_.products.begin(), draft_.products.end(), [&](const auto &p) {
-            return draft_.reads(p.first, f.name);
-        });
+        const bool operand =
+            std::any_of(draft_.products.begin(), draft_.products.end(), [&](const auto &p) { return draft_.reads(p.first, f.name); });
         return !operand && !f.reduction() && at.level < task.level && !n.levels[at.level].inside_tile &&
                n.levels[at.level].dims.size() == 1 && levels_.recomputed(f, at) > 1.2;
     }
@@ -336,8 +334,7 @@ Plan make_plan(const Description &description, Choices &choices, int threads) {
 std::string Plan::fusion() const {
     std::string at, roots, inlined;
     for (const auto &[name, p] : placed) {
-        std::string &list = p.place == Place::kAt ? at : p.place == Place::kRoot ? roots
-                                                                                 : inlined;
+        std::string &list = p.place == Place::kAt ? at : p.place == Place::kRoot ? roots : inlined;
         list += (list.empty() ? "" : ", ") + name + (p.place == Place::kAt ? " at " + p.in + "." + p.level : "");
     }
     return "stored whole: " + roots + (at.empty() ? "" : "; computed where it is used: " + at) +

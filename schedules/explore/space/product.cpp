@@ -39,8 +39,7 @@ std::set<std::string> free_loops(const Stage &stage, const std::vector<Read> &re
 }
 
 bool has_rvar(const Stage &stage, const Read &read) {
-    return std::any_of(stage.loops.begin(), stage.loops.end(),
-                       [&](const Loop &l) { return l.rvar && read.uses(l.name); });
+    return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const Loop &l) { return l.rvar && read.uses(l.name); });
 }
 
 // The loop that walks along memory, if it is a free one.
@@ -125,9 +124,8 @@ std::optional<Product> as_product(const Description &d, const Func &f, int updat
     if (p.columns.empty()) {
         const bool windows = std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) {
             return std::any_of(r.index.begin(), r.index.end(), [&](const Index &i) {
-                return i.loops.size() == 2 && std::any_of(i.loops.begin(), i.loops.end(), [&](const auto &l) {
-                           return p.rows.count(l.first) > 0;
-                       });
+                return i.loops.size() == 2 &&
+                       std::any_of(i.loops.begin(), i.loops.end(), [&](const auto &l) { return p.rows.count(l.first) > 0; });
             });
         });
         if (!windows || p.vector.empty()) {
@@ -165,14 +163,12 @@ std::optional<Product> as_turned(const Description &d, const Func &f) {
     return std::nullopt;
 }
 
-enum Side { kRow = 1,
-            kColumn = 2 };
+enum Side { kRow = 1, kColumn = 2 };
 
 // Follows a product to its readers. A reader keeps it where it has loops over rows and columns left.
 class FindHost {
 public:
-    FindHost(const Description &d, Product &p)
-        : d_(d), p_(p), wanted_(p.stencil ? kRow : kRow | kColumn) {
+    FindHost(const Description &d, Product &p) : d_(d), p_(p), wanted_(p.stencil ? kRow : kRow | kColumn) {
         for (const auto &l : p.rows) {
             sides_[p.func][l] |= kRow;
         }
@@ -200,8 +196,7 @@ public:
         }
         // The last one through which all reads go.
         for (const auto &name : kept_) {
-            if (name != p_.func && dominates(name) && needs_few(name) &&
-                (p_.host.empty() || comes_after(name, p_.host))) {
+            if (name != p_.func && dominates(name) && needs_few(name) && (p_.host.empty() || comes_after(name, p_.host))) {
                 p_.host = name;
             }
         }
@@ -232,8 +227,7 @@ private:
         }
         const Func *f = d_.func(name);
         return f && std::any_of(f->stages.begin(), f->stages.end(), [&](const Stage &s) {
-                   return std::any_of(s.reads.begin(), s.reads.end(),
-                                      [&](const Read &r) { return r.func != name && depends(r.func); });
+                   return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) { return r.func != name && depends(r.func); });
                });
     }
 
@@ -301,8 +295,7 @@ private:
         double n = 1;
         for (const auto &[loop, factor] : index.loops) {
             const auto free = region.find(loop);
-            const double extent = s.loop(loop)->rvar ? s.loop(loop)->extent : free == region.end() ? 1
-                                                                                                   : free->second;
+            const double extent = s.loop(loop)->rvar ? s.loop(loop)->extent : free == region.end() ? 1 : free->second;
             n += std::abs(double(factor)) * (extent - 1);
         }
         n = index.mod > 0 ? std::min(n, double(index.mod)) : n;
@@ -331,8 +324,8 @@ private:
     bool reads_kept_before(const Func &f, const std::string &host) const {
         return std::any_of(f.stages.begin(), f.stages.end(), [&](const Stage &s) {
             return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) {
-                return r.func != f.name && kept_.count(r.func) && r.func != host &&
-                       (r.func == p_.func || comes_after(r.func, p_.func)) && !comes_after(r.func, host);
+                return r.func != f.name && kept_.count(r.func) && r.func != host && (r.func == p_.func || comes_after(r.func, p_.func)) &&
+                       !comes_after(r.func, host);
             });
         });
     }

@@ -30,8 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string executable_of(const Task &task) {
-    return task.generator.empty() ? require_piece(paths().generators, "the generator of every op")
-                                  : fs::absolute(task.generator).string();
+    return task.generator.empty() ? require_piece(paths().generators, "the generator of every op") : fs::absolute(task.generator).string();
 }
 
 bool is_number(const std::string &s) {
@@ -185,8 +184,7 @@ Assignments declared_params(const Task &task) {
     for (const auto &p : generator_params(executable_of(task), task.op)) {
         for (const auto &a : op->arguments) {
             for (const auto &e : a.extents) {
-                if (a.output && is_number(p.value) && !op->argument(p.name) && !task.params.count(p.name) &&
-                    mentions(e, p.name)) {
+                if (a.output && is_number(p.value) && !op->argument(p.name) && !task.params.count(p.name) && mentions(e, p.name)) {
                     result[p.name] = p.value;
                 }
             }
@@ -198,8 +196,7 @@ Assignments declared_params(const Task &task) {
     return result;
 }
 
-ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder,
-                         const nlohmann::json &request) {
+ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder, const nlohmann::json &request) {
     GeneratorRun run;
     run.executable = executable_of(task);
     run.generator = task.op;
@@ -230,8 +227,7 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
     }
     const ProcessResult r = run_plugin(task, params, work.path(), request);
     if (!fs::exists(file)) {
-        throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op,
-                                  describe_end(r, task.limits.build_seconds), trim(r.err)));
+        throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op, describe_end(r, task.limits.build_seconds), trim(r.err)));
     }
     const auto json = parse_json(read_file(file));
     if (json.contains("error")) {

@@ -39,8 +39,7 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
 
 /** The generator with the plugin, which is asked for `request`; nothing is compiled. What it
  * writes goes into `folder`. */
-ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder,
-                         const nlohmann::json &request);
+ProcessResult run_plugin(const Task &task, const Assignments &params, const std::string &folder, const nlohmann::json &request);
 
 }  // namespace halyard::explore
 

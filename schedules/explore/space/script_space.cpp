@@ -76,8 +76,7 @@ struct ScriptSpace::Implementation {
     }
 
     bool open(const Tunable &t) const {
-        const bool chosen = !t.is_generator_param ||
-                            std::find(may_choose.begin(), may_choose.end(), t.name) != may_choose.end();
+        const bool chosen = !t.is_generator_param || std::find(may_choose.begin(), may_choose.end(), t.name) != may_choose.end();
         return t.choices.size() > 1 && !script.set.count(t.name) && chosen;
     }
 
@@ -89,8 +88,7 @@ struct ScriptSpace::Implementation {
     std::map<std::string, Description> descriptions;  // by the values of parameters
 };
 
-ScriptSpace::ScriptSpace(const Task &task, Candidate script)
-    : implementation_(std::make_unique<Implementation>(task, std::move(script))) {
+ScriptSpace::ScriptSpace(const Task &task, Candidate script) : implementation_(std::make_unique<Implementation>(task, std::move(script))) {
     Implementation &i = *implementation_;
     // What the task says of the generator, the script does not choose.
     for (const Tunable &t : i.head(i.script.set).params) {
@@ -169,9 +167,7 @@ std::string with_own_params(const Task &task, const Candidate &script) {
     if (!std::regex_search(script.lua, m, from_library)) {
         return script.lua;
     }
-    const auto written = [](const std::string &v) {
-        return is_integer(v) || v == "true" || v == "false" ? v : "\"" + v + "\"";
-    };
+    const auto written = [](const std::string &v) { return is_integer(v) || v == "true" || v == "false" ? v : "\"" + v + "\""; };
     std::string table = "{\n";
     for (const Tunable &t : ScriptSpace(task, script).tunables()) {
         if (t.is_generator_param) {

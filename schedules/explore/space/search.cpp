@@ -84,9 +84,7 @@ struct Search::Implementation {
     Proposal propose(const Answers &answers) {
         Choices choices(answers);
         Proposal p;
-        const std::string name = names.size() > 1 ? choices.pick(kSchedule, names, names.front())
-                                 : names.empty()  ? kRules
-                                                  : names.front();
+        const std::string name = names.size() > 1 ? choices.pick(kSchedule, names, names.front()) : names.empty() ? kRules : names.front();
         if (name != kRules) {
             const auto &script = scripts[size_t(std::find(names.begin(), names.end(), name) - names.begin())];
             p.candidate = script->propose(choices);
@@ -314,8 +312,7 @@ struct Search::Implementation {
 
     std::vector<Tried> ranking(size_t first = 0) const {
         std::vector<Tried> ranked(tried.begin() + std::ptrdiff_t(first), tried.end());
-        std::stable_sort(ranked.begin(), ranked.end(),
-                         [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+        std::stable_sort(ranked.begin(), ranked.end(), [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
         return ranked;
     }
 
@@ -338,8 +335,7 @@ struct Search::Implementation {
 };
 
 Search::Search(Task task, SearchOptions options, MeasureAll measure)
-    : implementation_(std::make_unique<Implementation>(std::move(task), std::move(options), std::move(measure))) {
-}
+    : implementation_(std::make_unique<Implementation>(std::move(task), std::move(options), std::move(measure))) {}
 
 Search::~Search() = default;
 

@@ -12,8 +12,7 @@ namespace {
 std::string type_of(const Description &d, const std::string &name) {
     const Func *f = d.func(name);
     const auto b = d.buffers.find(name);
-    return f ? (f->types.size() == 1 ? f->types[0] : "") : b == d.buffers.end() ? ""
-                                                                                : b->second.type;
+    return f ? (f->types.size() == 1 ? f->types[0] : "") : b == d.buffers.end() ? "" : b->second.type;
 }
 
 bool is_byte(const std::string &type) {
@@ -28,8 +27,7 @@ std::string loop_of(const Index &i) {
 class Operand {
 public:
     Operand(const Description &d, const Func &product, const std::string &depth, int64_t group)
-        : d_(d), product_(product), depth_(depth), group_(group) {
-    }
+        : d_(d), product_(product), depth_(depth), group_(group) {}
 
     /** Follows a factor from one Func to the next as long as those only convert. The last that suits is the operand. */
     bool find(std::string name, const std::string &type, const std::string &column) {
@@ -76,10 +74,9 @@ private:
 
     // Neighbours along the sum are neighbours in memory.
     bool is_row(const Read &r) const {
-        return !r.index.empty() && r.index[0].is(depth_) &&
-               std::none_of(r.index.begin() + 1, r.index.end(), [&](const Index &i) {
-                   return i.uses(depth_) || !i.exact || i.div != 0 || i.mod != 0;
-               });
+        return !r.index.empty() && r.index[0].is(depth_) && std::none_of(r.index.begin() + 1, r.index.end(), [&](const Index &i) {
+            return i.uses(depth_) || !i.exact || i.div != 0 || i.mod != 0;
+        });
     }
 
     // [member of a group, column (of a panel), group, ...]
@@ -117,8 +114,7 @@ std::optional<TileOperands> tile_operands(const Description &d, const Product &p
         return std::nullopt;  // a product with a vector
     }
     const Stage &sum = f.stages[1];
-    if (!sum.plain || sum.factors.size() != 2 || sum.factors[0].size() != 1 || sum.factors[1].size() != 1 ||
-        f.dims[0] != p.vector) {
+    if (!sum.plain || sum.factors.size() != 2 || sum.factors[0].size() != 1 || sum.factors[1].size() != 1 || f.dims[0] != p.vector) {
         return std::nullopt;
     }
     std::string names[2] = {sum.reads[sum.factors[0][0]].func, sum.reads[sum.factors[1][0]].func};
@@ -129,8 +125,7 @@ std::optional<TileOperands> tile_operands(const Description &d, const Product &p
     const std::string type = type_of(d, p.func);
     for (const std::string a_type : {"bfloat16_t", "uint8_t", "int8_t", "float"}) {
         const std::string b_type = is_byte(a_type) ? "int8_t" : a_type;
-        const int64_t group = is_byte(a_type) ? 4 : a_type == "float" ? 1
-                                                                      : 2;
+        const int64_t group = is_byte(a_type) ? 4 : a_type == "float" ? 1 : 2;
         const size_t stages = group > 1 ? 3 : 2;  // the last one sums what groups leave
         Operand a(d, f, depth, group), b(d, f, depth, group);
         if (f.stages.size() == stages && type == (is_byte(a_type) ? "int32_t" : "float") && sum.loop(depth)->extent >= double(group) &&

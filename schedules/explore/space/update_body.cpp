@@ -8,9 +8,7 @@ namespace {
 
 class Bodies {
 public:
-    Bodies(const Description &d, const BodyRequest &r, Choices &choices)
-        : d_(d), r_(r), choices_(choices), f_(*r.func), p_(*r.placed) {
-    }
+    Bodies(const Description &d, const BodyRequest &r, Choices &choices) : d_(d), r_(r), choices_(choices), f_(*r.func), p_(*r.placed) {}
 
     void choose() {
         const bool own_loops = r_.nest && r_.nest->stage == 0;
@@ -79,8 +77,7 @@ private:
 
     // A few sums, each of them over the SIMD lanes.
     bool dots() {
-        if (!r_.product || p_.place != Place::kAt || !r_.product->vector.empty() || f_.stages.size() != 2 ||
-            !f_.stages[1].associative) {
+        if (!r_.product || p_.place != Place::kAt || !r_.product->vector.empty() || f_.stages.size() != 2 || !f_.stages[1].associative) {
             return false;
         }
         double elements = 1;
@@ -147,7 +144,9 @@ private:
             if (s == 1) {
                 find_group(int(s), u);
                 // Of float32 a call makes the parts of all that it sums, once for many blocks.
-                u.depth = u.group == 1 ? 0 : choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0, int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
+                u.depth = u.group == 1 ? 0
+                                       : choices_.number("depth of " + f_.name, {0, 256, 512, 1024}, 0,
+                                                         int64_t(f_.stages[s].loop(u.grouped)->extent) - 1);
             }
             for (const Loop &l : f_.stages[s].loops) {
                 if (l.rvar) {
@@ -227,15 +226,12 @@ private:
         // A dimension that this update walks along, as a whole.
         std::string wide;
         for (size_t i = 0; i < f_.dims.size() && i < stage.stored.size(); i++) {
-            if (wide.empty() && stage.stored[i].is(f_.dims[i]) && region(f_.dims[i]) >= d_.lanes() &&
-                walks_memory(s, f_.dims[i])) {
+            if (wide.empty() && stage.stored[i].is(f_.dims[i]) && region(f_.dims[i]) >= d_.lanes() && walks_memory(s, f_.dims[i])) {
                 wide = f_.dims[i];
             }
         }
         const bool own_loop = r_.nest && std::any_of(r_.nest->levels.begin(), r_.nest->levels.end(),
-                                                     [&](const Level &l) {
-                                                         return std::count(l.dims.begin(), l.dims.end(), wide) > 0;
-                                                     });
+                                                     [&](const Level &l) { return std::count(l.dims.begin(), l.dims.end(), wide) > 0; });
         if (!wide.empty() && !own_loop) {
             u.kind = UpdateBody::kColumns;
             u.vector = wide;

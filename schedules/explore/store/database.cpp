@@ -144,8 +144,7 @@ bool put(Sqlite &sqlite, const Entry &e) {
         const Status status = e.measured.status;
         const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory;
         const std::string old_status = old.text(1);
-        const bool better = old_status == status_name(Status::kOk) &&
-                            (unlucky || (e.measured.ok() && old.number(2) <= e.measured.least));
+        const bool better = old_status == status_name(Status::kOk) && (unlucky || (e.measured.ok() && old.number(2) <= e.measured.least));
         old.use();
         const bool same = status != Status::kOk && old_status == status_name(status);
         if (better || same) {
@@ -154,9 +153,9 @@ bool put(Sqlite &sqlite, const Entry &e) {
         sqlite.prepare("DELETE FROM result WHERE id=?").bind(id).step();
     }
     const Candidate &c = e.candidate;
-    Statement &s = sqlite.prepare(
-        "INSERT INTO result(task, candidate, script_hash, lua, params, settings, origin, folder, predicted, decisions, "
-        "status, least, measured, at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+    Statement &s =
+        sqlite.prepare("INSERT INTO result(task, candidate, script_hash, lua, params, settings, origin, folder, predicted, decisions, "
+                       "status, least, measured, at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
     s.bind(task).bind(c.id()).bind(e.script_hash).bind(c.lua).bind(dumped(c.params)).bind(dumped(c.set));
     s.bind(c.origin).bind(c.folder).bind(c.predicted).bind(dumped(c.decisions)).bind(status_name(e.measured.status));
     s.bind(e.measured.least).bind(dumped(to_json(e.measured))).bind(e.when).step();
@@ -205,8 +204,7 @@ std::string Database::default_path() {
     return data + "/halyard/schedules.db";
 }
 
-Database::Database(const std::string &path)
-    : sqlite_(std::make_unique<Sqlite>(path)) {
+Database::Database(const std::string &path) : sqlite_(std::make_unique<Sqlite>(path)) {
     prepare_file(*sqlite_);
 }
 
@@ -250,8 +248,8 @@ std::vector<Entry> Database::best(const Task &task, size_t count) {
 
 std::vector<Entry> Database::resume(const Task &task) {
     std::vector<Entry> found;
-    Statement &s = sqlite_->prepare(
-        fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? ORDER BY r.id", kEntryColumns));
+    Statement &s =
+        sqlite_->prepare(fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? ORDER BY r.id", kEntryColumns));
     s.bind(find_task(*sqlite_, key_of(task)));
     while (s.step()) {
         found.push_back(read_entry(s));
@@ -262,8 +260,9 @@ std::vector<Entry> Database::resume(const Task &task) {
 void Database::keep(const Task &task, const std::string &name, const json &value) {
     Transaction transaction(*sqlite_);
     const int64_t id = make_task(*sqlite_, key_of(task));
-    sqlite_->prepare("INSERT INTO kept(task, name, value) VALUES(?,?,?) ON CONFLICT(task, name) DO UPDATE SET "
-                     "value=excluded.value")
+    sqlite_
+        ->prepare("INSERT INTO kept(task, name, value) VALUES(?,?,?) ON CONFLICT(task, name) DO UPDATE SET "
+                  "value=excluded.value")
         .bind(id)
         .bind(name)
         .bind(dumped(value))
@@ -303,9 +302,8 @@ std::vector<Entry> Database::entries(const Filter &f) {
     if (f.ok || f.best > 0) {
         where += " AND r.status='ok'";
     }
-    Statement &s = sqlite_->prepare(fmt::format(
-        "SELECT {}, t.id FROM result r JOIN task t ON t.id=r.task WHERE {} ORDER BY {}", kEntryColumns, where,
-        f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
+    Statement &s = sqlite_->prepare(fmt::format("SELECT {}, t.id FROM result r JOIN task t ON t.id=r.task WHERE {} ORDER BY {}",
+                                                kEntryColumns, where, f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
     for (const auto &v : values) {
         s.bind(v);
     }

@@ -26,8 +26,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 // Adds a text and what it requires, each file once. A module that is not found is left to the engine's message.
-void add_texts(Hash &hash, const std::string &text, const std::vector<std::string> &folders,
-               std::set<std::string> &seen) {
+void add_texts(Hash &hash, const std::string &text, const std::vector<std::string> &folders, std::set<std::string> &seen) {
     static const std::regex require("require\\s*\\(?\\s*[\"']([A-Za-z0-9_.]+)[\"']");
     hash.add(text);
     for (auto it = std::sregex_iterator(text.begin(), text.end(), require); it != std::sregex_iterator(); ++it) {
@@ -47,7 +46,8 @@ void add_texts(Hash &hash, const std::string &text, const std::vector<std::strin
 }
 
 json key_json(const Key &k) {
-    return {{"op", k.op}, {"generator", k.generator}, {"shape", k.shape}, {"params", k.params}, {"target", k.target}, {"machine", k.machine}, {"compilers", k.compilers}, {"threads", k.threads}};
+    return {{"op", k.op},         {"generator", k.generator}, {"shape", k.shape},         {"params", k.params},
+            {"target", k.target}, {"machine", k.machine},     {"compilers", k.compilers}, {"threads", k.threads}};
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ std::string machine_for(const std::string &target) {
 }
 
 std::string these_compilers() {
-    return fmt::format("halyard {}, halide {}.{}.{}, finish {}", HALYARD_VERSION, HALIDE_VERSION_MAJOR,
-                       HALIDE_VERSION_MINOR, HALIDE_VERSION_PATCH, kFinishVersion);
+    return fmt::format("halyard {}, halide {}.{}.{}, finish {}", HALYARD_VERSION, HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR,
+                       HALIDE_VERSION_PATCH, kFinishVersion);
 }
 
 std::string shape_key(const Dims &shape) {

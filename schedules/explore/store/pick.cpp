@@ -82,8 +82,7 @@ bool same_devices(const std::string &measured, const std::string &target) {
     if (!is_cuda(target)) {
         return true;
     }
-    return devices_of(target).empty() ? measured.find("cuda") != std::string::npos &&
-                                            measured.find("for emulator") == std::string::npos
+    return devices_of(target).empty() ? measured.find("cuda") != std::string::npos && measured.find("for emulator") == std::string::npos
                                       : measured == target_key(target);
 }
 
@@ -98,8 +97,7 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
     f.threads = threads;
     f.ok = true;
     std::vector<Entry> found = database.entries(f);
-    found.erase(std::remove_if(found.begin(), found.end(),
-                               [&](const Entry &e) { return !same_devices(e.key.target, target); }),
+    found.erase(std::remove_if(found.begin(), found.end(), [&](const Entry &e) { return !same_devices(e.key.target, target); }),
                 found.end());
     std::string own = machine_for(target);
     for (auto e = found.rbegin(); e != found.rend() && (own.empty() || !machine.empty()); ++e) {
@@ -109,22 +107,18 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
         }
     }
     const Assignments params = beside_defaults(request, request.params), interface = wanted_interface(request);
-    const std::string generator =
-        request.generator.empty() ? "" : fs::path(request.generator).filename().string();
+    const std::string generator = request.generator.empty() ? "" : fs::path(request.generator).filename().string();
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
                                    const Assignments of = beside_defaults(request, parse_assignments(e.key.params));
-                                   return (of != params && of != interface) || e.key.machine != own ||
-                                          e.key.generator != generator ||
+                                   return (of != params && of != interface) || e.key.machine != own || e.key.generator != generator ||
                                           e.script_hash != script_hash(e.candidate);
                                }),
                 found.end());
     const auto rank = [&](const Entry &e) {
-        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target),
-                               e.measured.least);
+        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target), e.measured.least);
     };
-    std::stable_sort(found.begin(), found.end(),
-                     [&](const Entry &a, const Entry &b) { return rank(a) < rank(b); });
+    std::stable_sort(found.begin(), found.end(), [&](const Entry &a, const Entry &b) { return rank(a) < rank(b); });
     return found;
 }
 
@@ -167,13 +161,13 @@ Entry find_entry(Database &database, const std::string &id) {
         if (std::find(ids.begin(), ids.end(), e.candidate.id()) == ids.end()) {
             ids.push_back(e.candidate.id());
         }
-        const auto better = [&] { return std::make_tuple(!e.measured.ok(), e.measured.least) <
-                                         std::make_tuple(!best->measured.ok(), best->measured.least); };
+        const auto better = [&] {
+            return std::make_tuple(!e.measured.ok(), e.measured.least) < std::make_tuple(!best->measured.ok(), best->measured.least);
+        };
         best = !best || better() ? &e : best;
     }
     if (ids.size() > 1) {
-        throw UsageError(fmt::format("\"{}\" begins {} schedules of {}: {}", id, ids.size(), database.path(),
-                                     quoted_list(ids)));
+        throw UsageError(fmt::format("\"{}\" begins {} schedules of {}: {}", id, ids.size(), database.path(), quoted_list(ids)));
     }
     return *best;
 }
@@ -189,14 +183,12 @@ std::string machine_of(Database &database, const Filter &filter, const std::stri
         }
     }
     if (!name.empty()) {
-        throw UsageError(fmt::format("--gpu \"{}\": {} knows no measurement of such a device for this task", name,
-                                     database.path()));
+        throw UsageError(fmt::format("--gpu \"{}\": {} knows no measurement of such a device for this task", name, database.path()));
     }
     return "";
 }
 
-Pick pick(const std::string &path, const GenerateRequest &request, const Dims &shape, int threads,
-          const std::string &machine) {
+Pick pick(const std::string &path, const GenerateRequest &request, const Dims &shape, int threads, const std::string &machine) {
     Pick p;
     p.request = request;
     std::error_code ignored;
@@ -234,9 +226,8 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
             p.request = with;
             const std::string where = cuda ? fmt::format("at {} on {}", size, e.key.machine)
                                            : fmt::format("with {} thread(s) at {} on this machine", e.key.threads, size);
-            p.why = fmt::format("schedule {} of {}: {} {} ({}{}){}", e.candidate.id(), path,
-                                microseconds(e.measured.least), where, e.candidate.origin,
-                                e.measured.whole ? "" : ", timed briefly", refused);
+            p.why = fmt::format("schedule {} of {}: {} {} ({}{}){}", e.candidate.id(), path, microseconds(e.measured.least), where,
+                                e.candidate.origin, e.measured.whole ? "" : ", timed briefly", refused);
             return p;
         }
         if (refused.empty()) {

@@ -35,8 +35,7 @@ struct Pick {
 /** The fastest schedule known for the request on this machine that leaves the interface of the library as the request has
  * it. `threads` 0 takes whatever number of threads was measured, all processors first. For CUDA it is this machine's device,
  * or the one whose name begins like `machine`, or where there is none the one of the newest measurement. */
-Pick pick(const std::string &database, const GenerateRequest &request, const Dims &shape, int threads,
-          const std::string &machine = "");
+Pick pick(const std::string &database, const GenerateRequest &request, const Dims &shape, int threads, const std::string &machine = "");
 
 }  // namespace halyard::explore
 

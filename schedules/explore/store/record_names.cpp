@@ -32,8 +32,7 @@ void check_names(const Entry &e) {
     }
     for (const auto &p : e.candidate.params) {
         if (!is_param_name(p.first) || !is_harmless(p.second)) {
-            throw Failure(fmt::format("\"{}\" in a record is not a parameter of a generator",
-                                      printable(p.first + "=" + p.second)));
+            throw Failure(fmt::format("\"{}\" in a record is not a parameter of a generator", printable(p.first + "=" + p.second)));
         }
     }
 }

@@ -17,8 +17,7 @@ constexpr int kBusyMilliseconds = 30000;
 
 }  // namespace
 
-Statement::Statement(Sqlite &sqlite, const std::string &sql)
-    : sqlite_(sqlite) {
+Statement::Statement(Sqlite &sqlite, const std::string &sql) : sqlite_(sqlite) {
     if (sqlite3_prepare_v2(sqlite.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
         sqlite.fail("read");
     }
@@ -75,8 +74,7 @@ double Statement::number(int column) const {
     return sqlite3_column_double(statement_, column);
 }
 
-Sqlite::Sqlite(const std::string &path)
-    : path_(path) {
+Sqlite::Sqlite(const std::string &path) : path_(path) {
     std::error_code ignored;
     const fs::path folder = fs::path(path).parent_path();
     if (!folder.empty()) {
@@ -124,13 +122,11 @@ void Sqlite::fail(const std::string &doing) const {
                                   path_));
     }
     throw Failure(fmt::format("{}: error: the database cannot be {}: {}{}", path_, doing, message,
-                              code == SQLITE_BUSY ? "\n  another process has held it for 30 s; try again when it ended"
-                                                  : ""));
+                              code == SQLITE_BUSY ? "\n  another process has held it for 30 s; try again when it ended" : ""));
 }
 
 // IMMEDIATE: one that reads first and then wants to write could otherwise find that another has written.
-Transaction::Transaction(Sqlite &sqlite)
-    : sqlite_(sqlite) {
+Transaction::Transaction(Sqlite &sqlite) : sqlite_(sqlite) {
     sqlite_.execute("BEGIN IMMEDIATE");
 }
 

@@ -106,8 +106,7 @@ std::map<std::string, std::vector<Expr>> strides_of_generator(const Stmt &s) {
 
 class OffloadToCuda : public IRMutator {
 public:
-    explicit OffloadToCuda(CudaOptions options)
-        : options_(std::move(options)) {
+    explicit OffloadToCuda(CudaOptions options) : options_(std::move(options)) {
         strides_.lets = &all_lets_;
     }
 
@@ -193,12 +192,12 @@ private:
         return "\n" + print_kernel(kernel, PrintOptions{schedule_.streamed, schedule_.note});
     }
 
-    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func, const DependentLaunch &together) {
+    Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func,
+                           const DependentLaunch &together) {
         kernel.name = name_for(func);
         const PrintOptions print{schedule_.streamed, schedule_.note};
         const auto &all = options_.architectures;
-        const bool hopper = std::any_of(all.begin(), all.end(), is_hopper),
-                   others = !std::all_of(all.begin(), all.end(), is_hopper);
+        const bool hopper = std::any_of(all.begin(), all.end(), is_hopper), others = !std::all_of(all.begin(), all.end(), is_hopper);
         tensor_cores_ = true;
         Stmt call, mma;
         const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
@@ -235,8 +234,7 @@ private:
             }
         }
         const Expr capability = Call::make(Int(32), "halyard_cuda_capability", {user_context()}, Call::Extern);
-        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma)
-                                      : call;
+        return !hopper ? mma : others ? IfThenElse::make(capability == 90, call, mma) : call;
     }
 
     // `only`: with the macro of a header defined.
@@ -287,9 +285,8 @@ private:
         if (op->name.size() > end.size() && op->name.compare(op->name.size() - end.size(), end.size(), end) == 0) {
             note_strides(op->name.substr(0, op->name.size() - end.size()), op->value);
         }
-        const bool field =
-            op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
-            op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
+        const bool field = op->name.find(".stride.") != std::string::npos || op->name.find(".min.") != std::string::npos ||
+                           op->name.find(".extent.") != std::string::npos || op->name.find(".extent_realized") != std::string::npos;
         const bool number = op->value.type().is_int() || op->value.type().is_bool();
         // What is asked of a buffer keeps its name, but not what a field is computed of.
         ScopedBinding<Expr> bind_all(number && !(field && op->value.as<Call>()), all_lets_, op->name, op->value);
@@ -325,10 +322,8 @@ private:
                                                   : Expr(Variable::make(a.type, a.name)));
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
-        const Expr arguments =
-            values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {user_context(), handle(std::string(kImage) + ".buffer"),
-                                  StringImm::make(kernel.name)};
+        const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
+        std::vector<Expr> args = {user_context(), handle(std::string(kImage) + ".buffer"), StringImm::make(kernel.name)};
         args.insert(args.end(), kernel.blocks.begin(), kernel.blocks.end());
         args.insert(args.end(), kernel.threads.begin(), kernel.threads.end());
         args.insert(args.end(), {kernel.shared_bytes, StringImm::make(kinds), arguments});
@@ -339,17 +334,15 @@ private:
     }
 
     Stmt with_image(const Stmt &host) const {
-        const std::string text =
-            "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
+        const std::string text = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
         if (!options_.source_file.empty()) {
             std::ofstream(options_.source_file) << text;
         }
-        const std::string code = options_.emulated ? compile_for_emulator(tensor_cores_, text)
-                                                   : compile_to_fatbin(tensor_cores_, text, options_.architectures);
+        const std::string code =
+            options_.emulated ? compile_for_emulator(tensor_cores_, text) : compile_to_fatbin(tensor_cores_, text, options_.architectures);
         Buffer<uint8_t> image(int(code.size()), kImage);
         std::memcpy(image.data(), code.data(), code.size());
-        const Expr buffer =
-            Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
+        const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
         return substitute(std::string(kImage) + ".buffer", buffer, host);
     }
 

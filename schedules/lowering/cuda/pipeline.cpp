@@ -20,11 +20,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-enum FormBits : unsigned { kElements = 1,
-                           kVectors = 2,
-                           kDense = 4,
-                           kMoving = kVectors | kDense,
-                           kAll = kElements | kMoving };
+enum FormBits : unsigned { kElements = 1, kVectors = 2, kDense = 4, kMoving = kVectors | kDense, kAll = kElements | kMoving };
 
 // A form of a kernel that passes go over.
 struct Form {
@@ -109,9 +105,7 @@ const Pass kPasses[] = {
 
 class Runner {
 public:
-    explicit Runner(const SimtOptions &options)
-        : options_(options) {
-    }
+    explicit Runner(const SimtOptions &options) : options_(options) {}
 
     // Passes from one to before another, of those that go over the form.
     void run(Form &form, const Pass *from, const Pass *to) const {

@@ -46,8 +46,7 @@ Archive::Archive(const std::string &bytes) {
         Member m;
         m.offset = at;
         m.header = bytes.substr(at, kHeader);
-        const size_t size = std::strtoull(m.header.substr(std::min(kSizeAt, m.header.size()), kSizeField).c_str(),
-                                          nullptr, 10);
+        const size_t size = std::strtoull(m.header.substr(std::min(kSizeAt, m.header.size()), kSizeField).c_str(), nullptr, 10);
         if (m.header.size() < kHeader || at + kHeader + size > bytes.size()) {
             throw std::runtime_error("is a static library cut short");
         }

@@ -106,17 +106,16 @@ Stmt can_be_read(const Argument &a) {
     if (a.dimensions > 0) {
         const Expr shape = Call::make(type_of<halide_dimension_t *>(), Call::buffer_get_shape, {a.buffer()}, Call::Extern);
         checks.push_back(AssertStmt::make(
-            !is_null(shape), requirement_failed(a.name + ".dim != null",
-                                                {Expr(a.label + " has "), Expr(a.dimensions), Expr(" dimensions, but no array that says what they are")})));
+            !is_null(shape), requirement_failed(a.name + ".dim != null", {Expr(a.label + " has "), Expr(a.dimensions),
+                                                                          Expr(" dimensions, but no array that says what they are")})));
     }
     // Halide computes min + extent in 32 bits, before it checks that extents are not negative.
     for (int d = 0; d < a.dimensions; d++) {
         const Expr end = cast<int64_t>(a.min(d)) + cast<int64_t>(a.extent(d));
         const Expr fits = a.is_query() || (a.extent(d) >= 0 && end <= make_const(Int(64), int64_t(std::numeric_limits<int32_t>::max())));
-        checks.push_back(AssertStmt::make(
-            fits, requirement_failed("0 <= " + a.name + ".extent and min + extent < 2^31",
-                                     {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
-                                      Expr(" on in dimension "), Expr(d)})));
+        checks.push_back(AssertStmt::make(fits, requirement_failed("0 <= " + a.name + ".extent and min + extent < 2^31",
+                                                                   {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
+                                                                    Expr(" on in dimension "), Expr(d)})));
     }
     return Block::make(checks);
 }
@@ -140,9 +139,7 @@ Stmt elements_lie_apart(const Argument &a) {
 
 class CheckArguments : public IRMutator {
 public:
-    explicit CheckArguments(const std::string &function)
-        : function_(function) {
-    }
+    explicit CheckArguments(const std::string &function) : function_(function) {}
 
     using IRMutator::mutate;
 

@@ -15,8 +15,8 @@ namespace halyard {
 inline Halide::Expr buffer_extent(const std::string &name, int dimension) {
     using namespace Halide;
     using namespace Halide::Internal;
-    return Call::make(Int(32), Call::buffer_get_extent,
-                      {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), dimension}, Call::Extern);
+    return Call::make(Int(32), Call::buffer_get_extent, {Variable::make(type_of<halide_buffer_t *>(), name + ".buffer"), dimension},
+                      Call::Extern);
 }
 
 /** Its elements in bytes, as an int64. */

@@ -74,8 +74,8 @@ struct VectorType {
 
 // `<16 x float>` at a position; no lanes where it is none of ours.
 VectorType vector_at(const std::string &line, size_t at) {
-    static const std::map<std::string, int> kBits = {
-        {"float", 32}, {"half", 16}, {"bfloat", 16}, {"double", 64}, {"i8", 8}, {"i16", 16}, {"i32", 32}, {"i64", 64}};
+    static const std::map<std::string, int> kBits = {{"float", 32}, {"half", 16}, {"bfloat", 16}, {"double", 64},
+                                                     {"i8", 8},     {"i16", 16},  {"i32", 32},    {"i64", 64}};
     VectorType t;
     const size_t x = line.find(" x ", at), close = line.find('>', at);
     if (line[at] != '<' || x == std::string::npos || close == std::string::npos || x > close) {
@@ -97,19 +97,17 @@ bool stream_store(std::string &line, const std::set<std::string> &tags, std::set
     const std::string opening = "store <", tag = "!tbaa ";
     const size_t store = line.find_first_not_of(' ');
     const size_t tbaa = line.rfind(tag);
-    if (store == std::string::npos || line.compare(store, opening.size(), opening) != 0 ||
-        tbaa == std::string::npos || !tags.count(metadata_at(line, tbaa + tag.size()))) {
+    if (store == std::string::npos || line.compare(store, opening.size(), opening) != 0 || tbaa == std::string::npos ||
+        !tags.count(metadata_at(line, tbaa + tag.size()))) {
         return false;
     }
     const VectorType type = vector_at(line, store + opening.size() - 1);
     const size_t place = line.rfind(", ptr "), align = line.find(", align ", place);
-    if (place == std::string::npos || align == std::string::npos ||
-        (type.bytes() != 16 && type.bytes() != 32 && type.bytes() != 64)) {
+    if (place == std::string::npos || align == std::string::npos || (type.bytes() != 16 && type.bytes() != 32 && type.bytes() != 64)) {
         return false;
     }
     const size_t value = store + std::string("store ").size();
-    line = fmt::format("{}call void @halyard.stream.{}({})", line.substr(0, store), type.mangled(),
-                       line.substr(value, align - value));
+    line = fmt::format("{}call void @halyard.stream.{}({})", line.substr(0, store), type.mangled(), line.substr(value, align - value));
     used.insert(type);
     return true;
 }
@@ -118,21 +116,20 @@ bool stream_store(std::string &line, const std::set<std::string> &tags, std::set
 // of 16 bytes where to that, else as usual.
 std::string stream_function(const VectorType &t) {
     const int pieces = t.bytes() / 16, lanes = t.lanes / pieces;
-    std::string f = fmt::format(
-        "define internal void @halyard.stream.{0}({1} %value, ptr %place) alwaysinline nounwind {{\n"
-        "  %address = ptrtoint ptr %place to i64\n"
-        "  %low = and i64 %address, {2}\n"
-        "  %aligned = icmp eq i64 %low, 0\n"
-        "  br i1 %aligned, label %whole, label %shifted\n"
-        "whole:\n"
-        "  store {1} %value, ptr %place, align {3}, !nontemporal !{{i32 1}}\n"
-        "  ret void\n"
-        "shifted:\n"
-        "  %low16 = and i64 %address, 15\n"
-        "  %aligned16 = icmp eq i64 %low16, 0\n"
-        "  br i1 %aligned16, label %pieces, label %plain\n"
-        "pieces:\n",
-        t.mangled(), t.text(), t.bytes() - 1, t.bytes());
+    std::string f = fmt::format("define internal void @halyard.stream.{0}({1} %value, ptr %place) alwaysinline nounwind {{\n"
+                                "  %address = ptrtoint ptr %place to i64\n"
+                                "  %low = and i64 %address, {2}\n"
+                                "  %aligned = icmp eq i64 %low, 0\n"
+                                "  br i1 %aligned, label %whole, label %shifted\n"
+                                "whole:\n"
+                                "  store {1} %value, ptr %place, align {3}, !nontemporal !{{i32 1}}\n"
+                                "  ret void\n"
+                                "shifted:\n"
+                                "  %low16 = and i64 %address, 15\n"
+                                "  %aligned16 = icmp eq i64 %low16, 0\n"
+                                "  br i1 %aligned16, label %pieces, label %plain\n"
+                                "pieces:\n",
+                                t.mangled(), t.text(), t.bytes() - 1, t.bytes());
     for (int p = 0; p < pieces; p++) {
         std::string mask;
         for (int i = 0; i < lanes; i++) {
@@ -166,8 +163,7 @@ Definitions definitions(const std::vector<std::string> &lines, size_t begin, siz
 }
 
 // The two operands of `OPERATION ... TYPE a, b`; empty where `name` is defined by anything else.
-std::vector<std::string> operands(const Definitions &d, const std::string &name, const std::string &operation,
-                                  const std::string &type) {
+std::vector<std::string> operands(const Definitions &d, const std::string &name, const std::string &operation, const std::string &type) {
     const auto found = d.find(name);
     if (found == d.end() || !starts_with(found->second, operation + " ")) {
         return {};
@@ -178,8 +174,7 @@ std::vector<std::string> operands(const Definitions &d, const std::string &name,
         return {};
     }
     const size_t begin = at + opening.size(), end = text.find(", !", comma + 2);
-    return {text.substr(begin, comma - begin),
-            text.substr(comma + 2, end == std::string::npos ? end : end - comma - 2)};
+    return {text.substr(begin, comma - begin), text.substr(comma + 2, end == std::string::npos ? end : end - comma - 2)};
 }
 
 bool shifts_right_by_16(const Definitions &d, const std::string &name, const std::string &type, std::string &of) {

@@ -24,8 +24,8 @@ struct Llvm::Functions {
     void (*DisposeString)(const char *);
     void (*GetTarget)(Module, const char **);
     void *(*GetTargetFromTriple)(const char *, const char **);
-    Machine (*CreateTargetMachine)(void *, const char *, const char *, const char *, int, const char *, const char *,
-                                   int, int, const char *);
+    Machine (*CreateTargetMachine)(void *, const char *, const char *, const char *, int, const char *, const char *, int, int,
+                                   const char *);
     void (*DisposeTargetMachine)(Machine);
     Buffer (*TargetMachineEmitToMemory)(Machine, Module, int, const char **);
     const char *(*GetBufferStart)(Buffer);
@@ -54,9 +54,7 @@ namespace {
 // A thing of LLVM's, disposed of at the end of its scope.
 class Owned {
 public:
-    Owned(void *thing, void (*dispose)(void *))
-        : thing_(thing), dispose_(dispose) {
-    }
+    Owned(void *thing, void (*dispose)(void *)) : thing_(thing), dispose_(dispose) {}
     ~Owned() {
         if (thing_) {
             dispose_(thing_);
@@ -134,8 +132,8 @@ Llvm::Llvm(const std::string &library) {
     GET(DisposeNewModulePassManger);
 #undef GET
     void (*initialize)() = nullptr;
-    for (const char *name : {"LLVMPY_InitializeAllTargetInfos", "LLVMPY_InitializeAllTargets",
-                             "LLVMPY_InitializeAllTargetMCs", "LLVMPY_InitializeAllAsmPrinters"}) {
+    for (const char *name : {"LLVMPY_InitializeAllTargetInfos", "LLVMPY_InitializeAllTargets", "LLVMPY_InitializeAllTargetMCs",
+                             "LLVMPY_InitializeAllAsmPrinters"}) {
         get(initialize, name);
         initialize();
     }

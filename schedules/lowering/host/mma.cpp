@@ -25,8 +25,7 @@ namespace {
 class MultiplyInTiles : public IRMutator {
 public:
     MultiplyInTiles(std::vector<TileProduct> products, std::map<std::string, int> outputs, int64_t cached)
-        : products_(std::move(products)), outputs_(std::move(outputs)), cached_(cached) {
-    }
+        : products_(std::move(products)), outputs_(std::move(outputs)), cached_(cached) {}
 
 private:
     using IRMutator::visit;
@@ -56,7 +55,8 @@ private:
         own_.insert(op->name);
         for (const auto &p : products_) {
             if (p.func.name() == op->name) {
-                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_), pairs_a_turn(op->name, op->body), {}, ""};
+                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_), pairs_a_turn(op->name, op->body),
+                                     {},     ""};
                 prefetch_if_large(stored_[op->name].touched.written);
             }
         }
@@ -87,8 +87,8 @@ private:
             return s;
         }
         const Stmt body = s.as<ProducerConsumer>()->body;
-        return ProducerConsumer::make_consume(
-            op->name, Block::make(stored->second.begin_next, step_in_loops(body, ahead_, stored->second.step)));
+        return ProducerConsumer::make_consume(op->name,
+                                              Block::make(stored->second.begin_next, step_in_loops(body, ahead_, stored->second.step)));
     }
 
     // The Funcs that are products in a statement.
@@ -144,8 +144,7 @@ private:
         } update;
         update.self = this;
         for (const auto &p : products_) {
-            if (p.func.name() == op->name && p.func.definition().values().size() == 1 &&
-                is_const_zero(p.func.definition().values()[0])) {
+            if (p.func.name() == op->name && p.func.definition().values().size() == 1 && is_const_zero(p.func.definition().values()[0])) {
                 update.product = &p;
             }
         }
@@ -170,7 +169,8 @@ private:
             if (!in_task_) {
                 return configured(nest.call(stored.fresh, stored.touched, task_));
             }
-            const auto ahead = alone_in_task_ && stored.whole && stored.pairs > 0 ? nest.ahead(stored.touched, task_, ahead_, stored.pairs) : std::nullopt;
+            const auto ahead =
+                alone_in_task_ && stored.whole && stored.pairs > 0 ? nest.ahead(stored.touched, task_, ahead_, stored.pairs) : std::nullopt;
             if (!ahead || !opens(ahead->name, ahead->shape)) {
                 plain_in_task_ = true;
                 return nest.call(stored.fresh, stored.touched, task_);
@@ -210,12 +210,12 @@ private:
             body = mutate(op->body);
         }
         if (open_.defined()) {
-            body = Allocate::make(ahead_, Int(32), MemoryType::Stack, {halyard_mma::kAheadBytes / 4}, const_true(), Block::make(open_, body));
+            body =
+                Allocate::make(ahead_, Int(32), MemoryType::Stack, {halyard_mma::kAheadBytes / 4}, const_true(), Block::make(open_, body));
         }
         in_task_ = false;
         task_ = {};
-        return called_ ? For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
-                                   configured(body))
+        return called_ ? For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, configured(body))
                        : Stmt(op);
     }
 

@@ -17,8 +17,7 @@ const char *function_name(const Type &c, const Type &a, const Type &b) {
         return "halyard_mma_bf16";
     }
     if (c == Int(32) && b == Int(8)) {
-        return a == UInt(8) ? "halyard_mma_u8s8" : a == Int(8) ? "halyard_mma_s8s8"
-                                                               : nullptr;
+        return a == UInt(8) ? "halyard_mma_u8s8" : a == Int(8) ? "halyard_mma_s8s8" : nullptr;
     }
     if (c == Float(32) && a == Float(32) && b == Float(32)) {
         return "halyard_mma_f32";
@@ -50,8 +49,7 @@ void append(std::vector<Expr> &to, const std::vector<Expr> &more) {
 
 }  // namespace
 
-TileNest::TileNest(const Stmt &s, const std::function<void(const std::string &)> &fail)
-    : fail_(fail) {
+TileNest::TileNest(const Stmt &s, const std::function<void(const std::string &)> &fail) : fail_(fail) {
     descend(s);
     read_store();
     classify();
@@ -101,14 +99,15 @@ std::optional<TileNest::Ahead> TileNest::ahead(const TouchedRows &touched, const
     std::vector<Expr> shape = {stride(c_index_, row_), stride(a_.index, row_), stride(b_.index, groups_), group_extent_};
     append(shape, taps());
     shape = task.at_begin(shape);
-    const TileTask::Turn next = task.following({at_start(a_.index), at_start(b_.index), extent(row_), extent(col_)},
-                                               {a_.load->name, b_.load->name});
+    const TileTask::Turn next =
+        task.following({at_start(a_.index), at_start(b_.index), extent(row_), extent(col_)}, {a_.load->name, b_.load->name});
     if (shape.empty()) {
         return std::nullopt;
     }
     const std::string name = function_name(store_->value.type(), a_.load->type, b_.load->type);
-    std::vector<Expr> args = {pointer(memory), pointer(store_->name), at_start(c_index_), pointer(a_.load->name), at_start(a_.index),
-                              pointer(b_.load->name), at_start(b_.index), extent(row_), extent(col_)};
+    std::vector<Expr> args = {pointer(memory),        pointer(store_->name), at_start(c_index_),
+                              pointer(a_.load->name), at_start(a_.index),    pointer(b_.load->name),
+                              at_start(b_.index),     extent(row_),          extent(col_)};
     append(args, lines());
     Stmt take = call_of(name + "_take", args);
     if (touched.written.start.defined() || touched.read.start.defined()) {
@@ -116,17 +115,16 @@ std::optional<TileNest::Ahead> TileNest::ahead(const TouchedRows &touched, const
         append(rows, touched_rows(touched));
         take = Block::make(call_of(name + "_touch", rows), take);
     }
-    const std::vector<Expr> begin = {pointer(memory), cast<int>(next.there), pointer(a_.load->name), next.values[0],
-                                     pointer(b_.load->name), next.values[1], next.values[2], next.values[3], next.values[2], pairs};
+    const std::vector<Expr> begin = {pointer(memory), cast<int>(next.there), pointer(a_.load->name), next.values[0], pointer(b_.load->name),
+                                     next.values[1],  next.values[2],        next.values[3],         next.values[2], pairs};
     return Ahead{name, shape, take, call_of(name + "_begin", begin)};
 }
 
 Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task) const {
-    std::vector<Expr> args = {
-        pointer(store_->name), at_start(c_index_), stride(c_index_, row_),
-        pointer(a_.load->name), at_start(a_.index), stride(a_.index, row_),
-        pointer(b_.load->name), at_start(b_.index), stride(b_.index, groups_),
-        extent(row_), extent(col_), group_extent_, Expr(fresh ? 1 : 0)};
+    std::vector<Expr> args = {pointer(store_->name),     at_start(c_index_),     stride(c_index_, row_), pointer(a_.load->name),
+                              at_start(a_.index),        stride(a_.index, row_), pointer(b_.load->name), at_start(b_.index),
+                              stride(b_.index, groups_), extent(row_),           extent(col_),           group_extent_,
+                              Expr(fresh ? 1 : 0)};
     append(args, touched_rows(touched));
     append(args, taps());
     append(args, lines());
@@ -141,8 +139,7 @@ Stmt TileNest::call(bool fresh, const TouchedRows &touched, const TileTask &task
     Stmt s = call_of(function_name(store_->value.type(), a_.load->type, b_.load->type), args);
     for (size_t i = around_; i-- > 0;) {
         const auto *loop = loops_[i].whole.as<For>();
-        s = For::make(loop->name, loops_[i].min, loops_[i].extent, loop->for_type, loop->partition_policy,
-                      loop->device_api, s);
+        s = For::make(loop->name, loops_[i].min, loops_[i].extent, loop->for_type, loop->partition_policy, loop->device_api, s);
     }
     return s;
 }
@@ -167,9 +164,8 @@ void TileNest::descend(Stmt s) {
             store_ = store;
             return;
         } else {
-            fail(s.as<IfThenElse>()
-                     ? "a condition stands in the loops of the product: split them so that no guard is needed"
-                     : "the loops of the product hold more than the product: compute at them what it reads");
+            fail(s.as<IfThenElse>() ? "a condition stands in the loops of the product: split them so that no guard is needed"
+                                    : "the loops of the product hold more than the product: compute at them what it reads");
         }
     }
 }
@@ -185,8 +181,7 @@ void TileNest::read_store() {
     if (add) {
         for (const auto &[sum, product] : {std::pair(add->a, add->b), std::pair(add->b, add->a)}) {
             const auto *load = sum.as<Load>();
-            if (load && load->name == store_->name && is_const(simplify(load->index - c_index_), 0) &&
-                product.as<Mul>()) {
+            if (load && load->name == store_->name && is_const(simplify(load->index - c_index_), 0) && product.as<Mul>()) {
                 mul = product.as<Mul>();
                 break;
             }
@@ -231,9 +226,8 @@ void TileNest::classify() {
     }
     const Type type = store_->value.type();
     if (!function_name(type, a_.load->type, b_.load->type)) {
-        fail("there is no tile instruction that multiplies " + text(a_.load->type) + " by " +
-             text(b_.load->type) + " and adds up in " + text(type) +
-             "; there are bfloat16 and float32 in float32, and uint8 or int8 by int8 in int32");
+        fail("there is no tile instruction that multiplies " + text(a_.load->type) + " by " + text(b_.load->type) + " and adds up in " +
+             text(type) + "; there are bfloat16 and float32 in float32, and uint8 or int8 by int8 in int32");
     }
     // Loops that are none of the product stand around the call, each turn of which adds to the sums.
     const int group = 4 / a_.load->type.bytes();
@@ -243,13 +237,14 @@ void TileNest::classify() {
     }
     const bool all = member_ || group == 1;
     if (!all && !other.empty()) {
-        fail("the loop " + other + " is none of a product of tiles: rows of a, neighbouring columns of "
-                                   "packed b, groups, and " +
+        fail("the loop " + other +
+             " is none of a product of tiles: rows of a, neighbouring columns of "
+             "packed b, groups, and " +
              std::to_string(group) + " members of a group");
     }
     if (!all) {
-        fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " +
-             std::to_string(group) + ", and take packed weights");
+        fail("no loop runs over the " + std::to_string(group) + " members of a group: split the loop over k by " + std::to_string(group) +
+             ", and take packed weights");
     }
     join_groups();
     take_taps();
@@ -319,8 +314,7 @@ bool TileNest::find_roles(int group) {
             role = &row_;
         } else if (in_c && in_b && !in_a && steps(c_index_, l, 1) && steps(b_.index, l, group)) {
             role = &col_;
-        } else if (!in_c && in_a && in_b && is_const(l.extent, group) && steps(a_.index, l, 1) &&
-                   steps(b_.index, l, 1)) {
+        } else if (!in_c && in_a && in_b && is_const(l.extent, group) && steps(a_.index, l, 1) && steps(b_.index, l, 1)) {
             role = &member_;
         } else if (!in_c && in_a && in_b && steps(a_.index, l, group) && step(b_.index, l).defined()) {
             role = &groups_;

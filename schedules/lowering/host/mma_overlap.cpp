@@ -38,8 +38,7 @@ public:
 // Takes out of the body of a loop what each of its turns loads alike.
 class TakeLoads : public IRMutator {
 public:
-    TakeLoads(const For *loop)
-        : stored_(accesses_of(loop->body).stored) {
+    TakeLoads(const For *loop) : stored_(accesses_of(loop->body).stored) {
         moving_.insert(loop->name);
     }
 
@@ -93,9 +92,7 @@ private:
 
 class StepInLoops : public IRMutator {
 public:
-    StepInLoops(std::string ahead, std::string step)
-        : ahead_(std::move(ahead)), step_(std::move(step)) {
-    }
+    StepInLoops(std::string ahead, std::string step) : ahead_(std::move(ahead)), step_(std::move(step)) {}
 
 private:
     using IRMutator::visit;

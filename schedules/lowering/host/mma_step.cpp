@@ -103,7 +103,8 @@ std::string mma_step_function(const std::string &declaration, bool with_tiles) {
     for (const auto &[product, instruction] : kInstructions) {
         const std::string name = product + kMmaStepSuffix;
         if (declaration.find(" @" + name + "(") != std::string::npos) {
-            return with_tiles ? with_tiles_function(name, instruction) : fmt::format("define internal i32 @{}(ptr %p, i32 %turn) alwaysinline nounwind {{\n  ret i32 0\n}}\n", name);
+            return with_tiles ? with_tiles_function(name, instruction)
+                              : fmt::format("define internal i32 @{}(ptr %p, i32 %turn) alwaysinline nounwind {{\n  ret i32 0\n}}\n", name);
         }
     }
     return "";

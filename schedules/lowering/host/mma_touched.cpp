@@ -21,9 +21,7 @@ constexpr int kHidesAMiss = 48, kLine = 64;
 // What the first loop of a statement writes and reads, of buffers that are the caller's and move with it.
 class FindTouched : public VisitDefinitions {
 public:
-    explicit FindTouched(std::set<std::string> own)
-        : own_(std::move(own)) {
-    }
+    explicit FindTouched(std::set<std::string> own) : own_(std::move(own)) {}
 
     TouchedRows touched;
 
@@ -113,9 +111,7 @@ class Consumed : public IRVisitor {
     std::string func_;
 
 public:
-    Consumed(std::string func, const std::set<std::string> &own)
-        : func_(std::move(func)), find(own) {
-    }
+    Consumed(std::string func, const std::set<std::string> &own) : func_(std::move(func)), find(own) {}
 
     FindTouched find;
 };

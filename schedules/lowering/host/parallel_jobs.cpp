@@ -44,9 +44,7 @@ Expr one_of(const Expr &condition, const Expr &yes, const Expr &no) {
 
 class Jobs {
 public:
-    Jobs(const std::string &job, Definitions &common)
-        : job_(job), common_(common) {
-    }
+    Jobs(const std::string &job, Definitions &common) : job_(job), common_(common) {}
 
     ParallelJobs of(const Stmt &s) {
         if (!s.defined() || is_no_op(s)) {
@@ -70,10 +68,9 @@ public:
         }
         if (const auto *loop = s.as<For>(); loop && loop->is_parallel()) {
             const Expr at = Variable::make(Int(32), job_) + loop->min;
-            return {max(loop->extent, 0), accesses(loop->body) <= kFew
-                                              ? LetStmt::make(loop->name, at, loop->body)
-                                              : For::make(loop->name, at, 1, loop->for_type, loop->partition_policy,
-                                                          loop->device_api, loop->body)};
+            return {max(loop->extent, 0), accesses(loop->body) <= kFew ? LetStmt::make(loop->name, at, loop->body)
+                                                                       : For::make(loop->name, at, 1, loop->for_type,
+                                                                                   loop->partition_policy, loop->device_api, loop->body)};
         }
         if (has_parallel_loop(s)) {
             return {};
@@ -83,9 +80,8 @@ public:
 
 private:
     ParallelJobs of_definition(const LetStmt *let) {
-        const bool of_loads = std::any_of(loaded_.begin(), loaded_.end(), [&](const std::string &name) {
-            return expr_uses_var(let->value, name);
-        });
+        const bool of_loads =
+            std::any_of(loaded_.begin(), loaded_.end(), [&](const std::string &name) { return expr_uses_var(let->value, name); });
         if (of_loads || depends_on_data(let->value) || !is_pure(let->value)) {
             loaded_.push_back(let->name);
             ParallelJobs inner = of(let->body);

@@ -83,8 +83,7 @@ public:
 
 class Spread : public IRMutator {
 public:
-    explicit Spread(std::vector<SpreadPrefetch> prefetches)
-        : prefetches_(std::move(prefetches)) {
+    explicit Spread(std::vector<SpreadPrefetch> prefetches) : prefetches_(std::move(prefetches)) {
         for (auto &p : prefetches_) {
             p.ahead.lock();
         }
@@ -125,8 +124,7 @@ private:
         }
         started_.resize(outer);
         return body.same_as(op->body) ? Stmt(op)
-                                      : For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy,
-                                                  op->device_api, body);
+                                      : For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
     }
 
     // Of `count` elements, the lines.

@@ -69,9 +69,7 @@ public:
 
 class Ahead : public IRMutator {
 public:
-    explicit Ahead(std::vector<AheadPrefetch> prefetches)
-        : prefetches_(std::move(prefetches)) {
-    }
+    explicit Ahead(std::vector<AheadPrefetch> prefetches) : prefetches_(std::move(prefetches)) {}
 
 private:
     using IRMutator::visit;
@@ -91,8 +89,7 @@ private:
             }
         }
         return body.same_as(op->body) ? Stmt(op)
-                                      : For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy,
-                                                  op->device_api, body);
+                                      : For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
     }
 
     static Stmt lines(const Parameter &buffer, FindReads &reads, int ahead) {
@@ -103,8 +100,8 @@ private:
         for (const auto &[begin, end] : reads.ranges) {
             for (next = std::max(next, begin * size); next < end * size && all.size() < kMostLines; next += kLine) {
                 const Expr at = cast<int64_t>(reads.first) * size + Expr(int64_t(next + ahead));
-                all.push_back(Evaluate::make(
-                    Call::make(Int(32), kPrefetchRead, {Variable::make(Handle(), buffer.name()), at}, Call::Extern)));
+                all.push_back(
+                    Evaluate::make(Call::make(Int(32), kPrefetchRead, {Variable::make(Handle(), buffer.name()), at}, Call::Extern)));
             }
         }
         return Block::make(all);

@@ -44,9 +44,7 @@ class Touches : public IRGraphVisitor {
     std::vector<std::string> memory_;
 
 public:
-    explicit Touches(std::vector<std::string> memory)
-        : memory_(std::move(memory)) {
-    }
+    explicit Touches(std::vector<std::string> memory) : memory_(std::move(memory)) {}
     bool found = false;
 };
 
@@ -80,24 +78,19 @@ class TakeFrees : public IRMutator {
     std::set<std::string> own_;
 
 public:
-    explicit TakeFrees(std::vector<Stmt> &frees)
-        : frees_(frees) {
-    }
+    explicit TakeFrees(std::vector<Stmt> &frees) : frees_(frees) {}
 };
 
 bool is_parallel(const Definition &d) {
     const auto &dims = d.schedule().dims();  // the last one stands for what is outside of all loops
     return dims.size() > 1 && dims[dims.size() - 2].for_type == ForType::Parallel &&
-           std::all_of(d.specializations().begin(), d.specializations().end(), [](const Specialization &s) {
-               return !s.failure_message.empty() || is_parallel(s.definition);
-           });
+           std::all_of(d.specializations().begin(), d.specializations().end(),
+                       [](const Specialization &s) { return !s.failure_message.empty() || is_parallel(s.definition); });
 }
 
 class PutSideBySide : public IRMutator {
 public:
-    explicit PutSideBySide(SideBySide group)
-        : group_(std::move(group)) {
-    }
+    explicit PutSideBySide(SideBySide group) : group_(std::move(group)) {}
 
     using IRMutator::mutate;
 
@@ -167,8 +160,7 @@ private:
     Stmt gathered(const Stmt &s) {
         if (const auto *block = s.as<Block>()) {
             const Stmt first = gathered(block->first), rest = gathered(block->rest);
-            return is_no_op(first) ? rest : is_no_op(rest) ? first
-                                                           : Block::make(first, rest);
+            return is_no_op(first) ? rest : is_no_op(rest) ? first : Block::make(first, rest);
         }
         if (const auto *let = s.as<LetStmt>()) {
             return gathered_definition(let);
@@ -231,8 +223,7 @@ private:
     void check_between(const T &part) const {
         for (const auto &p : parts_) {
             if (under_way() && touches(part, {group_.funcs[size_t(p.first)].name()})) {
-                group_.fail("what is computed before the last of these Funcs needs " + group_.names[size_t(p.first)] +
-                            ": leave that out");
+                group_.fail("what is computed before the last of these Funcs needs " + group_.names[size_t(p.first)] + ": leave that out");
             }
         }
     }

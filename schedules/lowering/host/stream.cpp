@@ -31,9 +31,7 @@ class CountAccesses : public IRVisitor {
     const std::set<std::string> &names;
 
 public:
-    explicit CountAccesses(const std::set<std::string> &names)
-        : names(names) {
-    }
+    explicit CountAccesses(const std::set<std::string> &names) : names(names) {}
     size_t count = 0;
 };
 
@@ -56,16 +54,16 @@ class StreamAccesses : public IRMutator {
         if (!names.count(op->name)) {
             return IRMutator::visit(op);
         }
-        return Load::make(op->type, op->name + kStreamedSuffix, mutate(op->index), op->image, op->param,
-                          mutate(op->predicate), op->alignment);
+        return Load::make(op->type, op->name + kStreamedSuffix, mutate(op->index), op->image, op->param, mutate(op->predicate),
+                          op->alignment);
     }
 
     Stmt visit(const Store *op) override {
         if (!names.count(op->name)) {
             return IRMutator::visit(op);
         }
-        return Store::make(op->name + kStreamedSuffix, mutate(op->value), mutate(op->index), op->param,
-                           mutate(op->predicate), op->alignment);
+        return Store::make(op->name + kStreamedSuffix, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate),
+                           op->alignment);
     }
 
     Stmt visit(const For *op) override {
@@ -75,22 +73,18 @@ class StreamAccesses : public IRMutator {
             return s;
         }
         const auto *loop = s.as<For>();
-        return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy,
-                         loop->device_api, fenced(loop->body));
+        return For::make(loop->name, loop->min, loop->extent, loop->for_type, loop->partition_policy, loop->device_api, fenced(loop->body));
     }
 
     const std::set<std::string> &names;
 
 public:
-    explicit StreamAccesses(const std::set<std::string> &names)
-        : names(names) {
-    }
+    explicit StreamAccesses(const std::set<std::string> &names) : names(names) {}
 };
 
 class MarkStreamedStores : public IRMutator {
 public:
-    explicit MarkStreamedStores(std::vector<Streamed> streamed)
-        : streamed_(std::move(streamed)) {
+    explicit MarkStreamedStores(std::vector<Streamed> streamed) : streamed_(std::move(streamed)) {
         for (const auto &s : streamed_) {
             for (size_t i = 0; i < s.func.output_types().size(); i++) {
                 const std::string name = s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : "");

@@ -14,8 +14,8 @@ public:
 
     void generate() {
         const Var x("x"), y("y");
-        Func clamped = BoundaryConditions::repeat_edge(input), gray("gray"), dx("dx"), dy("dy"), xx("xx"), yy("yy"), xy("xy"), sum_xx("sum_xx"), sum_yy("sum_yy"),
-             sum_xy("sum_xy");
+        Func clamped = BoundaryConditions::repeat_edge(input), gray("gray"), dx("dx"), dy("dy"), xx("xx"), yy("yy"), xy("xy"),
+             sum_xx("sum_xx"), sum_yy("sum_yy"), sum_xy("sum_xy");
         gray(x, y) = 0.299f * clamped(x, y, 0) + 0.587f * clamped(x, y, 1) + 0.114f * clamped(x, y, 2);
         const auto smooth = [&](int i, int j, int along_x) {  // 1 2 1 along one dimension
             const auto at = [&](int k) { return along_x ? gray(x + k, y + j) : gray(x + i, y + k); };

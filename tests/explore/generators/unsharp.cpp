@@ -20,9 +20,7 @@ public:
         const Var x("x"), y("y"), c("c");
         Func clamped = BoundaryConditions::repeat_edge(input), gray("gray"), down("down"), across("across"), ratio("ratio");
         gray(x, y) = 0.299f * clamped(x, y, 0) + 0.587f * clamped(x, y, 1) + 0.114f * clamped(x, y, 2);
-        const auto weight = [&](int i) {
-            return std::exp(-float(i * i) / (2 * sigma * sigma)) / (std::sqrt(2 * 3.14159265f) * sigma);
-        };
+        const auto weight = [&](int i) { return std::exp(-float(i * i) / (2 * sigma * sigma)) / (std::sqrt(2 * 3.14159265f) * sigma); };
         const auto blur = [&](Func &f, int dx, int dy) {
             Expr sum = weight(0) * f(x, y);
             for (int i = 1; i <= 3; i++) {

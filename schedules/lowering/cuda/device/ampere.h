@@ -15,12 +15,8 @@ namespace halyard {
 template<class T>
 struct place_in_shared {
     uint32_t address;
-    __device__ __forceinline__ place_in_shared(const T *p)
-        : address(address_in_shared(p)) {
-    }
-    __device__ __forceinline__ explicit place_in_shared(uint32_t address)
-        : address(address) {
-    }
+    __device__ __forceinline__ place_in_shared(const T *p) : address(address_in_shared(p)) {}
+    __device__ __forceinline__ explicit place_in_shared(uint32_t address) : address(address) {}
     __device__ __forceinline__ place_in_shared operator+(int elements) const {
         return place_in_shared(address + elements * int(sizeof(T)));
     }
@@ -45,21 +41,18 @@ __device__ __forceinline__ void load_matrices_across(uint32_t *m, place_in_share
 /** 16 bytes, or as many zeros. */
 template<class T>
 __device__ __forceinline__ void copy_chunk(place_in_shared<T> to, const T *from) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to.address), "l"(from)
-                 : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to.address), "l"(from) : "memory");
 }
 template<class T>
 __device__ __forceinline__ void copy_chunk_if(place_in_shared<T> to, const T *from, bool condition) {
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to.address), "l"(from),
-                 "r"(condition ? 16 : 0)
-                 : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to.address), "l"(from), "r"(condition ? 16 : 0) : "memory");
 }
 
-#define HALYARD_MMA(A, B, SUM, SHAPE, CONSTRAINT)                                                                 \
-    __device__ __forceinline__ void mma(A, B, SUM *d, const uint32_t *a, const uint32_t *b) {                     \
-        asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
-                     : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                     \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                         \
+#define HALYARD_MMA(A, B, SUM, SHAPE, CONSTRAINT)                                                                                          \
+    __device__ __forceinline__ void mma(A, B, SUM *d, const uint32_t *a, const uint32_t *b) {                                              \
+        asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                          \
+                     : CONSTRAINT(d[0]), CONSTRAINT(d[1]), CONSTRAINT(d[2]), CONSTRAINT(d[3])                                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                  \
     }
 HALYARD_MMA(half, half, float, "m16n8k16.row.col.f32.f16.f16.f32", "+f")
 HALYARD_MMA(bfloat16, bfloat16, float, "m16n8k16.row.col.f32.bf16.bf16.f32", "+f")
@@ -74,8 +67,8 @@ HALYARD_MMA(uint8_t, uint8_t, int32_t, "m16n8k32.row.col.s32.u8.u8.s32", "+r")
  * two of b. Of each 16 by 8 sums a lane has those of columns 2 (lane % 4) and the next, in rows lane / 4 and 8 below.
  * Before the products of each 16 rows meanwhile(i) is called: what it loads is under way while they are done. */
 template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB, class Meanwhile>
-__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA],
-                                                   const uint32_t (&b)[RegistersB], Meanwhile meanwhile) {
+__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA], const uint32_t (&b)[RegistersB],
+                                                   Meanwhile meanwhile) {
     static_assert(Sums == RegistersA / 4 * (RegistersB / 2) * 4, "a sum for each row and column");
 #pragma unroll
     for (int i = 0; i < RegistersA / 4; i++) {
@@ -89,8 +82,7 @@ __device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint
 }
 
 template<class A, class B, class Sum, int Sums, int RegistersA, int RegistersB>
-__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA],
-                                                   const uint32_t (&b)[RegistersB]) {
+__device__ __forceinline__ void multiply_fragments(Sum (&sums)[Sums], const uint32_t (&a)[RegistersA], const uint32_t (&b)[RegistersB]) {
     multiply_fragments<A, B>(sums, a, b, [](int) {});
 }
 
@@ -129,9 +121,7 @@ __device__ __forceinline__ int across_columns(int depth, int chunk) {
 template<int Lines>
 struct chunk_along_depth {
     int x, y, place;
-    __device__ __forceinline__ explicit chunk_along_depth(int number)
-        : x(number % 4), y(number / 4), place(along_depth(y, x)) {
-    }
+    __device__ __forceinline__ explicit chunk_along_depth(int number) : x(number % 4), y(number / 4), place(along_depth(y, x)) {}
     static constexpr int count = Lines * 4;
     /** Of `stride` elements between lines: how far chunk number + more is from chunk `number`. */
     static __device__ __forceinline__ int further(int more, int stride, int) {
@@ -143,8 +133,7 @@ template<int Columns>
 struct chunk_across_columns {
     int x, y, place;
     __device__ __forceinline__ explicit chunk_across_columns(int number)
-        : x(number / (8 * stage_depth) * 8 + number % 8), y(number / 8 % stage_depth), place(across_columns(y, x)) {
-    }
+        : x(number / (8 * stage_depth) * 8 + number % 8), y(number / 8 % stage_depth), place(across_columns(y, x)) {}
     static constexpr int count = Columns / 8 * stage_depth;
     static __device__ __forceinline__ int further(int more, int stride, int chunk) {
         return more / 8 % stage_depth * stride + more / (8 * stage_depth) * 8 * chunk;
@@ -198,29 +187,22 @@ struct chunks_of_thread {
     global<const T> from;
     int stride, place;
 
-    __device__ __forceinline__ chunks_of_thread(const matrix<T> &m, int c0, int c1)
-        : chunks_of_thread(m, c0, c1, Chunk(threadIdx.x)) {
-    }
+    __device__ __forceinline__ chunks_of_thread(const matrix<T> &m, int c0, int c1) : chunks_of_thread(m, c0, c1, Chunk(threadIdx.x)) {}
     /** Chunk i of the thread, of a tile that begins `further` elements behind the first one. */
     __device__ __forceinline__ void fetch(int i, place_in_shared<T> stage, int further) const {
-        copy_chunk(stage + (place + i * Threads * of_chunk<T>),
-                   from + (further + Chunk::further(i * Threads, stride, of_chunk<T>)));
+        copy_chunk(stage + (place + i * Threads * of_chunk<T>), from + (further + Chunk::further(i * Threads, stride, of_chunk<T>)));
     }
 
 private:
     __device__ __forceinline__ chunks_of_thread(const matrix<T> &m, int c0, int c1, const Chunk &chunk)
-        : from(m.elements + (c0 + chunk.x * of_chunk<T> + (c1 + chunk.y) * m.stride)),
-          stride(m.stride),
-          place(chunk.place * of_chunk<T>) {
-    }
+        : from(m.elements + (c0 + chunk.x * of_chunk<T> + (c1 + chunk.y) * m.stride)), stride(m.stride), place(chunk.place * of_chunk<T>) {}
 };
 
 /** How many tiles from c0, c1 on lie in a matrix, one after the other along its first dimension (0) or its second. */
 template<int Along, class T>
 __device__ __forceinline__ int tiles_inside(const matrix<T> &m, int c0, int c1, int lines_0, int lines_1) {
     const bool inside = c0 >= 0 && c1 >= 0 && (Along == 0 ? c1 + lines_1 <= m.extent_1 : c0 + lines_0 <= m.extent_0);
-    return !inside ? 0 : Along == 0 ? (m.extent_0 - c0) / lines_0
-                                    : (m.extent_1 - c1) / lines_1;
+    return !inside ? 0 : Along == 0 ? (m.extent_0 - c0) / lines_0 : (m.extent_1 - c1) / lines_1;
 }
 
 /** A tensor, and the box of it that a tile is: lines of neighbours, as many along each dimension but the first, and how far
@@ -241,8 +223,8 @@ struct tensor_place {
 
 /** Where line `number` of a box begins, and whether it lies in the tensor. */
 template<class T, int Rank>
-__device__ __forceinline__ int line_of_box(const tensor<T, Rank> &t, const tensor_box<Rank> &box,
-                                           const tensor_place<Rank> &origin, int number, bool &inside) {
+__device__ __forceinline__ int line_of_box(const tensor<T, Rank> &t, const tensor_box<Rank> &box, const tensor_place<Rank> &origin,
+                                           int number, bool &inside) {
     int place = 0;
     inside = true;
 #pragma unroll

@@ -7,18 +7,15 @@ namespace halyard {
  * begin at `from` and are `stride` apart. `whole`: all of them count; else those that inside(line of the tile) says, and the
  * others come as 0. */
 template<int Lines, int Chunks, int Threads, class T, class Inside>
-__device__ __forceinline__ void fetch_lines(shared<T> to, global<const T> from, int stride, int first, bool whole,
-                                            int thread, Inside inside) {
+__device__ __forceinline__ void fetch_lines(shared<T> to, global<const T> from, int stride, int first, bool whole, int thread,
+                                            Inside inside) {
     constexpr int count = Lines * Chunks, turns = (count + Threads - 1) / Threads;
     constexpr bool even = Threads % Chunks == 0;  // each turn begins with a line, `of_turn` further on
     constexpr int of_turn = even ? Threads / Chunks : 1;
     constexpr bool same_banks = even && of_turn % 8 == 0;  // then its places are those of the first, further on
     const auto line_of = [&](int i) { return even ? thread / Chunks + i * of_turn : (i * Threads + thread) / Chunks; };
-    const auto place_of = [&](int line, int chunk) {
-        return (chunk / 8 * Lines + line) * 64 + ((chunk ^ line) % 8) * 8;
-    };
-    const int chunk_of_thread = thread % Chunks,
-              index_of_thread = (first + thread / Chunks) * stride + chunk_of_thread * 8;
+    const auto place_of = [&](int line, int chunk) { return (chunk / 8 * Lines + line) * 64 + ((chunk ^ line) % 8) * 8; };
+    const int chunk_of_thread = thread % Chunks, index_of_thread = (first + thread / Chunks) * stride + chunk_of_thread * 8;
     const auto start = place_in_shared<T>(to) + place_of(thread / Chunks, chunk_of_thread);
     const auto copy = [&](int i, bool valid) {
         const int number = i * Threads + thread, line = line_of(i), chunk = even ? chunk_of_thread : number % Chunks;
@@ -59,8 +56,7 @@ __device__ __forceinline__ int line_of_columns() {
 
 /** Of sums of `Fragments` times 16 rows and `Columns` columns those of 16 columns, by a and b of one instruction's depth. */
 template<class T, int Fragments, int Columns>
-__device__ __forceinline__ void multiply_columns(float *sums, int first, const uint32_t (&a)[Fragments * 4],
-                                                 const uint32_t (&b)[4]) {
+__device__ __forceinline__ void multiply_columns(float *sums, int first, const uint32_t (&a)[Fragments * 4], const uint32_t (&b)[4]) {
     float part[Fragments * 8];
 #pragma unroll
     for (int i = 0; i < Fragments * 8; i++) {
@@ -119,8 +115,7 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Sums], shared<T> a_
 /** And of rows in registers, as multiply_fragments takes them, with columns of b that are neighbours. make(n) is called
  * before a's n-th piece of 16 steps of the depth is read, and while the one before it is multiplied. */
 template<class T, int Fragments, int Columns, int Depth, int Sums, int Registers, class Make>
-__device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_t (&a)[Registers], shared<T> b_tile,
-                                              Make make) {
+__device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_t (&a)[Registers], shared<T> b_tile, Make make) {
     const place_in_shared<T> b = b_tile;
     static_assert(Registers == Fragments * Depth / 4, "two elements in a register");
     const int row = line_of_rows();

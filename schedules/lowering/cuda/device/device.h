@@ -34,51 +34,39 @@ __device__ __forceinline__ T *shared_array(int offset_in_bytes, int) {
 
 __device__ __forceinline__ float half_bits_to_float(uint16_t h) {
     float f;
-    asm("cvt.f32.f16 %0, %1;"
-        : "=f"(f)
-        : "h"(h));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
 }
 
 __device__ __forceinline__ uint16_t float_to_half_bits(float f) {
     uint16_t h;
-    asm("cvt.rn.f16.f32 %0, %1;"
-        : "=h"(h)
-        : "f"(f));
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
 }
 
 /** Two at once: `low` goes to the lower address. */
 __device__ __forceinline__ uint32_t floats_to_half_bits(float low, float high) {
     uint32_t h;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;"
-        : "=r"(h)
-        : "f"(high), "f"(low));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(high), "f"(low));
     return h;
 }
 
 __device__ __forceinline__ uint16_t float_to_bfloat16_bits(float f) {
     uint16_t h;
-    asm("cvt.rn.bf16.f32 %0, %1;"
-        : "=h"(h)
-        : "f"(f));
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f));
     return h;
 }
 
 __device__ __forceinline__ uint32_t floats_to_bfloat16_bits(float low, float high) {
     uint32_t h;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-        : "=r"(h)
-        : "f"(high), "f"(low));
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(h) : "f"(high), "f"(low));
     return h;
 }
 
 /** 2^x, 2 units in the last place; subnormal results become 0. */
 __device__ __forceinline__ float exp2_approx(float x) {
     float y;
-    asm("ex2.approx.ftz.f32 %0, %1;"
-        : "=f"(y)
-        : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
 

@@ -23,40 +23,34 @@ __device__ __forceinline__ void barrier_init(uint64_t *b, int count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(b)), "r"(count));
 }
 __device__ __forceinline__ void barriers_ready() {
-    asm volatile("fence.mbarrier_init.release.cluster;" ::
-                     : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 __device__ __forceinline__ void barrier_expect(uint64_t *b, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes)
-                 : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(b)), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void barrier_arrive(uint64_t *b) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b))
-                 : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(b)) : "memory");
 }
 /** Until the phase of that parity has ended. */
 __device__ __forceinline__ void barrier_wait(uint64_t *b, int parity) {
-    asm volatile(
-        "{\n.reg .pred done;\nwait: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra ended;\nbra wait;\n"
-        "ended:\n}" ::"r"(shared_address(b)),
-        "r"(parity)
-        : "memory");
+    asm volatile("{\n.reg .pred done;\nwait: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra ended;\nbra wait;\n"
+                 "ended:\n}" ::"r"(shared_address(b)),
+                 "r"(parity)
+                 : "memory");
 }
 
 /** A box of a tensor into shared memory; what lies outside of the tensor comes as 0. */
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
-            shared_address(to)),
-        "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
-        : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(
+                     shared_address(to)),
+                 "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+                 : "memory");
 }
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2) {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
-            shared_address(to)),
-        "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2)
-        : "memory");
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(
+                     shared_address(to)),
+                 "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2)
+                 : "memory");
 }
 __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2, int c3) {
     asm volatile(
@@ -65,8 +59,7 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uin
         "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
         : "memory");
 }
-__device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2, int c3,
-                                            int c4) {
+__device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uint64_t *barrier, int c0, int c1, int c2, int c3, int c4) {
     asm volatile(
         "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(
             shared_address(to)),
@@ -75,8 +68,8 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, uin
 }
 /** Back; what lies outside is left out. */
 __device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
-                 "r"(shared_address(from)), "r"(c0), "r"(c1)
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map), "r"(shared_address(from)),
+                 "r"(c0), "r"(c1)
                  : "memory");
 }
 __device__ __forceinline__ void tensor_store(const tensor_map &map, const void *from, int c0, int c1, int c2) {
@@ -95,36 +88,30 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, const void *
                  : "memory");
 }
 __device__ __forceinline__ void tensor_store_commit() {
-    asm volatile("cp.async.bulk.commit_group;" ::
-                     : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 /** Until what was stored has been read from shared memory; `tensor_store_wait`: until it is in device memory. */
 __device__ __forceinline__ void tensor_store_wait_read() {
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::
-                     : "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 __device__ __forceinline__ void tensor_store_wait() {
-    asm volatile("cp.async.bulk.wait_group 0;" ::
-                     : "memory");
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
 /** Ordinary stores to shared memory become visible to the tensor cores and TMA. */
 __device__ __forceinline__ void fence_shared() {
-    asm volatile("fence.proxy.async.shared::cta;" ::
-                     : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 /** Which block of its cluster this one is. */
 __device__ __forceinline__ int cluster_rank() {
     int rank;
-    asm("mov.u32 %0, %%cluster_ctarank;"
-        : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 /** All threads of the cluster that have not ended, so many of each block, wait for each other. */
 template<int Threads>
 __device__ __forceinline__ void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::
-                     : "memory");
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }
 /** Four elements of 4 bytes at the same place of another block's shared memory. */
 template<class T>
@@ -133,10 +120,9 @@ __device__ __forceinline__ void cluster_load(T *to, const T *from, int rank) {
         uint32_t words[4];
         T values[4];
     } all;
-    asm volatile(
-        "{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %4, %5;\nld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [at];\n}"
-        : "=r"(all.words[0]), "=r"(all.words[1]), "=r"(all.words[2]), "=r"(all.words[3])
-        : "r"(shared_address(from)), "r"(rank));
+    asm volatile("{\n.reg .b32 at;\nmapa.shared::cluster.u32 at, %4, %5;\nld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [at];\n}"
+                 : "=r"(all.words[0]), "=r"(all.words[1]), "=r"(all.words[2]), "=r"(all.words[3])
+                 : "r"(shared_address(from)), "r"(rank));
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         to[i] = all.values[i];
@@ -145,26 +131,22 @@ __device__ __forceinline__ void cluster_load(T *to, const T *from, int rank) {
 
 /** Threads of one warpgroup wait for each other. */
 __device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1)
-                 : "memory");
+    asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
 }
 /** Threads of the first so many warpgroups. */
 template<int Warpgroups>
 __device__ __forceinline__ void warpgroups_barrier() {
-    asm volatile("bar.sync 8, %0;" ::"n"(Warpgroups * 128)
-                 : "memory");
+    asm volatile("bar.sync 8, %0;" ::"n"(Warpgroups * 128) : "memory");
 }
 /** Warpgroups take turns: until it is this one's; and the next one's turn begins, of so many. The last gives the first
  * its first turn, and the first takes the turn that is left in the end. */
 template<int Warpgroups>
 __device__ __forceinline__ void ping_pong_begins(int warpgroup) {
-    asm volatile("bar.sync %0, 256;" ::"r"(9 + warpgroup)
-                 : "memory");
+    asm volatile("bar.sync %0, 256;" ::"r"(9 + warpgroup) : "memory");
 }
 template<int Warpgroups>
 __device__ __forceinline__ void ping_pong_ends(int warpgroup) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(9 + (warpgroup + 1) % Warpgroups)
-                 : "memory");
+    asm volatile("bar.arrive %0, 256;" ::"r"(9 + (warpgroup + 1) % Warpgroups) : "memory");
 }
 template<int Count>
 __device__ __forceinline__ void registers_less() {
@@ -180,24 +162,21 @@ template<int Count, class T = float>
 using sums = T[Count];
 
 __device__ __forceinline__ void wgmma_fence() {
-    asm volatile("wgmma.fence.sync.aligned;" ::
-                     : "memory");
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void wgmma_commit() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::
-                     : "memory");
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 /** Until at most so many groups are still under way. */
 template<int Groups>
 __device__ __forceinline__ void wgmma_wait() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups)
-                 : "memory");
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
 /** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name. */
 __device__ __forceinline__ void store_matrices(void *line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0),
-                 "r"(m1), "r"(m2), "r"(m3)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0), "r"(m1), "r"(m2),
+                 "r"(m3)
                  : "memory");
 }
 

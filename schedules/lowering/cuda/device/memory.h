@@ -30,27 +30,27 @@ __device__ __forceinline__ void store_registers(P p, const vec<T, N> &v) {
 #ifndef HALYARD_EMULATOR
 /** Four bytes are a register, and stay one: taken apart and put together again they cost a product of bytes, in tiles of
  * 8 x 8, 250 kB of instructions and 166 registers. Arrays of bytes begin at a multiple of four. */
-#define HALYARD_FOUR_BYTES(TYPE)                                                                    \
-    template<int N>                                                                                 \
-    __device__ __forceinline__ auto load_registers(TYPE *p)->vec<TYPE, N> {                         \
-        vec<TYPE, N> v;                                                                             \
-        if (N == 4) {                                                                               \
-            *reinterpret_cast<uint32_t *>(&v) = *reinterpret_cast<const uint32_t *>(p);             \
-        } else {                                                                                    \
-            _Pragma("unroll") for (int i = 0; i < N; i++) {                                         \
-                v[i] = p[i];                                                                        \
-            }                                                                                       \
-        }                                                                                           \
-        return v;                                                                                   \
-    }                                                                                               \
-    template<int N>                                                                                 \
-    __device__ __forceinline__ void store_registers(TYPE *p, const vec<TYPE, N> &v) {               \
-        _Pragma("unroll") for (int i = 0; i + 3 < N; i += 4) {                                      \
-            reinterpret_cast<uint32_t *>(p)[i / 4] = reinterpret_cast<const uint32_t *>(&v)[i / 4]; \
-        }                                                                                           \
-        _Pragma("unroll") for (int i = N / 4 * 4; i < N; i++) {                                     \
-            p[i] = v[i];                                                                            \
-        }                                                                                           \
+#define HALYARD_FOUR_BYTES(TYPE)                                                                                                           \
+    template<int N>                                                                                                                        \
+    __device__ __forceinline__ auto load_registers(TYPE *p)->vec<TYPE, N> {                                                                \
+        vec<TYPE, N> v;                                                                                                                    \
+        if (N == 4) {                                                                                                                      \
+            *reinterpret_cast<uint32_t *>(&v) = *reinterpret_cast<const uint32_t *>(p);                                                    \
+        } else {                                                                                                                           \
+            _Pragma("unroll") for (int i = 0; i < N; i++) {                                                                                \
+                v[i] = p[i];                                                                                                               \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        return v;                                                                                                                          \
+    }                                                                                                                                      \
+    template<int N>                                                                                                                        \
+    __device__ __forceinline__ void store_registers(TYPE *p, const vec<TYPE, N> &v) {                                                      \
+        _Pragma("unroll") for (int i = 0; i + 3 < N; i += 4) {                                                                             \
+            reinterpret_cast<uint32_t *>(p)[i / 4] = reinterpret_cast<const uint32_t *>(&v)[i / 4];                                        \
+        }                                                                                                                                  \
+        _Pragma("unroll") for (int i = N / 4 * 4; i < N; i++) {                                                                            \
+            p[i] = v[i];                                                                                                                   \
+        }                                                                                                                                  \
     }
 HALYARD_FOUR_BYTES(uint8_t)
 HALYARD_FOUR_BYTES(int8_t)
@@ -151,8 +151,7 @@ __device__ __forceinline__ auto gather_if(const vec<bool, N> &predicate, const T
 }
 
 template<class T, int N>
-__device__ __forceinline__ void scatter_if(const vec<bool, N> &predicate, T *p, const vec<int, N> &index,
-                                           const vec<T, N> &v) {
+__device__ __forceinline__ void scatter_if(const vec<bool, N> &predicate, T *p, const vec<int, N> &index, const vec<T, N> &v) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
         if (predicate[i]) {

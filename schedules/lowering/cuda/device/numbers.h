@@ -5,9 +5,7 @@ namespace halyard {
 struct half {
     uint16_t bits;
     half() = default;
-    __device__ __forceinline__ explicit half(float f)
-        : bits(float_to_half_bits(f)) {
-    }
+    __device__ __forceinline__ explicit half(float f) : bits(float_to_half_bits(f)) {}
     __device__ __forceinline__ explicit operator float() const {
         return half_bits_to_float(bits);
     }
@@ -16,9 +14,7 @@ struct half {
 struct bfloat16 {
     uint16_t bits;
     bfloat16() = default;
-    __device__ __forceinline__ explicit bfloat16(float f)
-        : bits(float_to_bfloat16_bits(f)) {
-    }
+    __device__ __forceinline__ explicit bfloat16(float f) : bits(float_to_bfloat16_bits(f)) {}
     __device__ __forceinline__ explicit operator float() const {
         return __uint_as_float(uint32_t(bits) << 16);
     }
@@ -128,13 +124,10 @@ __device__ __forceinline__ float maximum<float>(float a, float b) {
 /** The larger one, or a NaN if one is. */
 __device__ __forceinline__ float max_or_nan(float a, float b) {
 #ifdef HALYARD_EMULATOR
-    return a != a ? a : b != b || a < b ? b
-                                        : a;
+    return a != a ? a : b != b || a < b ? b : a;
 #else
     float y;
-    asm("max.NaN.f32 %0, %1, %2;"
-        : "=f"(y)
-        : "f"(a), "f"(b));
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
     return y;
 #endif
 }

@@ -12,8 +12,7 @@ __device__ __forceinline__ void start_next() {
 /** Until the kernel beside which this one began has ended, so that who waits for this one waits for both. */
 __device__ __forceinline__ void wait_for_last() {
 #if !defined(HALYARD_EMULATOR) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::
-                     : "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 

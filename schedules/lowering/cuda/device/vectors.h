@@ -3,10 +3,7 @@
 namespace halyard {
 
 __device__ constexpr int vector_alignment(int bytes) {
-    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8
-                              : bytes % 4 == 0   ? 4
-                              : bytes % 2 == 0   ? 2
-                                                 : 1;
+    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
 }
 
 template<class T, int N>
@@ -102,10 +99,10 @@ __device__ __forceinline__ auto each(F f, const vec<T, N> &a, const vec<U, N> &b
     return v;
 }
 
-#define HALYARD_ELEMENTWISE(OP, RESULT)                                                             \
-    template<class T, int N>                                                                        \
-    __device__ __forceinline__ vec<RESULT, N> operator OP(const vec<T, N> &a, const vec<T, N> &b) { \
-        return each([](T x, T y) { return RESULT(x OP y); }, a, b);                                 \
+#define HALYARD_ELEMENTWISE(OP, RESULT)                                                                                                    \
+    template<class T, int N>                                                                                                               \
+    __device__ __forceinline__ vec<RESULT, N> operator OP(const vec<T, N> &a, const vec<T, N> &b) {                                        \
+        return each([](T x, T y) { return RESULT(x OP y); }, a, b);                                                                        \
     }
 HALYARD_ELEMENTWISE(+, T)
 HALYARD_ELEMENTWISE(-, T)
@@ -192,20 +189,20 @@ __device__ __forceinline__ vec<To, N> to(const vec<bfloat16, N> &a) {
 }
 
 /** Pairs are converted by one instruction. */
-#define HALYARD_TO_PAIRS(TYPE)                                                  \
-    template<int N>                                                             \
-    __device__ __forceinline__ vec<TYPE, N> to_##TYPE(const vec<float, N> &a) { \
-        union {                                                                 \
-            vec<TYPE, N> v;                                                     \
-            uint32_t pair[N / 2 + 1];                                           \
-        } u;                                                                    \
-        _Pragma("unroll") for (int i = 0; i + 1 < N; i += 2) {                  \
-            u.pair[i / 2] = floats_to_##TYPE##_bits(a[i], a[i + 1]);            \
-        }                                                                       \
-        if (N % 2) {                                                            \
-            u.v[N - 1] = TYPE(a[N - 1]);                                        \
-        }                                                                       \
-        return u.v;                                                             \
+#define HALYARD_TO_PAIRS(TYPE)                                                                                                             \
+    template<int N>                                                                                                                        \
+    __device__ __forceinline__ vec<TYPE, N> to_##TYPE(const vec<float, N> &a) {                                                            \
+        union {                                                                                                                            \
+            vec<TYPE, N> v;                                                                                                                \
+            uint32_t pair[N / 2 + 1];                                                                                                      \
+        } u;                                                                                                                               \
+        _Pragma("unroll") for (int i = 0; i + 1 < N; i += 2) {                                                                             \
+            u.pair[i / 2] = floats_to_##TYPE##_bits(a[i], a[i + 1]);                                                                       \
+        }                                                                                                                                  \
+        if (N % 2) {                                                                                                                       \
+            u.v[N - 1] = TYPE(a[N - 1]);                                                                                                   \
+        }                                                                                                                                  \
+        return u.v;                                                                                                                        \
     }
 HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
@@ -272,8 +269,7 @@ struct pieces {
         vec<T, N> v;
         word w[count];
     };
-    __device__ __forceinline__ pieces() {
-    }
+    __device__ __forceinline__ pieces() {}
 };
 
 /** sum + a[0] b[0] + ... + a[3] b[3], of bytes, by one instruction. */
@@ -286,21 +282,13 @@ __device__ __forceinline__ int add_products(int sum, const vec<A, 4> &a, const v
     q.v = b;
     int r;
     if (a_signed && b_signed) {
-        asm("dp4a.s32.s32 %0, %1, %2, %3;"
-            : "=r"(r)
-            : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+        asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
     } else if (a_signed) {
-        asm("dp4a.s32.u32 %0, %1, %2, %3;"
-            : "=r"(r)
-            : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+        asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
     } else if (b_signed) {
-        asm("dp4a.u32.s32 %0, %1, %2, %3;"
-            : "=r"(r)
-            : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+        asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
     } else {
-        asm("dp4a.u32.u32 %0, %1, %2, %3;"
-            : "=r"(r)
-            : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
+        asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(r) : "r"(p.w[0]), "r"(q.w[0]), "r"(sum));
     }
     return r;
 }

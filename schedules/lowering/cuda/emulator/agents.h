@@ -21,9 +21,7 @@ class CommonKnowledge {
     uint32_t known_time = 0;
 
 public:
-    CommonKnowledge(int first, int count)
-        : first(first), count(count) {
-    }
+    CommonKnowledge(int first, int count) : first(first), count(count) {}
     bool holds(int who, uint32_t time) {
         const int c = column(who);
         if (c != known_column) {
@@ -81,9 +79,7 @@ class AgentReader {
     uint32_t good_time = 0, good_epoch = 0;
 
 public:
-    AgentReader(const char *what, int first, int count)
-        : what(what), of_barriers(first, count), of_threads(first, count) {
-    }
+    AgentReader(const char *what, int first, int count) : what(what), of_barriers(first, count), of_threads(first, count) {}
 
     void check(SharedAccess a) {
         const unsigned end = a.at + unsigned(a.bytes);
@@ -111,8 +107,7 @@ private:
 
     void check_cell(const SharedAccess &a, const Cell &c) {
         if (c.state) {
-            fail_shared(a, what, c.writer,
-                        c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
+            fail_shared(a, what, c.writer, c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
         }
         if (c.block != state.block) {
             fail_shared(a, what, -1, ", which no thread of the block has written");

@@ -115,8 +115,7 @@ void copy_chunk_if(const shared<T> &to, const global<From> &from, bool condition
 }
 
 template<class A, class B, int Sums, int RegistersA, int RegistersB>
-void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA],
-                        const uint32_t (&b)[RegistersB]) {
+void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA], const uint32_t (&b)[RegistersB]) {
     static_assert(Sums == RegistersA / 4 * (RegistersB / 2) * 4, "a sum for each row and column");
     emulator::FragmentsArgument argument = {sums, a, b};
     emulator::together("mma.sync", emulator::warp_start(), emulator::kWarp, &argument,
@@ -124,8 +123,8 @@ void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[Regi
 }
 
 template<class A, class B, int Sums, int RegistersA, int RegistersB, class Meanwhile>
-void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA],
-                        const uint32_t (&b)[RegistersB], Meanwhile meanwhile) {
+void multiply_fragments(emulator::Sum<A> (&sums)[Sums], const uint32_t (&a)[RegistersA], const uint32_t (&b)[RegistersB],
+                        Meanwhile meanwhile) {
     for (int i = 0; i < RegistersA / 4; i++) {
         meanwhile(i);
     }

@@ -40,10 +40,10 @@ T update(T *p, F f) {
 
 }  // namespace emulator
 
-#define HALYARD_ATOMIC(NAME, VALUE)                                                 \
-    template<class P, class V>                                                      \
-    auto NAME(const P &p, V v) {                                                    \
-        return emulator::update(p, [v](auto old) { return decltype(old)(VALUE); }); \
+#define HALYARD_ATOMIC(NAME, VALUE)                                                                                                        \
+    template<class P, class V>                                                                                                             \
+    auto NAME(const P &p, V v) {                                                                                                           \
+        return emulator::update(p, [v](auto old) { return decltype(old)(VALUE); });                                                        \
     }
 HALYARD_ATOMIC(atomicAdd, old + v)
 HALYARD_ATOMIC(atomicSub, old - v)
@@ -57,14 +57,11 @@ HALYARD_ATOMIC(atomicExch, v)
 
 template<class P, class V, class W>
 auto atomicCAS(const P &p, V expected, W v) {
-    return emulator::update(
-        p, [expected, v](auto old) { return old == decltype(old)(expected) ? decltype(old)(v) : old; });
+    return emulator::update(p, [expected, v](auto old) { return old == decltype(old)(expected) ? decltype(old)(v) : old; });
 }
 
-inline void __threadfence() {
-}
-inline void __threadfence_block() {
-}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
 
 }  // namespace halyard
 

@@ -31,8 +31,7 @@ inline uint32_t *knowledge(int thread) {
 }
 
 inline int column(int who) {
-    return !state.all_know_all ? who % kWarp : who >= kFirstAgent ? state.thread_count + who - kFirstAgent
-                                                                  : who;
+    return !state.all_know_all ? who % kWarp : who >= kFirstAgent ? state.thread_count + who - kFirstAgent : who;
 }
 
 inline uint32_t &time_of(int thread) {
@@ -62,12 +61,11 @@ inline void forget_all() {
 /** From here on with a column for each thread and agent. */
 inline void know_all() {
     const int columns = (state.thread_count + kAgents + 3) / 4 * 4;
-    auto *all = static_cast<uint32_t *>(
-        aligned_alloc(64, (size_t(state.thread_count) * size_t(columns) * sizeof(uint32_t) + 63) / 64 * 64));
+    auto *all =
+        static_cast<uint32_t *>(aligned_alloc(64, (size_t(state.thread_count) * size_t(columns) * sizeof(uint32_t) + 63) / 64 * 64));
     memset(all, 0, size_t(state.thread_count) * size_t(columns) * sizeof(uint32_t));
     for (int t = 0; t < state.thread_count; t++) {
-        const int warp = t / kWarp * kWarp,
-                  lanes = state.thread_count - warp < kWarp ? state.thread_count - warp : kWarp;
+        const int warp = t / kWarp * kWarp, lanes = state.thread_count - warp < kWarp ? state.thread_count - warp : kWarp;
         memcpy(all + size_t(t) * size_t(columns) + warp, knowledge(t), size_t(lanes) * sizeof(uint32_t));
     }
     state.clocks = all;

@@ -37,8 +37,7 @@ inline void check_cluster_done() {
     const int rank = rank_in_cluster(), meetings = cluster_blocks[rank].meetings;
     for (int r = rank + 1; r < state.cluster; r++) {
         if (cluster_blocks[r].meetings != meetings) {
-            report("ends after %d barriers of its cluster, and block %d of the cluster after %d", meetings, r,
-                   cluster_blocks[r].meetings);
+            report("ends after %d barriers of its cluster, and block %d of the cluster after %d", meetings, r, cluster_blocks[r].meetings);
             return;
         }
     }
@@ -90,8 +89,8 @@ void cluster_load(T *to, const shared<T> &from, int rank) {
     const SharedAccess a = from.access(16, 16);
     const int met = cluster_meetings[state.current->number];
     if (rank <= 0 || rank >= state.cluster || rank_in_cluster() != 0) {
-        fail("block %d of a cluster of %d reads shared memory of block %d; here only the first reads that of others",
-             rank_in_cluster(), state.cluster, rank);
+        fail("block %d of a cluster of %d reads shared memory of block %d; here only the first reads that of others", rank_in_cluster(),
+             state.cluster, rank);
     }
     if (met == 0 || cluster_blocks[rank].meetings < met) {
         fail_shared(a, "reads of another block of its cluster", -1, ", with no cluster_barrier since that has written");

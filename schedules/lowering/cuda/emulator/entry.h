@@ -29,8 +29,7 @@ inline void prepare(const Launch *l, const char *kernel) {
         t.number = i;
         t.warp = i / kWarp;
         t.lane = i % kWarp;
-        t.index = {unsigned(i) % blockDim.x, unsigned(i) / blockDim.x % blockDim.y,
-                   unsigned(i) / blockDim.x / blockDim.y};
+        t.index = {unsigned(i) % blockDim.x, unsigned(i) / blockDim.x % blockDim.y, unsigned(i) / blockDim.x / blockDim.y};
         state.order[i] = l->order < 0 ? state.thread_count - 1 - i : i;
     }
     forget_all();
@@ -78,8 +77,7 @@ struct Parameter<global<T>> {
 
 template<class... P>
 struct Arguments {
-    Arguments(void **, int) {
-    }
+    Arguments(void **, int) {}
     template<class F, class... A>
     void call(F f, const A &...a) const {
         f(a...);
@@ -89,9 +87,7 @@ template<class First, class... Rest>
 struct Arguments<First, Rest...> {
     First first;
     Arguments<Rest...> rest;
-    Arguments(void **places, int index)
-        : first(Parameter<First>::read(places[index], index)), rest(places, index + 1) {
-    }
+    Arguments(void **places, int index) : first(Parameter<First>::read(places[index], index)), rest(places, index + 1) {}
     template<class F, class... A>
     void call(F f, const A &...a) const {
         rest.call(f, a..., first);
@@ -130,15 +126,15 @@ int run(const Launch *launch, const char *name, const char *parameter_names, voi
 }  // namespace halyard
 
 /** After a kernel: what the driver looks for. The names of the parameters, as "y, x, n", may follow, for messages. */
-#define HALYARD_KERNEL(NAME, ...)                                                                                \
-    extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) { \
-        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME);                                               \
+#define HALYARD_KERNEL(NAME, ...)                                                                                                          \
+    extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) {                           \
+        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME);                                                                         \
     }
 
 /** The same of one whose blocks run together, so many at a time. */
-#define HALYARD_KERNEL_OF_CLUSTER(BLOCKS, NAME, ...)                                                             \
-    extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) { \
-        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME, BLOCKS);                                       \
+#define HALYARD_KERNEL_OF_CLUSTER(BLOCKS, NAME, ...)                                                                                       \
+    extern "C" __attribute__((visibility("default"))) int halyard_entry_##NAME(const emulator::Launch *launch) {                           \
+        return emulator::run(launch, #NAME, "" __VA_ARGS__, NAME, BLOCKS);                                                                 \
     }
 
 #endif

@@ -13,10 +13,7 @@ namespace halyard {
 namespace emulator {
 
 constexpr int alignment_of(int bytes) {
-    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8
-                              : bytes % 4 == 0   ? 4
-                              : bytes % 2 == 0   ? 2
-                                                 : 1;
+    return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
 }
 
 /** The name of a parameter, where HALYARD_KERNEL has the names; else its place. */
@@ -35,12 +32,9 @@ inline void name_parameter(char *name, int size, int index) {
 }
 
 /** What an access does. Of an element by its index only the compiler knows. */
-enum Access { kReads,
-              kWrites,
-              kEither };
+enum Access { kReads, kWrites, kEither };
 inline const char *words_of(Access access) {
-    return access == kReads ? "reads" : access == kWrites ? "writes"
-                                                          : "accesses";
+    return access == kReads ? "reads" : access == kWrites ? "writes" : "accesses";
 }
 
 template<class T>
@@ -76,8 +70,7 @@ inline void bound(Array &a, const Region &region, uint64_t address, int paramete
     }
 }
 
-__attribute__((noinline, noreturn)) inline void fail_outside(const Array &a, const char *at, int bytes, int size,
-                                                             Access access) {
+__attribute__((noinline, noreturn)) inline void fail_outside(const Array &a, const char *at, int bytes, int size, Access access) {
     fail("%s outside of an array: %s, element %lld, %d bytes; it has the elements %lld to %lld", words_of(access), a.name,
          (long long)floor_index(at - a.start, size), bytes, (long long)floor_index(a.begin - a.start, size),
          (long long)floor_index(a.end - a.start, size) - 1);
@@ -92,8 +85,7 @@ __attribute__((noinline)) inline void check_elements(const Array &a, const char 
     }
 }
 
-__attribute__((noinline, noreturn)) inline void fail_aligned(const Array &a, const char *at, int size, int alignment,
-                                                             Access access) {
+__attribute__((noinline, noreturn)) inline void fail_aligned(const Array &a, const char *at, int size, int alignment, Access access) {
     fail("%s %d bytes at once that are not aligned: %s, element %lld", words_of(access), alignment, a.name,
          (long long)floor_index(at - a.start, size));
 }
@@ -124,9 +116,7 @@ class global {
 public:
     using element = emulator::value_of<T>;
     global() = default;
-    global(const emulator::Array *array, char *at)
-        : array(array), at(at) {
-    }
+    global(const emulator::Array *array, char *at) : array(array), at(at) {}
     operator global<const T>() const {
         return {array, at};
     }

@@ -110,14 +110,12 @@ inline void end_extension() {
 inline void describe_wait(const Thread &t, char *text, int size) {
     if (t.operation == kMbarrierWait) {
         const Mbarrier &m = mbarriers[t.object];
-        snprintf(
-            text, size_t(size),
-            "wait for parity %d of the barrier at byte %u (in phase %u: %d of %d arrivals and %lld bytes are missing)",
-            int(t.value), m.at, m.phases, m.missing, m.count, (long long)m.bytes);
+        snprintf(text, size_t(size),
+                 "wait for parity %d of the barrier at byte %u (in phase %u: %d of %d arrivals and %lld bytes are missing)", int(t.value),
+                 m.at, m.phases, m.missing, m.count, (long long)m.bytes);
     } else if (t.operation == kNamedBarrierWait) {
         const NamedBarrier &b = named_barriers[t.object];
-        snprintf(text, size_t(size), "wait at the barrier %d, where %d of %d threads are", t.object, b.arrived,
-                 b.count);
+        snprintf(text, size_t(size), "wait at the barrier %d, where %d of %d threads are", t.object, b.arrived, b.count);
     } else if (t.operation == kRegistersMore) {
         snprintf(text, size_t(size), "wait for %d registers each, or for others of the warpgroup; %d are free",
                  *static_cast<int *>(t.argument), free_registers);
@@ -127,8 +125,8 @@ inline void describe_wait(const Thread &t, char *text, int size) {
 }
 
 inline void begin_extension() {
-    static const Extension extension = {begin_block_of_extension, at_block_barrier_of_extension, advance_extension,
-                                        end_block_of_extension, end_extension, describe_wait};
+    static const Extension extension = {
+        begin_block_of_extension, at_block_barrier_of_extension, advance_extension, end_block_of_extension, end_extension, describe_wait};
     if (state.extension) {
         return;
     }

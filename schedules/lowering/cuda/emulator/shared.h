@@ -27,9 +27,7 @@ struct Cell {
     uint8_t other_warps, atomic, state;
 };
 
-enum CellState { kPlain,
-                 kCopying,
-                 kBarrier };  // kCopying: by cp.async
+enum CellState { kPlain, kCopying, kBarrier };  // kCopying: by cp.async
 
 /** What is known of 16 bytes beside their cells, in kernels with TMA and tensor cores. */
 struct Chunk {
@@ -46,13 +44,13 @@ struct Chunk {
 
 constexpr unsigned kChunk = 16;
 
-__attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &a, const char *what, int other,
-                                                            const char *rest) {
+__attribute__((noinline, noreturn)) inline void fail_shared(const SharedAccess &a, const char *what, int other, const char *rest) {
     const ThreadName name(other < 0 || other >= kFirstAgent ? 0 : other);
     const int64_t element = floor_index(int64_t(a.at) - a.array, a.size);
     fail("%s element %lld of the shared array at byte %u%s%s%s", what, (long long)element, a.array,
-         other < 0 ? "" : other >= kFirstAgent ? ", which TMA"
-                                               : ", which thread ",
+         other < 0              ? ""
+         : other >= kFirstAgent ? ", which TMA"
+                                : ", which thread ",
          other < 0 || other >= kFirstAgent ? "" : name.text, rest);
 }
 
@@ -92,23 +90,19 @@ inline void check_chunks(const SharedAccess &a, const char *what, bool write) {
             fail_shared(a, what, kFirstAgent, " still reads to store it: tensor_store_wait_read has to come first");
         }
         if (c.store_epoch == state.epoch && !known(c.store_thread, c.store_time)) {
-            fail_shared(a, what, kFirstAgent,
-                        " has read to store it, with no barrier since the thread waited that stores it");
+            fail_shared(a, what, kFirstAgent, " has read to store it, with no barrier since the thread waited that stores it");
         }
         for (unsigned left = c.tensor_cores; left; left &= left - 1) {
             const int warpgroup = __builtin_ctz(left);
             if (!known(kFirstAgent + kMaxBarriers + warpgroup, c.group[warpgroup])) {
-                fail_shared(
-                    a, what, -1,
-                    ", which the tensor cores still read: wgmma_wait has to come first, and a barrier after it");
+                fail_shared(a, what, -1, ", which the tensor cores still read: wgmma_wait has to come first, and a barrier after it");
             }
         }
     }
 }
 
 inline bool written_by_another(const Cell &c) {
-    return (c.write_epoch == state.epoch || c.writer >= kFirstAgent) && c.writer != state.current->number &&
-           !known(c.writer, c.write_time);
+    return (c.write_epoch == state.epoch || c.writer >= kFirstAgent) && c.writer != state.current->number && !known(c.writer, c.write_time);
 }
 
 /** A second warp reads a byte: from here on the time of each thread counts. */
@@ -147,8 +141,7 @@ inline void check_read(const SharedAccess &a, bool atomic) {
     for (unsigned i = a.at; i < a.at + unsigned(a.bytes); i++) {
         Cell &c = state.cells[i];
         if (c.state) {
-            fail_shared(a, "reads", c.writer,
-                        c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
+            fail_shared(a, "reads", c.writer, c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
         }
         if (c.block != state.block) {
             fail_shared(a, "reads", -1, ", which no thread of the block has written");
@@ -213,8 +206,7 @@ inline void check_write(const SharedAccess &a, const char *data, bool atomic) {
     for (unsigned i = a.at; i < a.at + unsigned(a.bytes); i++) {
         Cell &c = state.cells[i];
         if (c.state) {
-            fail_shared(a, "writes", c.writer,
-                        c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
+            fail_shared(a, "writes", c.writer, c.state == kBarrier ? " made a barrier" : " copies there asynchronously, without a wait");
         }
         const bool changes = !data || data[i - a.at] != state.shared_memory[i];
         if (changes && c.block == state.block) {
@@ -263,9 +255,7 @@ class Element {
     using arithmetic = decltype(U() * 1, U());
 
 public:
-    explicit Element(const SharedAccess &place)
-        : place(place) {
-    }
+    explicit Element(const SharedAccess &place) : place(place) {}
     Element(const Element &) = default;
     operator T() const {
         T value;
@@ -283,10 +273,10 @@ public:
     const Element &operator=(const Element &other) const {
         return *this = T(other);
     }
-#define HALYARD_UPDATE(OP)                                \
-    template<class U>                                     \
-    const Element &operator OP##=(const U &value) const { \
-        return *this = T(T(*this) OP value);              \
+#define HALYARD_UPDATE(OP)                                                                                                                 \
+    template<class U>                                                                                                                      \
+    const Element &operator OP##=(const U &value) const {                                                                                  \
+        return *this = T(T(*this) OP value);                                                                                               \
     }
     HALYARD_UPDATE(+)
     HALYARD_UPDATE(-)
@@ -308,13 +298,9 @@ class shared {
 public:
     using element = emulator::value_of<T>;
     shared() = default;
-    shared(int64_t at, int64_t begin, int64_t end)
-        : at(at), begin(begin), end(end) {
-    }
+    shared(int64_t at, int64_t begin, int64_t end) : at(at), begin(begin), end(end) {}
     /** From that byte to the end of all shared memory. */
-    explicit shared(int64_t offset)
-        : at(offset), begin(offset), end(emulator::state.launch->shared_bytes) {
-    }
+    explicit shared(int64_t offset) : at(offset), begin(offset), end(emulator::state.launch->shared_bytes) {}
     operator shared<const T>() const {
         return {at, begin, end};
     }
@@ -345,9 +331,8 @@ public:
                            (long long)((end - begin) / int64_t(sizeof(T))), emulator::state.launch->shared_bytes);
         }
         if (at % alignment != 0) {
-            emulator::fail(
-                "accesses %d bytes at once that are not aligned: element %lld of the shared array at byte %lld",
-                alignment, (long long)((at - begin) / int64_t(sizeof(T))), (long long)begin);
+            emulator::fail("accesses %d bytes at once that are not aligned: element %lld of the shared array at byte %lld", alignment,
+                           (long long)((at - begin) / int64_t(sizeof(T))), (long long)begin);
         }
         return {unsigned(at), unsigned(begin), bytes, int(sizeof(T))};
     }

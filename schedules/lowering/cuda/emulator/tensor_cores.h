@@ -31,8 +31,7 @@ public:
         }
         if (group > async_thread().groups_waited) {
             fail("touches sums that the tensor cores may still add to: %s has to come first",
-                 group > async_thread().groups ? "wgmma_commit(), and then wgmma_wait<0>(),"
-                                               : "wgmma_wait for the group of their product");
+                 group > async_thread().groups ? "wgmma_commit(), and then wgmma_wait<0>()," : "wgmma_wait for the group of their product");
         }
         touched = async_thread().register_fences;
         return value[i];
@@ -68,8 +67,7 @@ struct Matrix {
     unsigned start, leading, stride;
 
     explicit Matrix(uint64_t descriptor)
-        : start(unsigned(descriptor & 0x3fff) << 4),
-          leading(unsigned(descriptor >> 16 & 0x3fff) << 4),
+        : start(unsigned(descriptor & 0x3fff) << 4), leading(unsigned(descriptor >> 16 & 0x3fff) << 4),
           stride(unsigned(descriptor >> 32 & 0x3fff) << 4) {
         if (descriptor >> 62 != 1) {
             fail("a matrix with another swizzle than that of 128 bytes is not emulated");
@@ -82,13 +80,12 @@ struct Matrix {
     }
     /** 8 neighbours: along the depth, of a line of it, .. */
     unsigned along_depth(int line, int eighth) const {
-        return swizzled(start + unsigned(line / 8) * stride + unsigned(line % 8) * 128 + unsigned(eighth) * kChunk,
-                        128);
+        return swizzled(start + unsigned(line / 8) * stride + unsigned(line % 8) * 128 + unsigned(eighth) * kChunk, 128);
     }
     /** .. or across, where lines run. */
     unsigned across(int depth, int eighth) const {
-        return swizzled(start + unsigned(eighth / 8) * leading + unsigned(depth / 8) * stride +
-                            unsigned(depth % 8) * 128 + unsigned(eighth % 8) * kChunk,
+        return swizzled(start + unsigned(eighth / 8) * leading + unsigned(depth / 8) * stride + unsigned(depth % 8) * 128 +
+                            unsigned(eighth % 8) * kChunk,
                         128);
     }
 };
@@ -101,14 +98,12 @@ class OperandReader {
 
 public:
     OperandReader(int warpgroup, uint32_t group)
-        : reader("the tensor cores read", warpgroup * kWarpgroup, kWarpgroup), warpgroup(warpgroup), group(group) {
-    }
+        : reader("the tensor cores read", warpgroup * kWarpgroup, kWarpgroup), warpgroup(warpgroup), group(group) {}
     /** The elements of 16 bytes from a byte on. */
     template<class T>
     void read(unsigned at, unsigned matrix, Sum<T> *to, int step) {
         if (at + kChunk > unsigned(state.launch->shared_bytes)) {
-            fail("the tensor cores read byte %u of shared memory, and the block has %d", at,
-                 state.launch->shared_bytes);
+            fail("the tensor cores read byte %u of shared memory, and the block has %d", at, state.launch->shared_bytes);
         }
         reader.check({at, matrix, int(kChunk), int(sizeof(T))});
         Chunk &c = state.chunks[at / kChunk];

@@ -30,9 +30,7 @@ constexpr int warpSize = 32;
 /** The line of the text in which a barrier, or what waits at one, is called. */
 struct place {
     int line;
-    place(int line = __builtin_LINE())
-        : line(line) {
-    }
+    place(int line = __builtin_LINE()) : line(line) {}
 };
 
 template<class T, int N>
@@ -56,9 +54,7 @@ struct Thread {
     void *stack = nullptr;  // where it goes on
     Index3 index;
     int number, warp, lane;
-    enum { ready,
-           waits,
-           ended } state;
+    enum { ready, waits, ended } state;
     // What it waits for: the block's barrier, an operation of the lanes in the mask, or of `object`.
     const char *operation;
     int line;  // of the block's barrier
@@ -120,10 +116,9 @@ inline State state;
 
 /** Leaves this stack, whose registers go onto it, for another one. */
 __attribute__((naked, noinline, noipa)) inline void switch_stack(void ** /*leave*/, void * /*enter*/) {
-    asm volatile(
-        "pushq %rbp\n\tpushq %rbx\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"
-        "movq %rsp, (%rdi)\n\tmovq %rsi, %rsp\n\t"
-        "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbx\n\tpopq %rbp\n\tret");
+    asm volatile("pushq %rbp\n\tpushq %rbx\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"
+                 "movq %rsp, (%rdi)\n\tmovq %rsi, %rsp\n\t"
+                 "popq %r15\n\tpopq %r14\n\tpopq %r13\n\tpopq %r12\n\tpopq %rbx\n\tpopq %rbp\n\tret");
 }
 
 inline void leave() {
@@ -134,8 +129,7 @@ inline void leave() {
 inline void vreport(const char *format, va_list arguments) {
     char *at = state.launch->error;
     const uint64_t size = state.launch->error_bytes;
-    uint64_t used =
-        snprintf(at, size, "kernel %s, block (%u, %u, %u)", state.kernel, blockIdx.x, blockIdx.y, blockIdx.z);
+    uint64_t used = snprintf(at, size, "kernel %s, block (%u, %u, %u)", state.kernel, blockIdx.x, blockIdx.y, blockIdx.z);
     if (state.current && used < size) {
         const Index3 i = state.current->index;
         used += snprintf(at + used, size - used, ", thread (%u, %u, %u)", i.x, i.y, i.z);
@@ -214,8 +208,8 @@ inline void shuffle_order(uint32_t &seed) {
 
 /** Whether two threads wait for the same. */
 inline bool wait_alike(const Thread &a, const Thread &b) {
-    return a.state == b.state && (a.state != Thread::waits || (a.operation == b.operation && a.object == b.object &&
-                                                               (a.object < 0 || a.value == b.value)));
+    return a.state == b.state &&
+           (a.state != Thread::waits || (a.operation == b.operation && a.object == b.object && (a.object < 0 || a.value == b.value)));
 }
 
 /** Nobody can go on, and there are barriers of other kinds than the block's: who waits for what. */
@@ -265,14 +259,12 @@ inline void report_divergence() {
     }
     const ThreadName a(waiting->number), b(other ? other->number : 0);
     if (!other) {
-        report("thread %s waits at %s for lanes (mask 0x%x) that never come", a.text, waiting->operation,
-               waiting->mask);
+        report("thread %s waits at %s for lanes (mask 0x%x) that never come", a.text, waiting->operation, waiting->mask);
     } else if (other->state == Thread::ended) {
-        report("threads diverge: %s waits at %s, which %s, having ended, never reaches", a.text, waiting->operation,
-               b.text);
+        report("threads diverge: %s waits at %s, which %s, having ended, never reaches", a.text, waiting->operation, b.text);
     } else {
-        report("threads diverge: %s waits at %s (mask 0x%x), %s at %s (mask 0x%x)", a.text, waiting->operation,
-               waiting->mask, b.text, other->operation, other->mask);
+        report("threads diverge: %s waits at %s (mask 0x%x), %s at %s (mask 0x%x)", a.text, waiting->operation, waiting->mask, b.text,
+               other->operation, other->mask);
     }
 }
 

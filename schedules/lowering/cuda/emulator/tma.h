@@ -125,8 +125,7 @@ Box make_box(const tensor_map &map, const shared<T> &place, int rank, const int 
         b.coordinate[d] = coordinates[d];
     }
     if (map.swizzle_bytes && int(map.box[0]) * map.element_bytes != map.swizzle_bytes) {
-        fail("lines of %d bytes with a swizzle over %d are not emulated", int(map.box[0]) * map.element_bytes,
-             int(map.swizzle_bytes));
+        fail("lines of %d bytes with a swizzle over %d are not emulated", int(map.box[0]) * map.element_bytes, int(map.swizzle_bytes));
     }
     b.at = place.access(b.bytes, 128).at;
     return b;
@@ -140,8 +139,7 @@ inline void check_load(const SharedAccess &a) {
         here.at = i;
         here.bytes = int(kChunk);
         Chunk &chunk = state.chunks[i / kChunk];
-        const bool by_engine =
-            chunk.by_engine && !chunk.copying && known(kFirstAgent + chunk.barrier, chunk.barrier_time);
+        const bool by_engine = chunk.by_engine && !chunk.copying && known(kFirstAgent + chunk.barrier, chunk.barrier_time);
         chunk.by_engine = by_engine ? 0 : chunk.by_engine;
         check_chunks(here, "TMA writes", true);
         if (by_engine) {
@@ -151,8 +149,7 @@ inline void check_load(const SharedAccess &a) {
             const Cell &c = state.cells[k];
             here.at = k;
             if (c.state) {
-                fail_shared(here, "TMA writes", c.writer,
-                            c.state == kBarrier ? " made a barrier" : " copies there asynchronously");
+                fail_shared(here, "TMA writes", c.writer, c.state == kBarrier ? " made a barrier" : " copies there asynchronously");
             }
             if (c.block != state.block) {
                 continue;
@@ -164,23 +161,20 @@ inline void check_load(const SharedAccess &a) {
                 fail_shared(here, "race: TMA writes", other, " has read with no barrier since");
             }
             if (c.writer < kFirstAgent && !fenced(c.writer, c.write_time, c.write_epoch, mine)) {
-                fail_shared(here, "TMA writes", c.writer,
-                            " has written, without fence_shared() and a barrier after it");
+                fail_shared(here, "TMA writes", c.writer, " has written, without fence_shared() and a barrier after it");
             }
         }
     }
 }
 
 template<class T>
-void load_box(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int rank,
-              const int *coordinates) {
+void load_box(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int rank, const int *coordinates) {
     begin_extension();
     Box b = make_box(map, to, rank, coordinates);
     b.barrier = mbarrier_at(barrier);
     const Mbarrier &m = mbarriers[b.barrier];
     if (!m.ready) {
-        fail("the barrier at byte %u is not there for TMA: barriers_ready() is missing after barrier_init",
-             m.at);
+        fail("the barrier at byte %u is not there for TMA: barriers_ready() is missing after barrier_init", m.at);
     }
     check_tensor(b, kReads);
     check_load(to.access(b.bytes, 128));
@@ -285,10 +279,8 @@ inline void check_copies_done() {
         const Box &b = stores.all[0];
         const ThreadName thread(b.thread);
         name_parameter(name, sizeof(name), b.map.parameter);
-        report("the block ends while TMA may still store to %s from byte %u of shared memory: thread %s %s",
-               name, b.at, thread.text,
-               b.group > async_threads[b.thread].stores ? "has not called tensor_store_commit()"
-                                                        : "has not waited for it");
+        report("the block ends while TMA may still store to %s from byte %u of shared memory: thread %s %s", name, b.at, thread.text,
+               b.group > async_threads[b.thread].stores ? "has not called tensor_store_commit()" : "has not waited for it");
     }
 }
 
@@ -306,14 +298,12 @@ void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64
     emulator::load_box(to, map, barrier, 3, coordinates);
 }
 template<class T>
-void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int c0, int c1, int c2,
-                 int c3) {
+void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int c0, int c1, int c2, int c3) {
     const int coordinates[] = {c0, c1, c2, c3};
     emulator::load_box(to, map, barrier, 4, coordinates);
 }
 template<class T>
-void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int c0, int c1, int c2,
-                 int c3, int c4) {
+void tensor_load(const shared<T> &to, const tensor_map &map, const shared<uint64_t> &barrier, int c0, int c1, int c2, int c3, int c4) {
     const int coordinates[] = {c0, c1, c2, c3, c4};
     emulator::load_box(to, map, barrier, 5, coordinates);
 }

@@ -43,19 +43,19 @@ using element_of = typename element_of_place<P>::type;
 }  // namespace emulator
 
 // Elements of shared memory among numbers, where a function is a template of one type.
-#define HALYARD_OF_ELEMENTS(FUNCTION, LARGER, SMALLER)                         \
-    template<class T>                                                          \
-    T FUNCTION(T a, const emulator::Element<T> &element) {                     \
-        const T b = element;                                                   \
-        return SMALLER < LARGER ? b : a;                                       \
-    }                                                                          \
-    template<class T>                                                          \
-    T FUNCTION(const emulator::Element<T> &a, T b) {                           \
-        return FUNCTION(b, a);                                                 \
-    }                                                                          \
-    template<class T>                                                          \
-    T FUNCTION(const emulator::Element<T> &a, const emulator::Element<T> &b) { \
-        return FUNCTION(T(a), b);                                              \
+#define HALYARD_OF_ELEMENTS(FUNCTION, LARGER, SMALLER)                                                                                     \
+    template<class T>                                                                                                                      \
+    T FUNCTION(T a, const emulator::Element<T> &element) {                                                                                 \
+        const T b = element;                                                                                                               \
+        return SMALLER < LARGER ? b : a;                                                                                                   \
+    }                                                                                                                                      \
+    template<class T>                                                                                                                      \
+    T FUNCTION(const emulator::Element<T> &a, T b) {                                                                                       \
+        return FUNCTION(b, a);                                                                                                             \
+    }                                                                                                                                      \
+    template<class T>                                                                                                                      \
+    T FUNCTION(const emulator::Element<T> &a, const emulator::Element<T> &b) {                                                             \
+        return FUNCTION(T(a), b);                                                                                                          \
     }
 HALYARD_OF_ELEMENTS(maximum, b, a)
 HALYARD_OF_ELEMENTS(minimum, a, b)

@@ -25,8 +25,7 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
     me.state = Thread::waits;
     const unsigned there = mask & existing_lanes(me.warp);
     for (int lane = 0; lane < kWarp; lane++) {
-        if (there >> lane & 1 &&
-            (lanes[lane].state != Thread::waits || lanes[lane].operation != operation || lanes[lane].mask != mask)) {
+        if (there >> lane & 1 && (lanes[lane].state != Thread::waits || lanes[lane].operation != operation || lanes[lane].mask != mask)) {
             leave();
             return state.current->result;
         }
@@ -43,8 +42,7 @@ inline uint64_t with_lanes(const char *operation, unsigned mask, uint64_t value,
             }
             // A lane that the block does not have: any value may come.
             const bool exists = from >= 0 && from < kWarp && (there >> from & 1);
-            lanes[lane].result = ballot ? votes : exists ? lanes[from].value
-                                                         : ~uint64_t(0);
+            lanes[lane].result = ballot ? votes : exists ? lanes[from].value : ~uint64_t(0);
         }
     }
     for (int lane = 0; lane < kWarp; lane++) {

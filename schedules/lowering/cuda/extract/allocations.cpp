@@ -38,8 +38,8 @@ class AllocateTogether : public IRMutator {
         Stmt rest = op;
         for (const auto *b = op; b; b = rest.as<Block>()) {
             const Expr buffer = allocated_by(b->first);
-            const bool next = buffer.defined() && !tuple_of(buffer).empty() &&
-                              (buffers.empty() || tuple_of(buffer) == tuple_of(buffers[0]));
+            const bool next =
+                buffer.defined() && !tuple_of(buffer).empty() && (buffers.empty() || tuple_of(buffer) == tuple_of(buffers[0]));
             if (!next) {
                 break;
             }
@@ -53,9 +53,9 @@ class AllocateTogether : public IRMutator {
         const Expr all = Call::make(Handle(), Call::make_struct, buffers, Call::Intrinsic);
         const std::string result = unique_name("halyard_cuda_malloc_result");
         const Expr code = Variable::make(Int(32), result);
-        const Stmt allocate =
-            LetStmt::make(result, Call::make(Int(32), "halyard_cuda_malloc_together", {user_context, all, int(buffers.size())}, Call::Extern),
-                          AssertStmt::make(code == 0, code));
+        const Stmt allocate = LetStmt::make(
+            result, Call::make(Int(32), "halyard_cuda_malloc_together", {user_context, all, int(buffers.size())}, Call::Extern),
+            AssertStmt::make(code == 0, code));
         return Block::make(allocate, mutate(rest));
     }
 };

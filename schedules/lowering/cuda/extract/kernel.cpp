@@ -69,8 +69,7 @@ class TakeLaunchLoops : public IRMutator {
             elements *= e;
         }
         const Expr bytes = elements * op->type.bytes();
-        kernel.shared_bytes =
-            simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
+        kernel.shared_bytes = simplify(kernel.shared_bytes + (bytes + (kSharedAlignment - 1)) / kSharedAlignment * kSharedAlignment);
         Stmt body = mutate(op->body);
         for (const auto &[name, type] : aliases[op->name]) {
             body = Allocate::make(name, type, MemoryType::GPUShared, {simplify(bytes / type.bytes())}, const_true(), body,
@@ -103,9 +102,7 @@ class AddArguments : public IRVisitor {
     Kernel &kernel;
 
 public:
-    explicit AddArguments(Kernel &kernel)
-        : kernel(kernel) {
-    }
+    explicit AddArguments(Kernel &kernel) : kernel(kernel) {}
 };
 
 }  // namespace
@@ -172,9 +169,7 @@ bool has_only(const Expr &e, const std::set<std::string> &arguments) {
         const std::set<std::string> &arguments;
 
     public:
-        explicit OnlyArguments(const std::set<std::string> &arguments)
-            : arguments(arguments) {
-        }
+        explicit OnlyArguments(const std::set<std::string> &arguments) : arguments(arguments) {}
         bool yes = true;
     };
     OnlyArguments only(arguments);

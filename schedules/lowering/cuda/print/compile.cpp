@@ -80,12 +80,10 @@ bool is_hopper(const std::string &architecture) {
     return architecture == "sm_90a";
 }
 
-std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
-                              const std::vector<std::string> &architectures) {
+std::string compile_to_fatbin(bool tensor_cores, const std::string &source, const std::vector<std::string> &architectures) {
     // PTX of an architecture with a letter runs on that one alone.
-    const auto last = std::find_if(architectures.rbegin(), architectures.rend(), [](const std::string &a) {
-        return std::isdigit(static_cast<unsigned char>(a.back()));
-    });
+    const auto last = std::find_if(architectures.rbegin(), architectures.rend(),
+                                   [](const std::string &a) { return std::isdigit(static_cast<unsigned char>(a.back())); });
     const std::string &with_ptx = last == architectures.rend() ? architectures.back() : *last;
     std::vector<Piece> pieces;
     for (const auto &a : architectures) {
@@ -122,11 +120,27 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     const std::string object = "kernels.so", log = "log";
     // Most kernels run for a moment: the compiler takes longer than they do. Without optimising them (above), without what only
     // exceptions need and without looking for symbols in libstdc++, of which they have none, it takes two thirds of the time.
-    const int code =
-        run({cxx, "-std=c++17", "-Og", "-finline-functions", "-finline-small-functions", "-w",
-             "-fno-strict-aliasing", "-fno-exceptions", "-fno-asynchronous-unwind-tables", "-fPIC", "-shared", "-nodefaultlibs",
-             "-DHALYARD_EMULATOR", "-frandom-seed=halyard", "-o", object, "kernels.cpp", "-lm", "-lc", "-lgcc"},
-            folder.path, log);
+    const int code = run({cxx,
+                          "-std=c++17",
+                          "-Og",
+                          "-finline-functions",
+                          "-finline-small-functions",
+                          "-w",
+                          "-fno-strict-aliasing",
+                          "-fno-exceptions",
+                          "-fno-asynchronous-unwind-tables",
+                          "-fPIC",
+                          "-shared",
+                          "-nodefaultlibs",
+                          "-DHALYARD_EMULATOR",
+                          "-frandom-seed=halyard",
+                          "-o",
+                          object,
+                          "kernels.cpp",
+                          "-lm",
+                          "-lc",
+                          "-lgcc"},
+                         folder.path, log);
     if (code != 0) {
         throw std::runtime_error("the printed kernels do not compile for the emulator:\n" + read(folder.path / log));
     }

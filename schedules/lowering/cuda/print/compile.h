@@ -15,8 +15,7 @@ bool is_hopper(const std::string &architecture);
 
 /** Machine code for each architecture, such as "sm_90a", and PTX of the last for those to come, as a fatbin.
  * `tensor_cores`: with what an architecture has for them. Throws std::runtime_error with the compiler's messages. */
-std::string compile_to_fatbin(bool tensor_cores, const std::string &source,
-                              const std::vector<std::string> &architectures);
+std::string compile_to_fatbin(bool tensor_cores, const std::string &source, const std::vector<std::string> &architectures);
 
 /** The architectures that kernels are compiled for unless told otherwise. */
 const std::vector<std::string> &default_architectures();

@@ -25,8 +25,8 @@ bool is_temporary(const std::string &s) {
 // `y.s0.col.step.new_max.s` -> `step.new_max`: a loop's name is what the schedule calls it, behind its Func, stage and
 // the loops that it was split from.
 std::string without_stage(const std::string &s) {
-    static const std::set<std::string> kOfLoops = {"rebased", "new_max", "new_min", "epilogue", "prologue",
-                                                   "min", "max", "loop_max", "loop_min"};
+    static const std::set<std::string> kOfLoops = {"rebased", "new_max", "new_min",  "epilogue", "prologue",
+                                                   "min",     "max",     "loop_max", "loop_min"};
     const size_t stage = s.find(".s");
     if (stage == std::string::npos || stage + 2 >= s.size() || !is_digit(s[stage + 2])) {
         return s;
@@ -60,15 +60,14 @@ std::string readable(std::string s) {
 }  // namespace
 
 Names::Names()
-    : taken_{"auto", "bool", "break", "case", "char", "class", "const", "continue", "default",
-             "delete", "do", "double", "else", "enum", "extern", "false", "float", "for",
-             "goto", "half", "bfloat16", "if", "inline", "int", "long", "new", "operator",
-             "private", "public", "register", "return", "short", "signed", "sizeof", "static", "struct",
-             "switch", "template", "this", "true", "typedef", "union", "unsigned", "using", "virtual",
-             "void", "volatile", "while", "add", "multiply", "take_min", "take_max", "broadcast", "ramp",
-             "each", "select", "load", "store", "gather", "scatter", "global", "shared", "vec",
-             "to", "minimum", "maximum", "pieces", "lanes_of", "fetch", "matrix", "sums"} {
-}
+    : taken_{"auto",    "bool",     "break",    "case",   "char",     "class",    "const",    "continue",  "default",
+             "delete",  "do",       "double",   "else",   "enum",     "extern",   "false",    "float",     "for",
+             "goto",    "half",     "bfloat16", "if",     "inline",   "int",      "long",     "new",       "operator",
+             "private", "public",   "register", "return", "short",    "signed",   "sizeof",   "static",    "struct",
+             "switch",  "template", "this",     "true",   "typedef",  "union",    "unsigned", "using",     "virtual",
+             "void",    "volatile", "while",    "add",    "multiply", "take_min", "take_max", "broadcast", "ramp",
+             "each",    "select",   "load",     "store",  "gather",   "scatter",  "global",   "shared",    "vec",
+             "to",      "minimum",  "maximum",  "pieces", "lanes_of", "fetch",    "matrix",   "sums"} {}
 
 const std::string &Names::of(const std::string &halide_name) {
     const auto it = given_.find(halide_name);
@@ -83,8 +82,7 @@ const std::string &Names::of(const std::string &halide_name) {
     return given_[halide_name] = name;
 }
 
-Names::Scoped::Scoped(Names &names, const std::string &halide_name)
-    : names_(names), halide_name_(halide_name) {
+Names::Scoped::Scoped(Names &names, const std::string &halide_name) : names_(names), halide_name_(halide_name) {
     names_.of(halide_name_);
 }
 

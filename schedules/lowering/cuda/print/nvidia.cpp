@@ -55,10 +55,9 @@ struct NvFatbin {
     void *library = open_library("HALYARD_NVFATBIN", HALYARD_NVFATBIN, "libnvfatbin.so.13");
     int (*create)(Handle *, const char **, size_t) = function<decltype(create)>(library, "nvFatbinCreate");
     int (*destroy)(Handle *) = function<decltype(destroy)>(library, "nvFatbinDestroy");
-    int (*add_cubin)(Handle, const void *, size_t, const char *,
-                     const char *) = function<decltype(add_cubin)>(library, "nvFatbinAddCubin");
-    int (*add_ptx)(Handle, const char *, size_t, const char *, const char *,
-                   const char *) = function<decltype(add_ptx)>(library, "nvFatbinAddPTX");
+    int (*add_cubin)(Handle, const void *, size_t, const char *, const char *) = function<decltype(add_cubin)>(library, "nvFatbinAddCubin");
+    int (*add_ptx)(Handle, const char *, size_t, const char *, const char *, const char *) = function<decltype(add_ptx)>(library,
+                                                                                                                         "nvFatbinAddPTX");
     int (*size)(Handle, size_t *) = function<decltype(size)>(library, "nvFatbinSize");
     int (*get)(Handle, void *) = function<decltype(get)>(library, "nvFatbinGet");
 };
@@ -72,8 +71,7 @@ std::string number_of(const std::string &architecture) {
     return architecture.substr(architecture.find('_') + 1);
 }
 
-std::string fetch(int (*size_of)(Nvrtc::Program, size_t *), int (*get)(Nvrtc::Program, char *),
-                  Nvrtc::Program program) {
+std::string fetch(int (*size_of)(Nvrtc::Program, size_t *), int (*get)(Nvrtc::Program, char *), Nvrtc::Program program) {
     size_t size = 0;
     std::string text;
     if (size_of(program, &size) == 0 && size > 0) {
@@ -88,8 +86,8 @@ std::string fetch(int (*size_of)(Nvrtc::Program, size_t *), int (*get)(Nvrtc::Pr
 MachineCode compile_with_nvrtc(const std::string &source, const std::string &architecture) {
     static const Nvrtc nvrtc;
     const std::string target = "--gpu-architecture=" + architecture;
-    const std::array<const char *, 5> options = {target.c_str(), "--std=c++17", "--generate-line-info",
-                                                 "--ptxas-options=-v", "--diag-suppress=177,550"};
+    const std::array<const char *, 5> options = {target.c_str(), "--std=c++17", "--generate-line-info", "--ptxas-options=-v",
+                                                 "--diag-suppress=177,550"};
     Nvrtc::Program program = nullptr;
     int code = nvrtc.create(&program, source.c_str(), kSourceName, 0, nullptr, nullptr);
     MachineCode result;
@@ -120,8 +118,7 @@ std::string pack_fatbin(const std::vector<Piece> &pieces) {
     check(packer.create(&handle, options.data(), options.size()), "create");
     for (const auto &p : pieces) {
         const std::string number = number_of(p.architecture);
-        check(packer.add_cubin(handle, p.cubin.data(), p.cubin.size(), number.c_str(), "halyard"),
-              "adding machine code");
+        check(packer.add_cubin(handle, p.cubin.data(), p.cubin.size(), number.c_str(), "halyard"), "adding machine code");
         if (!p.ptx.empty()) {
             check(packer.add_ptx(handle, p.ptx.data(), p.ptx.size(), number.c_str(), "halyard", nullptr), "adding PTX");
         }

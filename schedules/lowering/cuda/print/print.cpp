@@ -34,9 +34,7 @@ class ReadsRegisters : public IRVisitor {
     const std::set<std::string> &registers;
 
 public:
-    explicit ReadsRegisters(const std::set<std::string> &registers)
-        : registers(registers) {
-    }
+    explicit ReadsRegisters(const std::set<std::string> &registers) : registers(registers) {}
     bool yes = false, waits = false;
 };
 
@@ -45,11 +43,9 @@ public:
 class KernelPrinter::Statements : public IRVisitor {
 public:
     Statements(const Kernel &kernel, const PrintOptions &options)
-        : kernel_(kernel),
-          options_(options),
+        : kernel_(kernel), options_(options),
           expr_(
-              names_, [this](const std::string &array) { return memory_of(array); },
-              [this](const std::string &l) { line(l); }) {
+              names_, [this](const std::string &array) { return memory_of(array); }, [this](const std::string &l) { line(l); }) {
         for (const auto &a : kernel.arguments) {
             names_.of(a.name);
         }
@@ -64,10 +60,8 @@ public:
             threads *= kernel_.constant_threads(d);
         }
         const std::string bounds =
-            threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") "
-                        : "";
-        const std::string cluster =
-            kernel_.cluster > 1 ? "__cluster_dims__(" + std::to_string(kernel_.cluster) + ", 1, 1) " : "";
+            threads > 0 ? "__launch_bounds__(" + std::to_string(threads) + kernel_.blocks_per_multiprocessor + ") " : "";
+        const std::string cluster = kernel_.cluster > 1 ? "__cluster_dims__(" + std::to_string(kernel_.cluster) + ", 1, 1) " : "";
         const std::string start = "extern \"C\" __global__ void " + cluster + bounds + kernel_.name + "(";
         std::string row = start;
         for (size_t i = 0; i < kernel_.arguments.size(); i++) {
@@ -75,9 +69,8 @@ public:
             const std::string type = a.tensor.defined()   ? "const __grid_constant__ tensor_map"
                                      : a.type.is_handle() ? "global<int>"  // a counter
                                                           : type_text(a.type);
-            const std::string text =
-                (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
-                names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
+            const std::string text = (a.is_buffer ? "global<" + std::string(a.is_written ? "" : "const ") + type + ">" : type) + " " +
+                                     names_.of(a.name) + (i + 1 < kernel_.arguments.size() ? "," : ") {");
             if (i > 0 && row.size() + text.size() + 1 > 120) {
                 text_ += row + "\n";
                 row = "    " + text;
@@ -94,9 +87,8 @@ public:
         for (const auto &a : kernel_.arguments) {
             parameters += (parameters.empty() ? "" : ", ") + names_.of(a.name);
         }
-        text_ += kernel_.cluster > 1
-                     ? "}\nHALYARD_KERNEL_OF_CLUSTER(" + std::to_string(kernel_.cluster) + ", " + kernel_.name
-                     : "}\nHALYARD_KERNEL(" + kernel_.name;
+        text_ += kernel_.cluster > 1 ? "}\nHALYARD_KERNEL_OF_CLUSTER(" + std::to_string(kernel_.cluster) + ", " + kernel_.name
+                                     : "}\nHALYARD_KERNEL(" + kernel_.name;
         text_ += ", \"" + parameters + "\")\n";
         return text_;
     }
@@ -150,8 +142,7 @@ public:
         // A let ends with its statement in Halide's IR, and with the braces around it here.
         if (!declared_.back().insert(op->name).second) {
             const std::string name = unique_name(op->name);
-            LetStmt::make(name, op->value, substitute(op->name, Variable::make(op->value.type(), name), op->body))
-                .accept(this);
+            LetStmt::make(name, op->value, substitute(op->name, Variable::make(op->value.type(), name), op->body)).accept(this);
             return;
         }
         line("const " + type_text(op->value.type()) + " " + names_.of(op->name) + " = " + expr_.print(op->value) + ";");
@@ -218,17 +209,14 @@ public:
                 shared_offsets_[op->name] = shared_bytes_;
                 shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
             }
-        } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack ||
-                   op->memory_type == MemoryType::Auto) {
+        } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack || op->memory_type == MemoryType::Auto) {
             const int size = op->constant_allocation_size();
             if (size == 0) {
-                ExprPrinter::unsupported("the size of " + op->name +
-                                         " is not known when the kernel is compiled; bound its extents");
+                ExprPrinter::unsupported("the size of " + op->name + " is not known when the kernel is compiled; bound its extents");
             }
             declare_registers(op->name, type, size);
         } else {
-            ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name +
-                                     " is to be stored elsewhere");
+            ExprPrinter::unsupported("a kernel has registers and shared memory, and " + op->name + " is to be stored elsewhere");
         }
         op->body.accept(this);
     }
@@ -238,8 +226,7 @@ public:
         line("expect(" + expr_.print(op->condition) + ");");
     }
 
-    void visit(const Free *) override {
-    }
+    void visit(const Free *) override {}
 
     void visit(const Evaluate *op) override {
         const auto *call = op->value.as<Call>();
@@ -267,8 +254,7 @@ public:
     // One read-modify-write of an element.
     void atomic(const Stmt &body) {
         if (const auto *let = body.as<LetStmt>()) {
-            line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " +
-                 expr_.print(let->value) + ";");
+            line("const " + type_text(let->value.type()) + " " + names_.of(let->name) + " = " + expr_.print(let->value) + ";");
             atomic(let->body);
             return;
         }
@@ -294,12 +280,10 @@ public:
             }
         }
         if (!function) {
-            ExprPrinter::unsupported(
-                "the CUDA backend does a sum, a minimum or a maximum of one element atomically, and nothing else; "
-                "keep the accumulator in registers, or reduce in another order");
+            ExprPrinter::unsupported("the CUDA backend does a sum, a minimum or a maximum of one element atomically, and nothing else; "
+                                     "keep the accumulator in registers, or reduce in another order");
         }
-        line(std::string(function) + "(" + names_.of(store->name) + " + " + expr_.print(store->index) + ", " +
-             expr_.print(operand) + ");");
+        line(std::string(function) + "(" + names_.of(store->name) + " + " + expr_.print(store->index) + ", " + expr_.print(operand) + ");");
     }
 
     const Kernel &kernel_;

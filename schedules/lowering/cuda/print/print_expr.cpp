@@ -20,50 +20,23 @@ using namespace Halide::Internal;
 namespace {
 
 // Of C++, tightest first; an operand binds at least as tightly as its operator.
-enum Precedence {
-    kPrimary,
-    kUnary,
-    kMultiply,
-    kAdd,
-    kShift,
-    kCompare,
-    kEqual,
-    kBitAnd,
-    kBitXor,
-    kBitOr,
-    kAnd,
-    kOr,
-    kConditional
-};
+enum Precedence { kPrimary, kUnary, kMultiply, kAdd, kShift, kCompare, kEqual, kBitAnd, kBitXor, kBitOr, kAnd, kOr, kConditional };
 
 // Halide's names of functions of f32, and CUDA's.
 const std::map<std::string, const char *> kMath = {
-    {"exp", "exp_approx"},
-    {"log", "logf"},
-    {"sqrt", "sqrtf"},
-    {"sin", "sinf"},
-    {"cos", "cosf"},
-    {"tan", "tanf"},
-    {"asin", "asinf"},
-    {"acos", "acosf"},
-    {"atan", "atanf"},
-    {"atan2", "atan2f"},
-    {"sinh", "sinhf"},
-    {"cosh", "coshf"},
-    {"tanh", "tanhf"},
-    {"asinh", "asinhf"},
-    {"acosh", "acoshf"},
-    {"atanh", "atanhf"},
-    {"pow", "powf"},
-    {"floor", "floorf"},
-    {"ceil", "ceilf"},
-    {"round", "rintf"},
-    {"trunc", "truncf"},
-    {"fast_inverse_sqrt", "rsqrtf"},
-    {"is_nan", "isnan"},
-    {"is_inf", "isinf"},
-    {"is_finite", "isfinite"},
-    {"erf", "erff"},
+    {"exp", "exp_approx"},     {"log", "logf"},
+    {"sqrt", "sqrtf"},         {"sin", "sinf"},
+    {"cos", "cosf"},           {"tan", "tanf"},
+    {"asin", "asinf"},         {"acos", "acosf"},
+    {"atan", "atanf"},         {"atan2", "atan2f"},
+    {"sinh", "sinhf"},         {"cosh", "coshf"},
+    {"tanh", "tanhf"},         {"asinh", "asinhf"},
+    {"acosh", "acoshf"},       {"atanh", "atanhf"},
+    {"pow", "powf"},           {"floor", "floorf"},
+    {"ceil", "ceilf"},         {"round", "rintf"},
+    {"trunc", "truncf"},       {"fast_inverse_sqrt", "rsqrtf"},
+    {"is_nan", "isnan"},       {"is_inf", "isinf"},
+    {"is_finite", "isfinite"}, {"erf", "erff"},
     {"exp2", "exp2_approx"},
 };
 
@@ -72,8 +45,7 @@ std::string element_text(const Type &t) {
         return "bfloat16";
     }
     if (t.is_float()) {
-        return t.bits() == 16 ? "half" : t.bits() == 32 ? "float"
-                                                        : "double";
+        return t.bits() == 16 ? "half" : t.bits() == 32 ? "float" : "double";
     }
     if (t.is_bool()) {
         return "bool";
@@ -123,9 +95,7 @@ void ExprPrinter::unsupported(const std::string &what) {
 
 class ExprPrinter::Visitor : public IRVisitor {
 public:
-    Visitor(ExprPrinter &printer, bool lines_before)
-        : p_(printer), lines_before_(lines_before) {
-    }
+    Visitor(ExprPrinter &printer, bool lines_before) : p_(printer), lines_before_(lines_before) {}
 
     std::string text;
     Precedence precedence = kPrimary;
@@ -153,8 +123,7 @@ public:
     // Whether an access may be made whole: registers have no addresses worth the name.
     bool whole(const std::string &array, const Type &type, const ModulusRemainder &alignment) const {
         const int n = vector_elements(type);
-        return n > 1 && p_.memory_of_(array) != Memory::kRegisters && alignment.modulus % n == 0 &&
-               alignment.remainder % n == 0;
+        return n > 1 && p_.memory_of_(array) != Memory::kRegisters && alignment.modulus % n == 0 && alignment.remainder % n == 0;
     }
 
 private:
@@ -271,8 +240,7 @@ private:
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
         } else if (half && !to.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
-        } else if (to.is_float() && to.bits() == 16 && to.is_vector() && from.is_float() && from.bits() == 32 &&
-                   to.lanes() > 1) {
+        } else if (to.is_float() && to.bits() == 16 && to.is_vector() && from.is_float() && from.bits() == 32 && to.lanes() > 1) {
             set("to_" + element_text(to.element_of()) + "(" + argument(op->value) + ")", kPrimary);
         } else {
             set("to<" + element_text(to.element_of()) + ">(" + argument(op->value) + ")", kPrimary);
@@ -281,8 +249,8 @@ private:
 
     void visit(const Reinterpret *op) override {
         const bool each = op->type.lanes() == op->value.type().lanes();
-        set((each ? "bits_as<" + element_text(op->type.element_of()) : "all_bits_as<" + type_text(op->type)) + ">(" +
-                argument(op->value) + ")",
+        set((each ? "bits_as<" + element_text(op->type.element_of()) : "all_bits_as<" + type_text(op->type)) + ">(" + argument(op->value) +
+                ")",
             kPrimary);
     }
 
@@ -442,8 +410,7 @@ private:
         if (!op->base.type().is_scalar()) {
             unsupported("a ramp of vectors");
         }
-        set("ramp<" + std::to_string(op->lanes) + ">(" + argument(op->base) + ", " + argument(op->stride) + ")",
-            kPrimary);
+        set("ramp<" + std::to_string(op->lanes) + ">(" + argument(op->base) + ", " + argument(op->stride) + ")", kPrimary);
     }
 
     void visit(const Broadcast *op) override {
@@ -466,15 +433,12 @@ private:
             }
         } else if (p_.memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
             set("load_registers<" + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
-        } else if (const auto *same = op->predicate.as<Broadcast>();
-                   !all && same && ramp && is_const_one(ramp->stride)) {
+        } else if (const auto *same = op->predicate.as<Broadcast>(); !all && same && ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load_if<" : "load_elements_if<";
             const std::string condition = argument(same->value);
             set(function + n + ">(" + condition + ", " + pointer(op->name, ramp->base) + ")", kPrimary);
         } else if (!all) {
-            set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) +
-                    ")",
-                kPrimary);
+            set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) + ")", kPrimary);
         } else if (ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load<" : "load_elements<";
             set(function + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
@@ -507,8 +471,7 @@ private:
         default: unsupported("this vector reduction");
         }
         const int each = op->value.type().lanes() / op->type.lanes();
-        set("reduce_lanes<" + std::to_string(each) + ">(" + f + ", " + argument(op->value) + ")" +
-                (op->type.is_scalar() ? "[0]" : ""),
+        set("reduce_lanes<" + std::to_string(each) + ">(" + f + ", " + argument(op->value) + ")" + (op->type.is_scalar() ? "[0]" : ""),
             kPrimary);
     }
 
@@ -625,8 +588,7 @@ private:
         const Type t = call->type;
         const Expr by = cast(t, call->args[1]);
         if (t.is_int() && *op == '<') {
-            print_as(reinterpret(t, reinterpret(t.with_code(Type::UInt), call->args[0])
-                                        << cast(t.with_code(Type::UInt), call->args[1])));
+            print_as(reinterpret(t, reinterpret(t.with_code(Type::UInt), call->args[0]) << cast(t.with_code(Type::UInt), call->args[1])));
             return;
         }
         binary(call->args[0], op, by, kShift);
@@ -676,9 +638,9 @@ private:
         const std::string value = argument(op->args[0]), lanes = argument(op->args[1]);
         const std::string t = element_text(op->type);
         const auto offset = as_const_int(op->args[3]);
-        const std::string scratch = offset && *offset < 0 ? "shared<" + t + ">()"
-                                                          : "shared_array<" + t + ">(" + argument(op->args[3]) + ", " +
-                                                                argument(op->args[4]) + ")";
+        const std::string scratch = offset && *offset < 0
+                                        ? "shared<" + t + ">()"
+                                        : "shared_array<" + t + ">(" + argument(op->args[3]) + ", " + argument(op->args[4]) + ")";
         set("reduce_threads<" + operation + ", " + lanes + ">(" + value + ", " + scratch + ")", kPrimary);
     }
 
@@ -712,17 +674,15 @@ std::string ExprPrinter::print_store(const Store *op, bool streaming) {
     if (memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
         const std::string p = v.pointer(op->name, ramp->base);
         const std::string old = "load_registers<" + std::to_string(ramp->lanes) + ">(" + p + ")";
-        return "store_registers(" + p + ", " +
-               (all ? value : "select(" + v.argument(op->predicate) + ", " + value + ", " + old + ")") + ");";
+        return "store_registers(" + p + ", " + (all ? value : "select(" + v.argument(op->predicate) + ", " + value + ", " + old + ")") +
+               ");";
     }
     if (!all) {
-        return "scatter_if(" + v.argument(op->predicate) + ", " + array + ", " + v.argument(op->index) + ", " + value +
-               ");";
+        return "scatter_if(" + v.argument(op->predicate) + ", " + array + ", " + v.argument(op->index) + ", " + value + ");";
     }
     if (ramp && is_const_one(ramp->stride)) {
         const bool whole = v.whole(op->name, op->value.type(), op->alignment);
-        const char *function = !whole ? "store_elements" : streaming ? "store_streaming"
-                                                                     : "store";
+        const char *function = !whole ? "store_elements" : streaming ? "store_streaming" : "store";
         return std::string(function) + "(" + v.pointer(op->name, ramp->base) + ", " + value + ");";
     }
     return "scatter(" + array + ", " + v.argument(op->index) + ", " + value + ");";

@@ -21,18 +21,13 @@ extern const char *const kMaxOrNan;
 std::string type_text(const Halide::Type &type);
 
 /** Where an array lies, which says how its elements are reached. kScalar: one element, in a register. */
-enum class Memory { kDevice,
-                    kShared,
-                    kRegisters,
-                    kScalar };
+enum class Memory { kDevice, kShared, kRegisters, kScalar };
 
 class ExprPrinter {
 public:
     /** `memory_of` says where an array is, `line` takes a line of code that has to stand before the expression. */
-    ExprPrinter(Names &names, std::function<Memory(const std::string &)> memory_of,
-                std::function<void(const std::string &)> line)
-        : names_(names), memory_of_(std::move(memory_of)), line_(std::move(line)) {
-    }
+    ExprPrinter(Names &names, std::function<Memory(const std::string &)> memory_of, std::function<void(const std::string &)> line)
+        : names_(names), memory_of_(std::move(memory_of)), line_(std::move(line)) {}
 
     std::string print(const Halide::Expr &e);
 

@@ -38,17 +38,14 @@ class MarkVectors : public IRMutator {
         const auto *load = e.as<Load>();
         const int n = wanted(load->name, load->type, load->index);
         return n == 0 ? e
-                      : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate,
-                                   ModulusRemainder(n, 0));
+                      : Load::make(load->type, load->name, load->index, load->image, load->param, load->predicate, ModulusRemainder(n, 0));
     }
 
     Stmt visit(const Store *op) override {
         const Stmt s = IRMutator::visit(op);
         const auto *store = s.as<Store>();
         const int n = wanted(store->name, store->value.type(), store->index);
-        return n == 0 ? s
-                      : Store::make(store->name, store->value, store->index, store->param, store->predicate,
-                                    ModulusRemainder(n, 0));
+        return n == 0 ? s : Store::make(store->name, store->value, store->index, store->param, store->predicate, ModulusRemainder(n, 0));
     }
 
     Stmt visit(const LetStmt *op) override {
@@ -216,8 +213,7 @@ class MarkVectors : public IRMutator {
     Scope<> local;
 
 public:
-    explicit MarkVectors(const AlignmentFacts &facts)
-        : facts(facts) {
+    explicit MarkVectors(const AlignmentFacts &facts) : facts(facts) {
         for (const auto &m : facts.multiples) {
             multiples.push(m.first, ModulusRemainder(m.second, 0));
         }

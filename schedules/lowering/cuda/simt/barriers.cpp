@@ -19,8 +19,7 @@ using Fail = std::function<void(const std::string &, const std::string &)>;
 // same for all is the same; what a register has is known when all stores are.
 class DiffersByThread : public IRVisitor {
 public:
-    explicit DiffersByThread(const Kernel &kernel)
-        : kernel_(kernel) {
+    explicit DiffersByThread(const Kernel &kernel) : kernel_(kernel) {
         for (int d = 0; d < 3; d++) {
             if (kernel.constant_threads(d) != 1) {
                 varying_.push(kThreadNames[d], true);
@@ -65,8 +64,7 @@ protected:
 
     bool of_whole_block(const Call *reduction) const {
         const auto lanes = as_const_int(reduction->args[1]);
-        return lanes && *lanes == kernel_.constant_threads(0) && kernel_.constant_threads(1) == 1 &&
-               kernel_.constant_threads(2) == 1;
+        return lanes && *lanes == kernel_.constant_threads(0) && kernel_.constant_threads(1) == 1 && kernel_.constant_threads(2) == 1;
     }
 
     void visit(const Let *op) override {
@@ -88,8 +86,7 @@ protected:
     }
 
     void visit(const Store *op) override {
-        if (allocated_.count(op->name) &&
-            (apart() || differs(op->value) || differs(op->index) || differs(op->predicate))) {
+        if (allocated_.count(op->name) && (apart() || differs(op->value) || differs(op->index) || differs(op->predicate))) {
             registers_.insert(op->name);
         }
         IRVisitor::visit(op);
@@ -153,8 +150,7 @@ std::string plain_loop(const std::string &name) {
 
 class CheckBarriers : public DiffersByThread {
 public:
-    CheckBarriers(const Kernel &kernel, const Fail &fail)
-        : DiffersByThread(kernel), fail_(fail) {
+    CheckBarriers(const Kernel &kernel, const Fail &fail) : DiffersByThread(kernel), fail_(fail) {
         read(kernel.body);
         checks_ = true;
         kernel.body.accept(this);
@@ -199,9 +195,8 @@ private:
 
 void keep_whole(Definition &stage, bool others_inside) {
     auto &dims = stage.schedule().dims();  // from the innermost outwards
-    const auto outermost_thread = std::find_if(dims.rbegin(), dims.rend(), [](const Dim &d) {
-        return d.for_type == ForType::GPUThread || d.for_type == ForType::GPULane;
-    });
+    const auto outermost_thread = std::find_if(
+        dims.rbegin(), dims.rend(), [](const Dim &d) { return d.for_type == ForType::GPUThread || d.for_type == ForType::GPULane; });
     const bool threads = outermost_thread != dims.rend();
     for (auto d = threads ? outermost_thread.base() : dims.begin(); d != dims.end() && (threads || others_inside); ++d) {
         if (d->for_type == ForType::Serial && d->partition_policy == Partition::Auto) {

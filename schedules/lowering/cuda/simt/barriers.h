@@ -30,8 +30,7 @@ void keep_waiting_loops_whole(const std::vector<Halide::Internal::Function> &fun
 
 /** Calls `fail` with the name of a Func and a message where threads wait for each other in a loop whose bounds, or under a
  * condition which may differ by thread. It throws. */
-void check_barriers(const Kernel &kernel,
-                    const std::function<void(const std::string &func, const std::string &message)> &fail);
+void check_barriers(const Kernel &kernel, const std::function<void(const std::string &func, const std::string &message)> &fail);
 
 }  // namespace halyard
 

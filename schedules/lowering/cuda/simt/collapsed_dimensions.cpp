@@ -44,10 +44,7 @@ class JoinIndices : public IRMutator {
             const Scope<> &loops;
 
         public:
-            FindCoordinates(const Lets &of_block, const Scope<> &loops)
-                : of_block(of_block),
-                  loops(loops) {
-            }
+            FindCoordinates(const Lets &of_block, const Scope<> &loops) : of_block(of_block), loops(loops) {}
             bool block = false, inner = false;
         };
         FindCoordinates find(of_block, loops);
@@ -67,13 +64,11 @@ class JoinIndices : public IRMutator {
     }
 
     Expr visit(const Load *op) override {
-        return Load::make(op->type, op->name, joined(op->index), op->image, op->param, mutate(op->predicate),
-                          op->alignment);
+        return Load::make(op->type, op->name, joined(op->index), op->image, op->param, mutate(op->predicate), op->alignment);
     }
 
     Stmt visit(const Store *op) override {
-        return Store::make(op->name, mutate(op->value), joined(op->index), op->param, mutate(op->predicate),
-                           op->alignment);
+        return Store::make(op->name, mutate(op->value), joined(op->index), op->param, mutate(op->predicate), op->alignment);
     }
 
     Expr visit(const LE *op) override {
@@ -186,8 +181,7 @@ class JoinIndices : public IRMutator {
         if (is_const_one(e)) {
             return;
         }
-        condition = !condition.defined() ? e : can_prove(!condition || e) ? condition
-                                                                          : condition && e;
+        condition = !condition.defined() ? e : can_prove(!condition || e) ? condition : condition && e;
     }
 
     const std::set<std::string> &arguments;
@@ -195,9 +189,7 @@ class JoinIndices : public IRMutator {
     Scope<> loops;
 
 public:
-    explicit JoinIndices(const std::set<std::string> &arguments)
-        : arguments(arguments) {
-    }
+    explicit JoinIndices(const std::set<std::string> &arguments) : arguments(arguments) {}
     Expr condition;
 };
 

@@ -32,10 +32,7 @@ class IndexesRegisters : public IRVisitor {
     const std::string &loop;
 
 public:
-    IndexesRegisters(const std::set<std::string> &registers, const std::string &loop)
-        : registers(registers),
-          loop(loop) {
-    }
+    IndexesRegisters(const std::set<std::string> &registers, const std::string &loop) : registers(registers), loop(loop) {}
     bool yes = false, waits = false;
 };
 
@@ -59,8 +56,8 @@ class ConstantTripCounts : public IRMutator {
             return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, body);
         }
         const Expr within = Variable::make(Int(32), op->name) < simplify(op->min + op->extent);
-        return For::make(op->name, op->min, make_const(Int(32), turns), op->for_type, op->partition_policy,
-                         op->device_api, IfThenElse::make(within, body));
+        return For::make(op->name, op->min, make_const(Int(32), turns), op->for_type, op->partition_policy, op->device_api,
+                         IfThenElse::make(within, body));
     }
 
     std::set<std::string> registers;

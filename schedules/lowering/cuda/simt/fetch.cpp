@@ -23,8 +23,7 @@ Stmt call(const char *name, const std::vector<Expr> &args) {
 }
 
 Stmt barrier() {
-    return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)},
-                                     Call::Intrinsic));
+    return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
 }
 
 bool is_barrier(const Stmt &s) {
@@ -44,8 +43,7 @@ Stmt nothing() {
 
 // One after the other, without those that do nothing.
 Stmt sequence(const Stmt &a, const Stmt &b) {
-    return is_nothing(a) ? b : is_nothing(b) ? a
-                                             : Block::make(a, b);
+    return is_nothing(a) ? b : is_nothing(b) ? a : Block::make(a, b);
 }
 
 // The stores of a stage that is nothing but a copy, as asynchronous ones.
@@ -59,9 +57,8 @@ class CopyAsync : public IRMutator {
     Stmt visit(const Store *op) override {
         // A vector that may stop at the last element (shifted_loads.h): each element for itself where it does.
         const auto *either = op->value.as<Call>();
-        const auto *clamped = either && either->is_intrinsic(Call::if_then_else) && either->args.size() == 3
-                                  ? either->args[2].as<Load>()
-                                  : nullptr;
+        const auto *clamped =
+            either && either->is_intrinsic(Call::if_then_else) && either->args.size() == 3 ? either->args[2].as<Load>() : nullptr;
         const auto *inside = clamped ? either->args[1].as<Load>() : nullptr;
         if (inside && clamped->type.bytes() == 4 && op->index.type().lanes() == clamped->type.lanes()) {
             const Expr all = Load::make(inside->type, inside->name, inside->index, inside->image, inside->param,
@@ -69,18 +66,17 @@ class CopyAsync : public IRMutator {
             const Stmt whole = mutate(Store::make(op->name, all, op->index, op->param, op->predicate, op->alignment));
             std::vector<Stmt> elements;
             for (int i = 0; i < clamped->type.lanes(); i++) {
-                const Expr element = Load::make(clamped->type.element_of(), clamped->name, extract_lane(clamped->index, i),
-                                                clamped->image, clamped->param, const_true(), ModulusRemainder());
-                elements.push_back(mutate(Store::make(op->name, element, extract_lane(op->index, i), op->param, const_true(),
-                                                      ModulusRemainder())));
+                const Expr element = Load::make(clamped->type.element_of(), clamped->name, extract_lane(clamped->index, i), clamped->image,
+                                                clamped->param, const_true(), ModulusRemainder());
+                elements.push_back(
+                    mutate(Store::make(op->name, element, extract_lane(op->index, i), op->param, const_true(), ModulusRemainder())));
             }
             return IfThenElse::make(either->args[0], whole, Block::make(elements));
         }
         // What is not there is 0.
         const auto *choice = op->value.as<Select>();
         const auto *same = choice ? choice->condition.as<Broadcast>() : nullptr;
-        const Expr condition = same ? same->value : choice ? choice->condition
-                                                           : const_true();
+        const Expr condition = same ? same->value : choice ? choice->condition : const_true();
         const auto *load = (choice && is_const_zero(choice->false_value) ? choice->true_value : op->value).as<Load>();
         const bool from_input = load && inputs.count(load->name) && is_const_one(load->predicate);
         if (!from_input || !condition.type().is_scalar() || !is_const_one(op->predicate)) {
@@ -89,21 +85,18 @@ class CopyAsync : public IRMutator {
         }
         const int n = load->type.lanes(), bytes = n * load->type.bytes();
         const auto *to = op->index.as<Ramp>(), *from = load->index.as<Ramp>();
-        const bool neighbours =
-            n == 1 || (to && from && is_const_one(to->stride) && is_const_one(from->stride) &&
-                       whole(op->alignment, n) && whole(load->alignment, n) && vector_elements(load->type) == n);
+        const bool neighbours = n == 1 || (to && from && is_const_one(to->stride) && is_const_one(from->stride) &&
+                                           whole(op->alignment, n) && whole(load->alignment, n) && vector_elements(load->type) == n);
         can = can && neighbours && (bytes == 4 || bytes == 8 || bytes == 16);
-        const Expr place = Load::make(op->value.type(), op->name, op->index, Buffer<>(), Parameter(),
-                                      const_true(op->value.type().lanes()), op->alignment);
+        const Expr place =
+            Load::make(op->value.type(), op->name, op->index, Buffer<>(), Parameter(), const_true(op->value.type().lanes()), op->alignment);
         return call(kCopyAsync, {place, Expr(load), condition});
     }
 
     const Names &inputs;
 
 public:
-    explicit CopyAsync(const Names &inputs)
-        : inputs(inputs) {
-    }
+    explicit CopyAsync(const Names &inputs) : inputs(inputs) {}
     bool copies = true;  // is nothing but a copy
     bool can = true;     // of what cp.async takes
 };
@@ -134,19 +127,14 @@ class FindStages : public IRVisitor {
         names.insert(op->name);
     }
 
-    void visit(const For *) override {
-    }
+    void visit(const For *) override {}
 
     const Names &inputs;
     const Fetched &fetched;
     const Fail &fail;
 
 public:
-    FindStages(const Names &inputs, const Fetched &fetched, const Fail &fail)
-        : inputs(inputs),
-          fetched(fetched),
-          fail(fail) {
-    }
+    FindStages(const Names &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
     Names names;
     int ahead = 0;
 };
@@ -156,9 +144,8 @@ class OnlyCopies : public IRMutator {
     using IRMutator::visit;
 
     Stmt visit(const ProducerConsumer *op) override {
-        return op->is_producer && names.count(op->name)
-                   ? ProducerConsumer::make_produce(op->name, CopyAsync(inputs).mutate(op->body))
-                   : mutate(op->body);
+        return op->is_producer && names.count(op->name) ? ProducerConsumer::make_produce(op->name, CopyAsync(inputs).mutate(op->body))
+                                                        : mutate(op->body);
     }
     Stmt visit(const Block *op) override {
         return sequence(mutate(op->first), mutate(op->rest));
@@ -200,10 +187,7 @@ class OnlyCopies : public IRMutator {
     const Names &names, &inputs;
 
 public:
-    OnlyCopies(const Names &names, const Names &inputs)
-        : names(names),
-          inputs(inputs) {
-    }
+    OnlyCopies(const Names &names, const Names &inputs) : names(names), inputs(inputs) {}
 };
 
 // The arrays that are read to know what is copied, and where to.
@@ -264,9 +248,7 @@ class WithoutCopies : public IRMutator {
     bool ends_with_stage = false;
 
 public:
-    explicit WithoutCopies(const Names &names)
-        : names(names) {
-    }
+    explicit WithoutCopies(const Names &names) : names(names) {}
 };
 
 // What a turn reads of shared memory that it also stores.
@@ -341,8 +323,7 @@ class FetchAhead : public IRMutator {
         const Expr turn = Variable::make(Int(32), op->name), ahead = stages.ahead;
         const Expr end = simplify(op->min + op->extent);
         const auto fetch = [&](const Expr &t) {
-            return Block::make(IfThenElse::make(simplify(t < end), simplify(substitute(op->name, t, copies))),
-                               call(kCopyCommit, {}));
+            return Block::make(IfThenElse::make(simplify(t < end), simplify(substitute(op->name, t, copies))), call(kCopyCommit, {}));
         };
         const Stmt first = with_body(op, op->min, ahead, fetch(turn));
         const Stmt next = Block::make({call(kCopyWait, {stages.ahead - 1}), barrier(), fetch(turn + ahead)});
@@ -373,8 +354,8 @@ class FetchAhead : public IRMutator {
     }
 
     Stmt at_once(const Stmt &turn, const Names &names) const {
-        return Block::make({copies_of(turn, names), call(kCopyCommit, {}), call(kCopyWait, {0}), barrier(),
-                            WithoutCopies(names).mutate(turn)});
+        return Block::make(
+            {copies_of(turn, names), call(kCopyCommit, {}), call(kCopyWait, {0}), barrier(), WithoutCopies(names).mutate(turn)});
     }
 
     const Names &inputs;
@@ -383,11 +364,7 @@ class FetchAhead : public IRMutator {
     Names registers;
 
 public:
-    FetchAhead(const Names &inputs, const Fetched &fetched, const Fail &fail)
-        : inputs(inputs),
-          fetched(fetched),
-          fail(fail) {
-    }
+    FetchAhead(const Names &inputs, const Fetched &fetched, const Fail &fail) : inputs(inputs), fetched(fetched), fail(fail) {}
 
     // What is fetched once in a block: behind the coordinates and the arrays.
     Stmt once(const Stmt &s) const {
@@ -395,8 +372,8 @@ public:
             return LetStmt::make(let->name, let->value, once(let->body));
         }
         if (const auto *array = s.as<Allocate>()) {
-            return Allocate::make(array->name, array->type, array->memory_type, array->extents, array->condition,
-                                  once(array->body), array->new_expr, array->free_function);
+            return Allocate::make(array->name, array->type, array->memory_type, array->extents, array->condition, once(array->body),
+                                  array->new_expr, array->free_function);
         }
         const FindStages stages = stages_of(s);
         if (stages.names.empty()) {

@@ -31,8 +31,7 @@ public:
 
 class DivideBySizes : public IRMutator {
 public:
-    DivideBySizes(const std::vector<KernelArgument> &arguments, bool multiply)
-        : multiply_(multiply) {
+    DivideBySizes(const std::vector<KernelArgument> &arguments, bool multiply) : multiply_(multiply) {
         for (const char *name : kThreadNames) {
             not_negative_.push(name);
         }
@@ -90,7 +89,8 @@ private:
             return *value >= 0;
         }
         if (const auto *v = e.as<Variable>()) {
-            return v->name.compare(0, 9, "blockIdx.") == 0 || v->name.find(".extent.") != std::string::npos || not_negative_.contains(v->name);
+            return v->name.compare(0, 9, "blockIdx.") == 0 || v->name.find(".extent.") != std::string::npos ||
+                   not_negative_.contains(v->name);
         }
         if (const auto *op = e.as<Add>()) {
             return both(op);

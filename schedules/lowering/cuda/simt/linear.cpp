@@ -20,9 +20,7 @@ class Expand : public IRMutator {
     const Lets &lets;
 
 public:
-    explicit Expand(const Lets &lets)
-        : lets(lets) {
-    }
+    explicit Expand(const Lets &lets) : lets(lets) {}
 };
 
 class Collapse : public IRMutator {

@@ -75,18 +75,14 @@ class Ahead : public IRVisitor {
     const std::set<std::string> &own;
 
 public:
-    explicit Ahead(const std::set<std::string> &own)
-        : own(own) {
-    }
+    explicit Ahead(const std::set<std::string> &own) : own(own) {}
     Accesses found;
     bool closed = false;
 };
 
 class KeepNeeded : public IRMutator {
 public:
-    explicit KeepNeeded(const std::set<std::string> &own)
-        : own_(own) {
-    }
+    explicit KeepNeeded(const std::set<std::string> &own) : own_(own) {}
 
 private:
     using IRMutator::visit;
@@ -160,8 +156,8 @@ private:
         }
         since_ = {};
         return ordered ? Stmt(op)
-                       : Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier,
-                                                   {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
+                       : Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier, {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)},
+                                                   Call::Intrinsic));
     }
 
     class Reads : public IRVisitor {
@@ -174,9 +170,7 @@ private:
         }
 
     public:
-        explicit Reads(KeepNeeded &keep)
-            : keep(keep) {
-        }
+        explicit Reads(KeepNeeded &keep) : keep(keep) {}
         KeepNeeded &keep;
     };
 

@@ -26,10 +26,7 @@ class PredicateLoads : public IRMutator {
     const std::set<std::string> &registers;
 
 public:
-    PredicateLoads(const Expr &condition, const std::set<std::string> &registers)
-        : condition(condition),
-          registers(registers) {
-    }
+    PredicateLoads(const Expr &condition, const std::set<std::string> &registers) : condition(condition), registers(registers) {}
 };
 
 class MovesMemory : public IRVisitor {
@@ -43,9 +40,7 @@ class MovesMemory : public IRVisitor {
     const std::set<std::string> &registers;
 
 public:
-    explicit MovesMemory(const std::set<std::string> &registers)
-        : registers(registers) {
-    }
+    explicit MovesMemory(const std::set<std::string> &registers) : registers(registers) {}
     bool loads = false;
 };
 
@@ -114,14 +109,14 @@ class PredicateBranches : public IRMutator {
         const auto *store = s.as<Store>();
         const Expr value = predicate.mutate(store->value);
         if (registers.count(store->name)) {
-            const Expr old = Load::make(value.type(), store->name, store->index, Buffer<>(), Parameter(),
-                                        const_true(value.type().lanes()), store->alignment);
-            return Store::make(store->name, select(for_lanes(condition, value.type().lanes()), value, old),
-                               store->index, store->param, store->predicate, store->alignment);
+            const Expr old = Load::make(value.type(), store->name, store->index, Buffer<>(), Parameter(), const_true(value.type().lanes()),
+                                        store->alignment);
+            return Store::make(store->name, select(for_lanes(condition, value.type().lanes()), value, old), store->index, store->param,
+                               store->predicate, store->alignment);
         }
         const std::string name = unique_name(store->name + ".value");
-        const Stmt out = Store::make(store->name, Variable::make(value.type(), name), store->index, store->param,
-                                     store->predicate, store->alignment);
+        const Stmt out =
+            Store::make(store->name, Variable::make(value.type(), name), store->index, store->param, store->predicate, store->alignment);
         return LetStmt::make(name, value, IfThenElse::make(condition, out));
     }
 

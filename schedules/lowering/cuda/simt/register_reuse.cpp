@@ -34,8 +34,7 @@ Expr above_zero(const Expr &condition) {
     }
     const auto *less = condition.as<LT>();
     const auto *at_most = condition.as<LE>();
-    const Expr difference = less ? less->b - less->a : at_most ? at_most->b - at_most->a + 1
-                                                               : Expr();
+    const Expr difference = less ? less->b - less->a : at_most ? at_most->b - at_most->a + 1 : Expr();
     return difference.defined() && difference.type() == Int(32) ? difference : Expr();
 }
 
@@ -89,8 +88,7 @@ class RenameLets : public IRMutator {
     Stmt visit(const LetStmt *op) override {
         const std::string name = unique_name(op->name);
         const Expr value = mutate(op->value);
-        return LetStmt::make(name, value,
-                             mutate(substitute(op->name, Variable::make(op->value.type(), name), op->body)));
+        return LetStmt::make(name, value, mutate(substitute(op->name, Variable::make(op->value.type(), name), op->body)));
     }
 };
 
@@ -116,9 +114,7 @@ class LoadsOnce : public IRVisitor {
     const std::set<std::string> &read_only;
 
 public:
-    explicit LoadsOnce(const std::set<std::string> &read_only)
-        : read_only(read_only) {
-    }
+    explicit LoadsOnce(const std::set<std::string> &read_only) : read_only(read_only) {}
     bool straight = true, loads = false;
 };
 
@@ -147,8 +143,7 @@ class PeelFirstTurns : public IRMutator {
             }
             first = IfThenElse::make(simplify(op->extent > 0), first);
         }
-        const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy,
-                                      op->device_api, op->body);
+        const Stmt others = For::make(op->name, 1, simplify(op->extent - 1), op->for_type, op->partition_policy, op->device_api, op->body);
         return Block::make(first, others);
     }
 
@@ -156,9 +151,7 @@ class PeelFirstTurns : public IRMutator {
     Lets lets;
 
 public:
-    explicit PeelFirstTurns(const std::set<std::string> &read_only)
-        : read_only(read_only) {
-    }
+    explicit PeelFirstTurns(const std::set<std::string> &read_only) : read_only(read_only) {}
 };
 
 struct Held {
@@ -182,9 +175,7 @@ bool reads_stored(const Expr &e, const std::set<std::string> &read_only) {
         const std::set<std::string> &read_only;
 
     public:
-        explicit Find(const std::set<std::string> &read_only)
-            : read_only(read_only) {
-        }
+        explicit Find(const std::set<std::string> &read_only) : read_only(read_only) {}
         bool found = false;
     } find(read_only);
     e.accept(&find);
@@ -201,8 +192,7 @@ class FindLoads : public IRVisitor {
         op->body.accept(this);
     }
 
-    void visit(const For *) override {
-    }
+    void visit(const For *) override {}
 
     void visit(const IfThenElse *op) override {
         const Expr outer = path;
@@ -248,17 +238,14 @@ class FindLoads : public IRVisitor {
     }
 
     static Expr either(const Expr &a, const Expr &b) {
-        return equal(a, b) || can_prove(!b || a) ? a : can_prove(!a || b) ? b
-                                                                          : a || b;
+        return equal(a, b) || can_prove(!b || a) ? a : can_prove(!a || b) ? b : a || b;
     }
 
     const std::set<std::string> &read_only;
     Expr path = const_true();
 
 public:
-    explicit FindLoads(const std::set<std::string> &read_only)
-        : read_only(read_only) {
-    }
+    explicit FindLoads(const std::set<std::string> &read_only) : read_only(read_only) {}
     Lets lets;
     std::vector<Held> found;
 };
@@ -297,9 +284,7 @@ class UseHeld : public IRMutator {
     Lets lets;
 
 public:
-    explicit UseHeld(const std::vector<Held> &held)
-        : held(held) {
-    }
+    explicit UseHeld(const std::vector<Held> &held) : held(held) {}
 };
 
 // Loads what is used several times once, before everything; undefined where there is nothing of that kind.
@@ -321,8 +306,8 @@ Stmt hold(const Stmt &s, const std::set<std::string> &read_only) {
         if (h->hold) {
             const int n = h->load->type.lanes();
             body = LetStmt::make(h->name,
-                                 Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image,
-                                            h->load->param, Broadcast::make(h->when, n), h->load->alignment),
+                                 Load::make(h->load->type, h->array, Ramp::make(h->index, 1, n), h->load->image, h->load->param,
+                                            Broadcast::make(h->when, n), h->load->alignment),
                                  body);
         }
     }
@@ -336,16 +321,13 @@ class HoldInTurns : public IRMutator {
     Stmt visit(const For *op) override {
         const Stmt body = mutate(op->body);
         const Stmt held = hold(body, read_only);
-        return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api,
-                         held.defined() ? held : body);
+        return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, held.defined() ? held : body);
     }
 
     const std::set<std::string> &read_only;
 
 public:
-    explicit HoldInTurns(const std::set<std::string> &read_only)
-        : read_only(read_only) {
-    }
+    explicit HoldInTurns(const std::set<std::string> &read_only) : read_only(read_only) {}
 };
 
 }  // namespace

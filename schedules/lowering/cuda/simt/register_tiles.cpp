@@ -106,9 +106,7 @@ class FindRegisterArrays : public IRVisitor {
     Lets lets;
 
 public:
-    explicit FindRegisterArrays(const RegistersFail &fail)
-        : fail(fail) {
-    }
+    explicit FindRegisterArrays(const RegistersFail &fail) : fail(fail) {}
     RegisterArrays arrays;
 };
 
@@ -129,10 +127,7 @@ const char *operation(const Expr &e, Expr &a, Expr &b) {
 }
 
 Expr identity(const std::string &operation, Type t) {
-    return operation == "add"        ? make_zero(t)
-           : operation == "multiply" ? make_one(t)
-           : operation == "take_min" ? t.max()
-                                     : t.min();
+    return operation == "add" ? make_zero(t) : operation == "multiply" ? make_one(t) : operation == "take_min" ? t.max() : t.min();
 }
 
 bool is_power_of_two(int64_t n) {
@@ -233,8 +228,8 @@ class ShareOut : public IRMutator {
         if (total && total->name != store->name) {
             std::swap(total, part);
         }
-        if (!total || !part || total->name != store->name || !equal(total->index, store->index) ||
-            !arrays.count(store->name) || !arrays.count(part->name)) {
+        if (!total || !part || total->name != store->name || !equal(total->index, store->index) || !arrays.count(store->name) ||
+            !arrays.count(part->name)) {
             return Stmt();
         }
         const Registers &r = arrays.at(part->name);
@@ -251,8 +246,7 @@ class ShareOut : public IRMutator {
         const int lanes = kernel.constant_threads(d);
         const int all = kernel.constant_threads(0) * kernel.constant_threads(1) * kernel.constant_threads(2);
         if (d != 0) {
-            fail(func,
-                 "is reduced across threads of the second or third dimension; make its loop the first of gpu_threads");
+            fail(func, "is reduced across threads of the second or third dimension; make its loop the first of gpu_threads");
         }
         if (!is_power_of_two(lanes) || lanes > 1024 || all == 0 || all % 32 != 0) {
             fail(func, "is reduced across " + std::to_string(lanes) + " threads of a block of " + std::to_string(all) +
@@ -268,27 +262,24 @@ class ShareOut : public IRMutator {
         const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), its);
         const std::string result = unique_name(store->name + ".of_threads");
         identities[part->name] = identity(name, part->type);
-        const Expr reduced = Call::make(part->type, kReduceThreads,
-                                        {own, lanes, StringImm::make(name), scratch, all / 32}, Call::Intrinsic);
+        const Expr reduced =
+            Call::make(part->type, kReduceThreads, {own, lanes, StringImm::make(name), scratch, all / 32}, Call::Intrinsic);
         const Expr value = Variable::make(part->type, result);
         const Expr sum = substitute_operand(store->value, total, value);
-        const Stmt s = guarded(
-            store->name, Store::make(store->name, sum, store->index, store->param, store->predicate, store->alignment));
+        const Stmt s = guarded(store->name, Store::make(store->name, sum, store->index, store->param, store->predicate, store->alignment));
         // In a loop, the next turn must not write the scratch memory before all have read it.
         const Stmt after = lanes > 32 && loops > 0 ? Block::make(s, barrier()) : s;
         return LetStmt::make(result, reduced, after);
     }
 
     static Stmt barrier() {
-        return Evaluate::make(Call::make(Int(32), Call::gpu_thread_barrier,
-                                         {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
+        return Evaluate::make(
+            Call::make(Int(32), Call::gpu_thread_barrier, {int(CodeGen_GPU_Dev::MemoryFenceType::Shared)}, Call::Intrinsic));
     }
 
     static Expr substitute_operand(const Expr &e, const Load *total, const Expr &value) {
         const Expr t(total);
-        return e.as<Add>() ? t + value : e.as<Mul>() ? t * value
-                                     : e.as<Min>()   ? min(t, value)
-                                                     : max(t, value);
+        return e.as<Add>() ? t + value : e.as<Mul>() ? t * value : e.as<Min>() ? min(t, value) : max(t, value);
     }
 
     Kernel &kernel;
@@ -299,11 +290,7 @@ class ShareOut : public IRMutator {
     int loops = 0, branches = 0;
 
 public:
-    ShareOut(Kernel &kernel, const RegisterArrays &arrays, const RegistersFail &fail)
-        : kernel(kernel),
-          arrays(arrays),
-          fail(fail) {
-    }
+    ShareOut(Kernel &kernel, const RegisterArrays &arrays, const RegistersFail &fail) : kernel(kernel), arrays(arrays), fail(fail) {}
     std::map<std::string, Expr> identities;
     std::set<std::string> sometimes_stored;  // not by every thread
 };

@@ -23,8 +23,7 @@ class FindClamp : public IRVisitor {
     }
 
     // What another load is indexed by is its own affair.
-    void visit(const Load *) override {
-    }
+    void visit(const Load *) override {}
 
 public:
     Expr clamp, neighbours, all_inside;
@@ -46,8 +45,8 @@ class LoadClampedVectorsWhole : public IRMutator {
         if (!ramp || !is_const_one(ramp->stride)) {
             return IRMutator::visit(op);
         }
-        const Expr whole = Load::make(op->type, op->name, index, op->image, op->param,
-                                      Broadcast::make(find.all_inside, op->type.lanes()), ModulusRemainder());
+        const Expr whole = Load::make(op->type, op->name, index, op->image, op->param, Broadcast::make(find.all_inside, op->type.lanes()),
+                                      ModulusRemainder());
         return Call::make(op->type, Call::if_then_else, {find.all_inside, whole, op}, Call::PureIntrinsic);
     }
 };

@@ -25,8 +25,7 @@ class OwnIndices : public IRMutator {
         if (first != identities.end()) {
             // A thread without an element takes part in the reduction.
             for (int64_t i = size - 1; i >= 0; i--) {
-                body = Block::make(
-                    Store::make(op->name, first->second, int(i), Parameter(), const_true(), ModulusRemainder()), body);
+                body = Block::make(Store::make(op->name, first->second, int(i), Parameter(), const_true(), ModulusRemainder()), body);
             }
         }
         return Allocate::make(op->name, op->type, MemoryType::Register, {int(size)}, const_true(), body);
@@ -48,8 +47,8 @@ class OwnIndices : public IRMutator {
         if (it == arrays.end()) {
             return IRMutator::visit(op);
         }
-        return Load::make(op->type, op->name, own(op->name, it->second, op->index), op->image, op->param,
-                          mutate(op->predicate), ModulusRemainder());
+        return Load::make(op->type, op->name, own(op->name, it->second, op->index), op->image, op->param, mutate(op->predicate),
+                          ModulusRemainder());
     }
 
     Stmt visit(const Store *op) override {
@@ -57,8 +56,8 @@ class OwnIndices : public IRMutator {
         if (it == arrays.end()) {
             return IRMutator::visit(op);
         }
-        return Store::make(op->name, mutate(op->value), own(op->name, it->second, op->index), op->param,
-                           mutate(op->predicate), ModulusRemainder());
+        return Store::make(op->name, mutate(op->value), own(op->name, it->second, op->index), op->param, mutate(op->predicate),
+                           ModulusRemainder());
     }
 
     // The strides of the threads that have elements of their own, largest first.
@@ -87,15 +86,13 @@ class OwnIndices : public IRMutator {
         }
         if (const auto *ramp = index.as<Ramp>()) {
             if (!is_const_one(ramp->stride)) {
-                fail(name,
-                     "is in registers, but its neighbours in a vector are not neighbours in memory; vectorize its "
-                     "first dimension");
+                fail(name, "is in registers, but its neighbours in a vector are not neighbours in memory; vectorize its "
+                           "first dimension");
             }
             return Ramp::make(own_scalar(name, r, ramp->base, ramp->lanes), 1, ramp->lanes);
         }
         if (!index.type().is_scalar()) {
-            fail(name,
-                 "is in registers, but read at an index that is only known when it runs; store it in shared memory");
+            fail(name, "is in registers, but read at an index that is only known when it runs; store it in shared memory");
         }
         return own_scalar(name, r, index, 1);
     }
@@ -104,9 +101,8 @@ class OwnIndices : public IRMutator {
         Linear at = linear(expand(index, lets));
         for (int d = 0; d < 3; d++) {
             if (at.factor_of(kThreadNames[d]) != r.stride[d] || at.hides(kThreadNames[d])) {
-                fail(name,
-                     "is in registers, and a thread reads an element that another thread has; split its loops as its "
-                     "consumer's are, or store it in shared memory");
+                fail(name, "is in registers, and a thread reads an element that another thread has; split its loops as its "
+                           "consumer's are, or store it in shared memory");
             }
         }
         std::vector<Linear::Term> kept;
@@ -136,8 +132,7 @@ class OwnIndices : public IRMutator {
             }
         }
         const Interval range = bounds_of_expr_in_scope(inner.expr(), loops);
-        const bool inside = range.is_bounded() && can_prove(range.min >= 0) &&
-                            can_prove(range.max + lanes <= make_const(Int(32), stride));
+        const bool inside = range.is_bounded() && can_prove(range.min >= 0) && can_prove(range.max + lanes <= make_const(Int(32), stride));
         if (!inside) {
             fail(name, "is in registers, but that a thread stays within its own elements could not be shown; split its "
                        "loops as its consumer's are, or store it in shared memory");
@@ -157,13 +152,8 @@ class OwnIndices : public IRMutator {
     Scope<Interval> loops;
 
 public:
-    OwnIndices(const Kernel &kernel, const RegisterArrays &arrays, const std::map<std::string, Expr> &identities,
-               const RegistersFail &fail)
-        : kernel(kernel),
-          arrays(arrays),
-          identities(identities),
-          fail(fail) {
-    }
+    OwnIndices(const Kernel &kernel, const RegisterArrays &arrays, const std::map<std::string, Expr> &identities, const RegistersFail &fail)
+        : kernel(kernel), arrays(arrays), identities(identities), fail(fail) {}
 };
 
 }  // namespace

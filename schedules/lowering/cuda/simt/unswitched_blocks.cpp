@@ -60,8 +60,7 @@ protected:
 
     Stmt visit(const For *op) override {
         const Expr last = expand(op->min + op->extent - 1, lets);
-        const Interval range(bounds_of_expr_in_scope(expand(op->min, lets), varying).min,
-                             bounds_of_expr_in_scope(last, varying).max);
+        const Interval range(bounds_of_expr_in_scope(expand(op->min, lets), varying).min, bounds_of_expr_in_scope(last, varying).max);
         ScopedBinding<Interval> bind(varying, op->name, range);
         return IRMutator::visit(op);
     }

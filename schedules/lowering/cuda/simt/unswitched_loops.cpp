@@ -33,9 +33,7 @@ class StaysInBlock : public IRVisitor {
     std::set<std::string> own;
 
 public:
-    explicit StaysInBlock(const std::set<std::string> &own)
-        : own(own) {
-    }
+    explicit StaysInBlock(const std::set<std::string> &own) : own(own) {}
     bool yes = true;
 };
 
@@ -63,8 +61,7 @@ class AskOnce : public IRMutator {
             return IRMutator::visit(op);
         }
         const auto loop = [&](const Expr &extent) {
-            return For::make(op->name, op->min, extent, op->for_type, op->partition_policy, op->device_api,
-                             question->then_case);
+            return For::make(op->name, op->min, extent, op->for_type, op->partition_policy, op->device_api, question->then_case);
         };
         return IfThenElse::make(simplify(op->extent <= left), loop(op->extent), loop(simplify(min(left, op->extent))));
     }

@@ -20,8 +20,8 @@ class FieldsOf : public IRVisitor {
     using IRVisitor::visit;
 
     void visit(const Variable *op) override {
-        const bool coordinate = op->name.compare(0, 9, "blockIdx.") == 0 ||
-                                std::find(kThreadNames.begin(), kThreadNames.end(), op->name) != kThreadNames.end();
+        const bool coordinate =
+            op->name.compare(0, 9, "blockIdx.") == 0 || std::find(kThreadNames.begin(), kThreadNames.end(), op->name) != kThreadNames.end();
         if (op->type == Int(32) && !coordinate && !defined.contains(op->name)) {
             scalars.insert(op->name);
             if (op->name.find(".min.") != std::string::npos) {

@@ -40,9 +40,7 @@ Expr of_at_least_one(const Expr &e) {
 // Proves that a sum is less than a size, where there are tiles and steps at all.
 class LargestPlace {
 public:
-    explicit LargestPlace(Expr still)
-        : bounds_{still, still} {
-    }
+    explicit LargestPlace(Expr still) : bounds_{still, still} {}
 
     // A multiple of a number from 0 on, of which there are so many.
     void add(const Expr &numbers, int64_t factor) {
@@ -153,9 +151,7 @@ class DropClamps : public IRMutator {
     const std::vector<std::string> &loops;
 
 public:
-    explicit DropClamps(const std::vector<std::string> &loops)
-        : loops(loops) {
-    }
+    explicit DropClamps(const std::vector<std::string> &loops) : loops(loops) {}
 };
 
 }  // namespace
@@ -209,7 +205,8 @@ std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::strin
     if (sizes.empty() || !sizes[0].is_one()) {
         return std::nullopt;
     }
-    std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) { return is_smaller(sizes[y], sizes[x]) || (x > y && !is_smaller(sizes[x], sizes[y])); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t x, size_t y) { return is_smaller(sizes[y], sizes[x]) || (x > y && !is_smaller(sizes[x], sizes[y])); });
     Polynomial left(index);
     std::vector<Polynomial> counted(strides.size()), over_tile(strides.size());
     for (const size_t d : order) {

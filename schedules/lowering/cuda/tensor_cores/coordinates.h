@@ -19,7 +19,7 @@ namespace halyard {
 struct IndexVariables {
     std::vector<std::string> tile;                // of loops over a tile
     std::map<std::string, Halide::Expr> extents;  // of those that begin at 0: blocks of a launch, steps
-    bool inside = true;                           // whether the first element of a tile is one of the buffer, wherever anybody needs what is read
+    bool inside = true;  // whether the first element of a tile is one of the buffer, wherever anybody needs what is read
 };
 
 /** The coordinates of an element, from the start of the buffer, one for each dimension; `index` with its lets expanded,

@@ -52,8 +52,8 @@ class FindKernels : public IRVisitor {
 
     void note(const For *kernel) {
         const Accesses now = accesses_of(Stmt(kernel));
-        const bool needs = meet(now.loaded, running.stored) || meet(now.stored, running.stored) ||
-                           meet(now.stored, running.loaded) || meet(now.stored, allocated);
+        const bool needs = meet(now.loaded, running.stored) || meet(now.stored, running.stored) || meet(now.stored, running.loaded) ||
+                           meet(now.stored, allocated);
         DependentLaunch &t = found[kernel];
         t.beside_last = last && !needs;
         if (t.beside_last) {

@@ -25,9 +25,7 @@ class VisitLoads : public IRVisitor {
     const std::function<void(const Load *)> &look;
 
 public:
-    explicit VisitLoads(const std::function<void(const Load *)> &look)
-        : look(look) {
-    }
+    explicit VisitLoads(const std::function<void(const Load *)> &look) : look(look) {}
 };
 
 void visit_loads(const Expr &e, const std::function<void(const Load *)> &look) {
@@ -36,8 +34,7 @@ void visit_loads(const Expr &e, const std::function<void(const Load *)> &look) {
 }
 
 bool is_of_two_columns(const Load *op) {
-    return expr_uses_var(op->index, kCol) && !expr_uses_var(op->index, kElement) && op->type.lanes() == 2 &&
-           is_const_one(op->predicate);
+    return expr_uses_var(op->index, kCol) && !expr_uses_var(op->index, kElement) && op->type.lanes() == 2 && is_const_one(op->predicate);
 }
 
 Expr element_index() {
@@ -58,8 +55,8 @@ std::vector<EpilogueLoads::EpilogueColumns> EpilogueLoads::find_columns(const st
     std::vector<EpilogueColumns> found;
     for (const Pair *p : after) {
         visit_loads(p->value, [&](const Load *op) {
-            const bool same = std::none_of(p->rows.begin(), p->rows.end(),
-                                           [&](const PairRows &r) { return expr_uses_var(op->index, r.name); });
+            const bool same =
+                std::none_of(p->rows.begin(), p->rows.end(), [&](const PairRows &r) { return expr_uses_var(op->index, r.name); });
             if (same && is_of_two_columns(op) && op->type.bits() == 16 && !known.count(op->name) &&
                 std::none_of(found.begin(), found.end(), [&](const EpilogueColumns &e) { return equal(e.load, op); })) {
                 found.push_back({op, p, op->name + ".early." + number(int(found.size()))});
@@ -104,8 +101,8 @@ Expr EpilogueLoads::with_epilogue_loads(const Expr &value) const {
             }
             for (const auto &t : early.tiles_) {
                 if (equal(t.load, op)) {
-                    return Load::make(op->type, t.name, Ramp::make(place_in_tile(t.type()), 1, 2), Buffer<>(), Parameter(),
-                                      const_true(2), ModulusRemainder(2, 0));
+                    return Load::make(op->type, t.name, Ramp::make(place_in_tile(t.type()), 1, 2), Buffer<>(), Parameter(), const_true(2),
+                                      ModulusRemainder(2, 0));
                 }
             }
             return IRMutator::visit(op);
@@ -114,9 +111,7 @@ Expr EpilogueLoads::with_epilogue_loads(const Expr &value) const {
         const EpilogueLoads &early;
 
     public:
-        explicit Put(const EpilogueLoads &early)
-            : early(early) {
-        }
+        explicit Put(const EpilogueLoads &early) : early(early) {}
     };
     return Put(*this).mutate(value);
 }

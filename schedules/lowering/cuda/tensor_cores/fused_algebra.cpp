@@ -45,12 +45,11 @@ Assignment *assignment_to(std::vector<FusedNest> &list, const std::string &name,
 
 void erase_assignments_to(std::vector<FusedNest> &list, const std::string &name) {
     for (auto &n : list) {
-        n.assignments.erase(std::remove_if(n.assignments.begin(), n.assignments.end(),
-                                           [&](const Assignment &a) { return a.stored == name; }),
-                            n.assignments.end());
+        n.assignments.erase(
+            std::remove_if(n.assignments.begin(), n.assignments.end(), [&](const Assignment &a) { return a.stored == name; }),
+            n.assignments.end());
     }
-    list.erase(std::remove_if(list.begin(), list.end(), [](const FusedNest &n) { return n.assignments.empty(); }),
-               list.end());
+    list.erase(std::remove_if(list.begin(), list.end(), [](const FusedNest &n) { return n.assignments.empty(); }), list.end());
 }
 
 bool begins_as_zero(std::vector<FusedNest> &list, const std::string &name) {
@@ -179,8 +178,7 @@ Expr sum_of_signed(const std::vector<Term> &terms) {
     for (bool minus : {false, true}) {
         for (const auto &t : terms) {
             if (t.minus == minus) {
-                sum = !sum.defined() ? (minus ? -t.e : t.e) : minus ? sum - t.e
-                                                                    : sum + t.e;
+                sum = !sum.defined() ? (minus ? -t.e : t.e) : minus ? sum - t.e : sum + t.e;
             }
         }
     }
@@ -246,8 +244,8 @@ void sum_lanes_later(FusedParts &parts) {
                 uses_in_step += int(held_in(a.value).count(total->stored));
             }
         }
-        if (of_sum.factor.defined() && is_const_one(of_sum.factor) && of_total.factor.defined() &&
-            !of_total.rest.defined() && begin && is_const_zero(begin->value) && uses_in_step == 1) {
+        if (of_sum.factor.defined() && is_const_one(of_sum.factor) && of_total.factor.defined() && !of_total.rest.defined() && begin &&
+            is_const_zero(begin->value) && uses_in_step == 1) {
             n.across_lanes = false;
             parts.sums_of_lanes.push_back(total->stored);
         }

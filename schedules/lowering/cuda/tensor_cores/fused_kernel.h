@@ -19,15 +19,15 @@ namespace halyard {
  * one together, and compute what is between while the second is under way (FlashAttention-3, Shah et al. 2024).
  *
  * has_fused_products(kernel, products) holds; `host` and `strides` as of read_tile_program(). */
-TileKernel make_wgmma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                            const Strides &strides, const PrintOptions &print);
+TileKernel make_wgmma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                            const PrintOptions &print);
 
 /** For sm_80 and all later ones: the threads fetch by cp.async, each operand while the other is multiplied, and warps have 16
  * or 32 rows of their own from the first product to the result (FlashAttention-2, Dao 2023). Of few rows (is_skinny()) on all
  * devices: each warp has all of them, fetches the tiles of both operands `stages` steps ahead, and where several share the steps,
  * takes every n-th (fused_warps.h). */
-TileKernel make_mma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                          const Strides &strides, const PrintOptions &print);
+TileKernel make_mma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                          const PrintOptions &print);
 
 }  // namespace halyard
 

@@ -78,8 +78,7 @@ Kernel FusedLaunch::with_arguments(bool by_tma) const {
     k.threads = {((parts_.rows / kRowsOfWarpgroup) + (by_tma ? 1 : 0)) * kWarpgroup, 1, 1};
     const Expr tiles = base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
     k.blocks = {min(tiles, Call::make(Int(32), "halyard_cuda_multiprocessors",
-                                      {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)},
-                                      Call::Extern)),
+                                      {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern)),
                 1, 1};
     k.shared_bytes = shared_bytes(by_tma);
     k.blocks_per_multiprocessor = ", 1";
@@ -223,9 +222,7 @@ bool FusedLaunch::counts_tiles() const {
 // Barriers, and the numbers of two tiles.
 int FusedLaunch::bytes_behind_a(bool by_tma) const {
     const int stages_bytes = stages(by_tma) * (elements_b() + elements_c()) * 2;
-    return stages_bytes + (by_tma ? results_by_engine() * parts_.rows * parts_.second.columns * 2 +
-                                        8 * (4 + 4 * stages(true)) + 8
-                                  : 0);
+    return stages_bytes + (by_tma ? results_by_engine() * parts_.rows * parts_.second.columns * 2 + 8 * (4 + 4 * stages(true)) + 8 : 0);
 }
 
 int FusedLaunch::offset_b(bool by_tma) const {
@@ -241,8 +238,7 @@ int FusedLaunch::offset_results(bool by_tma) const {
 }
 
 int FusedLaunch::offset_barriers(bool by_tma) const {
-    return offset_results(by_tma) +
-           (by_tma ? results_by_engine() * parts_.rows * parts_.second.columns * 2 : 0);
+    return offset_results(by_tma) + (by_tma ? results_by_engine() * parts_.rows * parts_.second.columns * 2 : 0);
 }
 
 int FusedLaunch::shared_bytes(bool by_tma) const {

@@ -23,11 +23,7 @@ constexpr int kTilesToCount = 6;
 class FusedLaunch {
 public:
     /** `parts` may still change; `strides` are as of make_tile_kernel. */
-    FusedLaunch(const Kernel &kernel, const FusedParts &parts, const Strides &strides)
-        : base_(kernel),
-          parts_(parts),
-          strides_(strides) {
-    }
+    FusedLaunch(const Kernel &kernel, const FusedParts &parts, const Strides &strides) : base_(kernel), parts_(parts), strides_(strides) {}
 
     std::vector<const Operand *> operands() const;
     /** What leaves, in the order of the nests. */

@@ -26,9 +26,7 @@ Mask take_mask(std::vector<FusedNest> &nests, const FusedParts &parts, bool any)
         const std::string &sums;
 
     public:
-        explicit Take(const std::string &sums)
-            : sums(sums) {
-        }
+        explicit Take(const std::string &sums) : sums(sums) {}
         Expr value;
         bool others = false;
     };
@@ -67,8 +65,7 @@ Expr without_selects(const std::vector<FusedNest> &nests, int rows, std::vector<
             tile.push(kChainRow, Interval(0, rows - 1));
             tile.push(kChainColumn, Interval(0, columns - 1));
             const bool usually = is_const(op->false_value);
-            const Expr always =
-                simplify(and_condition_over_domain(simplify(usually ? op->condition : !op->condition), tile));
+            const Expr always = simplify(and_condition_over_domain(simplify(usually ? op->condition : !op->condition), tile));
             if (is_const_zero(always)) {
                 return IRMutator::visit(op);
             }
@@ -80,11 +77,7 @@ Expr without_selects(const std::vector<FusedNest> &nests, int rows, std::vector<
         Expr &whole;
 
     public:
-        Assume(int rows, int columns, Expr &whole)
-            : rows(rows),
-              columns(columns),
-              whole(whole) {
-        }
+        Assume(int rows, int columns, Expr &whole) : rows(rows), columns(columns), whole(whole) {}
     };
     *without = nests;
     for (auto &n : *without) {

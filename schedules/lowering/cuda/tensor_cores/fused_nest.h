@@ -25,16 +25,11 @@ struct Assignment {
 
 /** Loops over rows, or rows and columns. */
 struct FusedNest {
-    enum Kind { kRows,
-                kTile,
-                kReduction };
+    enum Kind { kRows, kTile, kReduction };
     Kind kind = kTile;
-    int columns = 0;                      // of the tile; 0 for kRows
-    std::vector<Assignment> assignments;  // all at once; a reduction has one, whose value is without the sum so far
-    enum Reduction { kSum,
-                     kMin,
-                     kMax,
-                     kMaxOrNan };  // the last of floats, one of which may be a NaN
+    int columns = 0;                                 // of the tile; 0 for kRows
+    std::vector<Assignment> assignments;             // all at once; a reduction has one, whose value is without the sum so far
+    enum Reduction { kSum, kMin, kMax, kMaxOrNan };  // the last of floats, one of which may be a NaN
     Reduction reduction = kSum;
     bool across_lanes = true;  // of a reduction: whether the lanes that share a row have the whole of it
     Halide::Expr row_extent, column_extent;
@@ -42,8 +37,7 @@ struct FusedNest {
 
     /** What a reduction begins with. */
     Halide::Expr neutral(const Halide::Type &t) const {
-        return reduction == kSum ? Halide::Internal::make_zero(t) : reduction == kMin ? t.max()
-                                                                                      : t.min();
+        return reduction == kSum ? Halide::Internal::make_zero(t) : reduction == kMin ? t.max() : t.min();
     }
 };
 

@@ -31,8 +31,7 @@ void FusedNests::row_of_line() {
 void FusedNests::open_elements(int columns, const std::vector<Expr> &reads) {
     const std::string i = out_->name(kChainElement);
     out_->line("#pragma unroll");
-    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2 * rows_.fragments) + "; " + i +
-               " += 2) {");
+    out_->open("for (int " + i + " = 0; " + i + " < " + number(columns / 2 * rows_.fragments) + "; " + i + " += 2) {");
     coordinates_of_element(columns, reads);
 }
 
@@ -47,8 +46,7 @@ void FusedNests::coordinates_of_element(int columns, const std::vector<Expr> &re
         out_->line("const int " + out_->name(kChainHeldRow) + " = " + line + ";");
     }
     if (uses(kChainRow)) {
-        out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " +
-                   (several ? "(" + line + ")" : line) + " * 8;");
+        out_->line("const int " + out_->name(kChainRow) + " = " + rows_.first + " + " + (several ? "(" + line + ")" : line) + " * 8;");
     }
     if (uses(kChainColumn)) {
         const std::string first = rows_.first_column.empty() ? "" : rows_.first_column + " + ";
@@ -109,8 +107,8 @@ void FusedNests::pack(const Assignment &a) {
     const auto *cast = a.value.as<Cast>();
     const Expr wide = cast && cast->value.type() == Float(32) ? cast->value : Cast::make(Float(32), a.value);
     const std::string function = a.value.type().is_bfloat() ? "floats_to_bfloat16_bits" : "floats_to_half_bits";
-    out_->line(out_->name(a.stored) + "[" + out_->name(kChainElement) + " / 2] = " + function + "(" + out_->expr(wide) +
-               ", " + out_->expr(shifted(wide, 1)) + ");");
+    out_->line(out_->name(a.stored) + "[" + out_->name(kChainElement) + " / 2] = " + function + "(" + out_->expr(wide) + ", " +
+               out_->expr(shifted(wide, 1)) + ");");
 }
 
 namespace {
@@ -195,8 +193,8 @@ void FusedNests::combine_lanes(const std::string &name, const Type &t, const Com
     const Expr line = Variable::make(Int(32), kChainHeldRow);
     for (int with : {1, 2}) {
         const std::string other = name + ".of_" + number(with);
-        out_->line("const " + type_text(t) + " " + out_->name(other) + " = __shfl_xor_sync(0xffffffff, " +
-                   out_->name(name) + "[" + out_->name(kChainHeldRow) + "], " + number(with) + ");");
+        out_->line("const " + type_text(t) + " " + out_->name(other) + " = __shfl_xor_sync(0xffffffff, " + out_->name(name) + "[" +
+                   out_->name(kChainHeldRow) + "], " + number(with) + ");");
         out_->print(store_of(name, combine(held_at(name, t, line), Variable::make(t, other)), line));
     }
 }
@@ -220,17 +218,15 @@ Expr FusedNests::held_at(const std::string &name, const Type &t, const Expr &at)
 // The value of the pair's column 0 or 1.
 Expr FusedNests::shifted(const Expr &value, int lane) {
     const Expr column = Variable::make(Int(32), kChainColumn), element = Variable::make(Int(32), kChainElement);
-    return lane == 0 ? value
-                     : simplify(substitute({{kChainColumn, column + 1}, {kChainElement, element + 1}}, value));
+    return lane == 0 ? value : simplify(substitute({{kChainColumn, column + 1}, {kChainElement, element + 1}}, value));
 }
 
 // Of columns col and col + 1.
 Expr FusedNests::pair(const Expr &value) const {
     const Expr lane = Variable::make(Int(32), "fragment_lane");
     const Expr column = Variable::make(Int(32), kChainColumn), element = Variable::make(Int(32), kChainElement);
-    const Stmt loop = For::make(
-        "fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
-        Evaluate::make(substitute({{kChainColumn, column + lane}, {kChainElement, element + lane}}, value)));
+    const Stmt loop = For::make("fragment_lane", 0, 2, ForType::Vectorized, Partition::Never, DeviceAPI::None,
+                                Evaluate::make(substitute({{kChainColumn, column + lane}, {kChainElement, element + lane}}, value)));
     const Stmt vector = simplify(vectorize_loops(loop, {}));
     const auto *evaluate = vector.as<Evaluate>();
     if (!evaluate) {

@@ -32,15 +32,10 @@ class FusedNests {
 public:
     /** In kernels that define lane. */
     FusedNests(KernelPrinter &out, const FusedParts &parts, RowsOfThread rows)
-        : FusedNests(out, *parts.first_asked, std::move(rows), parts.second.a.buffer) {
-    }
+        : FusedNests(out, *parts.first_asked, std::move(rows), parts.second.a.buffer) {}
     /** `operand`: what is held as an operand of the tensor cores, in pairs. */
     FusedNests(KernelPrinter &out, const TensorCores &asked, RowsOfThread rows, std::string operand = "")
-        : out_(&out),
-          asked_(asked),
-          rows_(std::move(rows)),
-          operand_(std::move(operand)) {
-    }
+        : out_(&out), asked_(asked), rows_(std::move(rows)), operand_(std::move(operand)) {}
 
     /** Loops of a thread over what it has, one after the other. */
     void nests(const std::vector<FusedNest> &list);

@@ -10,8 +10,8 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
-const char *const kChainRow = "fragment_row", *const kChainColumn = "fragment_col",
-                  *const kChainElement = "fragment_element", *const kChainHeldRow = "fragment_line";
+const char *const kChainRow = "fragment_row", *const kChainColumn = "fragment_col", *const kChainElement = "fragment_element",
+                  *const kChainHeldRow = "fragment_line";
 
 namespace {
 
@@ -33,17 +33,13 @@ class FindLoopOfBoth : public IRVisitor {
     const std::vector<TensorCores> &products;
 
 public:
-    explicit FindLoopOfBoth(const std::vector<TensorCores> &products)
-        : products(products) {
-    }
+    explicit FindLoopOfBoth(const std::vector<TensorCores> &products) : products(products) {}
     bool found = false;
 };
 
 class Reader {
 public:
-    Reader(const std::vector<TensorCores> &products, const Lets &host, const Strides &strides)
-        : products_(products),
-          strides_(strides) {
+    Reader(const std::vector<TensorCores> &products, const Lets &host, const Strides &strides) : products_(products), strides_(strides) {
         for (auto it = host.cbegin(); it != host.cend(); ++it) {
             lets_.push(it.name(), it.value());
             parts.lets.push(it.name(), it.value());
@@ -287,8 +283,7 @@ private:
             names[loops[1].name] = variable(kChainColumn);
             const auto columns = as_const_int(nest.column_extent);
             if (!columns) {
-                fail("stands in one kernel with the loop " + loops[1].name +
-                     ", whose extent is not known when it is compiled");
+                fail("stands in one kernel with the loop " + loops[1].name + ", whose extent is not known when it is compiled");
             }
             nest.columns = int(*columns);
         }
@@ -330,8 +325,7 @@ private:
     Expr without_self(FusedNest &nest, const std::string &self, const Expr &value) {
         const auto other = [&](const Expr &a, const Expr &b) {
             const auto *x = a.as<Load>(), *y = b.as<Load>();
-            return x && x->name == self ? b : y && y->name == self ? a
-                                                                   : Expr();
+            return x && x->name == self ? b : y && y->name == self ? a : Expr();
         };
         Expr rest;
         if (const auto *add = value.as<Add>()) {
@@ -382,14 +376,12 @@ private:
                     return IRMutator::visit(op);
                 }
                 const bool by_row = reader.place(op->name, op->index);
-                return Load::make(op->type, op->name, variable(by_row ? kChainHeldRow : kChainElement), Buffer<>(),
-                                  Parameter(), const_true(), ModulusRemainder());
+                return Load::make(op->type, op->name, variable(by_row ? kChainHeldRow : kChainElement), Buffer<>(), Parameter(),
+                                  const_true(), ModulusRemainder());
             }
 
         public:
-            explicit Canonical(Reader &reader)
-                : reader(reader) {
-            }
+            explicit Canonical(Reader &reader) : reader(reader) {}
             Reader &reader;
         };
         return Canonical(*this).mutate(e);
@@ -420,8 +412,7 @@ bool has_fused_products(const Kernel &kernel, const std::vector<TensorCores> &pr
     return find.found;
 }
 
-FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                      const Strides &strides) {
+FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides) {
     Reader reader(products, host, strides);
     reader.read(kernel);
     return std::move(reader.parts);

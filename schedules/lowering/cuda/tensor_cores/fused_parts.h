@@ -56,8 +56,7 @@ struct FusedParts {
 bool has_fused_products(const Kernel &kernel, const std::vector<TensorCores> &products);
 
 /** `host`, `strides`: as of read_tile_program(). Throws through the products' fail(). */
-FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                      const Strides &strides);
+FusedParts read_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides);
 
 /** Whether all rows of a tile are a warp's, which then goes over its steps alone. */
 bool is_skinny(const FusedParts &parts);

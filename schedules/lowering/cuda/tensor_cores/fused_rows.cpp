@@ -21,9 +21,7 @@ class LoadByRow : public IRMutator {
     const std::set<std::string> &names;
 
 public:
-    explicit LoadByRow(const std::set<std::string> &names)
-        : names(names) {
-    }
+    explicit LoadByRow(const std::set<std::string> &names) : names(names) {}
 };
 
 class VariesBut : public IRVisitor {
@@ -41,9 +39,7 @@ class VariesBut : public IRVisitor {
     const std::set<std::string> &names;
 
 public:
-    explicit VariesBut(const std::set<std::string> &names)
-        : names(names) {
-    }
+    explicit VariesBut(const std::set<std::string> &names) : names(names) {}
     bool yes = false;
 };
 
@@ -76,14 +72,11 @@ public:
 
     // Values that are stored now are others from here on.
     void stored(const std::string &name) {
-        known.erase(std::remove_if(known.begin(), known.end(),
-                                   [&](const auto &k) { return held_in(k.first).count(name) > 0; }),
+        known.erase(std::remove_if(known.begin(), known.end(), [&](const auto &k) { return held_in(k.first).count(name) > 0; }),
                     known.end());
     }
 
-    explicit HoistRows(FusedParts &parts)
-        : parts(parts) {
-    }
+    explicit HoistRows(FusedParts &parts) : parts(parts) {}
     FusedParts &parts;
     std::vector<std::pair<Expr, std::string>> known;
     std::vector<Assignment> fresh;
@@ -133,9 +126,7 @@ void share_rows(std::vector<FusedNest> &list) {
             }
             return m;
         }
-        explicit Replace(const std::vector<std::pair<Expr, Expr>> &known)
-            : known(known) {
-        }
+        explicit Replace(const std::vector<std::pair<Expr, Expr>> &known) : known(known) {}
         const std::vector<std::pair<Expr, Expr>> &known;
     };
     for (auto &n : list) {
@@ -143,17 +134,14 @@ void share_rows(std::vector<FusedNest> &list) {
             a.value = Replace(known).mutate(a.value);
         }
         for (const auto &a : n.assignments) {
-            known.erase(std::remove_if(known.begin(), known.end(),
-                                       [&](const auto &k) {
-                                           return held_in(k.first).count(a.stored) || held_in(k.second).count(a.stored);
-                                       }),
-                        known.end());
+            known.erase(
+                std::remove_if(known.begin(), known.end(),
+                               [&](const auto &k) { return held_in(k.first).count(a.stored) || held_in(k.second).count(a.stored); }),
+                known.end());
         }
         if (n.kind == FusedNest::kRows && n.assignments.size() == 1 && !n.assignments[0].value.as<Load>() &&
-            !held_in(n.assignments[0].value).empty() &&
-            !held_in(n.assignments[0].value).count(n.assignments[0].stored)) {
-            known.emplace_back(n.assignments[0].value,
-                               held_row(n.assignments[0].stored, n.assignments[0].value.type()));
+            !held_in(n.assignments[0].value).empty() && !held_in(n.assignments[0].value).count(n.assignments[0].stored)) {
+            known.emplace_back(n.assignments[0].value, held_row(n.assignments[0].stored, n.assignments[0].value.type()));
         }
     }
 }
@@ -161,8 +149,7 @@ void share_rows(std::vector<FusedNest> &list) {
 }  // namespace
 
 Expr held_row(const std::string &name, const Type &type) {
-    return Load::make(type, name, Variable::make(Int(32), kChainHeldRow), Buffer<>(), Parameter(), const_true(),
-                      ModulusRemainder());
+    return Load::make(type, name, Variable::make(Int(32), kChainHeldRow), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }
 
 void hold_by_row(FusedParts &parts) {

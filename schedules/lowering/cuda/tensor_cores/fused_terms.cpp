@@ -70,8 +70,7 @@ LinearIn linear_in(const Expr &value, const std::string &name) {
         if (result.factor.defined() || std::count_if(factors.begin(), factors.end(), is_it) != 1) {
             return {};
         }
-        std::copy_if(factors.begin(), factors.end(), std::back_inserter(rest),
-                     [&](const Expr &f) { return !is_it(f); });
+        std::copy_if(factors.begin(), factors.end(), std::back_inserter(rest), [&](const Expr &f) { return !is_it(f); });
         result.factor = product_of(rest);
         if (varies_in_row(result.factor) || held_in(result.factor).count(name)) {
             return {};

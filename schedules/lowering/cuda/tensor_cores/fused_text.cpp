@@ -15,12 +15,9 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
-FusedText::FusedText(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                     const Strides &strides, const PrintOptions &print)
-    : base_(kernel),
-      print_(print),
-      parts_(read_fused(kernel, products, host, strides)),
-      launch_(kernel, parts_, strides) {
+FusedText::FusedText(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                     const PrintOptions &print)
+    : base_(kernel), print_(print), parts_(read_fused(kernel, products, host, strides)), launch_(kernel, parts_, strides) {
     if (parts_.first_asked->warps > 1 && !is_skinny(parts_)) {
         fail("has tiles of " + number(parts_.rows) + " rows, of which each warp has its own; take split_k_warps(1)");
     }
@@ -41,8 +38,7 @@ void FusedText::check() const {
     for (const auto *t : {&first(), &second()}) {
         if (t->a.type != t->b.type || !is_16(t->a.type)) {
             std::ostringstream s;
-            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << t->a.type
-              << " by " << t->b.type;
+            s << "there are tensor cores for float16 by float16 and bfloat16 by bfloat16, not for " << t->a.type << " by " << t->b.type;
             fail(s.str());
         }
         if (t->columns % 16 != 0 || t->columns > 256 || t->depth % 16 != 0) {
@@ -91,8 +87,8 @@ void FusedText::store_once() {
     std::vector<FusedNest> nests;
     for (const auto &n : parts_.after) {
         const auto read_first_alone = [&](const Assignment &a) {
-            const auto argument = std::find_if(base_.arguments.begin(), base_.arguments.end(),
-                                               [&](const KernelArgument &k) { return k.name == a.stored; });
+            const auto argument =
+                std::find_if(base_.arguments.begin(), base_.arguments.end(), [&](const KernelArgument &k) { return k.name == a.stored; });
             if (!a.index.defined() || varies_in_row(a.value) || argument == base_.arguments.end() || argument->strided_reads < n.columns ||
                 linear(a.index).factor_of(kChainColumn) != 1) {
                 return false;
@@ -142,8 +138,8 @@ void FusedText::sort_nests() {
 void FusedText::place_of_tile(const std::string &tile, bool declared) {
     const std::string type = declared ? "" : "const int ";
     const std::string g = number(parts_.first_asked->raster);
-    out_->line("const int across = " + in_parentheses(e(base_.blocks[0])) + ", down = " +
-               in_parentheses(e(base_.blocks[1])) + ", others = down * " + in_parentheses(e(base_.blocks[2])) + ";");
+    out_->line("const int across = " + in_parentheses(e(base_.blocks[0])) + ", down = " + in_parentheses(e(base_.blocks[1])) +
+               ", others = down * " + in_parentheses(e(base_.blocks[2])) + ";");
     out_->line("const int group = " + tile + " / (across * " + g + ") * " + g + ", in_group = " + tile + " % (across * " + g +
                "), members = minimum(" + g + ", others - group);");
     out_->line("const int member = group + in_group % members;");
@@ -229,14 +225,13 @@ std::string FusedText::find_in_place() const {
             continue;
         }
         const Assignment &a = step[i]->assignments[0];
-        const bool fits = step[i]->kind == FusedNest::kTile && step[i]->assignments.size() == 1 &&
-                          step[i]->columns == first().columns && a.value.type() == Float(32) && !a.index.defined() &&
-                          a.stored != second().a.buffer && a.stored != second().accumulator;
+        const bool fits = step[i]->kind == FusedNest::kTile && step[i]->assignments.size() == 1 && step[i]->columns == first().columns &&
+                          a.value.type() == Float(32) && !a.index.defined() && a.stored != second().a.buffer &&
+                          a.stored != second().accumulator;
         const auto elsewhere = [&](const std::vector<FusedNest> &list) {
             return std::any_of(list.begin(), list.end(), [&](const FusedNest &n) { return reads(n, a.stored); });
         };
-        const bool before = std::any_of(step.begin(), step.begin() + long(i) + 1,
-                                        [&](const FusedNest *n) { return reads(*n, a.stored); });
+        const bool before = std::any_of(step.begin(), step.begin() + long(i) + 1, [&](const FusedNest *n) { return reads(*n, a.stored); });
         return fits && !before && !elsewhere(parts_.before) && !elsewhere(parts_.behind) && !elsewhere(parts_.after) ? a.stored : "";
     }
     return "";
@@ -282,8 +277,7 @@ void FusedText::fetch_elements(const Operand &o, const std::string &array, int c
     const int along = o.line_dimension();
     out_->line("const int c0 = " + in_parentheses(e(o.origin[0])) + " + x, c1 = " + in_parentheses(e(o.origin[size_t(along)])) +
                more_lines + " + line;");
-    out_->line("const int to = x / 64 * " + number(rows * kAcross) +
-               " + line * 64 + ((x / 8 % 8) ^ (line % 8)) * 8 + x % 8;");
+    out_->line("const int to = x / 64 * " + number(rows * kAcross) + " + line * 64 + ((x / 8 % 8) ^ (line % 8)) * 8 + x % 8;");
     const std::string counts = o.counts.defined() ? " && " + counts_at(o, "line") : "";
     out_->line(array + "[to] = c0 >= 0 && c0 < " + e(field(o.buffer, "extent", 0)) + " && c1 >= 0 && c1 < " +
                e(field(o.buffer, "extent", along)) + counts + " ? " + out_->name(o.buffer) + "[c0 + c1 * " +
@@ -315,8 +309,7 @@ void FusedText::sum_lanes() {
 }
 
 bool FusedText::stores(const FusedNest &n) {
-    return std::any_of(n.assignments.begin(), n.assignments.end(),
-                       [](const Assignment &a) { return a.index.defined(); });
+    return std::any_of(n.assignments.begin(), n.assignments.end(), [](const Assignment &a) { return a.index.defined(); });
 }
 
 void FusedText::store_elements(const FusedNest &n, const Assignment &a) {
@@ -330,8 +323,7 @@ void FusedText::store_elements(const FusedNest &n, const Assignment &a) {
     threads_->open_elements(n.columns, {a.value, a.index, row, n.row_extent});
     out_->open("if (" + e(row < n.row_extent) + ") {");
     for (int lane = 0; lane < 2; lane++) {
-        out_->print(FusedNests::store_of(a.stored, FusedNests::shifted(a.value, lane),
-                                         FusedNests::shifted(a.index, lane)));
+        out_->print(FusedNests::store_of(a.stored, FusedNests::shifted(a.value, lane), FusedNests::shifted(a.index, lane)));
     }
     out_->close();
     out_->close();

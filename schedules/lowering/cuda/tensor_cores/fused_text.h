@@ -50,8 +50,8 @@ protected:
     void define_between();
     /** Each of so many threads, of which `thread` is one, fetches elements, and puts them where a copy of whole lines would have; what lies outside
      * is 0. `more_lines`: text, behind where the operand's first line is. */
-    void fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads,
-                        const std::string &more_lines = "", const std::string &thread = "threadIdx.x");
+    void fetch_elements(const Operand &o, const std::string &array, int columns, int rows, int threads, const std::string &more_lines = "",
+                        const std::string &thread = "threadIdx.x");
     std::string counts_at(const Operand &o, const std::string &depth);
     /** Where lines are of the other dimensions than the first two, as text behind an index; "" for two. */
     std::string place_of_others(const Operand &o);

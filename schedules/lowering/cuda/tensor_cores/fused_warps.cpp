@@ -16,23 +16,20 @@ class LoadOther : public IRMutator {
 
     Expr visit(const Load *op) override {
         const auto it = names.find(op->name);
-        return it == names.end() ? IRMutator::visit(op)
-                                 : Load::make(op->type, it->second, op->index, Buffer<>(), Parameter(), const_true(op->type.lanes()),
-                                              ModulusRemainder());
+        return it == names.end()
+                   ? IRMutator::visit(op)
+                   : Load::make(op->type, it->second, op->index, Buffer<>(), Parameter(), const_true(op->type.lanes()), ModulusRemainder());
     }
 
     const std::map<std::string, std::string> &names;
 
 public:
-    explicit LoadOther(const std::map<std::string, std::string> &names)
-        : names(names) {
-    }
+    explicit LoadOther(const std::map<std::string, std::string> &names) : names(names) {}
 };
 
 class Steps {
 public:
-    explicit Steps(FusedParts &parts)
-        : parts_(parts) {
+    explicit Steps(FusedParts &parts) : parts_(parts) {
         for (const auto &name : carried(parts)) {
             carried_.insert(name);
         }

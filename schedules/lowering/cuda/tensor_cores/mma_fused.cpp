@@ -106,8 +106,8 @@ private:
         if (least == 0) {
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
-        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " +
-             number(kSharedOfMultiprocessor) + "; take smaller tiles");
+        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " + number(kSharedOfMultiprocessor) +
+             "; take smaller tiles");
     }
 
     // ---- What is computed with the second product ----
@@ -129,18 +129,14 @@ private:
         for (const auto &n : all) {
             const std::set<std::string> reads = read_by(n), writes = written_by(n);
             const bool adds = n.kind == FusedNest::kReduction && n.reduction == FusedNest::kSum && !n.across_lanes;
-            const bool values = n.kind == FusedNest::kTile && !writes.count(first().accumulator) &&
-                                !writes.count(second().accumulator);
+            const bool values = n.kind == FusedNest::kTile && !writes.count(first().accumulator) && !writes.count(second().accumulator);
             const bool by_element = n.columns == first().columns && (adds || values);
-            const bool behind = meet(reads, sums) || meet(writes, read) || meet(writes, made) ||
-                                (!by_element && meet(reads, made));
+            const bool behind = meet(reads, sums) || meet(writes, read) || meet(writes, made) || (!by_element && meet(reads, made));
             const bool piece = !behind && by_element;
             if (behind && add_to_last(n, made)) {
                 continue;
             }
-            (behind ? behind_ : piece ? pieces_
-                                      : early_)
-                .push_back(n);
+            (behind ? behind_ : piece ? pieces_ : early_).push_back(n);
             if (behind || piece) {
                 made.insert(writes.begin(), writes.end());
                 read.insert(reads.begin(), reads.end());
@@ -150,8 +146,7 @@ private:
             }
         }
         const std::set<std::string> multiplied = {second().a.buffer, second().accumulator};
-        if (std::any_of(behind_.begin(), behind_.end(),
-                        [&](const FusedNest &n) { return meet(written_by(n), multiplied); })) {
+        if (std::any_of(behind_.begin(), behind_.end(), [&](const FusedNest &n) { return meet(written_by(n), multiplied); })) {
             early_.clear();
             pieces_.clear();
             behind_.clear();
@@ -260,8 +255,7 @@ private:
         by_elements_ = by_elements;
         const std::string type = type_text(first().a.type);
         const auto array = [&](const std::string &name, int at, int n) {
-            out.line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(at) + ", " +
-                     number(n) + ");");
+            out.line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(at) + ", " + number(n) + ");");
         };
         array("a_tile", 0, elements_a());
         array(stages() > 1 ? "b_tiles" : "b_tile", 2 * elements_a(), sharing() * elements_b());
@@ -273,8 +267,7 @@ private:
             // By a shuffle, which tells the compiler that it is the same in all lanes.
             out.line("const int warp = __shfl_sync(0xffffffff, int(threadIdx.x / 32), 0);");
         }
-        out.line("const int row_of_block = " +
-                 (tiles_of_rows() == 1 ? "0" : "int(blockIdx.x) % " + parts + " * " + number(layout_.rows)) +
+        out.line("const int row_of_block = " + (tiles_of_rows() == 1 ? "0" : "int(blockIdx.x) % " + parts + " * " + number(layout_.rows)) +
                  ", row_of_thread = row_of_block + row_of_warp + lane / 4;");
         place_of_tile(tiles_of_rows() == 1 ? "int(blockIdx.x)" : "(int(blockIdx.x) / " + parts + ")");
         declare_held(layout_.fragments);
@@ -305,8 +298,7 @@ private:
     // ---- Fetches ----
 
     bool moves_with_step(const Operand &o) const {
-        return std::any_of(o.origin.begin() + 2, o.origin.end(),
-                           [&](const Expr &x) { return expr_uses_var(x, parts_.step); });
+        return std::any_of(o.origin.begin() + 2, o.origin.end(), [&](const Expr &x) { return expr_uses_var(x, parts_.step); });
     }
 
     // Of heads and batches once: the compiler leaves divisions in a loop that waits, and makes each anew.
@@ -348,9 +340,8 @@ private:
             whole += " && (" + e(simplify(and_condition_over_domain(o.counts, tile))) + ")";
             inside += " && " + counts_at(o, "line");
         }
-        out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads) + ">(" + to + ", " +
-                   out_->name(o.buffer) + " + (" + places_.at(&o) + "), " +
-                   e(field(o.buffer, "stride", along)) + ", first_line, " + whole + ", " + thread + ",");
+        out_->line("fetch_lines<" + lines + ", " + number(columns / 8) + ", " + number(threads) + ">(" + to + ", " + out_->name(o.buffer) +
+                   " + (" + places_.at(&o) + "), " + e(field(o.buffer, "stride", along)) + ", first_line, " + whole + ", " + thread + ",");
         out_->line("            [&](int line) { return " + inside + "; });");
     }
 
@@ -387,8 +378,8 @@ private:
 
     void staged_steps() {
         const bool share = sharing() > 1;
-        const std::string step = out_->name(parts_.step), ahead = number(stages() - 1),
-                          begin = share ? "first_step + warp" : "first_step", times = share ? " * " + number(sharing()) : "";
+        const std::string step = out_->name(parts_.step), ahead = number(stages() - 1), begin = share ? "first_step + warp" : "first_step",
+                          times = share ? " * " + number(sharing()) : "";
         out_->line("int stage = 0;");
         out_->line("#pragma unroll");
         out_->open("for (int i = 0; i < " + ahead + "; i++) {");
@@ -458,9 +449,8 @@ private:
         out_->open("for (int i = 0; i < " + number(first().columns / 2 * layout_.fragments) + "; i++) {");
         out_->line(sums + "[i] = 0.0f;");
         out_->close();
-        out_->line("multiply_tiles<" + type_text(first().a.type) + ", " + number(layout_.fragments) + ", " +
-                   number(layout_.rows) + ", " + number(first().columns) + ", " + number(first().depth) + ">(" + sums +
-                   ", a_tile + row_of_warp * 64, b_tile);");
+        out_->line("multiply_tiles<" + type_text(first().a.type) + ", " + number(layout_.fragments) + ", " + number(layout_.rows) + ", " +
+                   number(first().columns) + ", " + number(first().depth) + ">(" + sums + ", a_tile + row_of_warp * 64, b_tile);");
     }
 
     void multiply_second() {
@@ -477,8 +467,7 @@ private:
             }
             out_->line("#pragma unroll");
             out_->open("for (int i = 0; i < " + number(8 * layout_.fragments) + "; i += 2) {");
-            out_->line("const int " + out_->name(kChainElement) + " = i / 8 * " + number(first().columns / 2) +
-                       " + piece * 8 + i % 8;");
+            out_->line("const int " + out_->name(kChainElement) + " = i / 8 * " + number(first().columns / 2) + " + piece * 8 + i % 8;");
             threads_->coordinates_of_element(first().columns, reads);
             for (const auto &n : pieces_) {
                 threads_->at_element(n);
@@ -486,9 +475,9 @@ private:
             out_->close();
         }
         out_->close("};");
-        out_->line("multiply_rows<" + type_text(second().b.type) + ", " + number(layout_.fragments) + ", " +
-                   number(second().columns) + ", " + number(second().depth) + ">(" + out_->name(second().accumulator) +
-                   ", " + out_->name(second().a.buffer) + ", c_tile, make_piece);");
+        out_->line("multiply_rows<" + type_text(second().b.type) + ", " + number(layout_.fragments) + ", " + number(second().columns) +
+                   ", " + number(second().depth) + ">(" + out_->name(second().accumulator) + ", " + out_->name(second().a.buffer) +
+                   ", c_tile, make_piece);");
         for (const auto &n : pieces_) {
             threads_->end(n);
         }
@@ -560,8 +549,7 @@ private:
         out_->line("#pragma unroll");
         out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
         threads_->coordinates_of_element(n.columns, {a.value});
-        out_->print(FusedNests::store_of(pairs, threads_->pair(a.value),
-                                         Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
+        out_->print(FusedNests::store_of(pairs, threads_->pair(a.value), Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
         out_->close();
         out_->line("exchange_pairs(" + out_->name(pairs) + ");");
         out_->line("#pragma unroll");
@@ -569,11 +557,9 @@ private:
         out_->line("const int " + row + " = row_of_thread + first / " + of_fragment + " * 16 + " + below + " * 8, " + column +
                    " = first % " + of_fragment + " / 4 * 8 + lane % 2 * 8 + lane % 4 / 2 * 4;");
         out_->open("if (" + e(Variable::make(Int(32), kChainRow) < n.row_extent) + ") {");
-        const Expr four = Load::make(a.value.type().with_lanes(4), pairs,
-                                     Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4), Buffer<>(), Parameter(),
-                                     const_true(4), ModulusRemainder());
-        out_->print(Store::make(a.stored, four, Ramp::make(a.index, 1, 4), Parameter(), const_true(4),
-                                ModulusRemainder(4, 0)));
+        const Expr four = Load::make(a.value.type().with_lanes(4), pairs, Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4),
+                                     Buffer<>(), Parameter(), const_true(4), ModulusRemainder());
+        out_->print(Store::make(a.stored, four, Ramp::make(a.index, 1, 4), Parameter(), const_true(4), ModulusRemainder(4, 0)));
         out_->close();
         out_->close();
         out_->close();
@@ -587,8 +573,8 @@ private:
 
 }  // namespace
 
-TileKernel make_mma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                          const Strides &strides, const PrintOptions &print) {
+TileKernel make_mma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                          const PrintOptions &print) {
     return MmaChain(kernel, products, host, strides, print).make();
 }
 

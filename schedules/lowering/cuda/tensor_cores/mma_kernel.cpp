@@ -15,9 +15,7 @@ namespace {
 
 class MmaKernel : public MmaLaunch {
 public:
-    MmaKernel(const TileProgram &program, const PrintOptions &print)
-        : MmaLaunch(program, print) {
-    }
+    MmaKernel(const TileProgram &program, const PrintOptions &print) : MmaLaunch(program, print) {}
 
     TileKernel make() {
         TileKernel result;
@@ -39,9 +37,8 @@ private:
         declare_array(type_text(tile().b.type), "b_tiles", layout_.stages() * layout_.elements_a() * tile().a.type.bytes(),
                       layout_.stages() * products() * layout_.elements_b());
         out.line("const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;");
-        out.line("const int warp_row = warp / " + number(layout_.warps_across()) + " * " + number(layout_.rows()) +
-                 ", warp_col = warp % " + number(layout_.warps_across()) + " * " + number(layout_.columns()) +
-                 ";  // its part of the tile");
+        out.line("const int warp_row = warp / " + number(layout_.warps_across()) + " * " + number(layout_.rows()) + ", warp_col = warp % " +
+                 number(layout_.warps_across()) + " * " + number(layout_.columns()) + ";  // its part of the tile");
         declare_tiles_of_grid();
         coordinates_of_tile("int(blockIdx.x)");
         declare_steps();
@@ -72,8 +69,8 @@ private:
             declare_array(type, parts, place * bytes_of_reduction(), layout_.warps_across() * tile().rows);
             open_lines();
             out_->open("if (lane % 4 == 0) {");
-            out_->line(parts + "[warp % " + number(layout_.warps_across()) + " * " + number(tile().rows) + " + " + row + "] = " +
-                       out_->name(array) + "[" + line + "];");
+            out_->line(parts + "[warp % " + number(layout_.warps_across()) + " * " + number(tile().rows) + " + " + row +
+                       "] = " + out_->name(array) + "[" + line + "];");
             out_->close();
             out_->close();
             out_->line("__syncthreads();");
@@ -81,11 +78,9 @@ private:
             const Expr at = Variable::make(Int(32), kChainHeldRow);
             for (int i = 0; i < layout_.warps_across(); i++) {
                 const std::string part = array + ".of_" + number(i);
-                out_->line("const " + type + " " + out_->name(part) + " = " + parts + "[" + number(i * tile().rows) + " + " +
-                           row + "];");
+                out_->line("const " + type + " " + out_->name(part) + " = " + parts + "[" + number(i * tile().rows) + " + " + row + "];");
                 const Expr value = Variable::make(t, part);
-                out_->print(FusedNests::store_of(
-                    array, i == 0 ? value : combine(FusedNests::held_at(array, t, at), value), at));
+                out_->print(FusedNests::store_of(array, i == 0 ? value : combine(FusedNests::held_at(array, t, at), value), at));
             }
             out_->close();
         };
@@ -188,12 +183,12 @@ private:
             out_->open("if (part / " + parts + " == " + number(i) + ") {");
             out_->line("const place_in_shared<" + type + "> b_stage = b_tiles + (" + operands_->b_tile("stage", i) + ");");
             out_->line("#pragma unroll");
-            out_->open("for (int j = part % " + parts + " * " + fragments + " / " + parts + "; j < (part % " + parts +
-                       " + 1) * " + fragments + " / " + parts + "; j++) {");
+            out_->open("for (int j = part % " + parts + " * " + fragments + " / " + parts + "; j < (part % " + parts + " + 1) * " +
+                       fragments + " / " + parts + "; j++) {");
             const std::string place = is_across(b) ? "place_across_columns<" + type + ">(" + b_place(i) + "[j], half_of_depth)"
                                                    : "place_along_depth<" + type + ">(" + b_place(i) + ", j, half_of_depth)";
-            out_->line(std::string(is_across(b) ? "load_matrices_across" : "load_matrices") + "(b_part[half_of_depth][" +
-                       number(i) + "] + j * 4, b_stage + " + place + ");");
+            out_->line(std::string(is_across(b) ? "load_matrices_across" : "load_matrices") + "(b_part[half_of_depth][" + number(i) +
+                       "] + j * 4, b_stage + " + place + ");");
             out_->close();
             out_->close();
         }
@@ -208,8 +203,8 @@ private:
         const std::string h = "[" + number(half) + "]";
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
-            out_->open("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" +
-                       out_->name(t.accumulator) + ", a_part" + h + ", b_part" + h + "[" + number(i) + "], [&](int i) {");
+            out_->open("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + out_->name(t.accumulator) +
+                       ", a_part" + h + ", b_part" + h + "[" + number(i) + "], [&](int i) {");
             const std::string part = i == 0 ? "i" : number(i * layout_.row_parts()) + " + i";
             out_->line("load_part(" + part + ", " + number(1 - half) + ", stage);");
             if (fetches) {
@@ -221,8 +216,7 @@ private:
 
     void coordinates_of_element() override {
         const std::string i = out_->name(kElement), of_rows = number(layout_.columns() / 2);  // sums of 16 rows
-        coordinates(i + " / " + of_rows + " * 16 + " + i + " / 2 % 2 * 8",
-                    i + " % " + of_rows + " / 4 * 8 + lane % 4 * 2");
+        coordinates(i + " / " + of_rows + " * 16 + " + i + " / 2 % 2 * 8", i + " % " + of_rows + " / 4 * 8 + lane % 4 * 2");
     }
 
     void coordinates(const std::string &row, const std::string &col) {
@@ -259,8 +253,8 @@ private:
         out_->declare_registers(pairs, type_text(p.value.type().element_of()), 8);
         open_elements("first", "first + 8");
         coordinates_of_element();
-        print(Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
-                          const_true(2), ModulusRemainder()));
+        print(Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(), const_true(2),
+                          ModulusRemainder()));
         out_->close();
         out_->line("exchange_pairs(" + out_->name(pairs) + ");");
         out_->line("#pragma unroll");
@@ -268,9 +262,8 @@ private:
         out_->open("for (int " + below + " = 0; " + below + " < 2; " + below + "++) {");
         coordinates("first / " + of_rows + " * 16 + " + below + " * 8",
                     "first % " + of_rows + " / 4 * 8 + lane % 2 * 8 + lane % 4 / 2 * 4");
-        const Expr four = Load::make(p.value.type().with_lanes(4), pairs,
-                                     Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4), Buffer<>(), Parameter(),
-                                     const_true(4), ModulusRemainder());
+        const Expr four = Load::make(p.value.type().with_lanes(4), pairs, Ramp::make(Variable::make(Int(32), "below") * 4, 1, 4),
+                                     Buffer<>(), Parameter(), const_true(4), ModulusRemainder());
         print(Store::make(p.stored, four, r.index(), Parameter(), const_true(4), r.alignment));
         out_->close();
         out_->close();

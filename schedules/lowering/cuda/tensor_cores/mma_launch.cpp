@@ -14,16 +14,14 @@ namespace {
 // Four neighbours of 16 bits, two of two lanes, fill 32 bytes of a row with those of the next lanes.
 int lanes_at_once(const Pair &p) {
     const auto *ramp = p.index.as<Ramp>();
-    const bool four = ramp && is_const_one(ramp->stride) && linear(ramp->base).factor_of(kCol) == 1 &&
-                      !linear(ramp->base).hides(kCol) && p.value.type().is_float() && p.value.type().bits() == 16;
+    const bool four = ramp && is_const_one(ramp->stride) && linear(ramp->base).factor_of(kCol) == 1 && !linear(ramp->base).hides(kCol) &&
+                      p.value.type().is_float() && p.value.type().bits() == 16;
     return four ? 4 : 2;
 }
 
 }  // namespace
 
-MmaLaunch::MmaLaunch(const TileProgram &program, const PrintOptions &print)
-    : TileText(program, print),
-      layout_(program_) {
+MmaLaunch::MmaLaunch(const TileProgram &program, const PrintOptions &print) : TileText(program, print), layout_(program_) {
     align();
 }
 
@@ -42,8 +40,8 @@ void MmaLaunch::align() {
         Stmt value = Evaluate::make(p.value);
         ask(value, 2);
         r.pair.value = value.as<Evaluate>()->value;
-        Stmt store = Store::make(p.stored, make_zero(p.value.type().with_lanes(r.lanes)), r.index(), Parameter(),
-                                 const_true(r.lanes), ModulusRemainder());
+        Stmt store = Store::make(p.stored, make_zero(p.value.type().with_lanes(r.lanes)), r.index(), Parameter(), const_true(r.lanes),
+                                 ModulusRemainder());
         ask(store, r.lanes);
         r.alignment = store.as<Store>()->alignment;
         after_.push_back(r);
@@ -76,8 +74,7 @@ Expr MmaLaunch::aligned(const Operand &o) const {
             return const_false();
         }
     }
-    Expr all = address_on_host(o.buffer) % make_const(UInt(64), kChunk) == make_zero(UInt(64)) &&
-               rest.expr() % chunk == 0;
+    Expr all = address_on_host(o.buffer) % make_const(UInt(64), kChunk) == make_zero(UInt(64)) && rest.expr() % chunk == 0;
     for (int d = 1; d < o.rank(); d++) {
         const Expr whole = field_on_host(o.buffer, Call::buffer_get_stride, d) % chunk == 0;
         // A dimension of one has no stride that matters.

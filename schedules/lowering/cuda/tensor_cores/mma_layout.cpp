@@ -13,8 +13,7 @@ constexpr int kThreadsOfBlock = 512;
 
 }  // namespace
 
-MmaLayout::MmaLayout(const TileProgram &program)
-    : program_(program) {
+MmaLayout::MmaLayout(const TileProgram &program) : program_(program) {
     const TensorCores &asked = program_.asked;
     divide_rows_and_columns();
     if (down_ == 0) {
@@ -23,8 +22,7 @@ MmaLayout::MmaLayout(const TileProgram &program)
                    number(kSumsOfThread * kThreadsOfBlock) + " sums of all products");
     }
     if (tile().depth % depth_of_stage() != 0) {
-        asked.fail("has steps of " + number(tile().depth) + "; take " + number(depth_of_stage()) + " or " +
-                   number(2 * depth_of_stage()));
+        asked.fail("has steps of " + number(tile().depth) + "; take " + number(depth_of_stage()) + " or " + number(2 * depth_of_stage()));
     }
     // Sums, two sets of fragments, and what addresses take.
     const int fragments = rows() / 4 + program_.products() * columns() / 4;
@@ -33,8 +31,8 @@ MmaLayout::MmaLayout(const TileProgram &program)
     const int room = std::min(kSharedOfBlock, kSharedOfMultiprocessor / blocks_);
     stages_ = std::min(asked.stages * slices_of_step(), room / stage_bytes());
     if (stages_ < 2) {
-        asked.fail("takes " + number(2 * stage_bytes()) + " bytes of shared memory for two stages, of " +
-                   number(room) + "; take smaller tiles");
+        asked.fail("takes " + number(2 * stage_bytes()) + " bytes of shared memory for two stages, of " + number(room) +
+                   "; take smaller tiles");
     }
 }
 

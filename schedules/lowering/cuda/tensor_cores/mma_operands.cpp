@@ -32,8 +32,7 @@ std::string chunks_name(size_t operand) {
 
 MmaOperands::MmaOperands(const TileProgram &program, const MmaLayout &layout, bool by_elements, KernelPrinter &out,
                          std::function<std::string(const Expr &)> text)
-    : program_(program), layout_(layout), by_elements_(by_elements), out_(out), e(std::move(text)) {
-}
+    : program_(program), layout_(layout), by_elements_(by_elements), out_(out), e(std::move(text)) {}
 
 void MmaOperands::declare() {
     std::set<std::string> declared;
@@ -44,9 +43,8 @@ void MmaOperands::declare() {
         if (is_box(o)) {
             declare_tensor(o);
         } else {
-            out_.line("const matrix<" + type_text(o.type) + "> " + out_.name(o.buffer + ".matrix") + " = {" +
-                      out_.name(o.buffer) + ", " + e(field(o.buffer, "stride", 1)) + ", " +
-                      e(extent_of(o, 0)) + ", " + e(extent_of(o, 1)) + "};");
+            out_.line("const matrix<" + type_text(o.type) + "> " + out_.name(o.buffer + ".matrix") + " = {" + out_.name(o.buffer) + ", " +
+                      e(field(o.buffer, "stride", 1)) + ", " + e(extent_of(o, 0)) + ", " + e(extent_of(o, 1)) + "};");
         }
     }
 }
@@ -64,10 +62,9 @@ void MmaOperands::declare_tensor(const Operand &o) {
         box += (d ? ", " : "") + number(lines);
         step += (d ? ", " : "") + number(o.step[size_t(d)]);
     }
-    out_.line("const tensor<" + type_text(o.type) + ", " + rank + "> " + name + " = {" + out_.name(o.buffer) +
-              ", {" + strides + "}, {" + extents + "}};");
-    out_.line("constexpr tensor_box<" + rank + "> " + out_.name(o.buffer + ".box") + " = {{" + box + "}, {" +
-              step + "}};");
+    out_.line("const tensor<" + type_text(o.type) + ", " + rank + "> " + name + " = {" + out_.name(o.buffer) + ", {" + strides + "}, {" +
+              extents + "}};");
+    out_.line("constexpr tensor_box<" + rank + "> " + out_.name(o.buffer + ".box") + " = {{" + box + "}, {" + step + "}};");
 }
 
 std::string MmaOperands::b_tile(const std::string &stage, int product) const {
@@ -79,8 +76,8 @@ void MmaOperands::fetch(const std::string &slice, const std::string &stage) {
     const ProductPart &first = program_.first();
     const std::string n = number(layout_.slices_of_step());
     const std::string from = is_const_zero(first.min) ? "" : in_parentheses(e(first.min)) + " + ";
-    out_.line("const int " + out_.name(first.step) + " = " + from + slice + " / " + n + ", depth = " + slice + " % " + n +
-              " * " + number(layout_.depth_of_stage()) + ";");
+    out_.line("const int " + out_.name(first.step) + " = " + from + slice + " / " + n + ", depth = " + slice + " % " + n + " * " +
+              number(layout_.depth_of_stage()) + ";");
     fetch_tile(tile().a, tile().rows, "a_tiles + " + stage + " * " + number(layout_.elements_a()));
     for (int i = 0; i < program_.products(); i++) {
         fetch_tile(program_.tiles[size_t(i)].b, tile().columns, "b_tiles + " + b_tile(stage, i));
@@ -94,11 +91,10 @@ void MmaOperands::fetch_tile(const Operand &o, int others, const std::string &to
         const Expr &origin = o.origin[size_t(d)];
         at += ", " + (d == o.depth_dimension ? in_parentheses(e(origin)) + " + depth" : e(origin));
     }
-    const std::string from = is_box(o) ? out_.name(o.buffer + ".tensor") + ", " + out_.name(o.buffer + ".box") +
-                                             ", {" + at.substr(2) + "}"
+    const std::string from = is_box(o) ? out_.name(o.buffer + ".tensor") + ", " + out_.name(o.buffer + ".box") + ", {" + at.substr(2) + "}"
                                        : out_.name(o.buffer + ".matrix") + at;
-    out_.line(std::string(by_elements_ ? "fetch_elements<" : "fetch<") + chunk + ", " + number(layout_.threads()) +
-              ">(" + to + ", " + from + ");");
+    out_.line(std::string(by_elements_ ? "fetch_elements<" : "fetch<") + chunk + ", " + number(layout_.threads()) + ">(" + to + ", " +
+              from + ");");
 }
 
 void MmaOperands::commit() {
@@ -158,14 +154,13 @@ void MmaOperands::declare_chunks() {
     std::string inside = "slices";
     for (size_t i = 0; i < operands.size(); i++) {
         const Operand &o = operands[i];
-        const std::string matrix = out_.name(o.buffer + ".matrix"), depth = number(layout_.depth_of_stage()),
-                          lines = number(lines_of(i));
+        const std::string matrix = out_.name(o.buffer + ".matrix"), depth = number(layout_.depth_of_stage()), lines = number(lines_of(i));
         std::string at;
         for (const auto &c : o.origin) {
             at += ", " + e(simplify(substitute(program_.first().step, program_.first().min, c)));
         }
-        out_.line("const chunks_of_thread<" + chunk_type(o, lines_of(i)) + ", " + number(layout_.threads()) + ", " +
-                  type_text(o.type) + "> " + chunks_name(i) + "(" + matrix + at + ");");
+        out_.line("const chunks_of_thread<" + chunk_type(o, lines_of(i)) + ", " + number(layout_.threads()) + ", " + type_text(o.type) +
+                  "> " + chunks_name(i) + "(" + matrix + at + ");");
         inside = "minimum(" + inside + ", tiles_inside<" + (is_across(o) ? "1" : "0") + ">(" + matrix + at + ", " +
                  (is_across(o) ? lines + ", " + depth : depth + ", " + lines) + "))";
     }
@@ -186,10 +181,10 @@ void MmaOperands::define_fetch_part() {
     for (size_t i = 0; i < operands.size(); i++) {
         const Operand &o = operands[i];
         const int end = first + chunks_of_thread(i);
-        const std::string tile = i == 0 ? "a_tiles + behind * " + number(layout_.elements_a())
-                                        : "b_tiles + " + b_tile("behind", int(i) - 1),
-                          further = "next * " + number(layout_.depth_of_stage()) +
-                                    (is_across(o) ? " * " + e(field(o.buffer, "stride", 1)) : "");
+        const std::string tile =
+                              i == 0 ? "a_tiles + behind * " + number(layout_.elements_a()) : "b_tiles + " + b_tile("behind", int(i) - 1),
+                          further =
+                              "next * " + number(layout_.depth_of_stage()) + (is_across(o) ? " * " + e(field(o.buffer, "stride", 1)) : "");
         out_.open("if (i >= " + number(first) + " && i < " + number(end) + ") {");
         out_.line(chunks_name(i) + ".fetch(i - " + number(first) + ", " + tile + ", " + further + ");");
         out_.close();

@@ -70,8 +70,7 @@ void Polynomial::add(Term t) {
     if (t.factor == 0) {
         return;
     }
-    const auto at = std::find_if(terms_.begin(), terms_.end(),
-                                 [&](const Term &o) { return compare(t.atoms, o.atoms) <= 0; });
+    const auto at = std::find_if(terms_.begin(), terms_.end(), [&](const Term &o) { return compare(t.atoms, o.atoms) <= 0; });
     if (at == terms_.end() || compare(t.atoms, at->atoms) < 0) {
         terms_.insert(at, std::move(t));
         return;

@@ -21,8 +21,7 @@ class ReadProduct {
 public:
     ReadProduct(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
                 const std::function<void(const std::string &)> &fail)
-        : coordinates_of_(coordinates_of),
-          fail_(fail) {
+        : coordinates_of_(coordinates_of), fail_(fail) {
         descend(nest, lets);
         for (const auto &l : loops_) {
             names_.push_back(l.name);
@@ -79,9 +78,8 @@ private:
                 body_ = s;
                 return;
             } else {
-                fail(
-                    "has more in its loops than the product; split them so that no condition is needed, and compute what "
-                    "it reads elsewhere");
+                fail("has more in its loops than the product; split them so that no condition is needed, and compute what "
+                     "it reads elsewhere");
             }
         }
     }
@@ -99,8 +97,7 @@ private:
         }
         const auto c = as_const_int(e);
         if (!c || !is_const_zero(loop->min)) {
-            fail("has a loop " + loop->name +
-                 " of an extent that is not known when it is compiled; split it, or bound it");
+            fail("has a loop " + loop->name + " of an extent that is not known when it is compiled; split it, or bound it");
         }
         return int(*c);
     }
@@ -202,8 +199,8 @@ private:
             }
         }
         if (!select && reads_edge(load->index, product)) {
-            fail("reads " + o.buffer + " at its edge in place of what is outside; outside may be zeros: select(inside, " +
-                 o.buffer + "(..), 0)");
+            fail("reads " + o.buffer + " at its edge in place of what is outside; outside may be zeros: select(inside, " + o.buffer +
+                 "(..), 0)");
         }
         const auto all = coordinates_of_(without_clamps(load->index, names_), o.buffer);
         if (!all) {
@@ -217,8 +214,7 @@ private:
             o.counts = simplify(substitute(depth_.name, Variable::make(Int(32), kOperandDepth), counts));
             for (const auto &l : loops_) {
                 if (expr_uses_var(o.counts, l.name)) {
-                    fail("reads " + o.buffer +
-                         " under a condition that is neither on its depth alone nor on where the buffer ends");
+                    fail("reads " + o.buffer + " under a condition that is neither on its depth alone nor on where the buffer ends");
                 }
             }
         }
@@ -245,8 +241,7 @@ private:
                 moves(others[found++]);
             }
             at = simplify(origin);
-            const bool more = std::any_of(names_.begin(), names_.end(),
-                                          [&](const std::string &l) { return expr_uses_var(at, l); });
+            const bool more = std::any_of(names_.begin(), names_.end(), [&](const std::string &l) { return expr_uses_var(at, l); });
             if (more || (d == 0 && step != 1)) {
                 fail("reads " + o.buffer + " in another order than a tile of it");
             }

@@ -58,8 +58,7 @@ struct TileOfProduct {
 using CoordinatesOf = std::function<std::optional<std::vector<Halide::Expr>>(const Halide::Expr &index, const std::string &buffer)>;
 
 /** Reads the loops. `fail` throws. */
-TileOfProduct read_product(const Halide::Internal::Stmt &nest, const Lets &lets,
-                           const CoordinatesOf &coordinates_of,
+TileOfProduct read_product(const Halide::Internal::Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
                            const std::function<void(const std::string &)> &fail);
 
 }  // namespace halyard

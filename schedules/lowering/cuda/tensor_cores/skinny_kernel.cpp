@@ -24,9 +24,7 @@ constexpr int kMaxLines = 4;       // of 128 bytes, in a step of a row
 constexpr int kSumsOfThread = 128;
 
 // Who fetches tiles: TMA, the threads by cp.async, or the threads element by element.
-enum class Form { kEngine,
-                  kCopies,
-                  kElements };
+enum class Form { kEngine, kCopies, kElements };
 
 // What an epilogue reads beside the sums: for each load an array of registers, by the element of the thread.
 class TakeLoads : public IRMutator {
@@ -43,16 +41,14 @@ class TakeLoads : public IRMutator {
             loads.emplace_back(name, Expr(op));
         }
         const Expr element = Variable::make(Int(32), kElement);
-        return Load::make(op->type, name, lanes == 1 ? element : Ramp::make(element, 1, lanes), Buffer<>(), Parameter(),
-                          const_true(lanes), ModulusRemainder());
+        return Load::make(op->type, name, lanes == 1 ? element : Ramp::make(element, 1, lanes), Buffer<>(), Parameter(), const_true(lanes),
+                          ModulusRemainder());
     }
 
     const std::set<std::string> not_in_memory;
 
 public:
-    explicit TakeLoads(std::set<std::string> not_in_memory)
-        : not_in_memory(std::move(not_in_memory)) {
-    }
+    explicit TakeLoads(std::set<std::string> not_in_memory) : not_in_memory(std::move(not_in_memory)) {}
     std::vector<std::pair<std::string, Expr>> loads;
 };
 
@@ -61,8 +57,7 @@ public:
     SkinnyKernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together)
         : TileText(program, print), form_(hopper ? Form::kEngine : Form::kCopies), together_(together) {
         if (!program_.rows.empty()) {
-            program_.asked.fail("has tiles of " + number(tile().rows) +
-                                " rows, whose sums are not reduced by rows; take 64 rows or more");
+            program_.asked.fail("has tiles of " + number(tile().rows) + " rows, whose sums are not reduced by rows; take 64 rows or more");
         }
         take_loads();
         for (const auto &p : program_.parts.products) {
@@ -190,8 +185,7 @@ private:
         const auto operands = program_.operands();
         const std::set<std::string> by_threads = loaded_by(used());
         for (const auto &a : program_.base.arguments) {
-            const bool operand =
-                std::any_of(operands.begin(), operands.end(), [&](const Operand &o) { return o.buffer == a.name; });
+            const bool operand = std::any_of(operands.begin(), operands.end(), [&](const Operand &o) { return o.buffer == a.name; });
             if (a.is_buffer && (by_threads.count(a.name) || !(operand && form == Form::kEngine))) {
                 k.arguments.push_back(a);
             }
@@ -200,8 +194,8 @@ private:
             if (form == Form::kEngine) {
                 auto box = o.box;
                 box[0] = across(o) ? line_of_b() / o.type.bytes() : elements_of_line(o.type);
-                k.arguments.push_back(
-                    {o.buffer + ".map", false, false, Handle(), tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
+                k.arguments.push_back({o.buffer + ".map", false, false, Handle(),
+                                       tensor_argument(o.buffer, o.type, box, o.step, o.depth_dimension, o.end), Expr()});
             }
         }
         return k;
@@ -212,9 +206,9 @@ private:
         constexpr int kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024, kMaxBlocks = 4;
         constexpr int kRegistersBesideSums = 40;
         const int registers = products() * sums_of_warp() + kRegistersBesideSums;
-        return std::clamp(std::min(kSharedBytes / (shared_bytes(form_) + kSharedBytesOfSystem),
-                                   kRegisters / ((threads() + kWarp) * registers)),
-                          1, kMaxBlocks);
+        return std::clamp(
+            std::min(kSharedBytes / (shared_bytes(form_) + kSharedBytesOfSystem), kRegisters / ((threads() + kWarp) * registers)), 1,
+            kMaxBlocks);
     }
 
     // ---- Shared memory: stages of a, stages of b, barriers; the warps' sums in place of stages ----
@@ -274,8 +268,8 @@ private:
             first_value(p);
         }
         for (int i = 0; i < products(); i++) {
-            out.line("add_slices<" + size() + ", " + number(threads()) + ">(" +
-                     out.name(program_.tiles[size_t(i)].accumulator) + ", slices" + slices_of(i) + ");");
+            out.line("add_slices<" + size() + ", " + number(threads()) + ">(" + out.name(program_.tiles[size_t(i)].accumulator) +
+                     ", slices" + slices_of(i) + ");");
         }
         for (size_t i = 0; i < program_.after.size(); i++) {
             store_inside(program_.after[i], values_[i]);
@@ -382,8 +376,8 @@ private:
 
     void declare_step(const std::string &i) {
         const ProductPart &first = program_.first();
-        out_->line("const int " + out_->name(first.step) + " = " + (is_const_zero(first.min) ? "" : parenthesised(first.min) + " + ") +
-                   i + ";");
+        out_->line("const int " + out_->name(first.step) + " = " + (is_const_zero(first.min) ? "" : parenthesised(first.min) + " + ") + i +
+                   ";");
     }
 
     // In blocks of lines: neighbours are in the line, and the others one after the other.
@@ -395,9 +389,8 @@ private:
             rest += ", " + e(o.origin[size_t(d)]);
         }
         for (int i = 0; i < blocks; i++) {
-            out_->line("tensor_load(" + to + (i ? " + " + number(i * elements) : "") + ", " + out_->name(o.buffer + ".map") +
-                       ", &full[" + stage + "], " + (i ? parenthesised(o.origin[0]) + " + " + number(i * line) : e(o.origin[0])) +
-                       rest + ");");
+            out_->line("tensor_load(" + to + (i ? " + " + number(i * elements) : "") + ", " + out_->name(o.buffer + ".map") + ", &full[" +
+                       stage + "], " + (i ? parenthesised(o.origin[0]) + " + " + number(i * line) : e(o.origin[0])) + rest + ");");
         }
     }
 
@@ -440,12 +433,11 @@ private:
             const TileOfProduct &t = program_.tiles[size_t(i)];
             const std::string b = products() == 1 ? "b_part" : "b_part_" + number(i + 1);
             out_->line("uint32_t " + b + "[" + number(tile().columns / 4) + "];");
-            out_->line(across(t.b) ? "load_slice_of_columns_across<" + number(line_of_b()) + ", " + number(tile().depth) + ">(" + b +
-                                         ", b_tiles + " + b_tile(stage, i) + ", warp);"
-                                   : "load_slice_of_columns<" + number(tile().columns) + ">(" + b + ", b_tiles + " +
-                                         b_tile(stage, i) + ", warp);");
-            out_->line("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + part(i) + ", a_part, " + b +
-                       ");");
+            out_->line(across(t.b)
+                           ? "load_slice_of_columns_across<" + number(line_of_b()) + ", " + number(tile().depth) + ">(" + b +
+                                 ", b_tiles + " + b_tile(stage, i) + ", warp);"
+                           : "load_slice_of_columns<" + number(tile().columns) + ">(" + b + ", b_tiles + " + b_tile(stage, i) + ", warp);");
+            out_->line("multiply_fragments<" + type_text(t.a.type) + ", " + type_text(t.b.type) + ">(" + part(i) + ", a_part, " + b + ");");
         }
     }
 
@@ -522,12 +514,11 @@ private:
             inside += (d ? " && " : "") + name + " >= 0 && " + name + " < " + e(extent_of(o, d));
             at += d ? " + " + name + " * " + e(field(o.buffer, "stride", d)) : name;
         }
-        const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) +
-                               " + swizzled_chunk<" + number(line * o.type.bytes()) + ">(line, in_line / " + number(chunk) + ")) * " +
-                               number(chunk);
+        const std::string to = array + " + ((block * " + number((across(o) ? tile().depth : others) * line / chunk) + " + swizzled_chunk<" +
+                               number(line * o.type.bytes()) + ">(line, in_line / " + number(chunk) + ")) * " + number(chunk);
         if (form == Form::kElements) {
-            out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at + "] : " +
-                       type_text(o.type) + "(0.0f);");
+            out_->line("(" + to + " + in_line % " + number(chunk) + "))[0] = " + inside + " ? " + x + "[" + at +
+                       "] : " + type_text(o.type) + "(0.0f);");
         } else {
             out_->line("const int valid = " + inside + " ? minimum(" + e(extent_of(o, 0)) + " - c0, " + number(chunk) + ") : 0;");
             out_->line("copy_async_part(" + to + "), " + x + " + (valid > 0 ? " + at + " : 0), valid * " + number(o.type.bytes()) + ");");

@@ -34,8 +34,8 @@ bool moves_by_tma(const Type &element, int columns) {
     return known && !element.is_bool() && columns % elements_of_line(element) == 0;
 }
 
-std::optional<TensorBox> tensor_box(const TileProgram &program, const std::string &buffer, const Type &element,
-                                    const Expr &index, const std::vector<PairRows> &rows) {
+std::optional<TensorBox> tensor_box(const TileProgram &program, const std::string &buffer, const Type &element, const Expr &index,
+                                    const std::vector<PairRows> &rows) {
     const auto *ramp = index.as<Ramp>();
     if (!ramp || !is_const_one(ramp->stride)) {
         return std::nullopt;
@@ -66,8 +66,8 @@ std::optional<TensorBox> tensor_box(const TileProgram &program, const std::strin
         r.origin.push_back(collapse(simplify(at), *program.host));
         r.loop.push_back(loop);
         r.box.push_back(box);
-        const bool more = expr_uses_var(at, kCol) ||
-                          std::any_of(rows.begin(), rows.end(), [&](const PairRows &l) { return expr_uses_var(at, l.name); });
+        const bool more =
+            expr_uses_var(at, kCol) || std::any_of(rows.begin(), rows.end(), [&](const PairRows &l) { return expr_uses_var(at, l.name); });
         if (more) {
             return std::nullopt;
         }

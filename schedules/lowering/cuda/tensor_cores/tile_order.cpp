@@ -88,8 +88,7 @@ class TakeKeys : public IRMutator {
         if (op->name != number) {
             return IRMutator::visit(op);
         }
-        const Expr key =
-            order_key(Load::make(Float(32), op->name, op->index, Buffer<>(), Parameter(), const_true(), ModulusRemainder()));
+        const Expr key = order_key(Load::make(Float(32), op->name, op->index, Buffer<>(), Parameter(), const_true(), ModulusRemainder()));
         return keys.less.defined() && keys.counts.defined() ? select(keys.counts, key, keys.less) : key;
     }
 
@@ -97,10 +96,7 @@ class TakeKeys : public IRMutator {
     const Keys &keys;
 
 public:
-    TakeKeys(const std::string &number, const Keys &keys)
-        : number(number),
-          keys(keys) {
-    }
+    TakeKeys(const std::string &number, const Keys &keys) : number(number), keys(keys) {}
 };
 
 }  // namespace

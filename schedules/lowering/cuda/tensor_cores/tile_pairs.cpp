@@ -15,10 +15,8 @@ namespace {
 
 class ReadPair {
 public:
-    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
-             const std::function<void(const std::string &)> &fail)
-        : tiles_(tiles),
-          fail_(fail) {
+    ReadPair(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::function<void(const std::string &)> &fail)
+        : tiles_(tiles), fail_(fail) {
         walk(nest);
     }
 
@@ -44,8 +42,7 @@ private:
                 read(store);
                 return;
             } else {
-                fail_(
-                    "stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
+                fail_("stands in one kernel with something else than loops over its tile that store one value; compute that elsewhere");
                 return;
             }
         }
@@ -90,9 +87,7 @@ private:
             }
 
         public:
-            explicit FindSum(const std::vector<TileOfProduct> &tiles)
-                : tiles(tiles) {
-            }
+            explicit FindSum(const std::vector<TileOfProduct> &tiles) : tiles(tiles) {}
             void look(const std::string &name, const Expr &index) {
                 for (const auto &t : tiles) {
                     at = !at.defined() && t.accumulator == name ? index : at;
@@ -136,8 +131,8 @@ private:
         class Own : public IRMutator {
             using IRMutator::visit;
             Expr visit(const Load *op) override {
-                const auto tile = std::find_if(tiles.begin(), tiles.end(),
-                                               [&](const TileOfProduct &t) { return t.accumulator == op->name; });
+                const auto tile =
+                    std::find_if(tiles.begin(), tiles.end(), [&](const TileOfProduct &t) { return t.accumulator == op->name; });
                 if (tile == tiles.end()) {
                     return IRMutator::visit(op);
                 }
@@ -145,18 +140,14 @@ private:
                     fail("is read elsewhere than where it was summed up; read one sum for each element of the tile");
                 }
                 const Expr lane = Variable::make(Int(32), col) - Variable::make(Int(32), kCol);
-                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(),
-                                  const_true(), ModulusRemainder());
+                return Load::make(op->type, op->name, Variable::make(Int(32), kElement) + lane, Buffer<>(), Parameter(), const_true(),
+                                  ModulusRemainder());
             }
 
         public:
             Own(const std::vector<TileOfProduct> &tiles, Expr sum, const std::string &col,
                 const std::function<void(const std::string &)> &fail)
-                : tiles(tiles),
-                  sum(std::move(sum)),
-                  col(col),
-                  fail(fail) {
-            }
+                : tiles(tiles), sum(std::move(sum)), col(col), fail(fail) {}
             const std::vector<TileOfProduct> &tiles;
             const Expr sum;
             const std::string &col;
@@ -185,8 +176,7 @@ class PredicateLoads : public IRMutator {
         const int n = op->type.lanes();
         Expr inside = const_true(n);
         if (expr_uses_var(op->index, kCol)) {
-            inside =
-                (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
+            inside = (n > 1 ? Ramp::make(col, 1, n) : col) < (n > 1 ? Broadcast::make(pair.col_extent, n) : pair.col_extent);
         }
         for (const auto &r : pair.rows) {
             if (expr_uses_var(op->index, r.name)) {
@@ -201,10 +191,7 @@ class PredicateLoads : public IRMutator {
     const std::set<std::string> &accumulators;
 
 public:
-    PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators)
-        : pair(pair),
-          accumulators(accumulators) {
-    }
+    PredicateLoads(const Pair &pair, const std::set<std::string> &accumulators) : pair(pair), accumulators(accumulators) {}
 };
 
 }  // namespace
@@ -233,8 +220,7 @@ Expr Pair::is_whole(int columns) const {
     return simplify(inside == whole);
 }
 
-Pair read_pair(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
-               const std::function<void(const std::string &)> &fail) {
+Pair read_pair(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::function<void(const std::string &)> &fail) {
     return ReadPair(nest, tiles, fail).pair;
 }
 

@@ -24,9 +24,7 @@ class FindLoop : public IRVisitor {
     const std::string prefix;
 
 public:
-    explicit FindLoop(std::string prefix)
-        : prefix(std::move(prefix)) {
-    }
+    explicit FindLoop(std::string prefix) : prefix(std::move(prefix)) {}
     bool found = false;
 };
 
@@ -46,15 +44,13 @@ bool proved(const Expr &e) {
 
 class SplitIntoParts {
 public:
-    SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host)
-        : products_(products) {
+    SplitIntoParts(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host) : products_(products) {
         for (auto it = host.cbegin(); it != host.cend(); ++it) {
             lets_.push(it.name(), it.value());
         }
         walk(kernel.body);
         for (const auto &p : products_) {
-            if (std::none_of(parts.products.begin(), parts.products.end(),
-                             [&](const ProductPart &q) { return q.asked == &p; })) {
+            if (std::none_of(parts.products.begin(), parts.products.end(), [&](const ProductPart &q) { return q.asked == &p; })) {
                 p.fail("is not in a loop over steps: split the loop over k, and put the inner one inside of the tile");
             }
         }
@@ -145,8 +141,8 @@ private:
         if (!stores_outside(nest)) {
             return changes(nest) ? IfThenElse::make(own_, nest) : nest;
         }
-        return For::make(loop->name, loop->min, select(own_, loop->extent, 0), loop->for_type, loop->partition_policy,
-                         loop->device_api, loop->body);
+        return For::make(loop->name, loop->min, select(own_, loop->extent, 0), loop->for_type, loop->partition_policy, loop->device_api,
+                         loop->body);
     }
 
     bool stores_outside(const Stmt &nest) const {
@@ -158,9 +154,7 @@ private:
             const std::map<std::string, Type> &allocated;
 
         public:
-            explicit FindStores(const std::map<std::string, Type> &allocated)
-                : allocated(allocated) {
-            }
+            explicit FindStores(const std::map<std::string, Type> &allocated) : allocated(allocated) {}
             bool outside = false;
         } find(parts.allocated);
         nest.accept(&find);

@@ -21,12 +21,13 @@ namespace halyard {
 /** What a schedule says about a product. */
 struct TensorCores {
     std::string func;
-    int stage = 1;           // the update
-    int stages = 4;          // steps that are fetched ahead
-    int raster = 8;          // rows of tiles that blocks take together, so that what they read is in L2
-    int cluster = 1;         // blocks that share the steps of a tile, on sm_90a
-    int warps = 1;           // that share the steps of a tile, of two products with few rows
-    bool ping_pong = false;  // one warpgroup multiplies while another computes (fused_kernel.h), and of one product each has a tile of its own
+    int stage = 1;    // the update
+    int stages = 4;   // steps that are fetched ahead
+    int raster = 8;   // rows of tiles that blocks take together, so that what they read is in L2
+    int cluster = 1;  // blocks that share the steps of a tile, on sm_90a
+    int warps = 1;    // that share the steps of a tile, of two products with few rows
+    bool ping_pong =
+        false;  // one warpgroup multiplies while another computes (fused_kernel.h), and of one product each has a tile of its own
     std::function<void(const std::string &)> fail;
 };
 

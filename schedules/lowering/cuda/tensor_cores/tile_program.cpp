@@ -104,8 +104,8 @@ void check_types(const TileOfProduct &t, const TensorCores &product) {
 }
 
 void check_tile(const TileOfProduct &t, const TileOfProduct &first, const TensorCores &product) {
-    const bool same = t.row_loops == first.row_loops && t.row_strides == first.row_strides &&
-                      t.columns == first.columns && t.a.buffer == first.a.buffer && t.a.step == first.a.step && t.b.type == first.b.type &&
+    const bool same = t.row_loops == first.row_loops && t.row_strides == first.row_strides && t.columns == first.columns &&
+                      t.a.buffer == first.a.buffer && t.a.step == first.a.step && t.b.type == first.b.type &&
                       std::equal(t.a.origin.begin(), t.a.origin.end(), first.a.origin.begin(), first.a.origin.end(),
                                  [](const Expr &x, const Expr &y) { return equal(x, y); });
     if (!same) {
@@ -170,8 +170,7 @@ std::optional<std::vector<Expr>> tensor_coordinates(const Expr &index, const std
     return coordinates(index, buffer, rank_of(names, buffer));
 }
 
-std::map<std::string, Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,
-                                              const Strides &strides) {
+std::map<std::string, Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names, const Strides &strides) {
     std::map<std::string, Expr> extents;
     for (size_t d = 0; d < block_names.size(); d++) {
         if (!block_names[d].empty()) {
@@ -225,8 +224,7 @@ AlignmentFacts TileProgram::facts() const {
     return known;
 }
 
-TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                              const Strides &strides) {
+TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides) {
     TileProgram p;
     p.base = kernel;
     p.asked = products.front();
@@ -245,8 +243,7 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
             return strides.known.count(buffer) ? tensor_coordinates(index, buffer, strides, variables)
                                                : coordinates(index, buffer, rank_of_operand(part, buffer));
         };
-        p.tiles.push_back(
-            with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
+        p.tiles.push_back(with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
         bool ends = false;
         for (Operand *o : {&p.tiles.back().a, &p.tiles.back().b}) {
             ends = find_end(*o, first.step, p.parts.block_names, host) || ends;

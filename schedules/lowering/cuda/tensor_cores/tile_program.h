@@ -70,12 +70,11 @@ struct TileProgram {
 
 /** `host` has the lets around the kernel, but those of fields of buffers. Says of products what keeps them from the tensor
  * cores. */
-TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                              const Strides &strides);
+TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides);
 
 /** The coordinates of an element of a tensor, by an index with its lets expanded; `strides` as of read_tile_program(). */
-std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer,
-                                                            const Strides &strides, const IndexVariables &variables);
+std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &index, const std::string &buffer, const Strides &strides,
+                                                            const IndexVariables &variables);
 
 /** Of a kernel: its blocks, and a loop over steps; the names of blocks as of Parts. */
 std::map<std::string, Halide::Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,

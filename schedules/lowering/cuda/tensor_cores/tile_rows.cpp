@@ -19,10 +19,7 @@ class ReadRows {
 public:
     ReadRows(const std::vector<TileOfProduct> &tiles, const std::set<std::string> &numbers,
              const std::function<void(const std::string &)> &fail)
-        : tiles_(tiles),
-          numbers_(numbers),
-          fail_(fail) {
-    }
+        : tiles_(tiles), numbers_(numbers), fail_(fail) {}
 
     std::vector<FusedNest> read(Stmt s) {
         std::vector<const For *> loops;
@@ -84,9 +81,7 @@ private:
             }
 
         public:
-            explicit FindSum(const std::vector<TileOfProduct> &tiles)
-                : tiles(tiles) {
-            }
+            explicit FindSum(const std::vector<TileOfProduct> &tiles) : tiles(tiles) {}
             const std::vector<TileOfProduct> &tiles;
             Expr at;
         } find(tiles_);
@@ -150,8 +145,7 @@ private:
     Expr without_itself(const std::string &name, const Expr &value) {
         const auto other = [&](const Expr &a, const Expr &b) {
             const auto *x = a.as<Load>(), *y = b.as<Load>();
-            return x && x->name == name ? b : y && y->name == name ? a
-                                                                   : Expr();
+            return x && x->name == name ? b : y && y->name == name ? a : Expr();
         };
         Expr rest;
         if (const auto *add = value.as<Add>()) {
@@ -176,8 +170,7 @@ private:
             using IRMutator::visit;
             Expr visit(const Load *op) override {
                 const auto &tiles = reader.tiles_;
-                const bool sum = std::any_of(tiles.begin(), tiles.end(),
-                                             [&](const TileOfProduct &t) { return t.accumulator == op->name; });
+                const bool sum = std::any_of(tiles.begin(), tiles.end(), [&](const TileOfProduct &t) { return t.accumulator == op->name; });
                 if (!sum && !reader.numbers_.count(op->name)) {
                     return IRMutator::visit(op);
                 }
@@ -187,17 +180,14 @@ private:
                            is_const_zero(simplify(op->index - place));
                 };
                 if (sum ? !is_place() : !is_row(op->index)) {
-                    reader.fail("stands in one kernel with something that reads " + op->name +
-                                " elsewhere than in its own row and column");
+                    reader.fail("stands in one kernel with something that reads " + op->name + " elsewhere than in its own row and column");
                 }
-                return Load::make(op->type, op->name, variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(),
-                                  const_true(), ModulusRemainder());
+                return Load::make(op->type, op->name, variable(sum ? kChainElement : kChainHeldRow), Buffer<>(), Parameter(), const_true(),
+                                  ModulusRemainder());
             }
 
         public:
-            explicit Held(ReadRows &reader)
-                : reader(reader) {
-            }
+            explicit Held(ReadRows &reader) : reader(reader) {}
             ReadRows &reader;
         };
         return Held(*this).mutate(e);
@@ -237,8 +227,7 @@ bool is_of_rows(const Stmt &nest, const std::set<std::string> &numbers) {
     return meet(all.loaded, numbers) || meet(all.stored, numbers);
 }
 
-std::vector<FusedNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles,
-                                 const std::set<std::string> &numbers,
+std::vector<FusedNest> read_rows(const Stmt &nest, const std::vector<TileOfProduct> &tiles, const std::set<std::string> &numbers,
                                  const std::function<void(const std::string &)> &fail) {
     return ReadRows(tiles, numbers, fail).read(nest);
 }
@@ -254,8 +243,7 @@ std::vector<FusedNest> of_whole_tile(std::vector<FusedNest> nests, Expr *whole) 
             }
             Scope<Interval> tile;
             tile.push(kChainColumn, Interval(0, columns - 1));
-            const Expr all =
-                simplify(and_condition_over_domain(simplify(first ? op->condition : !op->condition), tile));
+            const Expr all = simplify(and_condition_over_domain(simplify(first ? op->condition : !op->condition), tile));
             if (is_const_zero(all)) {
                 return IRMutator::visit(op);
             }
@@ -267,10 +255,7 @@ std::vector<FusedNest> of_whole_tile(std::vector<FusedNest> nests, Expr *whole) 
         Expr &whole;
 
     public:
-        Whole(int columns, Expr &whole)
-            : columns(columns),
-              whole(whole) {
-        }
+        Whole(int columns, Expr &whole) : columns(columns), whole(whole) {}
     };
     for (auto &n : nests) {
         for (auto &a : n.assignments) {

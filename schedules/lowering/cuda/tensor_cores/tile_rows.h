@@ -24,8 +24,7 @@ bool is_of_rows(const Halide::Internal::Stmt &nest, const std::set<std::string> 
 
 /** Reads such a nest, and what it needs before it. Of what it stores, assignments to memory have an index. `fail` throws. */
 std::vector<FusedNest> read_rows(const Halide::Internal::Stmt &nest, const std::vector<TileOfProduct> &tiles,
-                                 const std::set<std::string> &numbers,
-                                 const std::function<void(const std::string &)> &fail);
+                                 const std::set<std::string> &numbers, const std::function<void(const std::string &)> &fail);
 
 /** The nests where all columns of the tile are among those that count: selects by conditions on columns alone take that side.
  * `whole`: when that is so; undefined where there are no such selects. */

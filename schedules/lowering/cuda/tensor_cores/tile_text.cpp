@@ -34,9 +34,8 @@ class PutPlaces : public IRMutator {
     }
 
     bool of_blocks(const Expr &e) const {
-        const bool moves = std::any_of(blocks->begin(), blocks->end(), [&](const std::string &b) {
-            return !b.empty() && expr_uses_var(e, b);
-        });
+        const bool moves =
+            std::any_of(blocks->begin(), blocks->end(), [&](const std::string &b) { return !b.empty() && expr_uses_var(e, b); });
         FreeVariables free;
         e.accept(&free);
         return std::all_of(free.types.begin(), free.types.end(), [&](const auto &v) { return !inside.count(v.first); }) &&
@@ -58,10 +57,7 @@ public:
     /** With names of blocks it finds places too, where no variable is one of `inside`. */
     explicit PutPlaces(std::vector<PlaceInGrid> &places, const std::array<std::string, 3> *blocks = nullptr,
                        std::set<std::string> inside = {})
-        : places(places),
-          blocks(blocks),
-          inside(std::move(inside)) {
-    }
+        : places(places), blocks(blocks), inside(std::move(inside)) {}
 };
 
 }  // namespace
@@ -75,8 +71,7 @@ template Stmt TileText::with_places(const Stmt &x);
 
 std::vector<Expr> TileText::used() const {
     const ProductPart &first = program_.first();
-    std::vector<Expr> all = {program_.base.blocks[0], program_.base.blocks[1], program_.base.blocks[2], first.min,
-                             first.extent, counts()};
+    std::vector<Expr> all = {program_.base.blocks[0], program_.base.blocks[1], program_.base.blocks[2], first.min, first.extent, counts()};
     for (const auto &o : program_.operands()) {
         all.insert(all.end(), o.origin.begin(), o.origin.end());
     }
@@ -139,8 +134,7 @@ Expr TileText::value_on_host(const std::string &name) const {
 }
 
 void TileText::declare_array(const std::string &type, const std::string &name, int offset, int elements) {
-    out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(offset) + ", " +
-               number(elements) + ");");
+    out_->line("const shared<" + type + "> " + name + " = shared_array<" + type + ">(" + number(offset) + ", " + number(elements) + ");");
 }
 
 bool TileText::has_planes() const {
@@ -164,8 +158,7 @@ void TileText::coordinates_of_tile(const std::string &tile) {
         out_->line("const int " + out_->name(names[2]) + " = " + tile + " / (across * down), in_plane = " + tile + " % (across * down);");
         in_plane = "in_plane";
     }
-    out_->line("const int group = " + in_plane + " / (" + g + " * across), in_group = " + in_plane + " % (" + g +
-               " * across);");
+    out_->line("const int group = " + in_plane + " / (" + g + " * across), in_group = " + in_plane + " % (" + g + " * across);");
     out_->line("const int rows_of_group = minimum(" + g + ", down - group * " + g + ");");
     if (!names[1].empty()) {
         out_->line("const int " + out_->name(names[1]) + " = group * " + g + " + in_group % rows_of_group;");
@@ -237,20 +230,19 @@ void TileText::declare_place(const std::string &row, const std::string &col) {
 
 void TileText::first_value(const Pair &p) {
     open_elements();
-    const bool anywhere = std::none_of(p.rows.begin(), p.rows.end(),
-                                       [&](const PairRows &r) { return expr_uses_var(p.value, r.name); }) &&
+    const bool anywhere = std::none_of(p.rows.begin(), p.rows.end(), [&](const PairRows &r) { return expr_uses_var(p.value, r.name); }) &&
                           !expr_uses_var(p.value, kCol);
     if (!anywhere) {
         coordinates_of_element();
     }
-    print(Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(),
-                      const_true(2), ModulusRemainder()));
+    print(Store::make(p.stored, p.value, Ramp::make(Variable::make(Int(32), kElement), 1, 2), Parameter(), const_true(2),
+                      ModulusRemainder()));
     out_->close();
 }
 
 void TileText::store_inside(const Pair &p, const Expr &value) {
-    const Expr inside = Ramp::make(Variable::make(Int(32), kCol), 1, 2) < Broadcast::make(p.col_extent, 2) &&
-                        Broadcast::make(p.row_is_inside(), 2);
+    const Expr inside =
+        Ramp::make(Variable::make(Int(32), kCol), 1, 2) < Broadcast::make(p.col_extent, 2) && Broadcast::make(p.row_is_inside(), 2);
     open_elements();
     coordinates_of_element();
     print(Store::make(p.stored, value, p.index, Parameter(), inside, ModulusRemainder()));

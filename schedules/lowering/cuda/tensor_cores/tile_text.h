@@ -24,9 +24,7 @@ struct PlaceInGrid {
 
 class TileText {
 public:
-    TileText(const TileProgram &program, const PrintOptions &print)
-        : program_(program), print_(print) {
-    }
+    TileText(const TileProgram &program, const PrintOptions &print) : program_(program), print_(print) {}
     virtual ~TileText() = default;
 
 protected:

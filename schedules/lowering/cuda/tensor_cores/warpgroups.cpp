@@ -18,10 +18,9 @@ void take_registers(KernelPrinter &out, int warpgroups, int more) {
     }
 }
 
-void declare_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows,
-                    int columns) {
-    out.line("const shared<" + type + "> " + result + " = shared_array<" + type + ">(" + number(offset) + ", " +
-             number(rows * columns) + ") + warpgroup * " + number(kRowsOfWarpgroup * columns) + ";");
+void declare_result(KernelPrinter &out, const std::string &type, const std::string &result, int offset, int rows, int columns) {
+    out.line("const shared<" + type + "> " + result + " = shared_array<" + type + ">(" + number(offset) + ", " + number(rows * columns) +
+             ") + warpgroup * " + number(kRowsOfWarpgroup * columns) + ";");
 }
 
 void wait_for_result(KernelPrinter &out) {
@@ -41,14 +40,14 @@ void store_columns(KernelPrinter &out, const std::string &values, const std::str
              " + line * 64 + (chunk ^ (line % 8)) * 8" + words + ");");
 }
 
-void send_result(KernelPrinter &out, const std::string &map, const std::string &result,
-                 const std::vector<std::string> &across, const std::string &rest, int columns) {
+void send_result(KernelPrinter &out, const std::string &map, const std::string &result, const std::vector<std::string> &across,
+                 const std::string &rest, int columns) {
     out.line("fence_shared();");
     out.line("warpgroup_barrier(warpgroup);");
     out.open("if (thread == 0) {");
     for (size_t i = 0; i < across.size(); i++) {
-        out.line("tensor_store(" + map + ", " + result + (i ? " + " + number(int(i) * columns * kRowsOfWarpgroup) : "") +
-                 ", " + across[i] + rest + ");");
+        out.line("tensor_store(" + map + ", " + result + (i ? " + " + number(int(i) * columns * kRowsOfWarpgroup) : "") + ", " + across[i] +
+                 rest + ");");
     }
     out.line("tensor_store_commit();");
     out.close();

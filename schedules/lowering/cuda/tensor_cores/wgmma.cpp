@@ -9,8 +9,7 @@ namespace {
 // In PTX.
 std::string ptx_type(const Halide::Type &t) {
     if (t.is_float()) {
-        return t.is_bfloat() ? "bf16" : t.bits() == 32 ? "tf32"
-                                                       : "f16";
+        return t.is_bfloat() ? "bf16" : t.bits() == 32 ? "tf32" : "f16";
     }
     return t.is_uint() ? "u8" : "s8";
 }
@@ -18,8 +17,8 @@ std::string ptx_type(const Halide::Type &t) {
 }  // namespace
 
 std::string WgmmaInstruction::name() const {
-    return "wgmma_n" + std::to_string(columns) + "_" + type_text(a) + (a == b ? "" : "_" + type_text(b)) +
-           (b_across ? "_across" : "") + (a_in_registers ? "_registers" : "");
+    return "wgmma_n" + std::to_string(columns) + "_" + type_text(a) + (a == b ? "" : "_" + type_text(b)) + (b_across ? "_across" : "") +
+           (a_in_registers ? "_registers" : "");
 }
 
 std::string WgmmaInstruction::text() const {
@@ -49,14 +48,13 @@ std::string WgmmaInstruction::text() const {
     const std::string modes = integers ? "" : ", 1, 1" + transposed;
     const std::string sum_type = integers ? ", int32_t" : "";
     return "__device__ __forceinline__ void " + name() + "(sums<" + std::to_string(sums) + sum_type + "> &d, " +
-           (a_in_registers ? "const uint32_t *a" : "uint64_t a") + ", uint64_t b, bool accumulate) {\n" +
-           "#ifdef HALYARD_EMULATOR\n" + "    emulator::multiply<" + type_text(a) + ", " + type_text(b) + ", " +
-           std::to_string(columns) + ", " + (b_across ? "true" : "false") + ">(d, a, b, accumulate);\n" + "#else\n" +
-           "    asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + accumulate +
-           ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" +
-           std::to_string(32 / a.bytes()) + (integers ? ".s32." : ".f32.") + ptx_type(a) + "." + ptx_type(b) + " {" +
-           registers + "}, " + a_text + ", " + b_text + ", add" + modes + ";\\n}\"\n" + "                 : " + outputs +
-           "\n                 : " + inputs + ", \"l\"(b), \"r\"(int(accumulate)));\n#endif\n}\n";
+           (a_in_registers ? "const uint32_t *a" : "uint64_t a") + ", uint64_t b, bool accumulate) {\n" + "#ifdef HALYARD_EMULATOR\n" +
+           "    emulator::multiply<" + type_text(a) + ", " + type_text(b) + ", " + std::to_string(columns) + ", " +
+           (b_across ? "true" : "false") + ">(d, a, b, accumulate);\n" + "#else\n" +
+           "    asm volatile(\"{\\n.reg .pred add;\\nsetp.ne.b32 add, " + accumulate + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" +
+           std::to_string(columns) + "k" + std::to_string(32 / a.bytes()) + (integers ? ".s32." : ".f32.") + ptx_type(a) + "." +
+           ptx_type(b) + " {" + registers + "}, " + a_text + ", " + b_text + ", add" + modes + ";\\n}\"\n" + "                 : " +
+           outputs + "\n                 : " + inputs + ", \"l\"(b), \"r\"(int(accumulate)));\n#endif\n}\n";
 }
 
 }  // namespace halyard

@@ -18,10 +18,9 @@ namespace {
 
 class WgmmaChain : public FusedText {
 public:
-    WgmmaChain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-               const Strides &strides, const PrintOptions &print)
-        : FusedText(kernel, products, host, strides, print),
-          warpgroups_(parts_.rows / kRowsOfWarpgroup) {
+    WgmmaChain(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+               const PrintOptions &print)
+        : FusedText(kernel, products, host, strides, print), warpgroups_(parts_.rows / kRowsOfWarpgroup) {
         if (parts_.rows % kRowsOfWarpgroup != 0 || warpgroups_ > 3) {
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
@@ -65,8 +64,7 @@ private:
         const std::string type = type_text(first().a.type);
         int offset = launch_.offset_barriers(true);
         const auto array = [&](const std::string &t, const std::string &name, int at, int n) {
-            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(at) + ", " + number(n) +
-                     ");");
+            out.line("const shared<" + t + "> " + name + " = shared_array<" + t + ">(" + number(at) + ", " + number(n) + ");");
         };
         const auto barriers = [&](const std::string &name, int n) {
             array("uint64_t", name, offset, n);
@@ -161,8 +159,8 @@ private:
     }
 
     // Panels of 64 elements across, `rows` long, one after the other.
-    void load(const Operand &o, const std::vector<std::string> &at, const std::string &to, const std::string &barrier,
-              int columns, int rows) {
+    void load(const Operand &o, const std::vector<std::string> &at, const std::string &to, const std::string &barrier, int columns,
+              int rows) {
         const std::string map = out_->name(o.buffer + ".map");
         std::string rest;
         for (size_t d = 1; d < at.size(); d++) {
@@ -171,8 +169,8 @@ private:
         out_->line("barrier_expect(&" + barrier + ", " + number(panels(columns) * rows * kSwizzledBytes) + ");");
         for (int p = 0; p < panels(columns); p++) {
             const Expr c0 = simplify(o.origin[0] + p * kAcross);
-            out_->line("tensor_load(" + to + (p ? " + " + number(p * rows * kAcross) : "") + ", " + map + ", &" +
-                       barrier + ", " + e(c0) + rest + ");");
+            out_->line("tensor_load(" + to + (p ? " + " + number(p * rows * kAcross) : "") + ", " + map + ", &" + barrier + ", " + e(c0) +
+                       rest + ");");
         }
     }
 
@@ -198,18 +196,16 @@ private:
             open_tiles();
             out_->line("barrier_wait(&a_empty[a_stage], a_phase ^ 1);");
         }
-        load(first().a, origin(first().a, "a", false), "a_tiles + a_stage * " + number(launch_.elements_a()),
-             "a_full[a_stage]", first().depth, parts_.rows);
+        load(first().a, origin(first().a, "a", false), "a_tiles + a_stage * " + number(launch_.elements_a()), "a_full[a_stage]",
+             first().depth, parts_.rows);
         next_stage_a();
         const auto b = origin(first().b, "b", true), c = origin(second().b, "c", true);
         open_steps("first_step");
         expect_promises();
         out_->line("barrier_wait(&b_empty[stage], phase ^ 1);");
-        load(first().b, b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth,
-             first().columns);
+        load(first().b, b, "b_tiles + stage * " + number(launch_.elements_b()), "b_full[stage]", first().depth, first().columns);
         out_->line("barrier_wait(&c_empty[stage], phase ^ 1);");
-        load(second().b, c, "c_tiles + stage * " + number(launch_.elements_c()), "c_full[stage]", second().columns,
-             second().depth);
+        load(second().b, c, "c_tiles + stage * " + number(launch_.elements_c()), "c_full[stage]", second().columns, second().depth);
         next_stage();
         out_->close();
         out_->close();
@@ -219,8 +215,7 @@ private:
     void consumers(bool by_tma) {
         out_->line("const int lane = thread % 32, warp = thread / 32;");
         const auto matrix = [&](const std::string &name, const std::string &tile, int leading) {
-            out_->line("const uint64_t " + name + " = matrix_descriptor(shared_address(" + tile + "), " +
-                       number(leading) + ", 1024);");
+            out_->line("const uint64_t " + name + " = matrix_descriptor(shared_address(" + tile + "), " + number(leading) + ", 1024);");
         };
         matrix("a_matrix", "a_tiles + warpgroup * " + number(kRowsOfWarpgroup * kAcross), 16);
         matrix("b_matrix", "b_tiles", 16);
@@ -452,18 +447,16 @@ private:
         out_->line("wgmma_fence();");
         out_->line("const uint64_t a = a_matrix" +
                    (launch_.stages_a(by_tma_) > 1 ? " + a_stage * " + number(launch_.elements_a() * 2 / 16) : "") +
-                   ", b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) +
-                   ";");
+                   ", b = b_matrix + stage * " + number(launch_.elements_b() * 2 / 16) + ";");
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(first().depth / depth_of_instruction(first().b.type)) + "; d++) {");
         // Descriptors count in 16 bytes.
         const auto start = [&](const std::string &name, int rows) {
-            return panels(first().depth) == 1
-                       ? name + " + d * 2"
-                       : name + " + d / 4 * " + number(rows * kSwizzledBytes / 16) + " + d % 4 * 2";
+            return panels(first().depth) == 1 ? name + " + d * 2"
+                                              : name + " + d / 4 * " + number(rows * kSwizzledBytes / 16) + " + d % 4 * 2";
         };
-        out_->line(first_instruction().name() + "(" + out_->name(first().accumulator) + ", " +
-                   start("a", parts_.rows) + ", " + start("b", first().columns) + ", d > 0);");
+        out_->line(first_instruction().name() + "(" + out_->name(first().accumulator) + ", " + start("a", parts_.rows) + ", " +
+                   start("b", first().columns) + ", d > 0);");
         out_->close();
         out_->line("wgmma_commit();");
         out_->close("};");
@@ -475,8 +468,8 @@ private:
         out_->line("const uint64_t c = c_matrix + stage * " + number(launch_.elements_c() * 2 / 16) + ";");
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(second().depth / depth_of_instruction(second().b.type)) + "; d++) {");
-        out_->line(second_instruction().name() + "(" + out_->name(second().accumulator) +
-                   ", " + out_->name(second().a.buffer) + " + d * 4, c + d * 128, true);");
+        out_->line(second_instruction().name() + "(" + out_->name(second().accumulator) + ", " + out_->name(second().a.buffer) +
+                   " + d * 4, c + d * 128, true);");
         out_->close();
         out_->line("wgmma_commit();");
         out_->close("};");
@@ -493,12 +486,10 @@ private:
         out_->open("if (" + e(all) + ") {");
         out_->line("return;");
         out_->close();
-        out_->open("for (int i = threadIdx.x; i < " + number(launch_.elements_c()) + "; i += " +
-                   number(warpgroups_ * kWarpgroup) + ") {");
+        out_->open("for (int i = threadIdx.x; i < " + number(launch_.elements_c()) + "; i += " + number(warpgroups_ * kWarpgroup) + ") {");
         out_->line("const int " + depth + " = i / 64 % " + number(rows) + ";");
         out_->open("if (!" + in_parentheses(e(second().b.counts)) + ") {");
-        out_->line("c_tiles[stage * " + number(launch_.elements_c()) + " + i] = " + type_text(second().b.type) +
-                   "(0.0f);");
+        out_->line("c_tiles[stage * " + number(launch_.elements_c()) + " + i] = " + type_text(second().b.type) + "(0.0f);");
         out_->close();
         out_->close();
         out_->line("fence_shared();");
@@ -525,10 +516,9 @@ private:
 
     // Through shared memory: stmatrix puts 16 columns at a time into the order in which TMA takes them.
     void leave_by_tma(const FusedNest &n, const Assignment &a, const std::vector<Expr> &at, int result) {
-        const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"),
-                          pairs = a.stored + ".pairs", i = out_->name(kChainElement);
-        declare_result(*out_, type, name, launch_.offset_results(true) + result * parts_.rows * n.columns * 2, parts_.rows,
-                       n.columns);
+        const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"), pairs = a.stored + ".pairs",
+                          i = out_->name(kChainElement);
+        declare_result(*out_, type, name, launch_.offset_results(true) + result * parts_.rows * n.columns * 2, parts_.rows, n.columns);
         wait_for_result(*out_);
         out_->line("#pragma unroll");
         out_->open("for (int first = 0; first < " + number(n.columns / 2) + "; first += 8) {");
@@ -536,8 +526,7 @@ private:
         out_->line("#pragma unroll");
         out_->open("for (int " + i + " = first; " + i + " < first + 8; " + i + " += 2) {");
         threads_->coordinates_of_element(n.columns, {a.value});
-        out_->print(FusedNests::store_of(pairs, threads_->pair(a.value),
-                                         Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
+        out_->print(FusedNests::store_of(pairs, threads_->pair(a.value), Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
         out_->close();
         store_columns(*out_, out_->name(pairs), name);
         out_->close();
@@ -558,8 +547,8 @@ private:
 
 }  // namespace
 
-TileKernel make_wgmma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host,
-                            const Strides &strides, const PrintOptions &print) {
+TileKernel make_wgmma_fused(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides,
+                            const PrintOptions &print) {
     return WgmmaChain(kernel, products, host, strides, print).make();
 }
 

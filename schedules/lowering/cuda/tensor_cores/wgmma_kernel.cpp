@@ -15,15 +15,13 @@ namespace {
 
 class WgmmaKernel : public WgmmaResults {
 public:
-    WgmmaKernel(const TileProgram &program, const PrintOptions &print)
-        : WgmmaResults(program, print) {
-    }
+    WgmmaKernel(const TileProgram &program, const PrintOptions &print) : WgmmaResults(program, print) {}
 
     TileKernel make() {
         const int bytes = layout_.shared_bytes(WgmmaForm::kWhole);
         if (bytes > kSharedBytesOfHopper) {
-            program_.asked.fail("takes " + number(bytes) + " bytes of shared memory, and a block has " +
-                                number(kSharedBytesOfHopper) + "; take fewer stages or smaller tiles");
+            program_.asked.fail("takes " + number(bytes) + " bytes of shared memory, and a block has " + number(kSharedBytesOfHopper) +
+                                "; take fewer stages or smaller tiles");
         }
         TileKernel result;
         const Expr results = results_are_tensors();
@@ -58,8 +56,7 @@ private:
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
         declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
                       layout_.stages(form) * products() * layout_.elements_b());
-        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " +
-                 number(kWarpgroup) + ";");
+        out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
         if (layout_.cluster(form) > 1) {
             out.line("const int rank = cluster_rank();");
         }
@@ -273,8 +270,7 @@ private:
         const auto part = [&](int product) { return "parts + " + number(product * tile().rows * tile().columns) + ", rows"; };
         const auto each = [&](const std::string &function) {
             for (int i = 0; i < products(); i++) {
-                out_->line(function + "<" + columns + ">(" + out_->name(program_.tiles[size_t(i)].accumulator) + ", " + part(i) +
-                           ");");
+                out_->line(function + "<" + columns + ">(" + out_->name(program_.tiles[size_t(i)].accumulator) + ", " + part(i) + ");");
             }
         };
         const std::string meet = "warpgroups_barrier<" + number(layout_.warpgroups()) + ">();";
@@ -306,21 +302,19 @@ private:
     void multiply(WgmmaForm form) {
         const std::string stage = by_tma(form) ? "stage" : "0";
         out_->line("wgmma_fence();");
-        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " +
-                   number(tile().rows * tile().depth) +
+        out_->line("const uint32_t a_start = shared_address(a_tiles + " + stage + " * " + number(tile().rows * tile().depth) +
                    (layout_.ping_pong() ? "" : " + warpgroup * " + number(kRowsOfWarpgroup * tile().depth)) + ");");
-        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " +
-                   number(products() * layout_.elements_b()) + ");");
+        out_->line("const uint32_t b_start = shared_address(b_tiles + " + stage + " * " + number(products() * layout_.elements_b()) + ");");
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(tile().depth / depth_of_instruction(tile().a.type)) + "; d++) {");
         for (int i = 0; i < products(); i++) {
             const TileOfProduct &t = program_.tiles[size_t(i)];
             const std::string start = i == 0 ? "b_start" : "b_start + " + number(i * layout_.bytes_b());
-            const std::string b = t.b.depth_dimension != 0 ? "matrix_descriptor(" + start + " + d * 2048, " +
-                                                                 number(t.depth * kSwizzledBytes) + ", 1024)"
-                                                           : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
-            out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) +
-                       ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b + ", true);");
+            const std::string b = t.b.depth_dimension != 0
+                                      ? "matrix_descriptor(" + start + " + d * 2048, " + number(t.depth * kSwizzledBytes) + ", 1024)"
+                                      : "matrix_descriptor(" + start + " + d * 32, 16, 1024)";
+            out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) + ", matrix_descriptor(a_start + d * 32, 16, 1024), " + b +
+                       ", true);");
         }
         out_->close();
         out_->line("wgmma_commit();");

@@ -25,8 +25,7 @@ void check_tile(const TileProgram &program, const TensorCores &product) {
         product.fail("has warpgroups that take turns, each with a tile of its own; take tiles of 64 rows and no split_k_cluster");
     }
     if (tile.columns % 16 != 0 || tile.columns * program.products() > 256) {
-        product.fail("has tiles of " + number(tile.columns) +
-                     " columns; take a multiple of 16, up to 256 for all products of a kernel");
+        product.fail("has tiles of " + number(tile.columns) + " columns; take a multiple of 16, up to 256 for all products of a kernel");
     }
     if (tile.depth != elements_of_line(tile.a.type)) {
         product.fail("has steps of " + number(tile.depth) + "; take " + number(elements_of_line(tile.a.type)));
@@ -35,9 +34,8 @@ void check_tile(const TileProgram &program, const TensorCores &product) {
     for (const auto &o : all) {
         for (int d = 0; d < o.rank(); d++) {
             if (o.step[size_t(d)] > kMaxStep || o.box[size_t(d)] * o.step[size_t(d)] > kMaxBox) {
-                product.fail("has tiles of " + number(o.box[size_t(d)]) + " elements of " + o.buffer + ", " +
-                             number(o.step[size_t(d)]) + " apart, along a dimension; they may be up to " +
-                             number(kMaxStep) + " apart, and span " + number(kMaxBox));
+                product.fail("has tiles of " + number(o.box[size_t(d)]) + " elements of " + o.buffer + ", " + number(o.step[size_t(d)]) +
+                             " apart, along a dimension; they may be up to " + number(kMaxStep) + " apart, and span " + number(kMaxBox));
             }
         }
     }
@@ -53,9 +51,7 @@ const TileProgram &checked(const TileProgram &program) {
 }  // namespace
 
 WgmmaLaunch::WgmmaLaunch(const TileProgram &program, const PrintOptions &print)
-    : EpilogueLoads(checked(program), print),
-      layout_(program_, leaving()),
-      after_(program_.after) {
+    : EpilogueLoads(checked(program), print), layout_(program_, leaving()), after_(program_.after) {
     align_pairs();
     find_early();
 }
@@ -90,8 +86,7 @@ void WgmmaLaunch::align_pairs() {
         Stmt value = Evaluate::make(p.value);
         ask(value);
         p.value = value.as<Evaluate>()->value;
-        Stmt store = Store::make(p.stored, make_zero(p.value.type()), p.index, Parameter(), const_true(2),
-                                 ModulusRemainder());
+        Stmt store = Store::make(p.stored, make_zero(p.value.type()), p.index, Parameter(), const_true(2), ModulusRemainder());
         if (!leaves_by_tma(p)) {
             ask(store);
         }
@@ -124,9 +119,8 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     Kernel k;
     k.name = program_.base.name;
     k.threads = {(layout_.warpgroups(form) + (by_tma(form) ? 1 : 0)) * kWarpgroup, 1, 1};
-    const Expr multiprocessors =
-        Call::make(Int(32), "halyard_cuda_multiprocessors",
-                   {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
+    const Expr multiprocessors = Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
     // A cluster has one tile: how many of them a device runs at once depends on more than its multiprocessors.
     k.cluster = layout_.cluster(form);
     k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors * layout_.blocks()), 1, 1};
@@ -155,8 +149,8 @@ Kernel WgmmaLaunch::with_arguments(WgmmaForm form) const {
     }
     for (const auto &t : tiles_) {
         if (form == WgmmaForm::kWhole) {
-            k.arguments.push_back({t.buffer + ".map.early", false, false, Handle(),
-                                   tensor_argument(t.buffer, t.type(), t.box.box), Expr()});
+            k.arguments.push_back(
+                {t.buffer + ".map.early", false, false, Handle(), tensor_argument(t.buffer, t.type(), t.box.box), Expr()});
         }
     }
     return k;
@@ -220,8 +214,7 @@ void WgmmaLaunch::find_early() {
         place_tile(t);
     }
     constexpr int kBesides = 40;  // registers of a thread for all else
-    const int registers = layout_.blocks() == 2 ? 85 : layout_.warpgroups() == 3 ? 160
-                                                                                 : 232;
+    const int registers = layout_.blocks() == 2 ? 85 : layout_.warpgroups() == 3 ? 160 : 232;
     const size_t most = size_t(std::max(registers - kBesides - products() * sums(), 0) / (sums() / 4));
     columns_ = find_columns(leaving, known);
     columns_.resize(std::min(columns_.size(), most));

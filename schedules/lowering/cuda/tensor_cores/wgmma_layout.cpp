@@ -6,8 +6,7 @@
 
 namespace halyard {
 
-WgmmaLayout::WgmmaLayout(const TileProgram &program, const std::vector<int> &leaving)
-    : program_(program), leaving_(leaving) {
+WgmmaLayout::WgmmaLayout(const TileProgram &program, const std::vector<int> &leaving) : program_(program), leaving_(leaving) {
     take_parts();
 }
 

@@ -14,9 +14,7 @@
 namespace halyard {
 
 /** Who moves tiles: TMA both ways, TMA in and the threads out, or the threads. */
-enum class WgmmaForm { kWhole,
-                       kFetching,
-                       kElements };
+enum class WgmmaForm { kWhole, kFetching, kElements };
 
 inline bool by_tma(WgmmaForm f) {
     return f != WgmmaForm::kElements;

@@ -12,14 +12,13 @@ using namespace Halide;
 
 WgmmaOperands::WgmmaOperands(const TileProgram &program, const WgmmaLayout &layout, KernelPrinter &out,
                              std::function<std::string(const Expr &)> text)
-    : program_(program), layout_(layout), out_(out), e(std::move(text)) {
-}
+    : program_(program), layout_(layout), out_(out), e(std::move(text)) {}
 
 void WgmmaOperands::fetch() {
     out_.line("barrier_expect(&full[stage], " + number(layout_.bytes_a() + program_.products() * layout_.bytes_b()) + ");");
     const Operand &a = tile().a;
-    out_.line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " +
-              out_.name(a.buffer + ".map") + ", &full[stage], " + e(a.origin[0]) + others(a) + ");");
+    out_.line("tensor_load(a_tiles + stage * " + number(tile().rows * tile().depth) + ", " + out_.name(a.buffer + ".map") +
+              ", &full[stage], " + e(a.origin[0]) + others(a) + ");");
     for (int i = 0; i < program_.products(); i++) {
         fetch_b(program_.tiles[size_t(i)].b, "b_tiles + " + b_tile("stage", i));
     }
@@ -67,17 +66,17 @@ void WgmmaOperands::fetch_elements() {
 void WgmmaOperands::fetch_elements(const Operand &o, const std::string &array, int others) {
     const bool across = o.depth_dimension != 0;  // lines run along the depth, so many others each
     const std::string of_line = number(elements_of_line(o.type)), of_chunk = number(elements_of_line(o.type) / 8);
-    const std::string place = "line * " + of_line + " + ((in_line / " + of_chunk + ") ^ (line % 8)) * " + of_chunk +
-                              " + in_line % " + of_chunk + ";";
+    const std::string place =
+        "line * " + of_line + " + ((in_line / " + of_chunk + ") ^ (line % 8)) * " + of_chunk + " + in_line % " + of_chunk + ";";
     const int elements = others * tile().depth;
     const std::string x = out_.name(o.buffer);
-    out_.open("for (int i = threadIdx.x; i < " + number(elements) + "; i += " +
-              number(layout_.warpgroups(WgmmaForm::kElements) * kWarpgroup) + ") {");
+    out_.open("for (int i = threadIdx.x; i < " + number(elements) +
+              "; i += " + number(layout_.warpgroups(WgmmaForm::kElements) * kWarpgroup) + ") {");
     coordinates_of_element_of(o, across ? others : elements_of_line(o.type));
     if (across) {
         out_.line("const int line = i / " + number(others) + ", in_line = i % " + number(others) + " % " + of_line + ";");
-        out_.line("const int to = i % " + number(others) + " / " + of_line + " * " +
-                  number(elements_of_line(o.type) * tile().depth) + " + " + place);
+        out_.line("const int to = i % " + number(others) + " / " + of_line + " * " + number(elements_of_line(o.type) * tile().depth) +
+                  " + " + place);
     } else {
         out_.line("const int line = i / " + of_line + ", in_line = i % " + of_line + ";");
         out_.line("const int to = " + place);

@@ -92,8 +92,8 @@ void WgmmaResults::matrices(const Pair &p, const std::string &name, int begin) {
     out_->declare_registers(pairs, "alignas(16) " + type, 8);
     open_elements(from, from + " + 8");
     coordinates_of_element();
-    Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(),
-                             const_true(2), ModulusRemainder());
+    Stmt store = Store::make(pairs, p.value, Ramp::make(Variable::make(Int(32), kElement) % 8, 1, 2), Parameter(), const_true(2),
+                             ModulusRemainder());
     print(store);
     out_->close();
     if (is_read_in_place(p)) {
@@ -104,8 +104,7 @@ void WgmmaResults::matrices(const Pair &p, const std::string &name, int begin) {
 }
 
 bool WgmmaResults::is_read_in_place(const Pair &p) const {
-    return std::any_of(tiles_.begin(), tiles_.end(),
-                       [&](const EpilogueTile &t) { return t.in_place && t.pair->stored == p.stored; });
+    return std::any_of(tiles_.begin(), tiles_.end(), [&](const EpilogueTile &t) { return t.in_place && t.pair->stored == p.stored; });
 }
 
 // Those of 8 or 32 bits two columns at a time: stmatrix has 16 bytes of a row where a thread has two elements of eight.
@@ -117,12 +116,11 @@ void WgmmaResults::pairs(const Pair &p, const std::string &name, int begin) {
     coordinates_of_element();
     out_->declare_registers(pair, type_text(t), 2);
     print(Store::make(pair, p.value, Ramp::make(0, 1, 2), Parameter(), const_true(2), ModulusRemainder()));
-    out_->line("const int line = " + out_->name(kRow) + " % " + number(kRowsOfWarpgroup) + ", in_line = " + col + " % " +
-               number(line) + ";");
-    out_->line("store(" + name + " + (" + col + " % " + number(columns) + " / " + number(line) + " * " +
-               number(line * kRowsOfWarpgroup) + " + line * " + number(line) + " + ((in_line / " + number(chunk) +
-               ") ^ (line % 8)) * " + number(chunk) + " + in_line % " + number(chunk) + "), load_registers<2>(" +
-               out_->name(pair) + "));");
+    out_->line("const int line = " + out_->name(kRow) + " % " + number(kRowsOfWarpgroup) + ", in_line = " + col + " % " + number(line) +
+               ";");
+    out_->line("store(" + name + " + (" + col + " % " + number(columns) + " / " + number(line) + " * " + number(line * kRowsOfWarpgroup) +
+               " + line * " + number(line) + " + ((in_line / " + number(chunk) + ") ^ (line % 8)) * " + number(chunk) + " + in_line % " +
+               number(chunk) + "), load_registers<2>(" + out_->name(pair) + "));");
     out_->close();
 }
 

@@ -71,8 +71,7 @@ class FindEdge : public IRVisitor {
     template<typename Op>
     void look(const Op *op, bool below) {
         for (const Expr &side : {op->a, op->b}) {
-            const bool of_rows =
-                std::any_of(rows.begin(), rows.end(), [&](const std::string &r) { return expr_uses_var(side, r); });
+            const bool of_rows = std::any_of(rows.begin(), rows.end(), [&](const std::string &r) { return expr_uses_var(side, r); });
             FreeVariables free;
             side.accept(&free);
             const bool reduced = std::any_of(free.types.begin(), free.types.end(), [&](const auto &v) {
@@ -94,10 +93,7 @@ class FindEdge : public IRVisitor {
     const std::string &stage;
 
 public:
-    explicit FindEdge(const ProductLoops &product)
-        : rows(product.rows),
-          stage(product.stage) {
-    }
+    explicit FindEdge(const ProductLoops &product) : rows(product.rows), stage(product.stage) {}
     bool found = false;
 };
 
@@ -122,10 +118,9 @@ bool reads_edge(const Expr &at, const ProductLoops &product) {
     return edge.found;
 }
 
-std::optional<std::vector<Expr>> zero_outside(const Expr &inside, const Expr &index, const std::string &buffer,
-                                              const ProductLoops &product, const CoordinatesOf &coordinates_of) {
-    const auto read = coordinates_of(index, buffer),
-               kept = coordinates_of(without_clamps(index, product.all), buffer),
+std::optional<std::vector<Expr>> zero_outside(const Expr &inside, const Expr &index, const std::string &buffer, const ProductLoops &product,
+                                              const CoordinatesOf &coordinates_of) {
+    const auto read = coordinates_of(index, buffer), kept = coordinates_of(without_clamps(index, product.all), buffer),
                free = coordinates_of(without_clamps(index, moving(index, buffer)), buffer);
     if (!read || !kept || !free) {
         return std::nullopt;

@@ -25,9 +25,8 @@ bool reads_edge(const Halide::Expr &at, const ProductLoops &product);
 
 /** The coordinates i of what is read at `index` where `inside` holds, and is 0 elsewhere. Nothing where `inside` says anything
  * else than that coordinates are in the buffer, or where one that is kept in it is not asked about. */
-std::optional<std::vector<Halide::Expr>> zero_outside(const Halide::Expr &inside, const Halide::Expr &index,
-                                                      const std::string &buffer, const ProductLoops &product,
-                                                      const CoordinatesOf &coordinates_of);
+std::optional<std::vector<Halide::Expr>> zero_outside(const Halide::Expr &inside, const Halide::Expr &index, const std::string &buffer,
+                                                      const ProductLoops &product, const CoordinatesOf &coordinates_of);
 
 }  // namespace halyard
 
