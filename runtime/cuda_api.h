@@ -55,6 +55,9 @@ enum Result : int {
 
 enum DeviceAttribute : int {
     kMaxThreadsPerBlock = 1,
+    kMaxBlockX = 2,
+    kMaxBlockY = 3,
+    kMaxBlockZ = 4,
     kMaxGridX = 5,
     kMaxGridY = 6,
     kMaxGridZ = 7,

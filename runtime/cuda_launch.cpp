@@ -101,7 +101,7 @@ bool rebuild() {
 // What the caller of a failing launch wants to know about the device.
 struct DeviceFacts {
     char name[128] = "the CUDA device";
-    int major = 0, minor = 0, max_shared = 0, max_threads = 0, max_grid[3] = {};
+    int major = 0, minor = 0, max_shared = 0, max_threads = 0, max_block[3] = {}, max_grid[3] = {};
 
     DeviceFacts() {
         const Driver &d = driver();
@@ -114,9 +114,11 @@ struct DeviceFacts {
         d.device_attribute(&minor, kCapabilityMinor, device);
         d.device_attribute(&max_shared, kMaxSharedPerBlock, device);
         d.device_attribute(&max_threads, kMaxThreadsPerBlock, device);
-        d.device_attribute(&max_grid[0], kMaxGridX, device);
-        d.device_attribute(&max_grid[1], kMaxGridY, device);
-        d.device_attribute(&max_grid[2], kMaxGridZ, device);
+        const DeviceAttribute blocks[] = {kMaxBlockX, kMaxBlockY, kMaxBlockZ}, grids[] = {kMaxGridX, kMaxGridY, kMaxGridZ};
+        for (int i = 0; i < 3; i++) {
+            d.device_attribute(&max_block[i], blocks[i], device);
+            d.device_attribute(&max_grid[i], grids[i], device);
+        }
     }
 };
 
@@ -251,6 +253,10 @@ int report_launch(void *user_context, Result r, const Kernel *k, const Shape &s)
                       s.block[2], max_threads, f.name);
     }
     for (int i = 0; i < 3; i++) {
+        if (f.max_block[i] && s.block[i] > f.max_block[i]) {
+            return report(user_context, halide_error_code_device_run_failed, "%s: %d threads of a block along %c are too many: %s takes %d",
+                          k->name, s.block[i], "xyz"[i], f.name, f.max_block[i]);
+        }
         if (f.max_grid[i] && s.grid[i] > f.max_grid[i]) {
             return report(user_context, halide_error_code_device_run_failed, "%s: %d blocks along %c are too many: %s takes %d", k->name,
                           s.grid[i], "xyz"[i], f.name, f.max_grid[i]);
@@ -426,11 +432,26 @@ struct Last {
 };
 thread_local Last last;
 
+// The pipeline computes a number that does not fit as INT32_MIN.
+bool has_overflown(const Shape &s) {
+    bool any = s.shared_bytes == INT32_MIN;
+    for (int i = 0; i < 3; i++) {
+        any = any || s.grid[i] == INT32_MIN || s.block[i] == INT32_MIN;
+    }
+    return any;
+}
+
 int launch(void *user_context, const halide_buffer_t *image, const char *name, const Shape &shape, const char *kinds, const void *arguments,
            bool beside) {
     const Last before = last;
     last = Last();
     const int *const grid = shape.grid, *const block = shape.block;
+    if (__builtin_expect(has_overflown(shape), 0)) {
+        return report(user_context, halide_error_code_device_run_failed,
+                      "%s: for arrays of these sizes its schedule wants 2^31 blocks, threads or bytes of shared memory or more: make fewer "
+                      "and smaller blocks",
+                      name);
+    }
     if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0) {
         return 0;
     }

@@ -181,6 +181,12 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
     return 0;
 }
 
+/** What a pipeline says where its schedule wants more memory on the device than it can count. */
+int halyard_cuda_too_large(void *user_context, const char *func) {
+    return report(user_context, halide_error_code_buffer_allocation_too_large,
+                  "%s would have 2^31 elements or more on the device for arrays of these sizes, as it is scheduled", func);
+}
+
 int halide_cuda_device_malloc(void *user_context, halide_buffer_t *buffer) {
     return halyard_cuda_malloc_together(user_context, &buffer, 1);
 }

@@ -62,6 +62,10 @@ std::string halide_message(std::string s) {
             s = s.substr(n);
         }
     }
+    // What it names next are ways around its proof, which a schedule has not.
+    if (const size_t ways = s.find("It is possible to parallelize this by using the atomic()"); ways != std::string::npos) {
+        s.replace(ways, std::string::npos, "Say atomic() before, if the operation is associative.");
+    }
     const size_t begin = s.find_first_not_of(" \n");
     const size_t end = s.find_last_not_of(" \n");
     return begin == std::string::npos ? s : s.substr(begin, end - begin + 1);

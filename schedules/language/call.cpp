@@ -1,6 +1,8 @@
 // What a word's function may ask of the use that it is applied to: its arguments as Halide takes
 // them, and ways to hand results to Lua.
 
+#include <algorithm>
+
 #include "language/binding.h"
 
 namespace halyard {
@@ -22,6 +24,18 @@ std::vector<VarOrRVar> Call::loops(size_t arg) const {
         result.push_back(loop(arg, i));
     }
     return result;
+}
+
+void Call::reorder(const std::vector<VarOrRVar> &order) {
+    std::vector<VarOrRVar> all;
+    size_t next = 0;
+    for (const auto &l : loops_of(stage())) {
+        const VarOrRVar loop(unqualified(l.halide), l.is_rvar);
+        const bool named =
+            std::any_of(order.begin(), order.end(), [&](const VarOrRVar &v) { return unqualified(v.name()) == loop.name(); });
+        all.push_back(named && next < order.size() ? order[next++] : loop);
+    }
+    stage().reorder(next == order.size() ? all : order);
 }
 
 Var Call::dim(size_t arg) const {

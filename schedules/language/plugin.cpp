@@ -40,6 +40,7 @@
 #include "language/lua_text.h"
 #include "language/nest.h"
 #include "lowering/cuda/offload.h"
+#include "language/places.h"
 #include "language/plugin_settings.h"
 #include "language/script.h"
 #include "language/traffic_report.h"
@@ -152,7 +153,8 @@ public:
                 add_cuda_pass(pipeline, target, settings);
             }
             add_empty_pass(pipeline);
-            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function).release());
+            const bool wide = target.has_feature(Halide::Target::LargeBuffers);
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, wide).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
             write_report(&e.diagnostic);
@@ -174,7 +176,9 @@ public:
         d.file = t.file.empty() ? script_->header().files.at(0) : t.file;
         d.line = t.line;
         d.word = t.word;
-        d.message = plain;
+        const bool says_why = plain.find_first_not_of(" \n") != std::string::npos && plain.rfind("Symbol not found", 0) != 0;
+        d.message = says_why ? plain : "Halide cannot compile this schedule, and does not say why";
+        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : "";
         write_report(&d);
         return d;
     }
@@ -184,6 +188,17 @@ public:
     }
 
 private:
+    // What most schedules lack of which Halide says nothing that helps.
+    static std::string say_where_computed(const PipelineView &view) {
+        std::vector<std::string> missing;
+        for (const auto &[name, f] : view.funcs()) {
+            if (!f.is_output && !f.parameter.defined() && !f.function.can_be_inlined() && is_unplaced(f.function)) {
+                missing.push_back("k." + name);
+            }
+        }
+        return missing.empty() ? "" : "say where the reductions are computed, by compute_root() or compute_at(...): " + quoted_list(missing);
+    }
+
     void add_step(const Touch &t) {
         json nest = json::array();
         try {
@@ -321,6 +336,7 @@ private:
     // What can be told of a schedule only when all of it was said.
     static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
         check_placed(binding, binding.view());
+        check_places(binding, binding.view());
         binding.add_requirements(pipeline);
     }
 
@@ -330,6 +346,7 @@ private:
         }
         CudaOptions o;
         o.name = script_->header().op;
+        o.wide_indices = target.has_feature(Halide::Target::LargeBuffers);
         std::istringstream devices(settings.devices);
         for (std::string d; std::getline(devices, d, ',');) {
             if (d == "emulator") {
@@ -406,6 +423,9 @@ private:
             for (size_t i = 0; i < s.func.output_types().size(); i++) {
                 o.streamed.insert(s.func.name() + (s.func.outputs() > 1 ? "." + std::to_string(i) : ""));
             }
+        }
+        for (const auto &[name, place] : thread_places(view)) {
+            o.places[name] = place.around > 0 ? std::max(place.nest - place.around, 0) : 3;
         }
         o.resident = binding.resident();
         for (const auto &f : binding.fetched()) {

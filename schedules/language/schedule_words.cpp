@@ -130,10 +130,10 @@ void add_order_word(const StageLoops &l, const std::set<int> &hidden, std::vecto
 void add_kind_words(const Stage &stage, const Definition &now, const Definition *was, const StageLoops &l, const std::set<int> &hidden,
                     const std::map<int, std::string> &ends, std::vector<std::string> &words) {
     if (now.schedule().atomic() && !(was && was->schedule().atomic())) {
-        words.emplace_back(now.schedule().override_atomic_associativity_test() ? ":atomic(true)" : ":atomic()");
+        words.emplace_back(":atomic()");
     }
-    if (now.schedule().allow_race_conditions() && !(was && was->schedule().allow_race_conditions())) {
-        words.emplace_back(":allow_race_conditions()");
+    if (now.schedule().override_atomic_associativity_test() || now.schedule().allow_race_conditions()) {
+        no_words("loops that run in parallel without a proof that this is right");
     }
     std::vector<int> outwards = l.order;
     std::reverse(outwards.begin(), outwards.end());

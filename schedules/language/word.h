@@ -71,6 +71,9 @@ struct Call {
     Halide::Stage stage() const;
     Halide::VarOrRVar loop(size_t arg, size_t i = 0) const;
     std::vector<Halide::VarOrRVar> loops(size_t arg) const;
+    /** Puts loops in an order, the innermost first, into the places that they have among all loops of the stage. Halide asks of
+     * each two reduction loops that change places whether they may, but only of those that it is told. */
+    void reorder(const std::vector<Halide::VarOrRVar> &order);
     Halide::Var dim(size_t arg) const;
     /** A name for a new loop of this stage: the one given as argument, or `base` made unique. */
     std::string new_loop(size_t arg, const std::string &base);

@@ -12,24 +12,30 @@ DeviceAPI device(const Call &c, size_t arg) {
     return c.args[arg].present ? DeviceAPI(c.args[arg].integer) : DeviceAPI::Default_GPU;
 }
 
-void gpu_threads(Call &c) {
-    const auto l = c.loops(0);
+void run_as_threads(Call &c, const std::vector<VarOrRVar> &l, DeviceAPI device) {
     switch (l.size()) {
-    case 1: c.stage().gpu_threads(l[0], device(c, 1)); break;
-    case 2: c.stage().gpu_threads(l[0], l[1], device(c, 1)); break;
-    case 3: c.stage().gpu_threads(l[0], l[1], l[2], device(c, 1)); break;
+    case 1: c.stage().gpu_threads(l[0], device); break;
+    case 2: c.stage().gpu_threads(l[0], l[1], device); break;
+    case 3: c.stage().gpu_threads(l[0], l[1], l[2], device); break;
     default: c.fail("takes one to three loops, innermost first");
     }
 }
 
-void gpu_blocks(Call &c) {
-    const auto l = c.loops(0);
+void run_as_blocks(Call &c, const std::vector<VarOrRVar> &l, DeviceAPI device) {
     switch (l.size()) {
-    case 1: c.stage().gpu_blocks(l[0], device(c, 1)); break;
-    case 2: c.stage().gpu_blocks(l[0], l[1], device(c, 1)); break;
-    case 3: c.stage().gpu_blocks(l[0], l[1], l[2], device(c, 1)); break;
+    case 1: c.stage().gpu_blocks(l[0], device); break;
+    case 2: c.stage().gpu_blocks(l[0], l[1], device); break;
+    case 3: c.stage().gpu_blocks(l[0], l[1], l[2], device); break;
     default: c.fail("takes one to three loops, innermost first");
     }
+}
+
+void gpu_threads(Call &c) {
+    run_as_threads(c, c.loops(0), device(c, 1));
+}
+
+void gpu_blocks(Call &c) {
+    run_as_blocks(c, c.loops(0), device(c, 1));
 }
 
 void gpu(Call &c) {
@@ -62,14 +68,14 @@ void gpu_tile(Call &c) {
         names.push_back(c.new_loop(c.args.size(), given[i].name + "_thread"));
         threads.emplace_back(names.back(), given[i].is_rvar);
     }
-    const auto &b = blocks, &t = threads;
-    switch (l.size()) {
-    case 1: c.stage().gpu_tile(l[0], b[0], t[0], sizes[0], tail, device(c, 3)); break;
-    case 2: c.stage().gpu_tile(l[0], l[1], b[0], b[1], t[0], t[1], sizes[0], sizes[1], tail, device(c, 3)); break;
-    default:
-        c.stage().gpu_tile(l[0], l[1], l[2], b[0], b[1], b[2], t[0], t[1], t[2], sizes[0], sizes[1], sizes[2], tail, device(c, 3));
-        break;
+    for (size_t i = 0; i < l.size(); i++) {
+        c.stage().split(l[i], blocks[i], threads[i], sizes[i], tail);
     }
+    std::vector<VarOrRVar> order = threads;
+    order.insert(order.end(), blocks.begin(), blocks.end());
+    c.reorder(order);
+    run_as_blocks(c, blocks, device(c, 3));
+    run_as_threads(c, threads, device(c, 3));
     for (const auto &n : names) {
         c.push_loop(n);
     }

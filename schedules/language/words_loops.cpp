@@ -67,7 +67,12 @@ void tile(Call &c) {
         names.push_back(name(4, i, "_inner"));
         inners.emplace_back(names.back(), loops[i].is_rvar);
     }
-    c.stage().tile(c.loops(0), outers, inners, c.args[1].exprs, tail(c.args[2]));
+    for (size_t i = 0; i < loops.size(); i++) {
+        c.stage().split(c.loop(0, i), outers[i], inners[i], c.args[1].exprs[i], tail(c.args[2]));
+    }
+    std::vector<VarOrRVar> order = inners;
+    order.insert(order.end(), outers.begin(), outers.end());
+    c.reorder(order);
     for (const auto &n : names) {
         c.push_loop(n);
     }

@@ -65,7 +65,7 @@ void prefetch(Call &c) {
 
 const std::vector<Word> kOrderWords = {
     {"reorder", Handle::kStage, "loops:loop...", "self", "Puts loops in the order given, innermost first.", "for row\n  for col",
-     "for col\n  for row", [](Call &c) { c.stage().reorder(c.loops(0)); }},
+     "for col\n  for row", [](Call &c) { c.reorder(c.loops(0)); }},
     {"compute_with", Handle::kStage, "level:level align:align?", "self",
      "Runs this stage inside the loops of another, down to the loop named: horizontal fusion. Both must have loops "
      "of the same names and extents outside it.",
@@ -86,12 +86,10 @@ const std::vector<Word> kOrderWords = {
      "Whether the algorithm leaves out part of a reduction's loops by a condition. What rfactor makes of such a one needs "
      "all of what it reads.",
      "for r: if (r < n) sum += x(r)", "true", has_condition},
-    {"atomic", Handle::kStage, "override_associativity:bool?", "self",
-     "Updates are atomic, so that a reduction loop can be made parallel or be vectorised.", "for r: h(x(r)) += 1",
-     "parallel r: atomic h(x(r)) += 1", [](Call &c) { c.stage().atomic(c.args[0].present && c.args[0].boolean); }},
-    {"allow_race_conditions", Handle::kStage, "", "self",
-     "Drops Halide's proof that a parallel update has no races. The schedule's author vouches for it.", "for r", "parallel r",
-     [](Call &c) { c.stage().allow_race_conditions(); }},
+    {"atomic", Handle::kStage, "", "self",
+     "Updates are atomic, so that a reduction loop can be made parallel or be vectorised. An update that is not associative is an "
+     "error.",
+     "for r: h(x(r)) += 1", "parallel r: atomic h(x(r)) += 1", [](Call &c) { c.stage().atomic(); }},
     {"prefetch", Handle::kStage, "func:func at:loop from:loop offset:size[0..1048576]? strategy:prefetch?", "self",
      "Prefetches, in each iteration of `at`, what `func` needs `offset` iterations of `from` later.", "for col: x(col)",
      "for col: prefetch x(col + 8); x(col)", prefetch},

@@ -2,7 +2,8 @@
 #define HALYARD_LOWERING_ACCESSES_H
 
 /** \file
- * The arrays and buffers that a part of the IR loads from and stores to, by name.
+ * The arrays and buffers that a part of the IR loads from and stores to, by name; an array has one name here, whatever the
+ * type of the elements that it is accessed as.
  */
 
 #include <algorithm>
@@ -13,6 +14,12 @@
 #include <Halide.h>
 
 namespace halyard {
+
+/** A second name of a shared array, with elements of another type (lowering/cuda/extract/kernel.h). */
+std::string alias_of(const std::string &array, const Halide::Type &type);
+
+/** The array of an alias; of other names, the name. */
+std::string array_of(const std::string &name);
 
 struct Accesses {
     std::set<std::string> loaded, stored;
@@ -29,11 +36,11 @@ Accesses accesses_of(const T &part) {
     class Find : public Halide::Internal::IRGraphVisitor {
         using IRGraphVisitor::visit;
         void visit(const Halide::Internal::Load *op) override {
-            found.loaded.insert(op->name);
+            found.loaded.insert(array_of(op->name));
             IRGraphVisitor::visit(op);
         }
         void visit(const Halide::Internal::Store *op) override {
-            found.stored.insert(op->name);
+            found.stored.insert(array_of(op->name));
             IRGraphVisitor::visit(op);
         }
 

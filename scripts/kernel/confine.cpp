@@ -68,6 +68,16 @@ std::vector<std::string> device_nodes() {
     return nodes;
 }
 
+// Root keeps what opens files of others, which Landlock bounds. Safe between fork and exec.
+void drop_capabilities() {
+    constexpr int kDacOverride = 1, kDacReadSearch = 2;
+    for (int c = 0; prctl(PR_CAPBSET_READ, c, 0, 0, 0) >= 0; c++) {
+        if (c != kDacOverride && c != kDacReadSearch) {
+            prctl(PR_CAPBSET_DROP, c, 0, 0, 0);
+        }
+    }
+}
+
 void add_lua_files(const fs::path &folder, int depth, size_t &left, std::vector<std::string> &files) {
     std::error_code error;
     std::vector<fs::path> below;
@@ -143,7 +153,7 @@ bool confines() {
 }
 
 struct Confiner::Implementation {
-    explicit Implementation(const Confinement &c) : filter(c.starts_programs) {
+    explicit Implementation(const Confinement &c) : filter(c.starts_programs, c.device) {
         for (const char *folder : kSystem) {
             rules.allow(folder, c.starts_programs ? Access::kExecute : Access::kRead);
         }
@@ -206,7 +216,12 @@ bool Confiner::apply() {
     constexpr unsigned kCloseOnExec = 1 << 2;
     syscall(__NR_close_range, 3U, ~0U, kCloseOnExec);
 #endif
-    implementation_->rules.allow("/proc/self", Access::kRead);  // of this process, not of its parent
+    // Of this process, not of its parent; and not what it shows of the machine, as all connections.
+    for (const char *file : {"/proc/self/auxv", "/proc/self/cgroup", "/proc/self/exe", "/proc/self/fd", "/proc/self/limits",
+                             "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status", "/proc/self/task"}) {
+        implementation_->rules.allow(file, Access::kRead);
+    }
+    drop_capabilities();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !implementation_->rules.restrict_self()) {
         return false;
     }

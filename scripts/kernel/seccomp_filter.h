@@ -13,8 +13,9 @@ namespace halyard {
 
 class SeccompFilter {
 public:
-    /** A process that starts programs may fork and send signals, which Landlock keeps among its own. */
-    explicit SeccompFilter(bool starts_programs);
+    /** A process that starts programs may fork and send signals, which Landlock keeps among its own. One that has a device says
+     * what it likes to its driver. */
+    SeccompFilter(bool starts_programs, bool has_device);
 
     /** Installs it for this process for ever; false and errno where the kernel does not let it. Safe between fork and exec. */
     bool install();
@@ -25,7 +26,7 @@ private:
     void only_own_process(int call, bool by_zero);  // by its number, or by 0 for the caller
     void only_threads();
     void no_namespaces();
-    void deny_second(int call, const std::vector<unsigned> &values);  // of its second argument
+    void by_second(int call, const std::vector<unsigned> &values, unsigned then, unsigned otherwise);  // its second argument
 
     std::vector<sock_filter> program_;
     std::vector<size_t> own_process_;  // instructions that compare with the number of the process

@@ -22,7 +22,6 @@ namespace {
 
 // What is not drawn, and why.
 const std::map<std::string, std::string> kNotDrawn = {
-    {"allow_race_conditions", "its author vouches for the result"},
     {"autoschedule", "hands all to a scheduler of Halide, which has tests of its own"},
     {"specialize_fail", "every call may fail then, as it was told"},
 };
@@ -150,15 +149,7 @@ private:
             return std::nullopt;
         }
         const StageText &stage = random_.of(funcs_.at(random_.of(placed)).stages);
-        std::vector<std::string> levels = stage.loops;
-        if (cuda_) {
-            // Not drawn yet: what is computed between two loops over threads, whose memory the backend makes too small.
-            const auto is_thread = [](const std::string &l) { return l.find("_thread") != std::string::npos; };
-            const auto innermost = std::find_if(levels.begin(), levels.end(), is_thread);
-            if (innermost != levels.end()) {
-                levels.erase(std::remove_if(innermost + 1, levels.end(), is_thread), levels.end());
-            }
-        }
+        const std::vector<std::string> &levels = stage.loops;
         if (levels.empty()) {
             return std::nullopt;
         }
@@ -497,8 +488,7 @@ private:
             return list(estimates ? 2 * f.dims.size() : count_, [&] { return number(spec); });
         }
         if (kind == "bool") {
-            // atomic(true) is the author's word, not Halide's.
-            return std::string(word.name) == "atomic" || random_.percent(50) ? "false" : "true";
+            return random_.percent(50) ? "false" : "true";
         }
         if (kind == "condition") {
             return random_.of(std::vector<std::string>{"k.x:dim(0):extent():at_least(40)", "k.x:dim(1):extent():multiple_of(8)",

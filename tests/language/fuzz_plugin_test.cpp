@@ -49,7 +49,7 @@ const char *const kSources[] = {
     local partial = k.sum:update(0):rfactor(lane, { "lane" })
     partial:compute_at(k.sum, "row"):vectorize("lane"):update(0):vectorize("lane")
     k.sum:compute_root()
-    k.hist:compute_root():update(0):allow_race_conditions():parallel("box_x")
+    k.hist:compute_root():update(0):atomic():parallel("box_x")
     k.x:dim(0):set_min(0):set_stride(1)
     k.x:set_host_alignment(32)
     k.g:compute_at(k.y, "tile"):hoist_storage(k.y, "tile")

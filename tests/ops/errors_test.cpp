@@ -190,6 +190,14 @@ void check_errors(Call call) {
         call.expect_error(i, "all zeros");
         call.buffer(i).dim = nullptr;
         call.expect_error(i, "no dimensions where they should be");
+        for (int d = 0; d < call.buffer(i).dimensions; d++) {
+            for (int min : {1 << 30, -(1 << 30)}) {
+                if (call.dim(i, d).extent > 1 && call.dim(i, d).stride > 1) {
+                    call.dim(i, d).min = min;
+                    call.expect_error(i, "elements whose place 32 bits cannot count");
+                }
+            }
+        }
         for (int d = 1; call.is_output(i) && d < call.buffer(i).dimensions; d++) {
             if (call.dim(i, d).extent > 1 && call.dim(i, d - 1).extent > 1) {
                 call.dim(i, d).stride = 0;

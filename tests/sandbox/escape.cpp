@@ -14,6 +14,9 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,6 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace {
@@ -62,6 +66,33 @@ bool connects() {
     close(server);
     close(client);
     return ok;
+}
+
+// A datagram socket of a pair takes any address.
+bool has_socket_pair() {
+    int ends[2];
+    const bool made = socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0;
+    if (made) {
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return made;
+}
+
+// On a descriptor that may only read, of a file that it may read: its own program.
+bool sets_flags() {
+    const int fd = open("/proc/self/exe", O_RDONLY);
+    int flags = 0;
+    constexpr unsigned long kGet = 0x80086601, kSet = 0x40086602;
+    const bool set = fd >= 0 && ioctl(fd, kGet, &flags) == 0 && ioctl(fd, kSet, &flags) == 0;
+    close(fd);
+    return set;
+}
+
+// By a system call that is newer than lists of them: setxattrat, whose attributes are of no size and so always refused, but not
+// as if they were not there.
+bool knows_new_calls() {
+    return syscall(463, AT_FDCWD, ".", 0, "user.x", nullptr, 0) == 0 || errno != ENOSYS;
 }
 
 bool gives_signals(pid_t prey) {
@@ -137,6 +168,13 @@ int main(int argc, char **argv) {
     attempt("network", connects());
     attempt("udp", close(socket(AF_INET6, SOCK_DGRAM, 0)) == 0);
     attempt("local_socket", close(socket(AF_UNIX, SOCK_STREAM, 0)) == 0);
+    attempt("socket_pair", has_socket_pair());
+    attempt("flags", sets_flags());
+    attempt("new_calls", knows_new_calls());
+    attempt("watch", inotify_add_watch(inotify_init1(0), secret.substr(0, secret.rfind('/')).c_str(), IN_CREATE) >= 0);
+    attempt("attributes", getxattr(secret.c_str(), "user.x", nullptr, 0) >= 0 || errno == ENODATA || errno == ENOTSUP);
+    attempt("connections", opens("/proc/self/net/unix", O_RDONLY));
+    attempt("program_in_memory", close(memfd_create("program", 0)) == 0);
     attempt("signal", kill(prey, 0) == 0);
     attempt("memory_of_others", reads_memory(prey));
     attempt("ptrace", ptrace(PTRACE_SEIZE, prey, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, prey, nullptr, nullptr) == 0 &&

@@ -12,6 +12,7 @@
 #include "lowering/cuda/tensor_cores/fused_parts.h"
 #include "lowering/cuda/print/compile.h"
 #include "lowering/cuda/extract/kernel.h"
+#include "lowering/cuda/extract/launch_numbers.h"
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"
@@ -151,7 +152,8 @@ private:
             return IRMutator::visit(op);
         }
         const std::string func = func_of(op->name);
-        Kernel kernel = extract_kernel(op);
+        Kernel kernel = extract_kernel(op, padded_);
+        check_block(func, kernel);
         for (auto &a : kernel.arguments) {
             const auto it = strided_reads_.find(a.name);
             a.strided_reads = a.is_buffer && it != strided_reads_.end() ? it->second : 1;
@@ -170,7 +172,7 @@ private:
             kernel.blocks_per_multiprocessor = ", " + std::to_string(it->second);
             kernel.resident = it->second;
         }
-        SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, lets_, options_.fail, options_.observe});
+        SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, schedule_.places, lets_, options_.fail, options_.observe});
         if (!forms.vectors) {
             source_ += printed(forms.elements);
             return launch(forms.elements);
@@ -185,6 +187,18 @@ private:
         forms.dense->kernel.name += "_dense";
         source_ += printed(forms.dense->kernel);
         return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
+    }
+
+    // As far as it is known now; the rest is known when the library runs.
+    void check_block(const std::string &func, const Kernel &kernel) const {
+        constexpr int kMostThreads = 1024, kMostAlongZ = 64;
+        const int x = std::max(kernel.constant_threads(0), 1), y = std::max(kernel.constant_threads(1), 1),
+                  z = std::max(kernel.constant_threads(2), 1);
+        if (int64_t(x) * y * z > kMostThreads || z > kMostAlongZ) {
+            options_.fail(func, "has blocks of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) +
+                                    " threads; a device takes " + std::to_string(kMostThreads) + ", and " +
+                                    std::to_string(kMostAlongZ) + " along the third dimension");
+        }
     }
 
     std::string printed(const Kernel &kernel) const {
@@ -256,26 +270,63 @@ private:
         return Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic);
     }
 
-    // Of a buffer that the pipeline allocates: its dimensions are a struct of min, extent, stride and flags each.
-    void note_strides(const std::string &name, const Expr &value) {
+    // What a block needs of an array of the device is computed by the host, in 32 bits.
+    Stmt visit(const Store *op) override {
+        const std::string end = ".shared_size";
+        const Expr fits = ends_with(op->name, end) && op->value.type() == Int(32) ? has_no_overflow(op->value, all_lets_) : const_true();
+        const Stmt store = IRMutator::visit(op);
+        return is_const_one(fits) ? store : Block::make(AssertStmt::make(fits, too_large(op->name)), store);
+    }
+
+    Stmt visit(const Allocate *op) override {
+        ScopedValue<std::set<std::string>> outer(padded_, padded_);
+        if (op->padding > 0) {
+            padded_.insert(op->name);
+        }
+        const Stmt allocation = IRMutator::visit(op);
+        Expr fits = const_true();
+        if (!options_.wide_indices && op->new_expr.defined() && ends_with(op->name, ".buffer")) {
+            Expr elements = 1;
+            const auto fields = dimensions_in(op->new_expr);
+            for (size_t i = 1; i < fields.size(); i += 4) {
+                elements = elements * fields[i];
+            }
+            fits = has_no_overflow(elements, all_lets_);
+        }
+        return is_const_one(fits) ? allocation : Block::make(AssertStmt::make(fits, too_large(op->name)), allocation);
+    }
+
+    static Expr too_large(const std::string &name) {
+        return Call::make(Int(32), "halyard_cuda_too_large", {user_context(), StringImm::make(name.substr(0, name.find('.')))}, Call::Extern);
+    }
+
+    // Of a buffer that the pipeline allocates: a struct of min, extent, stride and flags for each.
+    static std::vector<Expr> dimensions_in(const Expr &value) {
         class FindStruct : public IRVisitor {
             using IRVisitor::visit;
             void visit(const Call *op) override {
-                if (op->is_intrinsic(Call::make_struct) && op->args.size() % 4 == 0 && strides.empty()) {
-                    for (size_t i = 2; i < op->args.size(); i += 4) {
-                        strides.push_back(op->args[i]);
-                    }
+                if (op->is_intrinsic(Call::make_struct) && op->args.size() % 4 == 0 && fields.empty()) {
+                    fields = op->args;
                 }
                 IRVisitor::visit(op);
             }
 
         public:
-            std::vector<Expr> strides;
+            std::vector<Expr> fields;
         };
         FindStruct find;
         substitute_in_all_lets(value).accept(&find);
-        if (!find.strides.empty()) {
-            strides_.known[name] = find.strides;
+        return find.fields;
+    }
+
+    void note_strides(const std::string &name, const Expr &value) {
+        std::vector<Expr> strides;
+        const auto fields = dimensions_in(value);
+        for (size_t i = 2; i < fields.size(); i += 4) {
+            strides.push_back(fields[i]);
+        }
+        if (!strides.empty()) {
+            strides_.known[name] = strides;
         }
     }
 
@@ -324,9 +375,12 @@ private:
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
         std::vector<Expr> args = {user_context(), handle(std::string(kImage) + ".buffer"), StringImm::make(kernel.name)};
-        args.insert(args.end(), kernel.blocks.begin(), kernel.blocks.end());
-        args.insert(args.end(), kernel.threads.begin(), kernel.threads.end());
-        args.insert(args.end(), {kernel.shared_bytes, StringImm::make(kinds), arguments});
+        for (const auto &extents : {kernel.blocks, kernel.threads}) {
+            for (const Expr &e : extents) {
+                args.push_back(number_of_launch(e, all_lets_));
+            }
+        }
+        args.insert(args.end(), {number_of_launch(kernel.shared_bytes, all_lets_), StringImm::make(kinds), arguments});
         const std::string result = unique_name("halyard_cuda_launch_result");
         const Expr code = Variable::make(Int(32), result);
         return LetStmt::make(result, Call::make(Int(32), beside ? "halyard_cuda_launch_beside" : "halyard_cuda_launch", args, Call::Extern),
@@ -353,6 +407,7 @@ private:
     std::set<std::string> used_, instructions_;
     Lets lets_, all_lets_;  // without and with those of fields of buffers
     Strides strides_;
+    std::set<std::string> padded_;  // arrays around
     bool tensor_cores_ = false;  // there are kernels for them
     std::map<const For *, DependentLaunch> together_;
     std::map<std::string, int> strided_reads_;

@@ -25,6 +25,7 @@ struct CudaSchedule {
     std::set<std::string> streamed;       // buffers stored past the caches
     std::map<std::string, int> resident;  // of Funcs with blocks: how many are to fit a multiprocessor
     Fetched fetched;                      // Funcs copied into shared memory so many turns ahead
+    ThreadPlaces places;                  // of Funcs
     std::vector<TensorCores> products;    // updates done by tensor cores
     std::function<std::string(const std::string &func)> note;
 };
@@ -39,6 +40,7 @@ struct CudaVersion {
 struct CudaOptions {
     std::string name;                        // kernels are called NAME_FUNC
     std::vector<std::string> architectures;  // "sm_80", "sm_90a" ...
+    bool wide_indices = false;               // are of 64 bits
     bool emulated = false;                   // the host runs what they would, in place of machine code for them
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     CudaSchedule schedule;

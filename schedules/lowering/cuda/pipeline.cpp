@@ -58,7 +58,7 @@ const Pass kPasses[] = {
          f.kernel.body = simplify(f.kernel.body);
      },
      "first: all others see a grid of one dimension, and no names of block loops"},
-    {"keep_in_registers", kAll, false, [](Form &f, const SimtOptions &o) { keep_in_registers(f.kernel, o.fail); },
+    {"keep_in_registers", kAll, false, [](Form &f, const SimtOptions &o) { keep_in_registers(f.kernel, o.places, o.lets, o.fail); },
      "before anything looks at indices: arrays of a block become the threads' own, and loops over threads shuffles"},
     {"assume_zero_mins", kMoving, false, [](Form &f, const SimtOptions &o) { f.usable = assume_zero_mins(f.kernel, o.lets); },
      "before indices are compared: without first coordinates those of several stages are the same"},

@@ -29,7 +29,8 @@ struct PassRun {
 /** What the passes are told beside the kernel. */
 struct SimtOptions {
     const Fetched &fetched;  // Funcs copied ahead
-    const Lets &lets;        // around the kernel, on the host
+    const ThreadPlaces &places;
+    const Lets &lets;  // around the kernel, on the host
     RegistersFail fail;
     std::function<void(const PassRun &)> observe;  // may be empty
 };

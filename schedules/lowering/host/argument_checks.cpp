@@ -96,8 +96,27 @@ Expr is_null(const Expr &pointer) {
     return reinterpret(UInt(64), pointer) == make_zero(UInt(64));
 }
 
+// Halide computes where an element is as index * stride - min * stride, in 32 bits.
+Stmt is_near_zero(const Argument &a) {
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    Expr reach = make_const(Int(64), 0);
+    std::vector<Expr> message = {Expr(a.label + " has elements that are 2^31 or more away from where the element of index 0 would be. "
+                                                "From dimension 0 on it has")};
+    for (int d = 0; d < a.dimensions; d++) {
+        const Expr first = cast<int64_t>(a.min(d)), last = first + cast<int64_t>(a.extent(d)) - 1;
+        const Expr step = cast<int64_t>(abs(cast<int64_t>(a.stride(d)))),
+                   farthest = max(cast<int64_t>(abs(first)), cast<int64_t>(abs(last)));
+        reach = reach + min(step * farthest, make_const(Int(64), kMost + 1));
+        message.insert(message.end(), {Expr(d == 0 ? " " : ", "), a.extent(d), Expr(" elements from "), a.min(d), Expr(" on, "), a.stride(d),
+                                       Expr(" apart")});
+    }
+    message.emplace_back(": let its minima be nearer to 0, or build the library with large_buffers");
+    return AssertStmt::make(a.is_query() || a.is_empty() || reach <= make_const(Int(64), kMost),
+                            requirement_failed("elements of " + a.name + " are near index 0", message));
+}
+
 // What may be read of an argument before anything is.
-Stmt can_be_read(const Argument &a) {
+Stmt can_be_read(const Argument &a, bool wide_indices) {
     std::vector<Stmt> checks = {
         AssertStmt::make(!is_null(a.buffer()), Call::make(Int(32), "halide_error_buffer_argument_is_null", {a.name}, Call::Extern)),
         AssertStmt::make(a.count() == a.dimensions,
@@ -116,6 +135,9 @@ Stmt can_be_read(const Argument &a) {
         checks.push_back(AssertStmt::make(fits, requirement_failed("0 <= " + a.name + ".extent and min + extent < 2^31",
                                                                    {Expr(a.label + " has "), a.extent(d), Expr(" elements from "), a.min(d),
                                                                     Expr(" on in dimension "), Expr(d)})));
+    }
+    if (!wide_indices && a.dimensions > 0) {
+        checks.push_back(is_near_zero(a));
     }
     return Block::make(checks);
 }
@@ -139,7 +161,7 @@ Stmt elements_lie_apart(const Argument &a) {
 
 class CheckArguments : public IRMutator {
 public:
-    explicit CheckArguments(const std::string &function) : function_(function) {}
+    CheckArguments(const std::string &function, bool wide_indices) : function_(function), wide_indices_(wide_indices) {}
 
     using IRMutator::mutate;
 
@@ -153,7 +175,7 @@ public:
         arguments_ = find.arguments;
         std::vector<Stmt> all;
         for (const auto &a : arguments_) {
-            all.push_back(can_be_read(a));
+            all.push_back(can_be_read(a, wide_indices_));
         }
         all.push_back(s);
         const Stmt result = IRMutator::mutate(Block::make(all));
@@ -197,14 +219,15 @@ private:
     }
 
     std::string function_;
+    bool wide_indices_;
     std::vector<Argument> arguments_;
     bool inside_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<IRMutator> check_arguments(const std::string &function) {
-    return std::make_unique<CheckArguments>(function);
+std::unique_ptr<IRMutator> check_arguments(const std::string &function, bool wide_indices) {
+    return std::make_unique<CheckArguments>(function, wide_indices);
 }
 
 }  // namespace halyard

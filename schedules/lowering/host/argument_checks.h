@@ -8,6 +8,7 @@
  *   assert x.stride.0 == 1             ->        let x.extent.0 = x->dim[0].extent
  *                                                assert x.stride.0 == 1 || x has at most one element along dimension 0
  *                                                assert no two elements of an output lie at one address
+ *                                                assert elements, counted from that of index 0, are less than 2^31 away
  *
  * A dimension of one element may have any stride, and so may an array of none: nothing is ever computed from it, as every
  * access is to the element that the minimum names. Messages begin with the name of the function that was called.
@@ -21,8 +22,8 @@
 namespace halyard {
 
 /** A pass for Pipeline::add_custom_lowering_pass, the last of them. Without the name of a function, which asks for Halyard's
- * runtime, messages are Halide's own. */
-std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function);
+ * runtime, messages are Halide's own. `wide_indices`: the library computes in 64 bits where an element is. */
+std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function, bool wide_indices);
 
 }  // namespace halyard
 

@@ -1,7 +1,7 @@
--- expect: 3: error: atomic: the argument "override_associativity" must be true or false, not a number
--- expect+   usage: atomic(override_associativity?)
+-- expect: 3: error: fold_storage: the argument "forward" must be true or false, not a number
+-- expect+   usage: fold_storage(dim, extent, forward?)
 return schedule "small" {
   apply = function(k, p, target)
-    k.sum:update(0):atomic(1)
+    k.g:compute_root():fold_storage("col", 4, 1)
   end,
 }

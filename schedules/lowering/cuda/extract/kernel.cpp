@@ -2,7 +2,8 @@
 
 #include <cstring>
 #include <map>
-#include <sstream>
+
+#include "lowering/accesses.h"
 
 namespace halyard {
 
@@ -46,6 +47,18 @@ class TakeLaunchLoops : public IRMutator {
         return Store::make(name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), op->alignment);
     }
 
+    // Halide makes a strided load of memory that is padded one of all that lies between, and takes some of that.
+    Expr visit(const Shuffle *op) override {
+        const auto *all = op->is_slice() && op->vectors.size() == 1 ? op->vectors[0].as<Load>() : nullptr;
+        const auto *dense = all && is_const_one(all->predicate) ? all->index.as<Ramp>() : nullptr;
+        if (!dense || !is_const_one(dense->stride) || op->slice_stride() <= 1 || !padded.count(all->name)) {
+            return IRMutator::visit(op);
+        }
+        const int lanes = op->type.lanes();
+        const Expr index = Ramp::make(simplify(dense->base + op->slice_begin()), op->slice_stride(), lanes);
+        return mutate(Load::make(op->type, all->name, index, all->image, all->param, const_true(lanes), ModulusRemainder()));
+    }
+
     // Of an array, or of what lies in it as elements of another type.
     std::string name_of(const std::string &array, const Type &accessed) {
         const auto it = shared.find(array);
@@ -53,10 +66,9 @@ class TakeLaunchLoops : public IRMutator {
         if (it == shared.end() || it->second == t) {
             return array;
         }
-        std::ostringstream name;
-        name << array << "." << t;
-        aliases[array].insert({name.str(), t});
-        return name.str();
+        const std::string alias = alias_of(array, t);
+        aliases[array].insert({alias, t});
+        return alias;
     }
 
     Stmt visit(const Allocate *op) override {
@@ -64,6 +76,9 @@ class TakeLaunchLoops : public IRMutator {
             return IRMutator::visit(op);
         }
         shared[op->name] = op->type;
+        if (op->padding > 0) {
+            padded.insert(op->name);
+        }
         Expr elements = 1;
         for (const auto &e : op->extents) {
             elements *= e;
@@ -81,8 +96,10 @@ class TakeLaunchLoops : public IRMutator {
     // Halide puts arrays together, whatever their types, where one is no longer needed when another is.
     std::map<std::string, Type> shared;
     std::map<std::string, std::map<std::string, Type>> aliases;
+    std::set<std::string> padded;
 
 public:
+    explicit TakeLaunchLoops(std::set<std::string> padded) : padded(std::move(padded)) {}
     Kernel kernel;
 };
 
@@ -118,8 +135,8 @@ int Kernel::constant_threads(int dimension) const {
     return n ? int(*n) : 0;
 }
 
-Kernel extract_kernel(const For *loop) {
-    TakeLaunchLoops take;
+Kernel extract_kernel(const For *loop, const std::set<std::string> &padded) {
+    TakeLaunchLoops take(padded);
     take.kernel.blocks = take.kernel.threads = {1, 1, 1};
     take.kernel.shared_bytes = 0;
     take.kernel.body = take.mutate(Stmt(loop));

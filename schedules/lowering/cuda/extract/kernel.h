@@ -47,9 +47,10 @@ bool has_only(const Halide::Expr &e, const std::set<std::string> &arguments);
 /** Of a loop whose place is a coordinate of the launch: 0 to 2 for x to z. */
 int gpu_dimension(const std::string &loop);
 
-/** Takes the kernel out of its block loops. In its body, an Allocate of shared memory with a new_expr is a second name of the
+/** Takes the kernel out of its block loops. `padded` are arrays of the host with elements behind their end for loads of Halide
+ * that take more than they use, which the device's memory has not: such loads become those of what is used. In its body, an Allocate of shared memory with a new_expr is a second name of the
  * array that this names, with elements of another type. The name is left to the caller. */
-Kernel extract_kernel(const Halide::Internal::For *outermost_block_loop);
+Kernel extract_kernel(const Halide::Internal::For *outermost_block_loop, const std::set<std::string> &padded);
 
 /** Numbers the blocks in one dimension, the first coordinate fastest: a launch has 2^31 - 1 of them along it, and 65535
  * along the others. */

@@ -210,8 +210,8 @@ public:
                 shared_bytes_ = simplify(shared_bytes_ + (elements * op->type.bytes() + 15) / 16 * 16);
             }
         } else if (op->memory_type == MemoryType::Register || op->memory_type == MemoryType::Stack || op->memory_type == MemoryType::Auto) {
-            const int size = op->constant_allocation_size();
-            if (size == 0) {
+            const int size = op->constant_allocation_size() + op->padding;
+            if (op->constant_allocation_size() == 0) {
                 ExprPrinter::unsupported("the size of " + op->name + " is not known when the kernel is compiled; bound its extents");
             }
             declare_registers(op->name, type, size);

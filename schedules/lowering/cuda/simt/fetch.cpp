@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "lowering/accesses.h"
 #include "lowering/cuda/simt/alignment.h"
 
 namespace halyard {
@@ -204,7 +205,7 @@ class FindReads : public IRVisitor {
         }
     }
     void visit(const Load *op) override {
-        names.insert(op->name);
+        names.insert(array_of(op->name));
         IRVisitor::visit(op);
     }
 
@@ -262,11 +263,11 @@ class FindExchange : public IRVisitor {
         IRVisitor::visit(op);
     }
     void visit(const Load *op) override {
-        read.insert(op->name);
+        read.insert(array_of(op->name));
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
-        stored.insert(op->name);
+        stored.insert(array_of(op->name));
         IRVisitor::visit(op);
     }
 
@@ -373,7 +374,7 @@ public:
         }
         if (const auto *array = s.as<Allocate>()) {
             return Allocate::make(array->name, array->type, array->memory_type, array->extents, array->condition, once(array->body),
-                                  array->new_expr, array->free_function);
+                                  array->new_expr, array->free_function, array->padding);
         }
         const FindStages stages = stages_of(s);
         if (stages.names.empty()) {

@@ -43,13 +43,13 @@ class Ahead : public IRVisitor {
 
     void visit(const Load *op) override {
         if (!closed && !own.count(op->name)) {
-            found.loaded.insert(op->name);
+            found.loaded.insert(array_of(op->name));
         }
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
         if (!closed && !own.count(op->name)) {
-            found.stored.insert(op->name);
+            found.stored.insert(array_of(op->name));
         }
         IRVisitor::visit(op);
     }
@@ -139,7 +139,7 @@ private:
         op->index.accept(&reads_);
         op->predicate.accept(&reads_);
         if (!own_.count(op->name)) {
-            since_.stored.insert(op->name);
+            since_.stored.insert(array_of(op->name));
         }
         return op;
     }
@@ -164,7 +164,7 @@ private:
         using IRVisitor::visit;
         void visit(const Load *op) override {
             if (!keep.own_.count(op->name)) {
-                keep.since_.loaded.insert(op->name);
+                keep.since_.loaded.insert(array_of(op->name));
             }
             IRVisitor::visit(op);
         }

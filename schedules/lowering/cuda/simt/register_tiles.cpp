@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "lowering/accesses.h"
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/simt/needed_barriers.h"
 #include "lowering/cuda/simt/thread_local_indices.h"
@@ -63,7 +64,9 @@ class FindRegisterArrays : public IRVisitor {
             Registers r;
             r.type = op->type;
             r.elements = op->constant_allocation_size();
-            if (r.elements == 0) {
+            if (r.elements > 0) {
+                r.elements += op->padding;  // is read, and not used
+            } else {
                 fail(op->name, "is in registers, but its size is not known when it is compiled; bound its extents, or "
                                "store it in shared memory");
             }
@@ -135,7 +138,7 @@ bool is_power_of_two(int64_t n) {
 }
 
 // Takes guards of single threads away from stores into registers, and loops over other threads' registers
-// become reductions across threads. Other stores keep their guards.
+// become reductions across threads. Other stores keep their guards, and so does what is loaded on the way to them.
 class ShareOut : public IRMutator {
     using IRMutator::visit;
 
@@ -145,15 +148,34 @@ class ShareOut : public IRMutator {
         for (const auto &c : conditions) {
             single = single || single_thread(c) >= 0;
         }
-        if (!single || op->else_case.defined()) {
+        if (!single || op->else_case.defined() || !stores_registers(op->then_case)) {
             ScopedValue<int> deeper(branches, branches + 1);
-            return IRMutator::visit(op);
+            ScopedValue<std::vector<Expr>> inside(around, around);
+            around.insert(around.end(), conditions.begin(), conditions.end());
+            const Stmt then_case = mutate(op->then_case), else_case = op->else_case.defined() ? mutate(op->else_case) : Stmt();
+            return IfThenElse::make(where_guarded(op->condition), then_case, else_case);
         }
         const size_t outer = guards.size();
         guards.insert(guards.end(), conditions.begin(), conditions.end());
         const Stmt body = mutate(op->then_case);
         guards.resize(outer);
         return body;
+    }
+
+    bool stores_registers(const Stmt &s) const {
+        const auto stored = accesses_of(s).stored;
+        return std::any_of(stored.begin(), stored.end(), [&](const std::string &name) { return arrays.count(name) > 0; });
+    }
+
+    // What is loaded, of memory that not every thread of those that are here may read.
+    Expr where_guarded(const Expr &e) const {
+        std::vector<Expr> kept;
+        std::copy_if(guards.begin(), guards.end(), std::back_inserter(kept), [](const Expr &g) { return single_thread(g) < 0; });
+        const auto loaded = accesses_of(e).loaded;
+        const bool memory = std::any_of(loaded.begin(), loaded.end(), [&](const std::string &name) { return arrays.count(name) == 0; });
+        return kept.empty() || !memory
+                   ? e
+                   : Call::make(e.type(), Call::if_then_else, {conjunction(kept), e, make_zero(e.type())}, Call::PureIntrinsic);
     }
 
     // Halide gives a guard that is the same in every turn of a loop a name, in front of the loop.
@@ -182,7 +204,7 @@ class ShareOut : public IRMutator {
         if (op->value.type().is_bool() && !stmt_uses_var(body, op->name) && picks_thread(op->value)) {
             return body;
         }
-        return LetStmt::make(op->name, op->value, body);
+        return LetStmt::make(op->name, where_guarded(op->value), body);
     }
 
     Stmt visit(const For *op) override {
@@ -191,7 +213,9 @@ class ShareOut : public IRMutator {
             return s;
         }
         ScopedValue<int> deeper(loops, loops + 1);
-        return IRMutator::visit(op);
+        const Stmt body = mutate(op->body);
+        return For::make(op->name, where_guarded(op->min), where_guarded(op->extent), op->for_type, op->partition_policy, op->device_api,
+                         body);
     }
 
     Stmt visit(const Store *op) override {
@@ -207,11 +231,35 @@ class ShareOut : public IRMutator {
             if (d < 0 || it == arrays.end() || it->second.stride[d] != 0) {
                 kept.push_back(g);
             }
+            if (d < 0 && it != arrays.end()) {
+                every_thread_has_a_copy(array, it->second, g);
+            }
+        }
+        for (const auto &condition : around) {
+            if (it != arrays.end()) {
+                every_thread_has_a_copy(array, it->second, condition);
+            }
         }
         if (branches > 0 || !kept.empty()) {
             sometimes_stored.insert(array);
         }
         return kept.empty() ? s : IfThenElse::make(conjunction(kept), s);
+    }
+
+    // Of an array that the threads of a dimension do not share, each reads what it has stored itself.
+    void every_thread_has_a_copy(const std::string &array, const Registers &r, const Expr &guard) const {
+        for (int d = 0; d < own_from(array); d++) {
+            if (r.stride[d] == 0 && kernel.constant_threads(d) != 1 && expr_uses_var(guard, kThreadNames[d], lets)) {
+                fail(array, "is in registers, and only some of the threads that read it compute it; give its loops no threads, or store "
+                            "it in shared memory");
+            }
+        }
+    }
+
+    // Of the threads of the dimensions before this one, those that have no array of their own, but one for the block.
+    int own_from(const std::string &array) const {
+        const auto it = places.find(array.substr(0, array.find('.')));
+        return it == places.end() ? 0 : it->second;
     }
 
     // for t: total[i] = total[i] op part[.. t ..], where part's elements are the threads' own.
@@ -252,13 +300,25 @@ class ShareOut : public IRMutator {
             fail(func, "is reduced across " + std::to_string(lanes) + " threads of a block of " + std::to_string(all) +
                            "; take a power of two, and a block of a multiple of 32 threads");
         }
+        // Turn t of the loop is thread t.
+        const Expr first = simplify(expand(loop->min, lets)), turns = simplify(expand(expand(loop->extent, lets), host_lets));
+        const Interval bounds = bounds_of_expr_in_scope(turns, Scope<Interval>());
+        if (!is_const_zero(first) || !bounds.has_upper_bound() || !can_prove(bounds.max <= lanes)) {
+            fail(func, "is reduced by a loop whose turns are not the threads that have its elements; split it as they are");
+        }
         Expr scratch = -1;
         if (lanes > 32) {
             scratch = kernel.shared_bytes;
             const int bytes = (all / 32 * part->type.bytes() + 15) / 16 * 16;
             kernel.shared_bytes = simplify(kernel.shared_bytes + bytes);
         }
-        const Expr its = some ? select(some->condition, Expr(part), identity(name, part->type)) : Expr(part);
+        // Other threads may have something in their registers, and have no part.
+        Expr takes_part = some ? where_guarded(some->condition) : const_true();
+        if (!can_prove(turns == lanes)) {
+            takes_part = takes_part && Variable::make(Int(32), loop->name) < loop->extent;
+        }
+        takes_part = simplify(takes_part);
+        const Expr its = is_const_one(takes_part) ? Expr(part) : select(takes_part, Expr(part), identity(name, part->type));
         const Expr own = substitute(loop->name, Variable::make(Int(32), kThreadNames[d]), its);
         const std::string result = unique_name(store->name + ".of_threads");
         identities[part->name] = identity(name, part->type);
@@ -284,24 +344,31 @@ class ShareOut : public IRMutator {
 
     Kernel &kernel;
     const RegisterArrays &arrays;
+    const ThreadPlaces &places;
+    const Lets &host_lets;
     const RegistersFail &fail;
-    std::vector<Expr> guards;
+    std::vector<Expr> guards, around;  // that go to the stores; that stay where they are
     Lets lets;
     int loops = 0, branches = 0;
 
 public:
-    ShareOut(Kernel &kernel, const RegisterArrays &arrays, const RegistersFail &fail) : kernel(kernel), arrays(arrays), fail(fail) {}
+    ShareOut(Kernel &kernel, const RegisterArrays &arrays, const ThreadPlaces &places, const Lets &host_lets, const RegistersFail &fail)
+        : kernel(kernel), arrays(arrays), places(places), host_lets(host_lets), fail(fail) {}
     std::map<std::string, Expr> identities;
     std::set<std::string> sometimes_stored;  // not by every thread
 };
 
 }  // namespace
 
-void keep_in_registers(Kernel &kernel, const RegistersFail &fail) {
+void keep_in_registers(Kernel &kernel, const ThreadPlaces &places, const Lets &host_lets, const RegistersFail &fail_func) {
+    // An array is called FUNC.0 where that is a tuple, or was made one.
+    const RegistersFail fail = [&](const std::string &array, const std::string &message) {
+        fail_func(array.substr(0, array.find('.')), message);
+    };
     FindRegisterArrays find(fail);
     kernel.body = keep_needed_barriers(kernel.body);
     kernel.body.accept(&find);
-    ShareOut share_out(kernel, find.arrays, fail);
+    ShareOut share_out(kernel, find.arrays, places, host_lets, fail);
     kernel.body = share_out.mutate(kernel.body);
     for (auto it = share_out.identities.begin(); it != share_out.identities.end();) {
         it = share_out.sometimes_stored.count(it->first) ? std::next(it) : share_out.identities.erase(it);

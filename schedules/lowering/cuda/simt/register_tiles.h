@@ -19,17 +19,23 @@
  */
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "lowering/cuda/extract/kernel.h"
+#include "lowering/cuda/simt/linear.h"
 
 namespace halyard {
+
+/** Of a Func that is stored in registers: from which dimension of threads on each has its own; 3: it is the block's. Of those
+ * that are not here, 0. */
+using ThreadPlaces = std::map<std::string, int>;
 
 /** Throws; takes the name of the Func and the message. */
 using RegistersFail = std::function<void(const std::string &func, const std::string &message)>;
 
-/** Rewrites the body, and adds what the reductions need of shared memory. */
-void keep_in_registers(Kernel &kernel, const RegistersFail &fail);
+/** Rewrites the body, and adds what the reductions need of shared memory. `host_lets` are around the kernel. */
+void keep_in_registers(Kernel &kernel, const ThreadPlaces &places, const Lets &host_lets, const RegistersFail &fail);
 
 /** The call in the body: value, then the number of lanes as a constant, then the operation's name, then the index
  * of the scratch memory in bytes from the start of shared memory, -1 where a warp needs none, and its elements. */

@@ -105,6 +105,12 @@ class OwnIndices : public IRMutator {
                            "consumer's are, or store it in shared memory");
             }
         }
+        for (const auto &[stride, threads] : strides(r)) {
+            if (threads == 0) {
+                fail(name, "is in registers, shared out over threads whose number is only known when it runs; bound the extent of "
+                           "their loop, or store it in shared memory");
+            }
+        }
         std::vector<Linear::Term> kept;
         for (const auto &t : at.terms) {
             const auto *v = t.atom.as<Variable>();

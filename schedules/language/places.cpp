@@ -1,0 +1,448 @@
+#include "language/places.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+/** A loop of a definition, as a place. */
+struct Place {
+    Function func;
+    Definition definition;
+    size_t loop;  // among its dims, from the innermost outwards
+};
+
+// Dims have names with the path of their splits.
+bool is_named(const std::string &dim, const std::string &loop) {
+    return dim == loop || ends_with(dim, "." + loop);
+}
+
+bool is_thread(const Dim &d) {
+    return d.for_type == ForType::GPUThread || d.for_type == ForType::GPULane;
+}
+
+bool is_level(const LoopLevel &level) {
+    return !level.func_name().empty();
+}
+
+int threads_in(const Definition &d, size_t from, size_t to) {
+    const auto &dims = d.schedule().dims();
+    return int(std::count_if(dims.begin() + long(from), dims.begin() + long(to), is_thread));
+}
+
+// What f.definition() and its updates compute, in all their specialisations.
+void for_each_definition(const Function &f, const std::function<void(const Definition &, int stage)> &visit) {
+    const std::function<void(const Definition &, int)> walk = [&](const Definition &d, int stage) {
+        visit(d, stage);
+        for (const auto &s : d.specializations()) {
+            walk(s.definition, stage);
+        }
+    };
+    if (f.has_pure_definition()) {
+        walk(f.definition(), 0);
+    }
+    for (size_t i = 0; i < f.updates().size(); i++) {
+        walk(f.updates()[i], int(i) + 1);
+    }
+}
+
+class FindCalls : public IRGraphVisitor {
+    using IRGraphVisitor::visit;
+
+    void visit(const Halide::Internal::Call *op) override {
+        if (op->call_type == Halide::Internal::Call::Halide) {
+            found.push_back(op);
+        }
+        IRGraphVisitor::visit(op);
+    }
+
+public:
+    std::vector<const Halide::Internal::Call *> found;
+};
+
+std::vector<const Halide::Internal::Call *> calls_in(const Definition &d) {
+    FindCalls calls;
+    d.accept(&calls);
+    return calls.found;
+}
+
+/** The loops that come of one that is cut with a tail. */
+std::set<std::string> loops_cut_with(const StageSchedule &schedule, TailStrategy tail) {
+    std::set<std::string> cut;
+    for (const Split &s : schedule.splits()) {
+        switch (s.split_type) {
+        case Split::SplitVar:
+            if (s.tail == tail || cut.count(s.old_var)) {
+                cut.insert({s.outer, s.inner});
+            }
+            break;
+        case Split::FuseVars:
+            if (cut.count(s.outer) || cut.count(s.inner)) {
+                cut.insert(s.old_var);
+            }
+            break;
+        case Split::RenameVar:
+            if (cut.count(s.old_var)) {
+                cut.insert(s.outer);
+            }
+            break;
+        }
+    }
+    return cut;
+}
+
+/** The variables of a definition that a loop is made of. */
+std::set<std::string> made_of(const StageSchedule &schedule, const std::string &loop) {
+    std::set<std::string> variables = {loop};
+    const auto &splits = schedule.splits();
+    for (auto s = splits.rbegin(); s != splits.rend(); ++s) {
+        if (s->split_type == Split::FuseVars) {
+            if (variables.count(s->old_var)) {
+                variables.insert({s->outer, s->inner});
+            }
+        } else if (variables.count(s->outer) || (s->split_type == Split::SplitVar && variables.count(s->inner))) {
+            variables.insert(s->old_var);
+        }
+    }
+    return variables;
+}
+
+// How an index is from turn to turn of a loop. Of several calls, or of the parts of one whose ends are a min or a max, it may be both.
+constexpr int kMoves = 1, kStays = 2;
+using Motions = std::map<std::string, int>;
+
+class MotionOf : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Variable *op) override {
+        const auto it = variables.find(op->name);
+        add(it == variables.end() ? kStays : it->second);
+    }
+    void visit(const Min *op) override {
+        either({op->a, op->b});
+    }
+    void visit(const Max *op) override {
+        either({op->a, op->b});
+    }
+    void visit(const Select *op) override {
+        either({op->condition, op->true_value, op->false_value});
+    }
+    void either(const std::vector<Expr> &parts) {
+        int all = 0;
+        for (const auto &e : parts) {
+            MotionOf part(variables);
+            e.accept(&part);
+            all |= part.motion();
+        }
+        add(all);
+    }
+    void add(int motion) {
+        moves = moves || (motion & kMoves);
+        stays = stays && (motion & kStays);
+    }
+
+    const Motions &variables;
+    bool moves = false, stays = true;
+
+public:
+    explicit MotionOf(const Motions &variables) : variables(variables) {}
+    int motion() const {
+        return (moves ? kMoves : 0) | (stays ? kStays : 0);
+    }
+};
+
+class Places {
+public:
+    explicit Places(const PipelineView &view) : view_(view) {
+        for (const auto &f : view.funcs()) {
+            functions_.emplace(f.second.function.name(), f.second.function);
+        }
+    }
+
+    const std::map<std::string, Function> &functions() const {
+        return functions_;
+    }
+
+    std::string name_of(const Function &f) const {
+        return view_.name_of(f.name());
+    }
+
+    std::vector<Place> places_of(LoopLevel level) const {
+        level.lock();  // nothing places it anew from here on
+        std::vector<Place> found;
+        const auto it = is_level(level) ? functions_.find(level.func_name()) : functions_.end();
+        if (it == functions_.end()) {
+            return found;
+        }
+        for_each_definition(it->second, [&](const Definition &d, int stage) {
+            const auto &dims = d.schedule().dims();
+            for (size_t i = 0; i < dims.size(); i++) {
+                if (is_named(dims[i].var, level.var_name()) && (level.get_stage_index() < 0 || level.get_stage_index() == stage)) {
+                    found.push_back({it->second, d, i});
+                }
+            }
+        });
+        return found;
+    }
+
+    const ThreadPlace &thread_place(const Function &f) {
+        const auto known = threads_.find(f.name());
+        if (known != threads_.end()) {
+            return known->second;
+        }
+        ThreadPlace place;
+        for_each_definition(f, [&](const Definition &d, int) {
+            place.own = std::max(place.own, threads_in(d, 0, d.schedule().dims().size()));
+        });
+        place.nest = place.own;
+        for (const Place &at : places_of(f.schedule().compute_level())) {
+            const int around = loops_over_threads_around(at);
+            place.around = std::max(place.around, around);
+            if (around > 0) {
+                const ThreadPlace &consumer = thread_place(at.func);
+                place.nest = consumer.nest;
+                place.consumer = name_of(at.func);
+            }
+        }
+        for (const Place &at : places_of(store_level(f))) {
+            place.around_memory = std::max(place.around_memory, loops_over_threads_around(at));
+        }
+        return threads_.emplace(f.name(), place).first->second;
+    }
+
+    /** The loop cut with a tail whose turns compute f, and the Func that it is of; nothing where there is none. */
+    std::optional<std::pair<Function, std::string>> computed_in_loop_cut_with(TailStrategy tail, const Function &f) const {
+        for (const Place &at : places_of(f.schedule().compute_level())) {
+            if (const auto loop = loop_from(at, tail)) {
+                return std::make_pair(at.func, *loop);
+            }
+        }
+        // A reduction that is placed nowhere is computed in the innermost loop of whoever needs it.
+        if (!is_unplaced(f) || f.can_be_inlined() || is_output(f)) {
+            return std::nullopt;
+        }
+        for (const auto &[name, reader] : functions_) {
+            std::optional<std::pair<Function, std::string>> found;
+            for_each_definition(reader, [&, &reader = reader](const Definition &d, int) {
+                const auto loop = reads_inline(d, f) ? loop_from({reader, d, 0}, tail) : std::nullopt;
+                if (loop) {
+                    found = std::make_pair(reader, *loop);
+                }
+            });
+            if (found) {
+                return found;
+            }
+        }
+        return std::nullopt;
+    }
+
+    /** The loop whose turns need of f a part that moves and one that stays, where f is kept from turn to turn; else "". */
+    std::string loop_with_both(const Function &f) const {
+        LoopLevel compute = f.schedule().compute_level(), store = store_level(f);
+        if (!is_level(compute) || compute.lock() == store.lock()) {
+            return "";
+        }
+        const auto stored = places_of(store);
+        for (const Place &innermost : places_of(compute)) {
+            std::vector<Place> around = {innermost};
+            while (!around.empty()) {
+                const Place at = around.back();
+                around.pop_back();
+                const auto &dims = at.definition.schedule().dims();
+                bool reached = false;
+                for (size_t i = at.loop; i + 1 < dims.size() && !reached; i++) {
+                    reached = std::any_of(stored.begin(), stored.end(), [&](const Place &s) {
+                        return s.func.same_as(at.func) && dims[i].var == s.definition.schedule().dims()[s.loop].var;
+                    });
+                    if (!reached && has_both({at.func, at.definition, i}, f)) {
+                        return plain_name(dims[i].var);
+                    }
+                }
+                if (!reached) {
+                    const auto further_out = places_of(at.func.schedule().compute_level());
+                    around.insert(around.end(), further_out.begin(), further_out.end());
+                }
+            }
+        }
+        return "";
+    }
+
+private:
+    // Where nothing is said of it, it is stored where it is computed.
+    static const LoopLevel &store_level(const Function &f) {
+        const LoopLevel &store = f.schedule().store_level();
+        return store.func_name().empty() && store.var_name().empty() ? f.schedule().compute_level() : store;
+    }
+
+    bool is_output(const Function &f) const {
+        return std::any_of(view_.outputs().begin(), view_.outputs().end(), [&](const Function &o) { return o.same_as(f); });
+    }
+
+    int loops_over_threads_around(const Place &at) {
+        return threads_in(at.definition, at.loop, at.definition.schedule().dims().size()) + thread_place(at.func).around;
+    }
+
+    static std::optional<std::string> loop_from(const Place &at, TailStrategy tail) {
+        const auto cut = loops_cut_with(at.definition.schedule(), tail);
+        const auto &dims = at.definition.schedule().dims();
+        for (size_t i = at.loop; i < dims.size(); i++) {
+            if (cut.count(dims[i].var)) {
+                return plain_name(dims[i].var);
+            }
+        }
+        return std::nullopt;
+    }
+
+    bool reads_inline(const Definition &d, const Function &f) const {
+        for (const auto *call : calls_in(d)) {
+            const auto it = functions_.find(call->name);
+            if (it == functions_.end()) {
+                continue;
+            }
+            const Function &called = it->second;
+            if (called.same_as(f) ||
+                (is_unplaced(called) && called.can_be_inlined() && called.has_pure_definition() && reads_inline(called.definition(), f))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // Whether the turns of a loop run it, further in or in place of a call.
+    bool runs_in(const Function &f, const Place &loop) const {
+        if (is_unplaced(f)) {
+            return !is_output(f);
+        }
+        for (const Place &at : places_of(f.schedule().compute_level())) {
+            const bool here = at.func.same_as(loop.func) ? at.loop <= loop.loop : runs_in(at.func, loop);
+            if (here) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool has_both(const Place &loop, const Function &f) const {
+        std::map<std::string, std::vector<int>> needed;  // of each Func that runs in the loop, and of f: of each dimension
+        const auto need = [&](const Definition &d, const Motions &variables, const std::string &self) {
+            bool more = false;
+            for (const auto *call : calls_in(d)) {
+                const auto it = functions_.find(call->name);
+                if (it == functions_.end() || call->name == self || !(it->second.same_as(f) || runs_in(it->second, loop))) {
+                    continue;
+                }
+                auto &motions = needed[call->name];
+                motions.resize(call->args.size());
+                for (size_t i = 0; i < call->args.size(); i++) {
+                    MotionOf motion(variables);
+                    call->args[i].accept(&motion);
+                    more = more || (motion.motion() & ~motions[i]);
+                    motions[i] |= motion.motion();
+                }
+            }
+            return more;
+        };
+        Motions moving;
+        for (const auto &v : made_of(loop.definition.schedule(), loop.definition.schedule().dims()[loop.loop].var)) {
+            moving[v] = kMoves;
+        }
+        for (bool more = need(loop.definition, moving, loop.func.name()); more;) {
+            more = false;
+            const auto now = needed;
+            for (const auto &[name, motions] : now) {
+                const Function &g = functions_.at(name);
+                Motions variables;
+                for (size_t i = 0; i < g.args().size() && i < motions.size(); i++) {
+                    variables[g.args()[i]] = motions[i];
+                }
+                for_each_definition(g, [&, &name = name](const Definition &d, int) { more = need(d, variables, name) || more; });
+            }
+        }
+        const auto &of_f = needed[f.name()];
+        return std::find(of_f.begin(), of_f.end(), kMoves | kStays) != of_f.end();
+    }
+
+    const PipelineView &view_;
+    std::map<std::string, Function> functions_;
+    std::map<std::string, ThreadPlace> threads_;
+};
+
+// At the last line that said one of the words of a Func.
+[[noreturn]] void fail(const Binding &binding, const std::string &func, const std::set<std::string> &words, const std::string &message,
+                       const std::string &hint) {
+    Diagnostic d;
+    for (const Touch &t : binding.touches()) {
+        if (t.func == func && words.count(t.word)) {
+            d.file = t.file;
+            d.line = t.line;
+            d.word = t.word;
+        }
+    }
+    d.message = (d.word.empty() ? "k." + func + " " : "") + message;
+    d.hint = hint;
+    throw ScriptError(d);
+}
+
+}  // namespace
+
+bool is_unplaced(const Function &f) {
+    const LoopLevel &level = f.schedule().compute_level();
+    return level.func_name().empty() && level.var_name().empty();
+}
+
+std::map<std::string, ThreadPlace> thread_places(const PipelineView &view) {
+    Places places(view);
+    std::map<std::string, ThreadPlace> all;
+    for (const auto &[name, f] : places.functions()) {
+        all[name] = places.thread_place(f);
+    }
+    return all;
+}
+
+void check_places(const Binding &binding, const PipelineView &view) {
+    Places places(view);
+    const std::set<std::string> computes = {"compute_at", "compute_inline"};
+    for (const auto &[name, f] : places.functions()) {
+        const std::string func = places.name_of(f);
+        if (const auto cut = places.computed_in_loop_cut_with(TailStrategy::PredicateStores, f)) {
+            const std::string reader = places.name_of(cut->first);
+            fail(binding, func, computes,
+                 "has " + func + " computed in the loop \"" + cut->second + "\" of " + reader +
+                     ", which is cut with \"predicate_stores\": its turns beyond the end store nothing of " + reader +
+                     ", and would still read what " + func + " needs",
+                 "cut that loop with \"guard\"");
+        }
+        const ThreadPlace &place = places.thread_place(f);
+        if (place.around > 0 && place.own > 0 && place.around + place.own > place.nest) {
+            fail(binding, func, computes,
+                 "puts the loops over threads of " + func + " inside of those of " + place.consumer +
+                     ", where the threads of a block are shared out already",
+                 "compute " + func + " at a loop outside of the threads, or give it no threads of its own");
+        }
+        const MemoryType memory = f.schedule().memory_type();
+        const bool of_thread = memory == MemoryType::Register || memory == MemoryType::Stack;
+        if (place.around > 0 && place.around_memory > 0 && place.around < place.nest && !of_thread) {
+            fail(binding, func, computes,
+                 "puts " + func + " between two loops over threads of " + place.consumer +
+                     ", where some threads share it and others do not: its memory is not the block's there",
+                 "compute it outside of both loops, or inside of both, or say store_in \"register\"");
+        }
+        if (const std::string loop = places.loop_with_both(f); !loop.empty()) {
+            fail(binding, func, {"store_at", "store_root", "async"},
+                 "keeps " + func + " from turn to turn of \"" + loop +
+                     "\", and each turn needs a part of it that moves with the loop and one that stays: what lies between both "
+                     "would be taken for computed",
+                 "say hoist_storage, which moves the memory and computes all of it in each turn, or leave this out");
+        }
+    }
+}
+
+}  // namespace halyard

@@ -1,0 +1,18 @@
+-- Each thread has two of the turns of the reduction.
+-- refused: is reduced by a loop whose turns are not the threads that have its elements
+return schedule "rms_norm" {
+  target = "cuda",
+  apply = function(k, p, target)
+    k.y:split("col", 64, "guard", "chunk", "thread")
+    k.y:reorder("chunk","thread","row"):gpu_blocks "row"
+    k.y:gpu_threads "thread"
+    k.inv_rms:compute_at(k.y,"row"):store_in "register"
+    local s = k.sum_sq
+    s:compute_at(k.y,"row"):store_in "register"
+    local u = s:update(0)
+    u:split("col", 128, "guard", "chunk", "lane")
+    local part = u:rfactor("lane", {"ln"})
+    part:compute_at(k.y,"row"):store_in "register"
+    part:split("ln",64,"guard","o","i") part:gpu_threads("i") local pu=part:update(0) pu:split("ln",64,"guard","o","i") pu:reorder("chunk","i","o") pu:gpu_threads("i")
+  end,
+}
