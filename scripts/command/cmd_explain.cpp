@@ -15,6 +15,7 @@
 #include "command/explore_device.h"
 #include "kernel/failure.h"
 #include "command/options.h"
+#include "kernel/place.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
@@ -55,7 +56,7 @@ std::vector<std::string> schedules_for(const ExplainOptions &o) {
 void show(const ExplainOptions &o, const std::function<std::string()> &page, const std::function<nlohmann::json()> &json,
           const std::function<void()> &print) {
     if (!o.html.empty()) {
-        write_file(o.html, page());
+        write_output(o.html, page());
     }
     if (o.json) {
         fmt::print("{}\n", json().dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -103,6 +104,7 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
 
 void explain(const ExplainOptions &o) {
     const Op &op = find_op(o.op);
+    check_outputs({o.html});
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
     }
@@ -165,7 +167,7 @@ void add_explain(CLI::App &app) {
                     "last, else one of the architecture]")
         ->type_name("NAME");
     cmd->add_flag("--json", o->json, "Everything, on standard output");
-    cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
+    add_output(*cmd, "--html", o->html, "Write a page with the roofline and the loop nest");
     o->add(*cmd, "The instruction set [host]");
     cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
                 "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"

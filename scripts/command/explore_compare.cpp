@@ -9,6 +9,7 @@
 #include "command/explore_device.h"
 #include "kernel/failure.h"
 #include "explore/measure/pack.h"
+#include "kernel/place.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
@@ -79,7 +80,7 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
 
 void show_comparison(const explore::Comparison &comparison, bool json, const std::string &html) {
     if (!html.empty()) {
-        write_file(html, explore::comparison_html(comparison));
+        write_output(html, explore::comparison_html(comparison));
     }
     if (json) {
         fmt::print("{}\n", comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));

@@ -71,12 +71,25 @@ TEST_CASE("A destination that cannot be one", "[build_failure]") {
     fails(built.folder / "file", "Not a directory");
     fails(built.folder / "file/below", "Not a directory");
     fails("/proc/nowhere", "no directory can be made there");  // read-only, for root as well
-    fails(built.folder / "taken", "Is a directory");
+    fails(built.folder / "taken", "there is a folder of this name");
     CHECK(names_in(built.folder / "taken") == Arguments{"rms_norm.a"});
 
     const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "-o", built.folder / "other", "--depfile", "/proc/nowhere/d"});
     CHECK(r.exit_code == 1);
     CHECK(contains(r.err, "/proc/nowhere/d"));
+}
+
+TEST_CASE("A make rule that cannot be written", "[build_failure]") {
+    const Built built;
+    fs::create_directory(built.folder / "taken");
+    for (const std::string &depfile : {built.folder / "taken", built.folder / "no/where", built.out + "/rms_norm.h"}) {
+        const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "--set", "rows=1", "-o", built.out, "--depfile", depfile});
+        INFO(r.err);
+        CHECK(r.exit_code == 1);
+        CHECK(r.out == "");
+        CHECK(halyard::starts_with(r.err, depfile + ": error: "));
+        CHECK(snapshot(built.out) == built.before);
+    }
 }
 
 // RLIMIT_FSIZE with its signal ignored makes a write fail as a full disk does.
