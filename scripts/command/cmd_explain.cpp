@@ -81,13 +81,19 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
     check_shape(op, task.shape);
     task.params = parse_options(o.params, "--param");
     task.target = o.target;
+    const auto schedules = schedules_for(o);
+    auto contenders = contenders_of(o, task, schedules);
+    for (size_t i = 0; i < contenders.size(); i++) {
+        GenerateRequest request = o.request(o.op, schedules[i], &task.shape);
+        if (i > 0 && o.schedules.empty()) {  // values are for the parameters of the first
+            request.set.clear();
+            contenders[i].candidate.set.clear();
+        }
+        make_plan(request);  // what is wrong with it is said before the device is measured
+    }
     explore::OnDevice device = compared_device(o, o.gpu, task);
     device.measure = device.measure && !o.predict_only;
     device.known = o.predict_only ? nullptr : device.known;
-    auto contenders = contenders_of(o, task, schedules_for(o));
-    for (size_t i = 1; i < contenders.size() && o.schedules.empty(); i++) {
-        contenders[i].candidate.set.clear();  // values are for the parameters of the first
-    }
     Progress progress;
     std::vector<Explained> all;
     for (auto &a : alternatives_on_device(task, contenders, device, [&](const std::string &what) { progress.say(what); })) {

@@ -106,8 +106,8 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
     if (o.threads > 1) {
         throw UsageError("--threads is for the host, not for CUDA");
     }
-    const explore::OnDevice device = compared_device(o, o.machine, task);
     const auto contenders = contenders_of(o, task, o.compare);
+    const explore::OnDevice device = compared_device(o, o.machine, task);
     const explore::Comparison c = explore::compare_on_device(task, contenders, device, say);
     if (!o.folder.empty()) {
         std::vector<explore::Candidate> candidates;
