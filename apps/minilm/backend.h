@@ -14,6 +14,9 @@
 
 namespace minilm {
 
+/** Elements of an attention head, for which the kernels are compiled: head_dim in CMakeLists.txt. */
+constexpr int compiled_head_size = 32;
+
 /** What there is to choose from, the default first. */
 struct Choices {
     std::vector<std::string> kernels, types;

@@ -10,17 +10,8 @@ namespace minilm {
 
 std::string shown(const std::string &text) {
     constexpr size_t most = 200;
-    std::string result;
-    size_t position = 0;
-    while (position < text.size() && position < most) {
-        const char32_t c = decode_utf8(text, &position);
-        if (controls_terminal(c)) {
-            result += fmt::format("\\u{:04x}", unsigned(c));
-        } else {
-            append_utf8(c, &result);
-        }
-    }
-    return position < text.size() ? fmt::format("{}... ({} bytes)", result, text.size()) : result;
+    const std::string all = visible(text, "", most);
+    return text.size() > most ? fmt::format("{}... ({} bytes)", all, text.size()) : all;
 }
 
 std::string JsonEvents::read(const uint8_t *begin, size_t size) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,19 +13,25 @@
 namespace minilm {
 
 LineReader::LineReader(const std::string &path) : path_(path), input_(&std::cin) {
+    struct stat info;
+    bool found = false;
     if (path == "-") {
         path_ = "standard input";
-        return;
+        found = fstat(STDIN_FILENO, &info) == 0;
+    } else {
+        input_ = &file_;
+        found = stat(path.c_str(), &info) == 0;
     }
-    struct stat info;
-    if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-        throw std::runtime_error(fmt::format("{}: is a directory, not a file of sentences", path));
+    if (found && S_ISDIR(info.st_mode)) {
+        throw std::runtime_error(fmt::format("{}: is a directory, not a file of sentences", path_));
     }
-    file_.open(path, std::ios::binary);
-    if (!file_) {
-        throw std::runtime_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+    if (input_ == &file_) {
+        file_.open(path, std::ios::binary);
+        found = file_.is_open();
     }
-    input_ = &file_;
+    if (!found) {
+        throw std::runtime_error(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
+    }
 }
 
 bool LineReader::next(std::string *line) {
@@ -36,7 +43,7 @@ bool LineReader::next(std::string *line) {
         input_->getline(part, sizeof(part));
         const size_t taken = size_t(input_->gcount());
         if (input_->bad()) {
-            throw std::runtime_error(fmt::format("{}: reading failed", path_));
+            throw std::runtime_error(fmt::format("{}: cannot be read: {}", path_, std::strerror(errno)));
         }
         // At the end of the input there is no line break; a part that is full sets the fail bit.
         const bool full = input_->fail() && !input_->eof();

@@ -7,17 +7,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "backend.h"
 #include "bench.h"
 #include "embed_lines.h"
+#include "utf8.h"
 
 namespace {
 
@@ -34,10 +38,13 @@ struct Options {
 };
 
 void declare(CLI::App *app, Options *o) {
+    // As of a variable that is not set.
+    const CLI::Validator named(
+        [](std::string &path) { return path.empty() ? "the name is empty; give one, or leave it out" : std::string(); }, "");
     app->add_option("--model", o->model, "Directory with model.safetensors, vocab.txt and the JSON files")
         ->envname("HALYARD_MINILM_MODEL")
         ->type_name("DIR");
-    app->add_option("FILE", o->input, "Sentences, one a line; - or nothing is standard input");
+    app->add_option("FILE", o->input, "Sentences, one a line; - or nothing is standard input")->check(named);
     app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
     app->add_option("--batch", o->batch, "Sentences that are computed together")->check(CLI::Range(1, 1024))->capture_default_str();
     app->add_option("--kernels", o->kernels, "Schedules of the kernels")->check(CLI::IsMember(choices().kernels))->capture_default_str();
@@ -54,6 +61,7 @@ void declare(CLI::App *app, Options *o) {
                                   "Compare with stored embeddings (raw f32, one a line of input); "
                                   "exit 1 if a cosine is not over 0.99999, in bf16 0.9999")
                       ->type_name("FILE.f32")
+                      ->check(named)
                       ->excludes(similarity);
     auto *serve = app->add_flag("--serve-bench", o->serve_bench,
                                 "Time encoding: answer each line 'run CASE SECONDS' of standard "
@@ -62,15 +70,19 @@ void declare(CLI::App *app, Options *o) {
                       ->excludes(similarity)
                       ->excludes(check)
                       ->excludes(format);
-    app->add_option("--sentences", o->sentences, "File of sentences for the natural cases")->type_name("FILE")->needs(serve);
+    app->add_option("--sentences", o->sentences, "File of sentences for the natural cases")->type_name("FILE")->check(named)->needs(serve);
     app->add_flag("--verbose", o->verbose, "Say of every line that is cut which one it is");
 }
 
 /** Standard output has to have taken everything: a full disk is a failure. */
 void flush_output() {
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-        throw std::runtime_error("standard output: writing failed");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout.flush()) {
+        throw std::system_error(errno, std::generic_category());
     }
+}
+
+void print_error(const std::string &message) {
+    std::fputs(fmt::format("minilm: {}\n", visible(message, "\n")).c_str(), stderr);
 }
 
 std::unique_ptr<Sink> make_sink(const Options &o, int width) {
@@ -82,6 +94,12 @@ std::unique_ptr<Sink> make_sink(const Options &o, int width) {
 
 int run(const Options &o) {
     const Config config = read_config(o.model);
+    if (config.head_size() != compiled_head_size) {
+        throw std::runtime_error(
+            fmt::format("{}/config.json: hidden_size {} / num_attention_heads {} is {}, but the kernels of this program "
+                        "are compiled for heads of {}",
+                        o.model, config.hidden, config.heads, config.head_size(), compiled_head_size));
+    }
     Tokenizer tokenizer(o.model + "/vocab.txt", config.max_tokens);
     const Precision precision = precision_of(o.type);
     const std::unique_ptr<Backend> backend = start_backend(o.kernels, precision, o.threads);
@@ -101,6 +119,7 @@ int run(const Options &o) {
     const std::unique_ptr<SentenceEncoder> encoder = backend->make_encoder(model);
     if (o.serve_bench) {
         serve_bench(model, &tokenizer, encoder.get(), o.sentences, &std::cin, &std::cout);
+        flush_output();
         return 0;
     }
 
@@ -123,7 +142,9 @@ int run(const Options &o) {
 }  // namespace
 
 int main(int argc, char **argv) {
+    std::ios::sync_with_stdio(false);  // otherwise std::cin takes a failed read for the end
     Options options;
+    std::string help;
     CLI::App app("Sentence embeddings with all-MiniLM-L6-v2, computed by Halyard kernels.");
     app.get_formatter()->column_width(28);
     declare(&app, &options);
@@ -138,14 +159,28 @@ int main(int argc, char **argv) {
             throw CLI::ValidationError("--format f32", "writes binary data; send standard output to a file");
         }
     } catch (const CLI::ParseError &e) {
-        return app.exit(e, std::cout, std::cerr) == 0 ? 0 : exit_usage;
+        std::ostringstream out, message;
+        if (app.exit(e, out, message) != 0) {
+            std::fputs(visible(message.str(), "\n").c_str(), stderr);
+            return exit_usage;
+        }
+        help = out.str();
     }
     try {
+        if (!help.empty()) {
+            fmt::print("{}", help);
+            flush_output();
+            return 0;
+        }
         return run(options);
     } catch (const std::bad_alloc &) {
-        fmt::print(stderr, "minilm: out of memory; a smaller --batch needs less\n");
+        print_error("out of memory; a smaller --batch needs less");
+    } catch (const std::system_error &e) {
+        // Of fmt::print(), which calls it a file.
+        print_error(std::ferror(stdout) || !std::cout ? fmt::format("standard output: cannot be written: {}", e.code().message())
+                                                      : e.what());
     } catch (const std::exception &e) {
-        fmt::print(stderr, "minilm: {}\n", e.what());
+        print_error(e.what());
     }
     return exit_failure;
 }

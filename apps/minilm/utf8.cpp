@@ -1,5 +1,8 @@
 #include "utf8.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 
 namespace minilm {
@@ -68,6 +71,19 @@ void append_utf8(char32_t c, std::string *text) {
 bool controls_terminal(char32_t c) {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
            (c >= 0x2066 && c <= 0x2069);
+}
+
+std::string visible(const std::string &text, std::string_view kept, size_t most) {
+    std::string result;
+    for (size_t position = 0; position < std::min(text.size(), most);) {
+        const char32_t c = decode_utf8(text, &position);
+        if (controls_terminal(c) && (c >= 0x80 || kept.find(char(c)) == std::string_view::npos)) {
+            result += fmt::format("\\u{:04x}", unsigned(c));
+        } else {
+            append_utf8(c, &result);
+        }
+    }
+    return result;
 }
 
 }  // namespace minilm

@@ -24,6 +24,9 @@ void append_utf8(char32_t c, std::string *text);
  * Latin-1, line ends, and those that turn the order of reading (Unicode Bidirectional Algorithm, UAX #9). */
 bool controls_terminal(char32_t c);
 
+/** The beginning of a text with \u001b and the like in place of what controls a terminal; `kept` stays. */
+std::string visible(const std::string &text, std::string_view kept, size_t most = std::string::npos);
+
 }  // namespace minilm
 
 #endif

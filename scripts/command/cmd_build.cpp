@@ -56,15 +56,13 @@ void build(const BuildOptions &o) {
     Progress progress;
     progress.say(fmt::format("building {} for {} target(s)", plan.op, plan.targets.size()));
     const TemporaryDirectory work(o.directory);
+    check_outputs({o.depfile});
     const Generated result = generate(plan, work.path());
     if (!result.ok) {
         throw Failure(result.error);
     }
     check_signals();
-    const auto files = place_files(work.path(), o.directory);
-    if (!o.depfile.empty()) {
-        write_depfile(o.depfile, files, plan.inputs);
-    }
+    const auto files = place_files(work.path(), o.directory, o.depfile, plan.inputs);
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }
@@ -87,7 +85,7 @@ void add_build(CLI::App &app) {
     o->add(*cmd,
            fmt::format("Instruction sets, with commas: {}, host, or Halide's strings [{}]", join(level_names(), ", "), kDefaultTargets));
     cmd->add_option("--name", o->name, "Name of the C function and of the files [OP]")->type_name("FUNCTION");
-    cmd->add_option("-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
+    add_output(*cmd, "-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
         ->type_name("LIST")
         ->capture_default_str();
@@ -104,7 +102,7 @@ void add_build(CLI::App &app) {
         ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
-    cmd->add_option("--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin")->type_name("FILE");
+    add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin");
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
                 "With --shape it says on standard error which schedule it took, and why.\n"
                 "\nExamples:\n"

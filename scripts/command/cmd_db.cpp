@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <memory>
+#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "command/options.h"
 #include "explore/store/database.h"
 #include "explain/explain_words.h"
 #include "kernel/failure.h"
 #include "explore/store/pick.h"
+#include "kernel/place.h"
 #include "kernel/registry.h"
 #include "kernel/terminal.h"
 #include "kernel/text.h"
@@ -147,14 +148,12 @@ void export_entries(const DbOptions &o) {
         fmt::print("{}", lines_of(entries));
         return;
     }
-    // Beside its place and renamed: a half of it would not be seen as one.
-    const std::string part = o.output + ".part";
-    write_file(part, lines_of(entries));
-    std::filesystem::rename(part, o.output);
+    write_output(o.output, lines_of(entries));
     fmt::print(stderr, "{} of {} to {}\n", entries.size(), path_of(o), o.output);
 }
 
-std::vector<Entry> read_lines(std::istream &in, const std::string &name) {
+std::vector<Entry> read_lines(const std::string &name) {
+    std::istringstream in(name == "-" ? read_standard_input() : read_file(name));
     std::vector<Entry> entries;
     int number = 0;
     for (std::string line; std::getline(in, line);) {
@@ -179,11 +178,7 @@ std::vector<Entry> read_lines(std::istream &in, const std::string &name) {
 void import_entries(const DbOptions &o) {
     std::vector<Entry> entries;
     for (const auto &file : o.files) {
-        std::ifstream in(file, std::ios::binary);
-        if (file != "-" && !in) {
-            throw Failure(fmt::format("{}: error: cannot be read", file));
-        }
-        const auto more = read_lines(file == "-" ? std::cin : in, file);
+        const auto more = read_lines(file);
         entries.insert(entries.end(), more.begin(), more.end());
     }
     Database database(path_of(o));
@@ -238,7 +233,7 @@ void prune(const DbOptions &o) {
 CLI::App *add(CLI::App &db, const std::string &name, const std::string &what, const std::shared_ptr<DbOptions> &o,
               void (*action)(const DbOptions &)) {
     CLI::App *cmd = db.add_subcommand(name, what);
-    cmd->add_option("--db", o->db, "The database [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")->type_name("FILE");
+    add_output(*cmd, "--db", o->db, "The database [HALYARD_DB, else ~/.local/share/halyard/schedules.db]");
     cmd->callback([o, action] { action(*o); });
     return cmd;
 }
@@ -267,7 +262,7 @@ void add_db(CLI::App &app) {
 
     cmd = add(*db, "export", "Records as JSON, one a line", o, export_entries);
     add_selection(cmd, o);
-    cmd->add_option("-o,--output", o->output, "Where they go [standard output]")->type_name("FILE");
+    add_output(*cmd, "-o,--output", o->output, "Where they go [standard output]");
 
     cmd = add(*db, "import", "Take records of `halyard db export`; the faster of two times of the same stays", o, import_entries);
     cmd->add_option("files", o->files, "Files; - is standard input")->required()->type_name("FILE");

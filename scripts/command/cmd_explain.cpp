@@ -15,6 +15,7 @@
 #include "command/explore_device.h"
 #include "kernel/failure.h"
 #include "command/options.h"
+#include "kernel/place.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
@@ -55,7 +56,7 @@ std::vector<std::string> schedules_for(const ExplainOptions &o) {
 void show(const ExplainOptions &o, const std::function<std::string()> &page, const std::function<nlohmann::json()> &json,
           const std::function<void()> &print) {
     if (!o.html.empty()) {
-        write_file(o.html, page());
+        write_output(o.html, page());
     }
     if (o.json) {
         fmt::print("{}\n", json().dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -80,13 +81,19 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
     check_shape(op, task.shape);
     task.params = parse_options(o.params, "--param");
     task.target = o.target;
+    const auto schedules = schedules_for(o);
+    auto contenders = contenders_of(o, task, schedules);
+    for (size_t i = 0; i < contenders.size(); i++) {
+        GenerateRequest request = o.request(o.op, schedules[i], &task.shape);
+        if (i > 0 && o.schedules.empty()) {  // values are for the parameters of the first
+            request.set.clear();
+            contenders[i].candidate.set.clear();
+        }
+        make_plan(request);  // what is wrong with it is said before the device is measured
+    }
     explore::OnDevice device = compared_device(o, o.gpu, task);
     device.measure = device.measure && !o.predict_only;
     device.known = o.predict_only ? nullptr : device.known;
-    auto contenders = contenders_of(o, task, schedules_for(o));
-    for (size_t i = 1; i < contenders.size() && o.schedules.empty(); i++) {
-        contenders[i].candidate.set.clear();  // values are for the parameters of the first
-    }
     Progress progress;
     std::vector<Explained> all;
     for (auto &a : alternatives_on_device(task, contenders, device, [&](const std::string &what) { progress.say(what); })) {
@@ -103,6 +110,7 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
 
 void explain(const ExplainOptions &o) {
     const Op &op = find_op(o.op);
+    check_outputs({o.html});
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
     }
@@ -165,7 +173,7 @@ void add_explain(CLI::App &app) {
                     "last, else one of the architecture]")
         ->type_name("NAME");
     cmd->add_flag("--json", o->json, "Everything, on standard output");
-    cmd->add_option("--html", o->html, "Write a page with the roofline and the loop nest")->type_name("FILE");
+    add_output(*cmd, "--html", o->html, "Write a page with the roofline and the loop nest");
     o->add(*cmd, "The instruction set [host]");
     cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
                 "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <regex>
 #include <set>
@@ -19,6 +20,7 @@
 #include "kernel/failure.h"
 #include "explore/space/halide.h"
 #include "explore/space/search.h"
+#include "kernel/place.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
 #include "kernel/text.h"
@@ -28,6 +30,7 @@ namespace halyard {
 
 namespace {
 
+namespace fs = std::filesystem;
 using namespace explore;
 
 // "90", "90s", "10m", "1h"
@@ -138,7 +141,7 @@ void translate(const ExploreOptions &o, const Task &task) {
     if (o.output.empty()) {
         fmt::print("{}", s.candidate.lua);
     } else {
-        write_file(o.output, s.candidate.lua);
+        write_output(o.output, s.candidate.lua);
     }
 }
 
@@ -158,12 +161,16 @@ std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
 // The best of what was measured elsewhere.
 void write_known(const ExploreOptions &o, const ExploreResult &result) {
     if (!o.output.empty() && !result.ranking.empty()) {
-        write_file(o.output, with_findings(result));
+        write_output(o.output, with_findings(result));
         fmt::print("{}: {}\n", o.output, summary(result));
     }
 }
 
 void explore_op(const ExploreOptions &o) {
+    check_outputs({o.output, o.report, o.html});
+    if (std::error_code ignored; fs::exists(o.folder, ignored) && !fs::is_directory(o.folder, ignored)) {
+        throw Failure(fmt::format("{}: error: this is no folder\n  name another with --export", o.folder));
+    }
     Task task = task_of(o);
     if (!o.translate.empty()) {
         translate(o, task);
@@ -287,13 +294,13 @@ void explore_op(const ExploreOptions &o) {
         report["until"] = o.until;
         report["reached"] = reached;
         report["lua"] = with_findings(result);
-        write_file(o.report, report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+        write_output(o.report, report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     }
     const std::string lua = with_findings(result);
     if (o.output.empty()) {
         fmt::print("{}", lua);
     } else {
-        write_file(o.output, lua);
+        write_output(o.output, lua);
         fmt::print("{}: {}\n", o.output, summary(result));
     }
     if (!on_device && ((!o.output.empty() && o.report.empty()) || !o.html.empty())) {
@@ -314,7 +321,7 @@ void add_explore(CLI::App &app) {
     cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
-    cmd->add_option("-o,--output", o->output, "Where the best goes [standard output]")->type_name("FILE");
+    add_output(*cmd, "-o,--output", o->output, "Where the best goes [standard output]");
     cmd->add_flag("--measure-again", o->again, "Also what is in the database");
     cmd->add_option("--schedule", o->schedule,
                     "Search only what this Lua file, or schedule that ships, leaves open: tune{} and k:open(...)")
@@ -322,11 +329,11 @@ void add_explore(CLI::App &app) {
     add_repeated(*cmd, "--compare", o->compare,
                  "Instead of a search: a Lua file or the name of a schedule that ships; several are put side by side")
         ->type_name("FILE|NAME");
-    cmd->add_option("--html", o->html, "The table of fusions as a page with pictures")->type_name("FILE");
+    add_output(*cmd, "--html", o->html, "The table of fusions as a page with pictures");
     cmd->add_flag("--json", o->json, "The table of fusions as JSON");
-    cmd->add_option("--export", o->folder,
-                    "For CUDA: do not measure, but build candidates into a folder for a machine with a "
-                    "GPU; ./measure there, then `halyard db import` here and the same command again")
+    add_output(*cmd, "--export", o->folder,
+               "For CUDA: do not measure, but build candidates into a folder for a machine with a "
+               "GPU; ./measure there, then `halyard db import` here and the same command again")
         ->type_name("FOLDER");
     cmd->add_option("--candidates", o->candidates, "With --export: so many")
         ->type_name("N")
@@ -349,7 +356,7 @@ void add_explore(CLI::App &app) {
                     "with --halide it is faster than those too")
         ->type_name("RATIO")
         ->check(CLI::Range(0.01, 100.0));
-    cmd->add_option("--report", o->report, "What came out, as JSON, in place of the table of fusions")->type_name("FILE");
+    add_output(*cmd, "--report", o->report, "What came out, as JSON, in place of the table of fusions");
     cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
     add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");
     o->add(*cmd, "The instruction set [host]");

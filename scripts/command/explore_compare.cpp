@@ -9,6 +9,7 @@
 #include "command/explore_device.h"
 #include "kernel/failure.h"
 #include "explore/measure/pack.h"
+#include "kernel/place.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
@@ -79,7 +80,7 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
 
 void show_comparison(const explore::Comparison &comparison, bool json, const std::string &html) {
     if (!html.empty()) {
-        write_file(html, explore::comparison_html(comparison));
+        write_output(html, explore::comparison_html(comparison));
     }
     if (json) {
         fmt::print("{}\n", comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -105,8 +106,8 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
     if (o.threads > 1) {
         throw UsageError("--threads is for the host, not for CUDA");
     }
-    const explore::OnDevice device = compared_device(o, o.machine, task);
     const auto contenders = contenders_of(o, task, o.compare);
+    const explore::OnDevice device = compared_device(o, o.machine, task);
     const explore::Comparison c = explore::compare_on_device(task, contenders, device, say);
     if (!o.folder.empty()) {
         std::vector<explore::Candidate> candidates;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -21,6 +22,8 @@ namespace {
 using namespace halyard;
 
 constexpr int kFailed = 1, kUsage = 2;
+
+int output_error = 0;  // why standard output could not be written, as errno has it
 
 std::string with_hint(const std::string &message, const std::string &name, const std::vector<std::string> &candidates) {
     const std::string hint = did_you_mean(name, candidates);
@@ -73,7 +76,7 @@ std::string unknown_argument(const CLI::App &app) {
 
 int usage_error(const CLI::App &app, const std::string &message) {
     print_error(message);
-    fmt::print(stderr, "  for help: {} --help\n", full_name(app));
+    std::fputs(fmt::format("  for help: {} --help\n", full_name(app)).c_str(), stderr);
     return kUsage;
 }
 
@@ -88,7 +91,9 @@ int run(CLI::App &app, int argc, char **argv) {
     } catch (const ExitCode &e) {
         return e.code;
     } catch (const CLI::Success &e) {
-        return app.exit(e);  // --help and --version
+        const int code = app.exit(e);  // --help and --version
+        output_error = std::ferror(stdout) ? errno : 0;
+        return code;
     } catch (const CLI::ExtrasError &e) {
         const std::string message = unknown_argument(app);
         return usage_error(app, message.empty() ? e.what() : message);
@@ -100,6 +105,14 @@ int run(CLI::App &app, int argc, char **argv) {
         std::signal(e.signal, SIG_DFL);
         std::raise(e.signal);
         return 128 + e.signal;
+    } catch (const std::system_error &e) {
+        // Of fmt::print(), which calls it a file.
+        if (std::ferror(stdout)) {
+            output_error = e.code().value();
+        } else {
+            print_error(e.what());
+        }
+        return kFailed;
     } catch (const std::exception &e) {
         print_error(e.what());
         return kFailed;
@@ -108,8 +121,12 @@ int run(CLI::App &app, int argc, char **argv) {
 
 // What is still in the buffer may find the disk full, or have found it so before.
 int flushed(int code) {
-    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-        print_error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+    if (std::fflush(stdout) != 0 && output_error == 0) {
+        output_error = errno;
+    }
+    if (output_error != 0 || std::ferror(stdout)) {
+        print_error(fmt::format("standard output: error: cannot be written{}{}", output_error ? ": " : "",
+                                output_error ? std::strerror(output_error) : ""));
         return code == 0 ? kFailed : code;
     }
     return code;

@@ -31,6 +31,12 @@ CLI::Validator positive_seconds() {
         "");
 }
 
+CLI::Option *add_output(CLI::App &app, const std::string &names, std::string &into, const std::string &help) {
+    const CLI::Validator named(
+        [](std::string &path) { return path.empty() ? "the name is empty; give one, or leave the option out" : std::string(); }, "");
+    return app.add_option(names, into, help)->type_name("FILE")->check(named);
+}
+
 CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into, const std::string &help) {
     return app.add_option(names, into, help)->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -49,8 +55,7 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
         ->type_name("SEC")
         ->check(positive_seconds())
         ->capture_default_str();
-    app.add_option("--db", db, "The schedules that searches found [HALYARD_DB, else ~/.local/share/halyard/schedules.db]")
-        ->type_name("FILE");
+    add_output(app, "--db", db, "The schedules that searches found [HALYARD_DB, else ~/.local/share/halyard/schedules.db]");
 }
 
 std::string CommonOptions::database() const {

@@ -28,22 +28,9 @@ std::string short_type(const std::string &type) {
     return type == "float32" ? "f32" : type == "float16" ? "f16" : type == "bfloat16" ? "bf16" : type;
 }
 
-std::string caches_of(const Machine &machine, int threads) {
-    std::vector<std::string> items;
-    for (const auto &l : machine.levels) {
-        if (l.bytes > 0) {
-            // Threads have an L1 and an L2 of their own, and share what is beyond.
-            const int64_t bytes = l.name == "L3" ? l.bytes / threads : l.bytes;
-            items.push_back(fmt::format("l{}:{}", l.name[1], bytes));
-        }
-    }
-    for (const char *name : {"l2", "l3"}) {
-        const bool there = std::any_of(items.begin(), items.end(), [&](const std::string &i) { return starts_with(i, name); });
-        if (!there) {
-            items.push_back(std::string(name) + ":0");
-        }
-    }
-    return join(items, ",");
+// Threads have an L1 and an L2 of their own, and share what is beyond.
+std::string caches_text(int threads) {
+    return fmt::format("l1:{},l2:{},l3:{}", cpu().l1 > 0 ? cpu().l1 : 32 << 10, cpu().l2, cpu().l3 / threads);
 }
 
 // Together twice the last level of cache. Where nothing is called, one, and nothing in it: only sizes are asked for.
@@ -188,9 +175,9 @@ void add_samples(Explained &e, const Assembly &assembly, const Samples &samples)
 }
 
 // One run of the generator, which compiles nothing and reports what the plugin counts.
-Explained counted(const Op &op, GenerateRequest g, const ExplainRequest &request, const Machine &machine) {
+Explained counted(const Op &op, GenerateRequest g, const ExplainRequest &request) {
     g.emit = {"c_header"};
-    g.caches = caches_of(machine, request.threads);
+    g.caches = caches_text(request.threads);
     g.target = g.target.empty() ? "host" : g.target;
     const Plan plan = make_plan(g);
     if (plan.script.empty()) {
@@ -240,29 +227,29 @@ void set_floors(Explained &e, const Op &op, const Assignments &params, const Dim
 
 std::vector<Explained> count_schedules(const Op &op, const ExplainRequest &request) {
     check_shape(op, request.shape);
-    const Machine machine = measured_machine(request.threads, request.again);
-    const Peak peak = machine_peak(request.threads, false);
     std::vector<Explained> all;
+    std::vector<Assignments> params;
     for (GenerateRequest g : request.schedules) {
         g.target = g.target.empty() ? "host" : g.target;
-        const Assignments params = all_params(g);
-        g.sizes = sizes_text(op, with_params(op, request.shape, params));
-        Explained e = counted(op, g, request, machine);
-        const auto type = params.find("type");
-        e.type = type == params.end() ? "" : short_type(type->second);
+        params.push_back(all_params(g));
+        g.sizes = sizes_text(op, with_params(op, request.shape, params.back()));
+        Explained e = counted(op, g, request);
+        const auto type = params.back().find("type");
+        e.type = type == params.back().end() ? "" : short_type(type->second);
         e.mca_error = "not asked, as nothing was compiled (--count): two vector instructions a cycle are assumed";
-        predict(e, machine);
-        set_floors(e, op, params, request.shape, machine, peak);
         all.push_back(std::move(e));
+    }
+    const Machine machine = measured_machine(request.threads, request.again);
+    const Peak peak = machine_peak(request.threads, false);
+    for (size_t i = 0; i < all.size(); i++) {
+        predict(all[i], machine);
+        set_floors(all[i], op, params[i], request.shape, machine, peak);
     }
     return all;
 }
 
 std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &request, const std::function<void(const std::string &)> &say) {
     check_shape(op, request.shape);
-    say("measuring the machine");
-    const Machine machine = measured_machine(request.threads, request.again);
-    const Peak peak = machine_peak(request.threads, false);
     std::vector<Explained> all;
     std::vector<CompiledKernel> kernels;
     std::vector<Assembly> assemblies;
@@ -278,7 +265,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
 
         g.sizes = sizes_text(op, request.shape, kernel, sets.back().front());
         g.target = g.target.empty() ? "host" : g.target;
-        Explained e = counted(op, g, request, machine);
+        Explained e = counted(op, g, request);
         e.type = type_of(kernel);
         e.target = kernel.target();
         e.arguments = argument_bytes(kernel, sets.back().front());
@@ -287,7 +274,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
 
         const TemporaryDirectory work(temporary_root());
         g.emit = {"assembly"};
-        g.caches = caches_of(machine, request.threads);
+        g.caches = caches_text(request.threads);
         Plan plan = make_plan(g);
         plan.finish = false;
         const Generated named = generate(plan, work.path());
@@ -297,6 +284,10 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         assemblies.push_back(read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
     }
 
+    // After the schedules: a cold measurement takes longer than it takes to find what is wrong with one.
+    say("measuring the machine");
+    const Machine machine = measured_machine(request.threads, request.again);
+    const Peak peak = machine_peak(request.threads, false);
     std::vector<Samples> samples(all.size());
     if (request.measure) {
         say("measuring");

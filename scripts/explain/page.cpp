@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "explain/explain_words.h"
+#include "kernel/terminal_guard.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -57,12 +58,13 @@ int running(const Explained &e, const std::string &func_and_colon, int places) {
 
 std::string escape_html(const std::string &text) {
     std::string out;
-    for (char c : text) {
+    for (char c : visible(text)) {
         switch (c) {
         case '&': out += "&amp;"; break;
         case '<': out += "&lt;"; break;
         case '>': out += "&gt;"; break;
         case '"': out += "&quot;"; break;
+        case '\'': out += "&#39;"; break;
         default: out += c;
         }
     }

@@ -47,7 +47,8 @@ bool turned_off() {
 #endif
 }
 
-// Halide makes temporary folders in /tmp, whatever the environment says: this library puts them elsewhere.
+// Halide makes temporary folders in /tmp, whatever the environment says: this library puts them elsewhere. It also ends a process
+// that cannot write a file (whole_writes.c).
 std::string temporary_library() {
     return (fs::path(paths().root) / "lib/halyard/libown_temporary.so").string();
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <regex>
 
@@ -182,12 +184,33 @@ std::string place_text(const Plan &plan) {
     return plan.script.empty() ? plan.executable : plan.script;
 }
 
+// Who finds the disk full may be anybody, and blames what he was at. To blame is the folder above `directory`, where all goes; "" where
+// the message is of something else.
+std::string full_disk_text(const std::string &message, const std::string &directory) {
+    for (const int error : {ENOSPC, EDQUOT}) {
+        const std::string reason = std::strerror(error);
+        if (message.find(reason) != std::string::npos) {
+            return fmt::format("{}: error: {}\n  free some there, or have another folder taken: -o, HALYARD_CACHE, TMPDIR",
+                               fs::path(directory).parent_path().string(), reason);
+        }
+    }
+    return "";
+}
+
+std::string failure_text(const Failure &failure, const std::string &directory) {
+    const std::string full = full_disk_text(failure.what(), directory);
+    return full.empty() ? failure.what() : full;
+}
+
 std::string error_text(const Plan &plan, const ProcessResult &result, const ProcessOptions &options, const nlohmann::json &report,
-                       const nlohmann::json &last) {
+                       const nlohmann::json &last, const std::string &directory) {
     if (report.is_object() && report.contains("error") && report["error"].contains("text")) {
         return report["error"]["text"].get<std::string>();
     }
     const std::string message = fallback_message(result.err);
+    if (const std::string full = full_disk_text(message, directory); !full.empty()) {
+        return full;
+    }
     if (result.timed_out || result.signal != 0 || ran_out_of_memory(result, options)) {
         return death_text(plan, result, options, report, last, message);
     }
@@ -272,6 +295,28 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
         }
     }
     return run;
+}
+
+// Of what the generator left, makes what was asked for.
+void complete(const Plan &plan, const std::string &directory, const nlohmann::json &report) {
+    const auto asked = [&](const std::string &e) { return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end(); };
+    if (!plan.script.empty() && !report.is_object()) {
+        throw Failure(fmt::format("{}: error: the plugin's report is not there, or not whole", plan.script));
+    }
+    remove_paths(directory, plan);
+    if (plan.finish && report.is_object() && report.value(kFinishField, false)) {
+        finish(directory, plan.function);
+    }
+    std::error_code ignored;
+    if (!asked("static_library")) {
+        fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
+    }
+    if (!asked("bitcode")) {
+        remove_files(directory, ".bc");
+    }
+    if (!asked("c_header")) {
+        fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
+    }
 }
 
 }  // namespace
@@ -362,14 +407,14 @@ Plan make_plan(const GenerateRequest &request) {
 
 Generated generate(const Plan &plan, const std::string &directory) {
     const std::string report = (fs::path(directory) / ".report.json").string();
-    const auto asked = [&](const std::string &e) { return std::find(plan.emit.begin(), plan.emit.end(), e) != plan.emit.end(); };
-    const GeneratorRun run = generator_run(plan, directory, report, asked(kCudaSource));
+    const bool with_source = std::find(plan.emit.begin(), plan.emit.end(), kCudaSource) != plan.emit.end();
+    const GeneratorRun run = generator_run(plan, directory, report, with_source);
     Generated generated;
     ProcessResult result;
     try {
         result = run_generator(run);
     } catch (const Failure &e) {
-        generated.error = e.what();
+        generated.error = failure_text(e, directory);
         return generated;
     }
 
@@ -378,24 +423,16 @@ Generated generate(const Plan &plan, const std::string &directory) {
     std::error_code ignored;
     fs::remove(report, ignored);
     fs::remove(report + ".last", ignored);
-    generated.ok = result.ok();
-    if (generated.ok) {
-        generated.notes = trim(result.err);
-        remove_paths(directory, plan);
-        if (plan.finish && generated.report.is_object() && generated.report.value(kFinishField, false)) {
-            finish(directory, plan.function);
-        }
-        if (!asked("static_library")) {
-            fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
-        }
-        if (!asked("bitcode")) {
-            remove_files(directory, ".bc");
-        }
-        if (!asked("c_header")) {
-            fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
-        }
-    } else {
-        generated.error = error_text(plan, result, run.options, generated.report, last);
+    if (!result.ok()) {
+        generated.error = error_text(plan, result, run.options, generated.report, last, directory);
+        return generated;
+    }
+    generated.notes = trim(result.err);
+    try {
+        complete(plan, directory, generated.report);
+        generated.ok = true;
+    } catch (const Failure &e) {
+        generated.error = failure_text(e, directory);
     }
     return generated;
 }

@@ -38,9 +38,13 @@ void assert_harmless(const std::string &name, const std::string &value) {
     }
 }
 
+bool is_plain(const std::string &word) {
+    return !word.empty() && word[0] != '-' && is_harmless(word);
+}
+
 // What is not a path: names that we made or checked before.
 void assert_plain(const std::string &word) {
-    if (word.empty() || word[0] == '-' || !is_harmless(word)) {
+    if (!is_plain(word)) {
         throw Failure(fmt::format("internal error: \"{}\" was about to become a word of a generator's command line", word));
     }
 }
@@ -83,7 +87,10 @@ std::string default_blame(const std::string &name, const std::string &value) {
 }  // namespace
 
 ProcessResult run_generator(const GeneratorRun &run) {
-    for (const auto &words : {std::vector<std::string>{run.generator, run.function}, run.emit, run.targets}) {
+    if (!is_plain(run.generator)) {
+        throw UsageError(fmt::format("\"{}\" is not the name of a generator", run.generator));
+    }
+    for (const auto &words : {std::vector<std::string>{run.function}, run.emit, run.targets}) {
         for (const auto &word : words) {
             assert_plain(word);
         }

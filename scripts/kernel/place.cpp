@@ -1,11 +1,17 @@
 #include "kernel/place.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "kernel/failure.h"
+#include "kernel/process.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -41,37 +47,151 @@ std::string rule_side(const std::vector<std::string> &files) {
     return join(items, " \\\n  ");
 }
 
+[[noreturn]] void fail(const std::string &path, const std::string &why) {
+    throw Failure(fmt::format("{}: error: cannot be put in its place: {}", path, why));
+}
+
+// A rename would replace whatever stands there, a device of the system too.
+void check_replaceable(const std::string &path, fs::file_type type, const std::error_code &error) {
+    const char *what = "something that is no file";
+    switch (type) {
+    case fs::file_type::not_found:
+    case fs::file_type::regular:
+    case fs::file_type::symlink: return;
+    case fs::file_type::none: fail(path, error.message());
+    case fs::file_type::directory: what = "a folder"; break;
+    case fs::file_type::fifo: what = "a FIFO"; break;
+    case fs::file_type::socket: what = "a socket"; break;
+    case fs::file_type::block: what = "a block device"; break;
+    case fs::file_type::character: what = "a character device"; break;
+    default: break;
+    }
+    fail(path, fmt::format("there is {} of this name\n  name another file, or move that away", what));
+}
+
+void move_into(const fs::path &file, const fs::path &place, const std::string &path) {
+    std::error_code error;
+    fs::rename(file, place, error);
+    if (error) {
+        fail(path, error.message());
+    }
+}
+
+// One that was named by itself.
+class OutputFile {
+public:
+    explicit OutputFile(const std::string &path) : path_(path), place_(path) {
+        std::error_code error;
+        const fs::file_type type = fs::status(path, error).type();
+        if (type == fs::file_type::character) {
+            is_device_ = true;
+            return;
+        }
+        check_replaceable(path, type, error);
+        if (type == fs::file_type::regular) {
+            place_ = fs::canonical(path, error);
+            if (error) {
+                fail(path, error.message());
+            }
+        }
+        if (!fs::is_directory(folder(), error)) {
+            fail(path, fmt::format("there is no folder {}\n  make it, or name another place", folder()));
+        }
+        if (access(folder().c_str(), W_OK | X_OK) != 0) {
+            fail(path, fmt::format("the folder {}: {}\n  name another place", folder(), std::strerror(errno)));
+        }
+    }
+
+    // What no other output may have; "" where others may.
+    std::string identity() const {
+        std::error_code ignored;
+        return is_device_ ? "" : (fs::weakly_canonical(folder(), ignored) / place_.filename()).string();
+    }
+
+    void write(const std::string &content) {
+        if (is_device_) {
+            write_file(path_, content);
+            return;
+        }
+        beside_.emplace(folder());
+        write_file(part(), content, path_);
+    }
+
+    void place() {
+        if (!is_device_) {
+            move_into(part(), place_, path_);
+        }
+    }
+
+private:
+    std::string folder() const {
+        return place_.has_parent_path() ? place_.parent_path().string() : ".";
+    }
+    std::string part() const {
+        return beside_->path() + "/" + place_.filename().string();
+    }
+
+    std::string path_;
+    fs::path place_;
+    bool is_device_ = false;
+    std::optional<TemporaryDirectory> beside_;
+};
+
+void check_distinct(std::set<std::string> &taken, const std::string &path, const std::string &identity) {
+    if (!identity.empty() && !taken.insert(identity).second) {
+        fail(path, "another output of this command goes there\n  name another file");
+    }
+}
+
 }  // namespace
 
-std::vector<std::string> place_files(const std::string &from, const std::string &to) {
+void check_outputs(const std::vector<std::string> &paths) {
+    std::set<std::string> taken;
+    for (const auto &path : paths) {
+        if (!path.empty()) {
+            check_distinct(taken, path, OutputFile(path).identity());
+        }
+    }
+}
+
+void write_output(const std::string &path, const std::string &content) {
+    OutputFile file(path);
+    file.write(content);
+    file.place();
+}
+
+std::vector<std::string> place_files(const std::string &from, const std::string &to, const std::string &depfile,
+                                     const std::vector<std::string> &inputs) {
     std::vector<fs::path> made;
     for (const auto &entry : fs::directory_iterator(from)) {
         made.push_back(entry.path());
     }
     std::sort(made.begin(), made.end());
-    std::vector<std::string> placed;
+    std::vector<std::string> places;
+    std::set<std::string> taken;
     for (const auto &file : made) {
-        const fs::path target = fs::path(to) / file.filename();
-        if (file.extension() != ".h" || !same_content(file, target)) {
-            std::error_code error;
-            fs::rename(file, target, error);
-            if (error) {
-                throw Failure(fmt::format("{}: error: cannot be put in its place: {}", target.string(), error.message()));
-            }
+        std::error_code error;
+        const fs::path place = fs::path(to) / file.filename();
+        check_replaceable(place.string(), fs::symlink_status(place, error).type(), error);
+        taken.insert((fs::weakly_canonical(to, error) / file.filename()).string());
+        places.push_back(place.string());
+    }
+    // What can fail does so while the old files are still there.
+    std::optional<OutputFile> rule;
+    if (!depfile.empty()) {
+        rule.emplace(depfile);
+        check_distinct(taken, depfile, rule->identity());
+        rule->write(fmt::format("{}: \\\n  {}\n", rule_side(places), rule_side(inputs)));
+    }
+    for (size_t i = 0; i < made.size(); i++) {
+        if (made[i].extension() != ".h" || !same_content(made[i], places[i])) {
+            move_into(made[i], places[i], places[i]);
         }
-        placed.push_back(target.string());
     }
-    return placed;
-}
-
-void write_depfile(const std::string &path, const std::vector<std::string> &outputs, const std::vector<std::string> &inputs) {
-    const std::string part = path + ".part";
-    write_file(part, fmt::format("{}: \\\n  {}\n", rule_side(outputs), rule_side(inputs)));
-    std::error_code error;
-    fs::rename(part, path, error);
-    if (error) {
-        throw Failure(fmt::format("{}: error: cannot be put in its place: {}", path, error.message()));
+    if (rule) {
+        rule->place();
     }
+    return places;
 }
 
 }  // namespace halyard

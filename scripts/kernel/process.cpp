@@ -391,7 +391,8 @@ TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
     sweep(parent);
     std::string pattern = (fs::path(parent) / (std::string(kTemporaryPrefix) + "XXXXXX")).string();
     if (error || !mkdtemp(pattern.data())) {
-        throw Failure(fmt::format("{}: error: no directory can be made there: {}", parent, error ? error.message() : std::strerror(errno)));
+        throw Failure(fmt::format("{}: error: no directory can be made there: {}\n  name another place", parent,
+                                  error ? error.message() : std::strerror(errno)));
     }
     path_ = pattern;
     lock_ = lock_directory(path_);

@@ -1,6 +1,7 @@
 #include "kernel/targets.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -46,9 +47,16 @@ const char *const kCuda = "x86-64-linux-sse41-cuda-cuda_capability_80";
 
 const std::string kCudaPrefix = "cuda-";
 
+// Names with "-" between them, and nothing that would be an option or a setting of a generator's command line.
+bool is_names(const std::string &text) {
+    return text[0] != '-' &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_' || c == '-'); });
+}
+
 std::string expand(const std::string &text) {
     std::string head = text.substr(0, text.find('-'));
     const std::string tail = text.substr(head.size());
+    const bool of_names = is_names(text);
     if (text == "cuda" || !devices_of(text).empty()) {
         return kCuda;
     }
@@ -59,11 +67,11 @@ std::string expand(const std::string &text) {
         }
     }
     for (const auto &level : kLevels) {
-        if (head == level.name) {
+        if (of_names && head == level.name) {
             return fmt::format("x86-64-linux-{}{}", level.features, tail);
         }
     }
-    if (!tail.empty()) {
+    if (of_names && !tail.empty()) {
         return text;  // a Halide target string; Halide checks it
     }
     std::vector<std::string> names = level_names();

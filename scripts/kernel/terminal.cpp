@@ -71,11 +71,8 @@ void print_error(const std::string &message) {
     // A message about a file has its own "file:line: error:", as editors want it.
     const bool has_place = message.find(": error: ") != std::string::npos || starts_with(message, "error: ");
     const std::string label = colour_on(STDERR_FILENO) ? wrap(Colour::kRed, "error:") : "error:";
-    if (has_place) {
-        fmt::print(stderr, "{}\n", message);
-    } else {
-        fmt::print(stderr, "{} {}\n", label, message);
-    }
+    // Not fmt::print(), which throws where standard error is full.
+    std::fputs(((has_place ? "" : label + " ") + message + "\n").c_str(), stderr);
 }
 
 Progress::~Progress() {

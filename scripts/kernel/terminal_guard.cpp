@@ -47,8 +47,8 @@ unsigned code_point(const std::string &text, size_t at, size_t length) {
 
 // Control characters of either kind, lone bytes, and what turns the order of what is read.
 bool controls(unsigned c, size_t length) {
-    return (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (length == 1 && c >= 0x80) || c == 0x200e || c == 0x200f ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+    return (c < ' ' && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) || (length == 1 && c >= 0x80) || c == 0x61c || c == 0x200e ||
+           c == 0x200f || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 struct Stream {

@@ -1,6 +1,7 @@
 #include "kernel/text.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -86,12 +87,24 @@ std::string read_file(const std::string &path) {
     return content.str();
 }
 
-void write_file(const std::string &path, const std::string &content) {
+std::string read_standard_input() {
+    std::string content;
+    char block[1 << 14];
+    for (size_t n; (n = std::fread(block, 1, sizeof(block), stdin)) > 0;) {
+        content.append(block, n);
+    }
+    if (std::ferror(stdin)) {
+        throw Failure(fmt::format("standard input: error: cannot be read: {}", std::strerror(errno)));
+    }
+    return content;
+}
+
+void write_file(const std::string &path, const std::string &content, const std::string &name) {
     std::ofstream out(path, std::ios::binary);
     out << content;
     out.close();
     if (!out) {
-        throw Failure(fmt::format("{}: error: cannot be written: {}", path, std::strerror(errno)));
+        throw Failure(fmt::format("{}: error: cannot be written: {}", name.empty() ? path : name, std::strerror(errno)));
     }
 }
 

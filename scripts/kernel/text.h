@@ -29,8 +29,11 @@ std::string fit(const std::string &text, size_t width);
 /** The bytes of a file. Throws Failure where it cannot be read. */
 std::string read_file(const std::string &path);
 
-/** Throws Failure where the file cannot be written to its last byte. */
-void write_file(const std::string &path, const std::string &content);
+/** All of standard input, likewise. */
+std::string read_standard_input();
+
+/** Throws Failure where the file cannot be written to its last byte; `name` is what the message calls it, if not by its path. */
+void write_file(const std::string &path, const std::string &content, const std::string &name = "");
 
 /** 128 bits of FNV-1a in hex: the name of a cache entry. */
 class Hash {

@@ -71,12 +71,25 @@ TEST_CASE("A destination that cannot be one", "[build_failure]") {
     fails(built.folder / "file", "Not a directory");
     fails(built.folder / "file/below", "Not a directory");
     fails("/proc/nowhere", "no directory can be made there");  // read-only, for root as well
-    fails(built.folder / "taken", "Is a directory");
+    fails(built.folder / "taken", "there is a folder of this name");
     CHECK(names_in(built.folder / "taken") == Arguments{"rms_norm.a"});
 
     const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "-o", built.folder / "other", "--depfile", "/proc/nowhere/d"});
     CHECK(r.exit_code == 1);
     CHECK(contains(r.err, "/proc/nowhere/d"));
+}
+
+TEST_CASE("A make rule that cannot be written", "[build_failure]") {
+    const Built built;
+    fs::create_directory(built.folder / "taken");
+    for (const std::string &depfile : {built.folder / "taken", built.folder / "no/where", built.out + "/rms_norm.h"}) {
+        const ProcessResult r = run({"build", "rms_norm", "--target", "avx2", "--set", "rows=1", "-o", built.out, "--depfile", depfile});
+        INFO(r.err);
+        CHECK(r.exit_code == 1);
+        CHECK(r.out == "");
+        CHECK(halyard::starts_with(r.err, depfile + ": error: "));
+        CHECK(snapshot(built.out) == built.before);
+    }
 }
 
 // RLIMIT_FSIZE with its signal ignored makes a write fail as a full disk does.
@@ -95,13 +108,43 @@ TEST_CASE("A disk that is full", "[build_failure]") {
     }
 }
 
-TEST_CASE("Standard output that cannot be written", "[build_failure]") {
-    for (const std::string arguments : {"list", "list --json", "version", "check rms_norm"}) {
+// Halide writes listings without a look at what comes of it; whole_writes.c ends it.
+TEST_CASE("A listing is whole or not there", "[build_failure]") {
+    const Folder folder;
+    const ProcessResult r = run_shell("trap '' XFSZ; ulimit -f 8; HALYARD_CONFINE=on exec \"$halyard\" build attention --target avx2 "
+                                      "--schedule none --emit stmt -o " +
+                                      (folder / "out"));
+    INFO(r.err);
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, "a file cannot be written: File too large"));
+    CHECK(names_in(folder / "out") == Arguments{});
+}
+
+TEST_CASE("A full disk is the fault of its folder", "[build_failure]") {
+    const Folder folder;
+    const ObedientGenerator generator(folder);
+    generator.build_once("old");
+    const auto before = snapshot(generator.out());
+    const ProcessResult r =
+        run(generator.arguments("new", "echo 'LLVM ERROR: IO failure on output stream: No space left on device' >&2; exit 1"));
+    CHECK(r.exit_code == 1);
+    CHECK(halyard::starts_with(r.err, generator.out() + ": error: No space left on device\n  free some there"));
+    CHECK(snapshot(generator.out()) == before);
+}
+
+TEST_CASE("Standard output that cannot be written is one error", "[build_failure]") {
+    for (const std::string arguments : {"list", "list --json", "list --markdown", "version", "--version", "--help", "check rms_norm"}) {
         const ProcessResult r = run_shell("exec \"$halyard\" " + arguments + " >/dev/full");
         INFO(arguments);
         CHECK(r.exit_code == 1);
-        CHECK(contains(r.err, "No space left on device"));
+        CHECK(r.err == "standard output: error: cannot be written: No space left on device\n");
     }
+    CHECK(run_shell("exec \"$halyard\" list >&-").err == "standard output: error: cannot be written: Bad file descriptor\n");
+}
+
+TEST_CASE("Standard error that cannot be written changes nothing", "[build_failure]") {
+    CHECK(run_shell("exec \"$halyard\" biuld 2>/dev/full").exit_code == 2);
+    CHECK(run_shell("exec \"$halyard\" check nowhere.lua 2>/dev/full").exit_code == 1);
 }
 
 TEST_CASE("A generator that does not end is stopped, with all that it started", "[build_failure]") {

@@ -48,6 +48,9 @@ TEST_CASE("Features may be added to a level, and Halide's strings pass", "[targe
     CHECK(resolve_targets("x86-64-linux-avx2-no_runtime") == std::vector<std::string>{"x86-64-linux-avx2-no_runtime"});
     CHECK_THROWS_WITH(resolve_targets("avx521"), Catch::Contains("did you mean \"avx512\"?"));
     CHECK_THROWS_AS(resolve_targets(","), UsageError);
+    for (const char *wrong : {"-1", "--help", "rows=-1", "avx2-a=b", "x86-64-\"linux", "a-b c", "x86-\x1b[31m"}) {
+        CHECK_THROWS_AS(resolve_targets(wrong), UsageError);
+    }
 }
 
 TEST_CASE("The level of a processor", "[targets]") {

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/failure.h"
-#include "kernel/place.h"
 #include "support.h"
 #include "kernel/text.h"
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "kernel/cpu.h"
 #include "tests/command/support.h"
@@ -151,4 +152,28 @@ TEST_CASE("A wrong call says what is wrong", "[explain]") {
     r = run({"explain", "rms_norm", "--schedule", script});
     CHECK(r.exit_code == 1);
     CHECK(halyard::starts_with(r.err, script + ":8: error: "));
+}
+
+TEST_CASE("What is wrong with a call is found before the machine is measured", "[explain]") {
+    const Folder folder;
+    const std::string script = write_wrong_schedule(folder / "wrong.lua"), cache = folder / "cache";
+    for (const Arguments &wrong : {Arguments{"--schedule", "nosuch"},
+                                   {"--schedule", script},
+                                   {"--schedule", script, "--count"},
+                                   {"--target", "avx3"},
+                                   {"--devices", "sm_80"},
+                                   {"--set", "nosuch=1"},
+                                   {"--param", "type=int3"},
+                                   {"--html", folder.path()}}) {
+        Arguments arguments = {"explain", "rms_norm", "--shape", "rows=4,cols=64"};
+        arguments.insert(arguments.end(), wrong.begin(), wrong.end());
+        const ProcessResult r = run(arguments, {"HALYARD_CACHE=" + cache});
+        INFO(halyard::join(wrong, " ") << "\n" << r.err);
+        CHECK(r.exit_code != 0);
+        CHECK(r.out == "");
+        CHECK(contains(r.err, "error: "));
+        for (const char *measured : {"/machine.json", "/peaks.json"}) {
+            CHECK_FALSE(std::filesystem::exists(cache + measured));
+        }
+    }
 }

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "tests/command/support.h"
+#include "kernel/terminal_guard.h"
 
 TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[page]") {
     const Folder folder;
@@ -45,4 +46,22 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
     CHECK(count(shown->out, "<td>") == count(html, "<td>"));
     CHECK(contains(shown->out, "produce row_max"));
     CHECK_FALSE(contains(shown->err, "CONSOLE"));
+}
+
+TEST_CASE("What a script is called and says stands in a page as it is", "[page]") {
+    const Folder folder;
+    const std::string script = folder / "d\x1b[31m\xe2\x80\xae'<b>.lua", page = folder / "page.html";
+    // A word whose comment turns the order of what is read, and ends a cell.
+    write_file(script,
+               "return schedule \"rms_norm\" { target = \"cpu\", apply = function(k)\n"
+               "  k.y:split(\"col\", 8, \"guard\", \"o\", \"i\") -- \xe2\x80\xae back \xe2\x81\xa6 \x1b[2J \xff </td><script>'x'</script>\n"
+               "end }\n");
+    const ProcessResult made =
+        run({"explain", "rms_norm", "--schedule", script, "--count", "--target", "avx2", "--shape", "rows=4,cols=64", "--html", page});
+    INFO(made.err);
+    REQUIRE(made.exit_code == 0);
+    const std::string html = read_file(page);
+    CHECK(halyard::visible(html) == html);
+    CHECK(contains(html, "\\u202e back \\u2066 \\x1b[2J \xef\xbf\xbd &lt;/td&gt;&lt;script&gt;&#39;x&#39;&lt;/script&gt;"));
+    CHECK(contains(html, "d\\x1b[31m\\u202e&#39;&lt;b&gt;"));
 }

@@ -1,5 +1,7 @@
 // halyard db, and what halyard build takes from the database.
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 
 #include "explore/store/database.h"
@@ -139,4 +141,51 @@ TEST_CASE("build takes the best schedule for a size, and says so", "[db]") {
     CHECK(contains(run({"show", "rms_norm", "--schedule", "db:" + c.id(), "--db", path}).out, "task:parallel()"));
     CHECK(contains(build("bad", {"--shape", "rows=8"}).err, "lacks cols"));
     CHECK(build("bad", {"--threads", "2"}).exit_code == 2);
+}
+
+TEST_CASE("Records that cannot be read are no empty list of them", "[db]") {
+    const Folder folder;
+    const std::string import = "exec \"$halyard\" db import - --db " + (folder / "s.db");
+    for (const auto &[r, reason] : {std::pair(run({"db", "import", folder.path(), "--db", folder / "s.db"}), "Is a directory"),
+                                    std::pair(run_shell(import + " <" + folder.path()), "Is a directory"),
+                                    std::pair(run_shell(import + " <&-"), "Bad file descriptor")}) {
+        INFO(r.err);
+        CHECK(r.exit_code == 1);
+        CHECK(contains(r.err, std::string("error: cannot be read: ") + reason));
+    }
+    CHECK(names_in(folder.path()) == Arguments{});
+}
+
+TEST_CASE("A database and its records go into files only, and whole", "[db]") {
+    const Folder folder;
+    const std::string path = folder / "s.db", lines = folder / "lines", fifo = folder / "fifo";
+    {
+        Database db(path);
+        db.record(task_of(), right(folder), timed(5e-6));
+    }
+    REQUIRE(run({"db", "export", "--db", path, "-o", lines}).exit_code == 0);
+    REQUIRE(mkfifo(fifo.c_str(), 0666) == 0);
+    ProcessResult r = run({"db", "export", "--db", path, "-o", fifo});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, fifo + ": error: cannot be put in its place: there is a FIFO"));
+    r = run({"db", "import", lines, "--db", fifo});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, fifo + ": error: the database cannot be opened: this is no file"));
+    // As on a full disk (RLIMIT_FSIZE).
+    const auto before = names_in(folder.path());
+    for (const char *blocks : {"0", "1", "8", "16"}) {
+        r = run_shell(std::string("trap '' XFSZ; ulimit -f ") + blocks + "; exec \"$halyard\" db import " + lines + " --db " +
+                      (folder / "new.db"));
+        INFO(blocks << ": " << r.err);
+        CHECK(r.exit_code == 1);
+        CHECK(contains(r.err, (folder / "new.db") + ": error: the database cannot be"));
+        CHECK(names_in(folder.path()) == before);
+    }
+    r = run({"explore", "rms_norm", "--shape", kShape, "--db", path, "-o", folder / "x", "--report", folder / "x"});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, "another output of this command goes there"));
+    r = run({"explore", "rms_norm", "--shape", kShape, "--db", path, "--export", lines});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, lines + ": error: this is no folder"));
+    CHECK(names_in(folder.path()) == before);
 }

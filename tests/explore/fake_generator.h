@@ -21,6 +21,7 @@ public:
                                 "case \" $* \" in *\" cpp_stub \"*) exit 1 ;; esac\n"
                                 "for a; do case $a in autoscheduler.request=*) request=${a#autoscheduler.request=} ;; esac\n"
                                 "done\n"
+                                "echo '{}' >\"$(sed -n 's/.*\"report\":\"\\([^\"]*\\)\".*/\\1/p' \"$request\")\"\n"
                                 "script=$(sed -n 's/.*\"script\":\"\\([^\"]*\\)\".*/\\1/p' \"$request\")\n"
                                 "while [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"
                                 "mode=$(sed -n 's/^-- mode //p' \"$script\")\n"

@@ -13,6 +13,7 @@
 #include "kernel/failure.h"
 #include "kernel/json_text.h"
 #include "kernel/paths.h"
+#include "kernel/place.h"
 #include "kernel/process.h"
 #include "explore/measure/reference.h"
 #include "kernel/text.h"
@@ -92,9 +93,9 @@ void copy_command(const std::string &folder) {
         }
     }
     const fs::path script = fs::path(folder) / "measure";
-    write_file(script.string(), "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
-                                "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
-                                "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
+    write_output(script.string(), "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
+                                  "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
+                                  "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
     fs::permissions(script,
                     fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
 }
@@ -256,8 +257,7 @@ void write_results(const std::string &file, const std::map<std::string, Entry> &
     for (const auto &r : results) {
         text += dumped(to_json(r.second)) + "\n";
     }
-    write_file(file + ".part", text);
-    fs::rename(file + ".part", file);
+    write_output(file, text);
 }
 
 }  // namespace
@@ -304,9 +304,7 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
     }
     list.at("tasks").push_back({{"task", task_json(task)}, {"entries", entries}, {"references", references}});
     copy_command(folder);
-    const std::string part = folder + "/" + kList + ".part";
-    write_file(part, dumped(list, 1) + "\n");
-    fs::rename(part, folder + "/" + kList);
+    write_output(folder + "/" + kList, dumped(list, 1) + "\n");
     return results;
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace halyard::explore {
 
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int kApplication = 0x48616c79;  // "Haly"
@@ -102,6 +104,23 @@ void prepare_file(Sqlite &sqlite) {
     sqlite.execute(fmt::format("PRAGMA application_id={}", kApplication));
     sqlite.execute(fmt::format("PRAGMA user_version={}", kVersion));
     transaction.commit();
+}
+
+// What SQLite leaves of a new file where it finds the disk full: one page at most, while tables of somebody else would take more, or
+// stand in the log.
+void remove_without_tables(const std::string &path) {
+    constexpr uintmax_t kPage = 4096;
+    const auto bytes = [](const std::string &file) {
+        std::error_code error;
+        const uintmax_t size = fs::file_size(file, error);
+        return error ? 0 : size;
+    };
+    if (bytes(path) <= kPage && bytes(path + "-wal") == 0) {
+        for (const char *part : {"", "-wal", "-shm"}) {
+            std::error_code ignored;
+            fs::remove(path + part, ignored);
+        }
+    }
 }
 
 void bind_key(Statement &s, const Key &k) {
@@ -204,8 +223,19 @@ std::string Database::default_path() {
     return data + "/halyard/schedules.db";
 }
 
-Database::Database(const std::string &path) : sqlite_(std::make_unique<Sqlite>(path)) {
-    prepare_file(*sqlite_);
+Database::Database(const std::string &path) {
+    std::error_code error;
+    const bool is_new = !fs::exists(path, error);
+    sqlite_ = std::make_unique<Sqlite>(path);
+    try {
+        prepare_file(*sqlite_);
+    } catch (const Failure &) {
+        sqlite_.reset();
+        if (is_new) {
+            remove_without_tables(path);
+        }
+        throw;
+    }
 }
 
 Database::~Database() = default;

@@ -80,6 +80,11 @@ Sqlite::Sqlite(const std::string &path) : path_(path) {
     if (!folder.empty()) {
         fs::create_directories(folder, ignored);
     }
+    if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+        throw Failure(fmt::format("{}: error: the database cannot be opened: this is no file\n  name another place with --db or "
+                                  "HALYARD_DB",
+                                  path));
+    }
     if (sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) {
         const std::string message = handle_ ? sqlite3_errmsg(handle_) : "out of memory";
         sqlite3_close(handle_);
