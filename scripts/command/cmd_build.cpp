@@ -62,7 +62,7 @@ void build(const BuildOptions &o) {
         throw Failure(result.error);
     }
     check_signals();
-    const auto files = place_files(work.path(), o.directory, o.depfile, plan.inputs);
+    const auto files = place_files(work.path(), plan.function, o.directory, o.depfile, plan.inputs);
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }

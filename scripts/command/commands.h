@@ -14,6 +14,7 @@ void add_list(CLI::App &app);
 void add_build(CLI::App &app);
 void add_show(CLI::App &app);
 void add_candidate(CLI::App &app);
+void add_finish(CLI::App &app);
 void add_check(CLI::App &app);
 void add_db(CLI::App &app);
 void add_bench(CLI::App &app);

@@ -1,6 +1,5 @@
 #include "kernel/finish.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -13,6 +12,7 @@
 #include "kernel/failure.h"
 #include "lowering/host/finish_ir.h"
 #include "lowering/host/llvm.h"
+#include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/text.h"
 
@@ -21,18 +21,6 @@ namespace halyard {
 namespace {
 
 namespace fs = std::filesystem;
-
-// One for each target, in an order that does not depend on the file system.
-std::vector<fs::path> bitcode_files(const std::string &directory) {
-    std::vector<fs::path> files;
-    for (const auto &entry : fs::directory_iterator(directory)) {
-        if (entry.path().extension() == ".bc") {
-            files.push_back(entry.path());
-        }
-    }
-    std::sort(files.begin(), files.end());
-    return files;
-}
 
 void rewrite(const fs::path &path, const std::string &contents) {
     if (fs::exists(path)) {
@@ -67,7 +55,7 @@ void finish(const std::string &directory, const std::string &function) {
             archive = std::make_unique<Archive>(read_file(library.string()));
         }
         std::vector<std::pair<fs::path, std::future<std::string>>> objects;
-        for (const auto &bitcode : bitcode_files(directory)) {
+        for (const auto &bitcode : outputs_in(directory, function, ".bc")) {  // one for each target
             objects.emplace_back(bitcode, std::async(std::launch::async, finish_target, std::cref(llvm), bitcode, archive != nullptr));
         }
         for (auto &[bitcode, object] : objects) {

@@ -12,10 +12,12 @@
 #include "kernel/compile_failure.h"
 #include "kernel/failure.h"
 #include "kernel/finish.h"
+#include "kernel/finish_process.h"
 #include "kernel/generator_params.h"
 #include "kernel/generator_run.h"
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
+#include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/process_limits.h"
@@ -142,11 +144,8 @@ void replace_all(std::string &text, const std::string &old, const std::string &w
 // Halide makes the include guard from the whole path of the file, and copies our parameters, among which are paths, into
 // the schedule's header. What is written must not depend on where it was built.
 void remove_paths(const std::string &directory, const Plan &plan) {
-    for (const auto &entry : fs::directory_iterator(directory)) {
-        if (entry.path().extension() != ".h") {
-            continue;
-        }
-        std::string header = read_file(entry.path().string());
+    for (const auto &file : outputs_in(directory, plan.function, ".h")) {
+        std::string header = read_file(file.string());
         const std::string params = "// with autoscheduler_params=";
         if (const size_t at = header.find(params); at != std::string::npos) {
             const size_t begin = at + params.size();
@@ -158,25 +157,13 @@ void remove_paths(const std::string &directory, const Plan &plan) {
             header.replace(begin, header.find('\n', begin) - begin, kept);
         }
         const std::string intro = "#ifndef ";
-        if (starts_with(header, intro)) {
-            std::string guard = "HALYARD_GENERATED_" + entry.path().filename().string();
+        if (starts_with(header, intro + "HALIDE_")) {
+            std::string guard = "HALYARD_GENERATED_" + file.filename().string();
             std::replace_if(
                 guard.begin(), guard.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
             replace_all(header, header.substr(intro.size(), header.find('\n') - intro.size()), guard);
         }
-        write_file(entry.path().string(), header);
-    }
-}
-
-void remove_files(const std::string &directory, const std::string &extension) {
-    std::vector<fs::path> files;
-    for (const auto &entry : fs::directory_iterator(directory)) {
-        if (entry.path().extension() == extension) {
-            files.push_back(entry.path());
-        }
-    }
-    for (const auto &file : files) {
-        fs::remove(file);
+        write_file(file.string(), header);
     }
 }
 
@@ -305,14 +292,16 @@ void complete(const Plan &plan, const std::string &directory, const nlohmann::js
     }
     remove_paths(directory, plan);
     if (plan.finish && report.is_object() && report.value(kFinishField, false)) {
-        finish(directory, plan.function);
+        finish_in_process(directory, plan.function, plan.timeout);
     }
     std::error_code ignored;
     if (!asked("static_library")) {
         fs::remove(fs::path(directory) / (plan.function + ".a"), ignored);
     }
     if (!asked("bitcode")) {
-        remove_files(directory, ".bc");
+        for (const auto &file : outputs_in(directory, plan.function, ".bc")) {
+            fs::remove(file);
+        }
     }
     if (!asked("c_header")) {
         fs::remove(fs::path(directory) / (plan.function + ".h"), ignored);
@@ -418,21 +407,23 @@ Generated generate(const Plan &plan, const std::string &directory) {
         return generated;
     }
 
-    generated.report = read_report(report);
-    const nlohmann::json last = read_report(report + ".last");
-    std::error_code ignored;
-    fs::remove(report, ignored);
-    fs::remove(report + ".last", ignored);
-    if (!result.ok()) {
-        generated.error = error_text(plan, result, run.options, generated.report, last, directory);
-        return generated;
-    }
-    generated.notes = trim(result.err);
     try {
+        generated.report = read_report(report);
+        const nlohmann::json last = read_report(report + ".last");
+        std::error_code ignored;
+        fs::remove(report, ignored);
+        fs::remove(report + ".last", ignored);
+        if (!result.ok()) {
+            generated.error = error_text(plan, result, run.options, generated.report, last, directory);
+            return generated;
+        }
+        generated.notes = trim(result.err);
         complete(plan, directory, generated.report);
         generated.ok = true;
     } catch (const Failure &e) {
         generated.error = failure_text(e, directory);
+    } catch (const nlohmann::json::exception &e) {
+        generated.error = fmt::format("{}: error: the report of the generator is not what the plugin writes", place_text(plan));
     }
     return generated;
 }

@@ -152,7 +152,7 @@ GeneratorInterface ask(const std::string &executable, const std::string &generat
     run.directory = work.path();
     run.emit = {"cpp_stub"};
     run.targets = {resolve_targets("avx2").front()};
-    run.options.timeout = 20;
+    run.options = compiler_options(20);
     const std::string stub = work.path() + "/f.stub.h";
     return run_generator(run).ok() && std::filesystem::exists(stub) ? read_stub(read_file(stub)) : GeneratorInterface();
 }

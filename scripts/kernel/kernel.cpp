@@ -15,6 +15,7 @@
 #include "kernel/element.h"
 #include "kernel/failure.h"
 #include "kernel/finish.h"
+#include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/targets.h"
@@ -64,6 +65,11 @@ std::string cache_key(const Plan &plan) {
 
 void link(const Plan &plan, const std::string &directory, const std::string &output) {
     const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
+    // A linker takes any text for its commands.
+    const auto archives = outputs_in(directory, plan.function, ".a");
+    if (std::count(archives.begin(), archives.end(), library) == 0 || !starts_with(read_file(library), "!<arch>\n")) {
+        throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
+    }
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
     const ProcessResult r =
         run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic", "-Wl,--whole-archive", library,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernel/failure.h"
+#include "kernel/outputs.h"
 #include "kernel/process.h"
 #include "kernel/text.h"
 
@@ -29,6 +30,9 @@ bool same_content(const fs::path &a, const fs::path &b) {
 std::string make_escape(const std::string &path) {
     std::string escaped;
     for (char c : path) {
+        if (static_cast<unsigned char>(c) < ' ') {
+            throw Failure(fmt::format("{}: error: cannot stand in a make rule: it has a control character", printable(path)));
+        }
         if (c == ' ' || c == '#' || c == '\\') {
             escaped += '\\';
         } else if (c == '$') {
@@ -160,13 +164,9 @@ void write_output(const std::string &path, const std::string &content) {
     file.place();
 }
 
-std::vector<std::string> place_files(const std::string &from, const std::string &to, const std::string &depfile,
-                                     const std::vector<std::string> &inputs) {
-    std::vector<fs::path> made;
-    for (const auto &entry : fs::directory_iterator(from)) {
-        made.push_back(entry.path());
-    }
-    std::sort(made.begin(), made.end());
+std::vector<std::string> place_files(const std::string &from, const std::string &function, const std::string &to,
+                                     const std::string &depfile, const std::vector<std::string> &inputs) {
+    const std::vector<fs::path> made = outputs_in(from, function);
     std::vector<std::string> places;
     std::set<std::string> taken;
     for (const auto &file : made) {
@@ -175,6 +175,8 @@ std::vector<std::string> place_files(const std::string &from, const std::string 
         check_replaceable(place.string(), fs::symlink_status(place, error).type(), error);
         taken.insert((fs::weakly_canonical(to, error) / file.filename()).string());
         places.push_back(place.string());
+        fs::permissions(file, fs::perms::set_uid | fs::perms::set_gid | fs::perms::sticky_bit | fs::perms::others_write,
+                        fs::perm_options::remove, error);
     }
     // What can fail does so while the old files are still there.
     std::optional<OutputFile> rule;

@@ -19,11 +19,11 @@ void check_outputs(const std::vector<std::string> &paths);
 /** Throws Failure where the file cannot be written to its last byte; then what was there stays. */
 void write_output(const std::string &path, const std::string &content);
 
-/** Renames every file of `from` into `to` (same file system), all or, where one cannot be, none. A header whose content is the same
+/** Renames the outputs of `function` (outputs.h) in `from` into `to` (same file system), all or, where one cannot be, none. A header whose content is the same
  * stays as it is, so that nothing that includes it is rebuilt. `depfile`, where it is not "", gets the make rule that they depend on
  * `inputs`. The paths of all of them, sorted. */
-std::vector<std::string> place_files(const std::string &from, const std::string &to, const std::string &depfile,
-                                     const std::vector<std::string> &inputs);
+std::vector<std::string> place_files(const std::string &from, const std::string &function, const std::string &to,
+                                     const std::string &depfile, const std::vector<std::string> &inputs);
 
 }  // namespace halyard
 

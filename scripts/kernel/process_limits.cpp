@@ -15,6 +15,7 @@ namespace halyard {
 namespace {
 
 constexpr int64_t kCompilerMemory = int64_t(4) << 30;
+constexpr rlim_t kFileBytes = rlim_t(1) << 30;
 
 // Beyond the limit by `grace` there is no signal that says which limit it was.
 void lower(pid_t pid, __rlimit_resource resource, rlim_t value, rlim_t grace = 0) {
@@ -34,6 +35,9 @@ void limit_process(pid_t pid, int64_t memory_bytes, double processor_seconds) {
         lower(pid, RLIMIT_DATA, rlim_t(memory_bytes));
     }
 #endif
+    if (memory_bytes > 0) {
+        lower(pid, RLIMIT_FSIZE, kFileBytes);  // of what is read whole by who started it
+    }
     if (processor_seconds > 0) {
         lower(pid, RLIMIT_CPU, rlim_t(std::ceil(processor_seconds)), 1);
     }
@@ -60,6 +64,7 @@ int64_t compiler_memory() {
 ProcessOptions compiler_options(double timeout) {
     ProcessOptions options;
     options.timeout = timeout;
+    options.end_group = true;
     options.memory_bytes = compiler_memory();
     // Should the command be gone that would stop it.
     options.processor_seconds = timeout * std::max(1u, std::thread::hardware_concurrency());

@@ -72,7 +72,7 @@ struct Made {
         return read_file(to + "/op.a") == "old" && read_file(to + "/op.h") == "old" && names_in(to) == Arguments{"op.a", "op.h"};
     }
     Folder folder;
-    std::string from = folder / "from", to = folder / "to";
+    std::string from = folder / "from", to = folder / "to", function = "op";
 };
 
 }  // namespace
@@ -107,6 +107,22 @@ TEST_CASE("A place that no file can be made in is found before the work", "[plac
     CHECK(names_in(folder.path()) == Arguments{"file", "loop"});
 }
 
+TEST_CASE("Of what a generator left, only its outputs are placed", "[place]") {
+    const Made made;
+    const auto in_from = [&](const char *name) { return made.from + "/" + name; };
+    for (const char *name : {".bashrc", "Makefile", "opera.h", "op", "op.x\nall:", "op-avx2.bc", "op.suid"}) {
+        write_file(in_from(name), "text");
+    }
+    fs::permissions(in_from("op.suid"), fs::perms::all | fs::perms::set_uid);
+    fs::create_directories(in_from("op.folder/below"));
+    fs::create_symlink(in_from("Makefile"), in_from("op.link"));
+    fs::create_hard_link(in_from("Makefile"), in_from("op.twice"));
+    REQUIRE(mkfifo(in_from("op.fifo").c_str(), 0600) == 0);
+    place_files(made.from, made.function, made.to, "", {});
+    CHECK(names_in(made.to) == Arguments{"op-avx2.bc", "op.a", "op.h", "op.suid"});
+    CHECK((fs::status(made.to + "/op.suid").permissions() & (fs::perms::set_uid | fs::perms::others_write)) == fs::perms::none);
+}
+
 TEST_CASE("A link leads to the file that is written", "[place]") {
     const Folder folder;
     write_file(folder / "file", "old");
@@ -129,9 +145,9 @@ TEST_CASE("A character device is written into", "[place]") {
     write_output(folder / "link", "text");
     CHECK_THAT(message_of([&] { write_output(folder / "full", "text"); }),
                Contains("full: error: cannot be written: No space left on device"));
-    CHECK_THROWS_AS(place_files(made.from, made.to, folder / "full", {}), Failure);
+    CHECK_THROWS_AS(place_files(made.from, made.function, made.to, folder / "full", {}), Failure);
     CHECK(made.is_old());
-    place_files(made.from, made.to, folder / "null", {});
+    place_files(made.from, made.function, made.to, folder / "null", {});
     CHECK(read_file(made.to + "/op.a") == "new");
     for (const char *name : {"null", "full"}) {
         CHECK(fs::is_character_file(folder / name));
@@ -139,7 +155,7 @@ TEST_CASE("A character device is written into", "[place]") {
     // In the place of a library it is a mistake.
     CHECK(make_device(made.to + "/op.c", S_IFCHR, 1, 3));
     write_file(made.from + "/op.c", "new");
-    CHECK_THAT(message_of([&] { place_files(made.from, made.to, "", {}); }), Contains("there is a character device of this name"));
+    CHECK_THAT(message_of([&] { place_files(made.from, made.function, made.to, "", {}); }), Contains("there is a character device of this name"));
 }
 
 // RLIMIT_FSIZE with its signal ignored makes a write fail as a full disk does.
@@ -166,7 +182,7 @@ TEST_CASE("Files of a build are placed all or none", "[place]") {
         const Made made;
         fs::remove(made.to + "/" + taken);
         fs::create_directory(made.to + "/" + taken);
-        CHECK_THAT(message_of([&] { place_files(made.from, made.to, made.folder / "d", {}); }),
+        CHECK_THAT(message_of([&] { place_files(made.from, made.function, made.to, made.folder / "d", {}); }),
                    Contains(made.to + "/" + taken + ": error: ") && Contains("a folder"));
         CHECK(read_file(made.to + (taken[3] == 'a' ? "/op.h" : "/op.a")) == "old");
         CHECK_FALSE(fs::exists(made.folder / "d"));
@@ -175,13 +191,13 @@ TEST_CASE("Files of a build are placed all or none", "[place]") {
     const auto obstacles = obstacles_in(made.folder);
     for (const std::string &depfile : {obstacles[0].path, obstacles[1].path, made.folder / "no/where", made.to + "/op.h"}) {
         INFO(depfile);
-        CHECK(starts_with(message_of([&] { place_files(made.from, made.to, depfile, {}); }), depfile + ": error: "));
+        CHECK(starts_with(message_of([&] { place_files(made.from, made.function, made.to, depfile, {}); }), depfile + ": error: "));
         CHECK(made.is_old());
     }
     // A link is what a build replaces, whatever it leads to.
     fs::remove(made.to + "/op.a");
     fs::create_symlink(obstacles[1].path, made.to + "/op.a");
-    place_files(made.from, made.to, made.folder / "d", {"input"});
+    place_files(made.from, made.function, made.to, made.folder / "d", {"input"});
     CHECK(read_file(made.to + "/op.a") == "new");
     CHECK(read_file(made.to + "/op.h") == "new");
     CHECK_THAT(read_file(made.folder / "d"), Contains(made.to + "/op.a") && Contains("/input\n"));
