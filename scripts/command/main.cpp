@@ -124,6 +124,10 @@ int flushed(int code) {
     if (std::fflush(stdout) != 0 && output_error == 0) {
         output_error = errno;
     }
+    if (output_error == EPIPE) {  // whoever reads it has enough
+        std::signal(SIGPIPE, SIG_DFL);
+        std::raise(SIGPIPE);
+    }
     if (output_error != 0 || std::ferror(stdout)) {
         print_error(fmt::format("standard output: error: cannot be written{}{}", output_error ? ": " : "",
                                 output_error ? std::strerror(output_error) : ""));

@@ -12,6 +12,7 @@
 #include "kernel/generator_run.h"
 #include "kernel/param_value.h"
 #include "kernel/process.h"
+#include "kernel/process_limits.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
 

@@ -71,9 +71,13 @@ void link(const Plan &plan, const std::string &directory, const std::string &out
         throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
     }
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
-    const ProcessResult r =
-        run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic", "-Wl,--whole-archive", library,
-                     require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+    // Its temporary files go with the folder, should it be stopped.
+    ProcessOptions options;
+    options.environment = {"TMPDIR=" + directory};
+    const std::string runtime = require_piece(paths().runtime, "the runtime library");
+    const ProcessResult r = run_process({system_compiler(), "-shared", "-o", output, "-Wl,-Bsymbolic", "-Wl,--whole-archive", library,
+                                         runtime, "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"},
+                                        options);
     if (!r.ok()) {
         throw Failure(fmt::format("{}: error: linking with {} {}\n{}", library, system_compiler(), describe_end(r, 0), trim(r.err)));
     }

@@ -13,6 +13,7 @@
 #include "kernel/failure.h"
 #include "kernel/outputs.h"
 #include "kernel/process.h"
+#include "language/diagnostics.h"
 #include "kernel/text.h"
 
 namespace halyard {

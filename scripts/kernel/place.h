@@ -19,9 +19,9 @@ void check_outputs(const std::vector<std::string> &paths);
 /** Throws Failure where the file cannot be written to its last byte; then what was there stays. */
 void write_output(const std::string &path, const std::string &content);
 
-/** Renames the outputs of `function` (outputs.h) in `from` into `to` (same file system), all or, where one cannot be, none. A header whose content is the same
- * stays as it is, so that nothing that includes it is rebuilt. `depfile`, where it is not "", gets the make rule that they depend on
- * `inputs`. The paths of all of them, sorted. */
+/** Renames the outputs of `function` (outputs.h) in `from` into `to` (same file system), once nothing stands in the way of any and the
+ * make rule is written. A header whose content is the same stays as it is, so that nothing that includes it is rebuilt. `depfile`, where
+ * it is not "", gets the rule that they depend on `inputs`. The paths of all of them, sorted. */
 std::vector<std::string> place_files(const std::string &from, const std::string &function, const std::string &to,
                                      const std::string &depfile, const std::vector<std::string> &inputs);
 

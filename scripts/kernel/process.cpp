@@ -70,6 +70,9 @@ void on_signal(int number) {
         caught_signal = number;
         return;
     }
+    if (number == SIGPIPE) {  // comes with each line, and not from the user
+        return;
+    }
     for (const auto &place : running) {
         if (const pid_t pid = place; pid != 0) {
             kill(pid, SIGKILL);
@@ -208,11 +211,11 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
     }
     if (children_lead_groups) {
         setpgid(0, 0);
-    } else {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {  // it ended before that
-            _exit(127);
-        }
+    }
+    // The thread that is here waits for it.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) {  // it ended before that
+        _exit(127);
     }
     dup2(in >= 0 ? in : open("/dev/null", O_RDONLY), STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
@@ -220,7 +223,7 @@ pid_t start_forked(const std::vector<std::string> &command, const ProcessOptions
     for (const auto &e : environment) {
         putenv(const_cast<char *>(e.c_str()));
     }
-    for (int number : {SIGINT, SIGTERM}) {
+    for (int number : {SIGINT, SIGTERM, SIGQUIT, SIGPIPE}) {
         std::signal(number, SIG_DFL);
     }
     if (!children_lead_groups) {
@@ -338,7 +341,7 @@ void catch_signals() {
     struct sigaction action = {};
     action.sa_handler = on_signal;
     sigemptyset(&action.sa_mask);
-    for (int number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) {
         struct sigaction old = {};
         sigaction(number, nullptr, &old);
         if (old.sa_handler != SIG_IGN) {  // nohup stays nohup

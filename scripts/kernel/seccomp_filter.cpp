@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +25,9 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 #else
 constexpr unsigned kArchitecture = 0;
 #endif
+
+constexpr unsigned kNamespaces =
+    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 constexpr unsigned kDenied = SECCOMP_RET_ERRNO | EPERM;
 
@@ -202,6 +206,7 @@ SeccompFilter::SeccompFilter(bool starts_programs, bool has_device) {
 #endif
         deny(__NR_execveat, EPERM);
         deny(__NR_memfd_create, EPERM);
+        no_shared_memory();
         only_threads();
         only_own_process(__NR_kill, false);
         only_own_process(__NR_tgkill, false);
@@ -240,8 +245,9 @@ void SeccompFilter::only_own_process(int call, bool by_zero) {
 }
 
 void SeccompFilter::only_threads() {
-    add(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4);
+    add(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 5);
     add(BPF_LD | BPF_W | BPF_ABS, argument(0));
+    add(BPF_JMP | BPF_JSET | BPF_K, kNamespaces, 1, 0);
     add(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0);
     add(BPF_RET | BPF_K, kDenied);
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -250,8 +256,17 @@ void SeccompFilter::only_threads() {
 void SeccompFilter::no_namespaces() {
     add(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4);
     add(BPF_LD | BPF_W | BPF_ABS, argument(0));
-    add(BPF_JMP | BPF_JSET | BPF_K,
-        CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET, 0, 1);
+    add(BPF_JMP | BPF_JSET | BPF_K, kNamespaces, 0, 1);
+    add(BPF_RET | BPF_K, kDenied);
+    add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+}
+
+void SeccompFilter::no_shared_memory() {
+    constexpr unsigned kShared = MAP_SHARED | MAP_ANONYMOUS;
+    add(BPF_JMP | BPF_JEQ | BPF_K, __NR_mmap, 0, 5);
+    add(BPF_LD | BPF_W | BPF_ABS, argument(3));
+    add(BPF_ALU | BPF_AND | BPF_K, kShared);
+    add(BPF_JMP | BPF_JEQ | BPF_K, kShared, 0, 1);
     add(BPF_RET | BPF_K, kDenied);
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }

@@ -174,6 +174,7 @@ int main(int argc, char **argv) {
     attempt("watch", inotify_add_watch(inotify_init1(0), secret.substr(0, secret.rfind('/')).c_str(), IN_CREATE) >= 0);
     attempt("attributes", getxattr(secret.c_str(), "user.x", nullptr, 0) >= 0 || errno == ENODATA || errno == ENOTSUP);
     attempt("connections", opens("/proc/self/net/unix", O_RDONLY));
+    attempt("shared_memory", mmap(nullptr, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
     attempt("program_in_memory", close(memfd_create("program", 0)) == 0);
     attempt("signal", kill(prey, 0) == 0);
     attempt("memory_of_others", reads_memory(prey));

@@ -73,12 +73,18 @@ Task task_of(const json &j) {
     return t;
 }
 
+void write_program(const fs::path &path, const std::string &content) {
+    write_output(path.string(), content);
+    fs::permissions(path,
+                    fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
+}
+
 // The command and the libraries that it links, but for those of the C library, which are the machine's.
 void copy_command(const std::string &folder) {
     const fs::path command = fs::path(paths().root) / "bin/halyard", bin = fs::path(folder) / "bin", lib = fs::path(folder) / "lib";
     fs::create_directories(bin);
     fs::create_directories(lib);
-    const auto copy = [](const fs::path &from, const fs::path &to) { fs::copy_file(from, to, fs::copy_options::overwrite_existing); };
+    const auto copy = [](const std::string &from, const fs::path &to) { write_program(to, read_file(from)); };
     copy(require_piece(command.string(), "the command itself"), bin / "halyard");
     const ProcessResult r = run_process({"ldd", command.string()});
     if (!r.ok()) {
@@ -92,12 +98,10 @@ void copy_command(const std::string &folder) {
             copy(path, lib / fs::path(path).filename());
         }
     }
-    const fs::path script = fs::path(folder) / "measure";
-    write_output(script.string(), "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
-                                  "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
-                                  "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
-    fs::permissions(script,
-                    fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
+    write_program(fs::path(folder) / "measure",
+                  "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
+                  "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
+                  "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
 }
 
 // What is read there is the library alone.

@@ -35,9 +35,11 @@ void say(const std::string &line) {
     std::fflush(stdout);  // it may be the last thing that this process does
 }
 
-void limit(int resource, rlim_t value) {
+// For good; of processor time there is a second to say so in.
+void limit(int resource, rlim_t value, rlim_t grace = 0) {
     rlimit r = {};
     if (getrlimit(static_cast<__rlimit_resource>(resource), &r) == 0) {
+        r.rlim_max = std::min(value + grace, r.rlim_max);
         r.rlim_cur = std::min(value, r.rlim_max);
         setrlimit(static_cast<__rlimit_resource>(resource), &r);
     }
@@ -48,7 +50,7 @@ void limit_ourselves(const json &job, double seconds) {
     bind_children();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_CPU, rlim_t(seconds) + 2);
+    limit(RLIMIT_CPU, rlim_t(seconds) + 2, 1);
 #if !defined(__SANITIZE_ADDRESS__)  // which reserves terabytes of addresses, as a CUDA driver does
     if (!job.value("device", false)) {
         limit(RLIMIT_AS, job.at("memory_bytes").get<rlim_t>());
