@@ -115,49 +115,80 @@ std::set<std::string> made_of(const StageSchedule &schedule, const std::string &
     return variables;
 }
 
-// How an index is from turn to turn of a loop. Of several calls, or of the parts of one whose ends are a min or a max, it may be both.
+// How the ends of what is needed are from turn to turn of a loop; of several calls, or a min or a max, an end may be both.
 constexpr int kMoves = 1, kStays = 2;
-using Motions = std::map<std::string, int>;
+struct Motion {
+    int low = kStays, high = kStays;
 
-class MotionOf : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Variable *op) override {
-        const auto it = variables.find(op->name);
-        add(it == variables.end() ? kStays : it->second);
-    }
-    void visit(const Min *op) override {
-        either({op->a, op->b});
-    }
-    void visit(const Max *op) override {
-        either({op->a, op->b});
-    }
-    void visit(const Select *op) override {
-        either({op->condition, op->true_value, op->false_value});
-    }
-    void either(const std::vector<Expr> &parts) {
-        int all = 0;
-        for (const auto &e : parts) {
-            MotionOf part(variables);
-            e.accept(&part);
-            all |= part.motion();
-        }
-        add(all);
-    }
-    void add(int motion) {
-        moves = moves || (motion & kMoves);
-        stays = stays && (motion & kStays);
-    }
-
-    const Motions &variables;
-    bool moves = false, stays = true;
-
-public:
-    explicit MotionOf(const Motions &variables) : variables(variables) {}
-    int motion() const {
-        return (moves ? kMoves : 0) | (stays ? kStays : 0);
+    bool operator==(const Motion &other) const {
+        return low == other.low && high == other.high;
     }
 };
+using Motions = std::map<std::string, Motion>;
+
+Motion either(const Motion &a, const Motion &b) {
+    return {a.low | b.low, a.high | b.high};
+}
+
+Motion sum(const Motion &a, const Motion &b) {
+    const auto of = [](int x, int y) { return ((x | y) & kMoves) | (x & y & kStays); };
+    return {of(a.low, b.low), of(a.high, b.high)};
+}
+
+Motion motion_of(const Expr &e, const Motions &variables) {
+    if (const auto *op = e.as<Variable>()) {
+        const auto it = variables.find(op->name);
+        return it == variables.end() ? Motion() : it->second;
+    }
+    if (const auto *op = e.as<Cast>()) {
+        return motion_of(op->value, variables);
+    }
+    if (const auto *op = e.as<Min>()) {
+        return either(motion_of(op->a, variables), motion_of(op->b, variables));
+    }
+    if (const auto *op = e.as<Max>()) {
+        return either(motion_of(op->a, variables), motion_of(op->b, variables));
+    }
+    if (const auto *op = e.as<Select>()) {
+        return either(motion_of(op->true_value, variables), motion_of(op->false_value, variables));
+    }
+    if (const auto *op = e.as<Add>()) {
+        return sum(motion_of(op->a, variables), motion_of(op->b, variables));
+    }
+    if (const auto *op = e.as<Sub>()) {
+        const Motion b = motion_of(op->b, variables);
+        return sum(motion_of(op->a, variables), {b.high, b.low});
+    }
+    const auto *mul = e.as<Mul>();
+    const auto *div = e.as<Div>();
+    if (mul && is_positive_const(mul->b)) {
+        return motion_of(mul->a, variables);
+    }
+    if (div && is_positive_const(div->b)) {
+        return motion_of(div->a, variables);
+    }
+    for (const auto &[name, motion] : variables) {
+        if (!(motion == Motion()) && expr_uses_var(e, name)) {
+            return {kMoves | kStays, kMoves | kStays};
+        }
+    }
+    return Motion();
+}
+
+// A reduction that ends before what moves: r < col.
+void add_bounds(const Expr &condition, Motions &variables) {
+    if (const auto *both = condition.as<And>()) {
+        add_bounds(both->a, variables);
+        add_bounds(both->b, variables);
+    }
+    const auto *lt = condition.as<LT>();
+    const auto *le = condition.as<LE>();
+    const Expr a = lt ? lt->a : le ? le->a : Expr(), b = lt ? lt->b : le ? le->b : Expr();
+    const auto *least = a.defined() ? a.as<Variable>() : nullptr;
+    if (least && !variables.count(least->name)) {
+        variables[least->name] = {kStays, motion_of(b, variables).high};
+    }
+}
 
 class Places {
 public:
@@ -244,7 +275,8 @@ public:
         return std::nullopt;
     }
 
-    /** The loop whose turns need of f a part that moves and one that stays, where f is kept from turn to turn; else "". */
+    /** The loop whose turns need of f a part that moves and one that stays, where f is kept from turn to turn; else "". What begins
+     * where it stays and ends where it moves grows, and is right. */
     std::string loop_with_both(const Function &f) const {
         LoopLevel compute = f.schedule().compute_level(), store = store_level(f);
         if (!is_level(compute) || compute.lock() == store.lock()) {
@@ -331,8 +363,9 @@ private:
     }
 
     bool has_both(const Place &loop, const Function &f) const {
-        std::map<std::string, std::vector<int>> needed;  // of each Func that runs in the loop, and of f: of each dimension
-        const auto need = [&](const Definition &d, const Motions &variables, const std::string &self) {
+        std::map<std::string, std::vector<Motion>> needed;  // of each Func that runs in the loop, and of f: of each dimension
+        const auto need = [&](const Definition &d, Motions variables, const std::string &self) {
+            add_bounds(d.predicate(), variables);
             bool more = false;
             for (const auto *call : calls_in(d)) {
                 const auto it = functions_.find(call->name);
@@ -340,19 +373,18 @@ private:
                     continue;
                 }
                 auto &motions = needed[call->name];
-                motions.resize(call->args.size());
+                motions.resize(call->args.size(), Motion{0, 0});
                 for (size_t i = 0; i < call->args.size(); i++) {
-                    MotionOf motion(variables);
-                    call->args[i].accept(&motion);
-                    more = more || (motion.motion() & ~motions[i]);
-                    motions[i] |= motion.motion();
+                    const Motion all = either(motions[i], motion_of(call->args[i], variables));
+                    more = more || !(all == motions[i]);
+                    motions[i] = all;
                 }
             }
             return more;
         };
         Motions moving;
         for (const auto &v : made_of(loop.definition.schedule(), loop.definition.schedule().dims()[loop.loop].var)) {
-            moving[v] = kMoves;
+            moving[v] = {kMoves, kMoves};
         }
         for (bool more = need(loop.definition, moving, loop.func.name()); more;) {
             more = false;
@@ -367,7 +399,7 @@ private:
             }
         }
         const auto &of_f = needed[f.name()];
-        return std::find(of_f.begin(), of_f.end(), kMoves | kStays) != of_f.end();
+        return std::any_of(of_f.begin(), of_f.end(), [](const Motion &m) { return (m.high & kStays) && ((m.low | m.high) & kMoves); });
     }
 
     const PipelineView &view_;
@@ -375,12 +407,14 @@ private:
     std::map<std::string, ThreadPlace> threads_;
 };
 
-// At the last line that said one of the words of a Func.
+// At the last line that said one of the words of a Func, or any of it.
 [[noreturn]] void fail(const Binding &binding, const std::string &func, const std::set<std::string> &words, const std::string &message,
                        const std::string &hint) {
     Diagnostic d;
-    for (const Touch &t : binding.touches()) {
-        if (t.func == func && words.count(t.word)) {
+    const auto &touches = binding.touches();
+    const bool said = std::any_of(touches.begin(), touches.end(), [&](const Touch &t) { return t.func == func && words.count(t.word); });
+    for (const Touch &t : touches) {
+        if (t.func == func && (!said || words.count(t.word))) {
             d.file = t.file;
             d.line = t.line;
             d.word = t.word;
@@ -414,7 +448,7 @@ void check_places(const Binding &binding, const PipelineView &view) {
         const std::string func = places.name_of(f);
         if (const auto cut = places.computed_in_loop_cut_with(TailStrategy::PredicateStores, f)) {
             const std::string reader = places.name_of(cut->first);
-            fail(binding, func, computes,
+            fail(binding, is_unplaced(f) ? reader : func, computes,
                  "has " + func + " computed in the loop \"" + cut->second + "\" of " + reader +
                      ", which is cut with \"predicate_stores\": its turns beyond the end store nothing of " + reader +
                      ", and would still read what " + func + " needs",

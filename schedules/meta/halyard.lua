@@ -252,26 +252,15 @@ function Stage:specialize_fail(message) end
 ---@return boolean condition
 function Stage:has_condition() end
 
---- Updates are atomic, so that a reduction loop can be made parallel or be vectorised.
+--- Updates are atomic, so that a reduction loop can be made parallel or be vectorised. An update that is not associative is an error.
 ---
 ---```text
 ---for r: h(x(r)) += 1
 ---  ->
 ---parallel r: atomic h(x(r)) += 1
 ---```
----@param override_associativity? boolean true or false
 ---@return self
-function Stage:atomic(override_associativity) end
-
---- Drops Halide's proof that a parallel update has no races. The schedule's author vouches for it.
----
----```text
----for r
----  ->
----parallel r
----```
----@return self
-function Stage:allow_race_conditions() end
+function Stage:atomic() end
 
 --- Prefetches, in each iteration of `at`, what `func` needs `offset` iterations of `from` later.
 ---

@@ -38,6 +38,7 @@ const std::map<std::string, std::string> kNoWords = {
     {"add_custom_lowering_pass", "C++ code"},
     {"clear_custom_lowering_passes", "C++ code"},
     {"print_loop_nest", "halyard show"},
+    {"allow_race_conditions", "a schedule never changes what is computed"},
     // Dimension
     {"dim", "the next dimension: buffer:dim(1)"},
     {"min_estimate", "reads what set_estimate wrote"},

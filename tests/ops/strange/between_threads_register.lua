@@ -1,5 +1,6 @@
 -- An array for the threads of one dimension, which has it in registers.
 -- params: add_bias=true
+-- refused: a thread reads an element that another thread has
 return schedule "bias_activation" {
   target = "cuda",
   apply = function(k, p, target)

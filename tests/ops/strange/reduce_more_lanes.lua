@@ -1,5 +1,4 @@
 -- More lanes than the reduction has turns have sums of their own.
--- refused: is reduced by a loop whose turns are not the threads that have its elements
 return schedule "rms_norm" {
   target = "cuda",
   apply = function(k, p, target)
