@@ -125,7 +125,7 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
 }  // namespace
 
 std::string script_file(const Entry &entry) {
-    check_names(entry);
+    check_record(entry);
     const fs::path folder = fs::path(paths().cache) / "schedules";
     const fs::path file = folder / fmt::format("{}.{}.lua", entry.key.op, entry.candidate.id());
     std::error_code ignored;
