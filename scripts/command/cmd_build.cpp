@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -28,41 +29,52 @@ struct BuildOptions : CommonOptions {
 
 // What is built for one size takes the best schedule known for it; what is built for all takes the one that ships, so
 // that the same command gives the same library everywhere.
-GenerateRequest choose(const BuildOptions &o, const GenerateRequest &request) {
+explore::Pick choose(const BuildOptions &o, const GenerateRequest &request) {
+    explore::Pick shipped;
+    shipped.request = request;
     if (o.shape.empty()) {
         if (o.threads > 0) {
             throw UsageError("--threads says which schedule of the database is meant, and needs --shape");
         }
-        return request;
+        return shipped;
     }
     const Dims shape = parse_shape(o.shape);
     if (request.generator.empty()) {
         check_shape(find_op(request.op), shape);
     }
     if (o.no_db || !o.schedule.empty()) {
-        return request;
+        return shipped;
     }
-    const explore::Pick picked = explore::pick(o.database(), request, shape, o.threads, o.gpu);
+    explore::Pick picked = explore::pick(o.database(), request, shape, o.threads, o.gpu);
     fmt::print(stderr, "{}: {}\n", request.op, picked.why);
-    return picked.request;
+    return picked;
 }
 
 void build(const BuildOptions &o) {
     GenerateRequest request = o.request(o.op, o.schedule);
     request.function = o.name;
     request.emit = split(o.emit, ',');
-    const Plan plan = make_plan(choose(o, request));
+    const explore::Pick picked = choose(o, request);
+    Plan plan = make_plan(picked.request);
 
-    Progress progress;
-    progress.say(fmt::format("building {} for {} target(s)", plan.op, plan.targets.size()));
-    const TemporaryDirectory work(o.directory);
+    std::optional<Progress> progress;
+    progress.emplace().say(fmt::format("building {} for {} target(s)", plan.op, plan.targets.size()));
+    auto work = std::make_unique<TemporaryDirectory>(o.directory);
     check_outputs({o.depfile});
-    const Generated result = generate(plan, work.path());
+    Generated result = generate(plan, work->path());
+    if (!result.ok && picked.found) {
+        // A record may hold anything; it costs no more than its time.
+        progress.emplace();
+        fmt::print(stderr, "{}: the shipped schedule, as {} does not build: {}\n", request.op, picked.schedule, result.error);
+        plan = make_plan(request);
+        work = std::make_unique<TemporaryDirectory>(o.directory);
+        result = generate(plan, work->path());
+    }
     if (!result.ok) {
         throw Failure(result.error);
     }
     check_signals();
-    const auto files = place_files(work.path(), plan.function, o.directory, o.depfile, plan.inputs);
+    const auto files = place_files(work->path(), plan.function, o.directory, o.depfile, plan.inputs);
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }

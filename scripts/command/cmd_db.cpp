@@ -13,8 +13,10 @@
 #include "explore/store/database.h"
 #include "explain/explain_words.h"
 #include "kernel/failure.h"
+#include "kernel/json_text.h"
 #include "explore/store/pick.h"
 #include "kernel/place.h"
+#include "kernel/process.h"
 #include "kernel/registry.h"
 #include "kernel/terminal.h"
 #include "kernel/text.h"
@@ -37,15 +39,15 @@ std::string path_of(const DbOptions &o) {
     return o.db.empty() ? Database::default_path() : o.db;
 }
 
-// What only reads does not make a file.
-Database existing(const std::string &path) {
+// What only reads makes no file, and changes none.
+Database existing(const std::string &path, Access access = Access::kRead) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) {
         throw Failure(fmt::format("{}: error: there is no database\n  `halyard explore` makes it; name another with "
                                   "--db or HALYARD_DB",
                                   path));
     }
-    return Database(path);
+    return Database(path, access);
 }
 
 Filter filter_of(const DbOptions &o) {
@@ -77,22 +79,25 @@ std::string remarks(const Entry &e) {
 void print_entries(const std::vector<Entry> &entries) {
     std::vector<std::vector<std::string>> rows = {{"id", "op", "shape", "parameters", "threads", "time", "from", ""}};
     for (const Entry &e : entries) {
+        check_signals();  // each of them may name a folder of modules
         rows.push_back({e.candidate.id(), e.key.op, e.key.shape.empty() ? "(estimates)" : e.key.shape,
                         e.key.params.empty() ? "-" : e.key.params, std::to_string(e.key.threads),
                         e.measured.ok() ? seconds_text(e.measured.least) : status_name(e.measured.status), e.candidate.origin, remarks(e)});
     }
+    // The remarks are as long as they are; for the rest one long text shall not make every row as long.
+    constexpr size_t kWidest = 80;
     std::vector<size_t> widths(rows[0].size());
     for (const auto &row : rows) {
-        for (size_t i = 0; i < row.size(); i++) {
-            widths[i] = std::max(widths[i], columns(row[i]));
+        for (size_t i = 0; i + 1 < row.size(); i++) {
+            widths[i] = std::min(std::max(widths[i], columns(row[i])), kWidest);
         }
     }
     for (size_t r = 0; r < rows.size(); r++) {
         std::string line;
-        for (size_t i = 0; i < rows[r].size(); i++) {
-            line += (i ? "  " : "") + fit(rows[r][i], widths[i]);
+        for (size_t i = 0; i + 1 < rows[r].size(); i++) {
+            line += fit(rows[r][i], widths[i]) + "  ";
         }
-        fmt::print("{}\n", paint(r == 0 ? Colour::kBold : Colour::kNone, trim(line)));
+        fmt::print("{}\n", paint(r == 0 ? Colour::kBold : Colour::kNone, trim(line + rows[r].back())));
     }
 }
 
@@ -127,7 +132,7 @@ void show(const DbOptions &o) {
                                         "is allowed",
                                         seconds_text(e.measured.least), seconds_text(e.measured.median), seconds_text(e.measured.lower),
                                         seconds_text(e.measured.upper), e.measured.samples, e.measured.reference, e.measured.error)
-                          : fmt::format("{}: {}", status_name(e.measured.status), e.measured.message));
+                          : fmt::format("{}: {}", status_name(e.measured.status), join(split(e.measured.message, '\n'), "\n  ")));
     if (!e.candidate.set.empty() || !e.candidate.params.empty()) {
         about(fmt::format("--set {} --param {}", assignments_text(e.candidate.set), assignments_text(e.candidate.params)));
     }
@@ -153,15 +158,16 @@ void export_entries(const DbOptions &o) {
 }
 
 std::vector<Entry> read_lines(const std::string &name) {
-    std::istringstream in(name == "-" ? read_standard_input() : read_file(name));
+    std::istringstream in(name == "-" ? read_standard_input() : read_named(name));
     std::vector<Entry> entries;
     int number = 0;
     for (std::string line; std::getline(in, line);) {
+        check_signals();
         number++;
         if (trim(line).empty()) {
             continue;
         }
-        const auto j = nlohmann::json::parse(line, nullptr, false);
+        const auto j = parse_if_json(line);
         try {
             if (j.is_discarded()) {
                 throw Failure("this is no JSON");
@@ -201,7 +207,8 @@ void prune(const DbOptions &o) {
     if (!o.failed && !o.stale && o.keep == 0) {
         throw UsageError("say what goes: --failed, --stale, or --keep N for the N fastest of each op and size");
     }
-    Database database = existing(path_of(o));
+    Database database = existing(path_of(o), Access::kWrite);
+    const size_t damaged = o.failed || o.stale ? database.remove_damaged() : 0;
     std::vector<Entry> gone;
     const auto entries = database.entries(filter_of(o));
     std::map<std::string, std::vector<double>> times;
@@ -219,6 +226,7 @@ void prune(const DbOptions &o) {
         std::sort(t.second.begin(), t.second.end());
     }
     for (const Entry &e : entries) {
+        check_signals();
         const auto &sorted = times[task(e)];
         const bool slow = o.keep > 0 && e.measured.ok() && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
         const bool failed = (o.failed || o.keep > 0) && !e.measured.ok();
@@ -227,7 +235,8 @@ void prune(const DbOptions &o) {
         }
     }
     database.remove(gone);
-    fmt::print("{} of {} removed, {} are left in {}\n", gone.size(), entries.size(), database.entries({}).size(), database.path());
+    fmt::print("{} of {} removed, {} are left in {}\n", damaged + gone.size(), damaged + entries.size(), database.entries({}).size(),
+               database.path());
 }
 
 CLI::App *add(CLI::App &db, const std::string &name, const std::string &what, const std::shared_ptr<DbOptions> &o,
@@ -272,8 +281,8 @@ void add_db(CLI::App &app) {
 
     cmd = add(*db, "prune", "Remove what is of no use", o, prune);
     add_selection(cmd, o);
-    cmd->add_flag("--failed", o->failed, "Those that did not build, crashed or were wrong");
-    cmd->add_flag("--stale", o->stale, "Those of other compilers, or whose library files have changed since");
+    cmd->add_flag("--failed", o->failed, "Those that did not build, crashed or were wrong, and what is damaged");
+    cmd->add_flag("--stale", o->stale, "Those of other compilers, or whose library files have changed since, and what is damaged");
     cmd->add_option("--keep", o->keep, "All but the N fastest of each op, size and machine")->type_name("N")->check(CLI::Range(1, 1000000));
     db->footer("\nA schedule of the database can be named wherever a schedule is: --schedule db:ID\n"
                "\nExamples:\n"

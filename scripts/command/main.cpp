@@ -83,6 +83,7 @@ int usage_error(const CLI::App &app, const std::string &message) {
 int run(CLI::App &app, int argc, char **argv) {
     try {
         app.parse(argc, argv);
+        check_signals();  // one that came when the work was done still ends what started the command
         if (app.get_subcommands().empty()) {
             fmt::print(stderr, "{}", app.help());
             return kUsage;
@@ -103,6 +104,7 @@ int run(CLI::App &app, int argc, char **argv) {
         return usage_error(app, e.what());
     } catch (const Interrupted &e) {
         std::signal(e.signal, SIG_DFL);
+        std::fflush(stdout);  // what was said of what was done
         std::raise(e.signal);
         return 128 + e.signal;
     } catch (const std::system_error &e) {

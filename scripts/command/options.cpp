@@ -87,7 +87,7 @@ GenerateRequest CommonOptions::request(const std::string &op, const std::string 
     }
     const std::string from_database = "db:";
     if (starts_with(schedule, from_database)) {
-        explore::Database known(database());
+        explore::Database known(database(), explore::Access::kRead);
         r = explore::with_entry(r, explore::find_entry(known, schedule.substr(from_database.size())));
     }
     return r;

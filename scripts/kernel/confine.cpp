@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -187,15 +188,29 @@ struct Confiner::Implementation {
             environment.push_back("TMPDIR=" + fs::absolute(c.writes.front()).string());
             if (const std::string library = temporary_library(); exists(library)) {
                 const char *others = std::getenv("LD_PRELOAD");
-                environment.push_back("LD_PRELOAD=" + library + (others && *others ? std::string(":") + others : ""));
+                std::string name = library;
+                if (library.find_first_of(" :") != std::string::npos) {  // where the loader would end the name
+                    preload = open(library.c_str(), O_RDONLY | O_CLOEXEC);
+                    name = fmt::format("/proc/self/fd/{}", preload);
+                }
+                environment.push_back("LD_PRELOAD=" + name + (others && *others ? std::string(":") + others : ""));
                 rules.allow(library.c_str(), Access::kRead);
             }
         }
     }
 
+    ~Implementation() {
+        if (preload >= 0) {
+            close(preload);
+        }
+    }
+    Implementation(const Implementation &) = delete;
+    Implementation &operator=(const Implementation &) = delete;
+
     LandlockRules rules;
     SeccompFilter filter;
     std::vector<std::string> environment;
+    int preload = -1;  // the library, where it is named by its number
 };
 
 Confiner::Confiner(const Confinement &confinement)
@@ -217,6 +232,9 @@ bool Confiner::apply() {
     constexpr unsigned kCloseOnExec = 1 << 2;
     syscall(__NR_close_range, 3U, ~0U, kCloseOnExec);
 #endif
+    if (implementation_->preload >= 0) {
+        fcntl(implementation_->preload, F_SETFD, 0);
+    }
     // Of this process, not of its parent; and not what it shows of the machine, as all connections.
     for (const char *file : {"/proc/self/auxv", "/proc/self/cgroup", "/proc/self/exe", "/proc/self/fd", "/proc/self/limits",
                              "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status", "/proc/self/task"}) {

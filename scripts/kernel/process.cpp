@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -350,6 +352,10 @@ void catch_signals() {
     }
 }
 
+bool interrupted() {
+    return caught_signal != 0;
+}
+
 void check_signals() {
     if (caught_signal) {
         throw Interrupted(caught_signal);
@@ -370,6 +376,61 @@ int lock_directory(const std::string &path) {
     return fd;
 }
 
+class OpenFolder {
+public:
+    OpenFolder(int parent, const std::string &name) {
+        // One that its maker may not enter is let in first; what the name leads to is never touched.
+        const int place = openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (place >= 0) {
+            chmod(fmt::format("/proc/self/fd/{}", place).c_str(), S_IRWXU);
+            const int fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            folder_ = fd >= 0 ? fdopendir(fd) : nullptr;
+            close(place);
+        }
+    }
+    ~OpenFolder() {
+        if (folder_) {
+            closedir(folder_);
+        }
+    }
+    OpenFolder(const OpenFolder &) = delete;
+    OpenFolder &operator=(const OpenFolder &) = delete;
+
+    int fd() const {
+        return folder_ ? dirfd(folder_) : -1;
+    }
+
+    std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (const dirent *entry; folder_ && (entry = readdir(folder_));) {
+            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
+                all.emplace_back(entry->d_name);
+            }
+        }
+        return all;
+    }
+
+private:
+    DIR *folder_ = nullptr;
+};
+
+// Removes what is in a folder of `top`; folders in that become folders of `top`, to be done after it. So neither the stack nor a path
+// grows with the depth, and the work with more than the number of entries. Whether anything is gone from it.
+bool empty_folder(int top, const std::string &name, size_t &number) {
+    bool progress = false;
+    const OpenFolder folder(top, name);
+    for (const auto &below : folder.names()) {
+        if (unlinkat(folder.fd(), below.c_str(), 0) == 0) {
+            progress = true;
+            continue;
+        }
+        { const OpenFolder let_in(folder.fd(), below); }  // a folder that moves is written to
+        const std::string place = fmt::format("{}removed-{}", kTemporaryPrefix, number++);
+        progress = renameat(folder.fd(), below.c_str(), top, place.c_str()) == 0 || progress;
+    }
+    return progress;
+}
+
 // Removes what a killed process left in `parent`: the lock of its directory went with it. One made
 // just now may be on its way to its lock.
 void sweep(const std::string &parent) {
@@ -379,7 +440,7 @@ void sweep(const std::string &parent) {
         if (starts_with(entry.path().filename().string(), kTemporaryPrefix) && entry.last_write_time(ignored) < recent) {
             const int fd = lock_directory(entry.path().string());
             if (fd >= 0) {
-                fs::remove_all(entry.path(), ignored);
+                remove_folder(entry.path().string());
                 close(fd);
             }
         }
@@ -402,11 +463,29 @@ TemporaryDirectory::TemporaryDirectory(const std::string &parent) {
 }
 
 TemporaryDirectory::~TemporaryDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    if (!remove_folder(path_)) {
+        fmt::print(stderr, "{}: warning: cannot be removed: {}\n", path_, std::strerror(errno));
+    }
     if (lock_ >= 0) {
         close(lock_);
     }
+}
+
+bool remove_folder(const std::string &path) {
+    size_t number = 0;
+    for (bool progress = true; progress;) {
+        const OpenFolder top(AT_FDCWD, path);
+        progress = false;
+        for (const auto &name : top.names()) {
+            if (unlinkat(top.fd(), name.c_str(), 0) == 0) {
+                progress = true;
+                continue;
+            }
+            const bool less = empty_folder(top.fd(), name, number);
+            progress = unlinkat(top.fd(), name.c_str(), AT_REMOVEDIR) == 0 || less || progress;
+        }
+    }
+    return rmdir(path.c_str()) == 0 || errno == ENOENT;
 }
 
 std::string temporary_root() {

@@ -48,7 +48,10 @@ std::string describe_end(const ProcessResult &result, double timeout);
  * children of run_process with it. */
 void catch_signals();
 
-/** Throws Interrupted if SIGINT or SIGTERM came. */
+/** Whether one of them came. */
+bool interrupted();
+
+/** Throws Interrupted if one of them came. */
 void check_signals();
 
 /** A new directory in `parent` (made if need be), removed with all it holds. One that a killed
@@ -68,6 +71,9 @@ private:
     std::string path_;
     int lock_ = -1;  // held while this process lives
 };
+
+/** Removes a folder with all that it holds, which may be anything that a process could make there. Whether it is gone. */
+bool remove_folder(const std::string &path);
 
 /** The system's folder for temporary files. */
 std::string temporary_root();

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "kernel/failure.h"
+#include "kernel/process.h"
 
 namespace halyard {
 
@@ -87,16 +89,32 @@ std::string read_file(const std::string &path) {
     return content.str();
 }
 
-std::string read_standard_input() {
+namespace {
+
+// A signal ends the waiting for more; what came till then is not all.
+std::string read_stream(FILE *stream, const std::string &name) {
     std::string content;
     char block[1 << 14];
-    for (size_t n; (n = std::fread(block, 1, sizeof(block), stdin)) > 0;) {
+    for (size_t n; stream && (n = std::fread(block, 1, sizeof(block), stream)) > 0;) {
         content.append(block, n);
     }
-    if (std::ferror(stdin)) {
-        throw Failure(fmt::format("standard input: error: cannot be read: {}", std::strerror(errno)));
+    if (!stream || std::ferror(stream)) {
+        const int error = errno;
+        check_signals();
+        throw Failure(fmt::format("{}: error: cannot be read: {}", name, std::strerror(error)));
     }
     return content;
+}
+
+}  // namespace
+
+std::string read_standard_input() {
+    return read_stream(stdin, "standard input");
+}
+
+std::string read_named(const std::string &path) {
+    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+    return read_stream(file.get(), path);
 }
 
 void write_file(const std::string &path, const std::string &content, const std::string &name) {

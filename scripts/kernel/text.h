@@ -29,8 +29,11 @@ std::string fit(const std::string &text, size_t width);
 /** The bytes of a file. Throws Failure where it cannot be read. */
 std::string read_file(const std::string &path);
 
-/** All of standard input, likewise. */
+/** All of standard input, likewise. Throws Interrupted where a signal comes first. */
 std::string read_standard_input();
+
+/** As read_file(), for what may be a pipe on which somebody still writes: throws Interrupted where a signal comes first. */
+std::string read_named(const std::string &path);
 
 /** Throws Failure where the file cannot be written to its last byte; `name` is what the message calls it, if not by its path. */
 void write_file(const std::string &path, const std::string &content, const std::string &name = "");

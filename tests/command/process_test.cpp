@@ -4,6 +4,8 @@
 #include <csignal>
 #include <filesystem>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,6 +102,37 @@ TEST_CASE("A grandchild that holds the pipes is not waited for", "[process]") {
     const ProcessResult r = run_process({"sh", "-c", "sleep 3 & echo done"});
     CHECK(r.out == "done\n");
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+}
+
+// Each entry once, and neither a path nor the stack as long as the folders are deep: what a generator can leave.
+TEST_CASE("Whatever a process left in a temporary folder goes away with it", "[process]") {
+    const auto begin = std::chrono::steady_clock::now();
+    const Folder outside;
+    write_file(outside / "kept", "x");
+    std::string path;
+    {
+        const Folder folder;
+        path = folder.path();
+        int at = open(path.c_str(), O_RDONLY | O_DIRECTORY);
+        for (int depth = 0; depth < 20000; depth++) {
+            REQUIRE(mkdirat(at, "d", 0700) == 0);
+            const int next = openat(at, "d", O_RDONLY | O_DIRECTORY);
+            close(at);
+            at = next;
+        }
+        REQUIRE(symlinkat(outside.path().c_str(), at, "link") == 0);
+        close(at);
+        for (int i = 0; i < 20; i++) {
+            std::filesystem::create_directories(folder / (".halyard-removed-" + std::to_string(i)) + "/a/b/c");
+        }
+        std::filesystem::create_directories(folder / "closed/more/more");
+        std::filesystem::permissions(folder / "closed/more", std::filesystem::perms::none);
+        std::filesystem::permissions(folder / "closed", std::filesystem::perms::none);
+        std::filesystem::create_directory_symlink(outside.path(), folder / "link");
+    }
+    CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(path)));
+    CHECK(names_in(outside.path()) == Arguments{"kept"});
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
 }
 
 TEST_CASE("A temporary folder goes away with all that it holds", "[process]") {

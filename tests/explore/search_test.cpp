@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "kernel/registry.h"
+#include "explore/space/open_call.h"
 #include "explore/space/script_space.h"
 #include "explore/space/search.h"
 
@@ -194,6 +195,17 @@ TEST_CASE("a given script: what it leaves open, and nothing else", "[search]") {
     CHECK(found.left.empty());
     CHECK(found.lua.find("tune { 1, 4, 8, default = 1 }") != std::string::npos);
     CHECK(found.lua.find("default = \"b\"") != std::string::npos);
+    // Text of strangers, in which a regular expression of the C++ library ends the process.
+    for (const std::string &text :
+         {std::string(1 << 20, 'a'), "x = tune {" + std::string(1 << 20, ' '), "\n  params = " + std::string(1 << 20, 'a'),
+          "x = tune { default = \"" + std::string(1 << 20, 'a'), std::string(1 << 20, ':')}) {
+        CHECK(with_defaults(text, {{"x", "1"}}).lua == text);
+        CHECK(with_own_params({}, {text, {}, {}, "", 0, {}, ""}) == text);
+        CHECK_FALSE(has_open_call(text));
+    }
+    CHECK(with_defaults("y = tune { 1, default = 2 }, x=tune{\n 1, default =  2 }", {{"x", "1"}}).lua ==
+          "y = tune { 1, default = 2 }, x=tune{\n 1, default =  1 }");
+    CHECK(with_defaults("x = tune { \"a\", default = \"b\" }", {{"x", "a"}}).lua == "x = tune { \"a\", default = \"a\" }");
     CHECK(with_defaults("return 1", {{"rows", "1"}}).left == Assignments{{"rows", "1"}});
 
     script.set = {{"mode", "b"}};

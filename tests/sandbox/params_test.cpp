@@ -91,6 +91,7 @@ TEST_CASE("A record names no files and no settings", "[params]") {
     good.candidate.lua = "return schedule \"rms_norm\" { apply = function(k) end }\n";
     good.candidate.params = {{"type", "float16"}};
     good.measured.status = Status::kOk;
+    good.measured.least = 1;
     Database database(folder / "s.db");
     CHECK(database.insert({good}) == 1);
     std::vector<Entry> bad(4, good);

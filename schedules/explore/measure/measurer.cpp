@@ -7,6 +7,7 @@
 
 #include "explore/measure/candidate_process.h"
 #include "kernel/failure.h"
+#include "kernel/process.h"
 #include "explore/measure/reference.h"
 #include "kernel/registry.h"
 #include "kernel/targets.h"
@@ -53,8 +54,7 @@ struct Measurer::Implementation {
     }
 
     void remove(const Built &b) const {
-        std::error_code ignored;
-        fs::remove_all(b.directory, ignored);
+        remove_folder(b.directory);
     }
 
     // Every variant of the generator has one of its own, made when the first candidate needs it.

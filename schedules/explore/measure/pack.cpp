@@ -113,7 +113,11 @@ void strip_folder(const fs::path &directory) {
         }
     }
     for (const auto &file : files) {
-        fs::remove_all(file);
+        if (fs::is_directory(fs::symlink_status(file))) {
+            remove_folder(file.string());
+        } else {
+            fs::remove(file);
+        }
     }
     run_process({"strip", "-s", (directory / "kernel.so").string()});  // where there is no strip it is only larger
 }
@@ -270,11 +274,16 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
     const std::string folder = fs::absolute(given).lexically_normal().string();
     fs::create_directories(folder);
     json list = read_list(folder);
-    const size_t number = list.at("tasks").size();
+    size_t number = list.at("tasks").size();
+    const auto own_name = [&] { return fmt::format("{}.{}", task.op, number); };
+    while (fs::exists(fs::symlink_status(fs::path(folder) / own_name()))) {
+        number++;  // of a run that was killed before it could say so in the list
+    }
+    const TemporaryDirectory work(folder);  // what is half done goes with it
     std::vector<std::string> names, directories;
     for (size_t i = 0; i < candidates.size(); i++) {
-        names.push_back(fmt::format("{}.{}/{}", task.op, number, i));
-        directories.push_back(folder + "/" + names.back());
+        names.push_back(fmt::format("{}/{}", own_name(), i));
+        directories.push_back(work.path() + "/" + names.back());
     }
     say(fmt::format("building {} candidates", candidates.size()));
     const std::vector<Built> built = build_candidates(task, directories, candidates, 0);
@@ -285,7 +294,7 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
         results.push_back(built[i].measured);
         if (!built[i].measured.ok()) {
             say(fmt::format("{}: {}", description_of(task, candidates[i]), built[i].measured.message));
-            fs::remove_all(directories[i]);
+            remove_folder(directories[i]);
             continue;
         }
         results.back().status = Status::kPending;
@@ -295,8 +304,7 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
         if (of_params.count(key) == 0) {
             say("building what they are checked against");
             of_params[key] = references.size();
-            references.push_back(
-                build_reference(task, params, folder, fmt::format("{}.{}/reference-{}", task.op, number, references.size())));
+            references.push_back(build_reference(task, params, work.path(), fmt::format("{}/reference-{}", own_name(), references.size())));
         }
         const Entry entry = {key_of(task), candidates[i], results.back(), script_hash(candidates[i]), time_now()};
         entries.push_back({{"entry", to_json(entry)},
@@ -308,6 +316,10 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
     }
     list.at("tasks").push_back({{"task", task_json(task)}, {"entries", entries}, {"references", references}});
     copy_command(folder);
+    check_signals();
+    if (!entries.empty()) {
+        fs::rename(work.path() + "/" + own_name(), folder + "/" + own_name());
+    }
     write_output(folder + "/" + kList, dumped(list, 1) + "\n");
     return results;
 }

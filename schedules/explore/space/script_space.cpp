@@ -1,8 +1,10 @@
 #include "explore/space/script_space.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
-#include <regex>
+#include <initializer_list>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -161,10 +163,78 @@ Candidate ScriptSpace::filled(Candidate c, const Description &d, const Plan &pla
     return c;
 }
 
+namespace {
+
+// A part of a text. Found by hand, as a regular expression of the C++ library takes a piece of the stack for each character.
+struct Part {
+    size_t begin, end;
+};
+
+bool in_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+size_t skip(const std::string &text, size_t at, const char *what = " \t\r\n\v\f") {
+    return std::min(text.find_first_not_of(what, at), text.size());
+}
+
+// Behind the words and signs, with blanks between them; 0 where something else stands there.
+size_t behind(const std::string &text, size_t at, std::initializer_list<const char *> words) {
+    for (const std::string word : words) {
+        at = skip(text, at);
+        if (text.compare(at, word.size(), word) != 0) {
+            return 0;
+        }
+        at += word.size();
+    }
+    return at;
+}
+
+// The name in a line `  params = NAME,`.
+std::optional<Part> params_of_library(const std::string &lua) {
+    const std::string line = "\n  params = ";
+    for (size_t at = lua.find(line); at != std::string::npos; at = lua.find(line, at + 1)) {
+        const size_t begin = at + line.size();
+        size_t end = begin;
+        while (end < lua.size() && (in_word(lua[end]) || lua[end] == '.')) {
+            end++;
+        }
+        if (end > begin && in_word(lua[begin]) && !std::isdigit(static_cast<unsigned char>(lua[begin])) &&
+            lua.compare(end, 2, ",\n") == 0) {
+            return Part{begin, end};
+        }
+    }
+    return std::nullopt;
+}
+
+// The value in `NAME = tune { ..., default = VALUE`.
+std::optional<Part> default_of(const std::string &lua, const std::string &name) {
+    const std::string word = "default";
+    for (size_t at = lua.find(name); at != std::string::npos; at = lua.find(name, at + 1)) {
+        const size_t open = at > 0 && in_word(lua[at - 1]) ? 0 : behind(lua, at + name.size(), {"=", "tune", "{"});
+        if (open == 0) {
+            continue;
+        }
+        const size_t close = std::min(lua.find('}', open), lua.size());
+        for (size_t d = lua.rfind(word, close); d != std::string::npos && d >= open; d = lua.rfind(word, d - 1)) {
+            const size_t equals = in_word(lua[d - 1]) ? 0 : behind(lua, d, {word.c_str(), "="});
+            const size_t begin = equals > 0 ? skip(lua, equals) : lua.size();
+            const size_t end = begin >= lua.size() ? begin
+                               : lua[begin] == '"' ? lua.find('"', begin + 1)
+                                                   : std::min(lua.find_first_of(" \t\r\n\v\f,}", begin), lua.size());
+            if (end > begin && end != std::string::npos) {
+                return Part{begin, lua[begin] == '"' ? end + 1 : end};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
 std::string with_own_params(const Task &task, const Candidate &script) {
-    static const std::regex from_library("(\\n  params = )[A-Za-z_][A-Za-z0-9_.]*(,\n)");
-    std::smatch m;
-    if (!std::regex_search(script.lua, m, from_library)) {
+    const auto name = params_of_library(script.lua);
+    if (!name) {
         return script.lua;
     }
     const auto written = [](const std::string &v) { return is_integer(v) || v == "true" || v == "false" ? v : "\"" + v + "\""; };
@@ -180,17 +250,14 @@ std::string with_own_params(const Task &task, const Candidate &script) {
         table += t.choices.empty() ? "    " + t.name + " = " + written(t.value) + ",\n"
                                    : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) + " },\n";
     }
-    return std::string(m.prefix()) + m[1].str() + table + "  }" + m[2].str() + std::string(m.suffix());
+    return std::string(script.lua).replace(name->begin, name->end - name->begin, table + "  }");
 }
 
 Defaults with_defaults(std::string lua, const Assignments &set) {
     Defaults d;
     for (const auto &[name, value] : set) {
-        const std::regex tune("(\\b" + name + "\\s*=\\s*tune\\s*\\{[^}]*\\bdefault\\s*=\\s*)(\"[^\"]*\"|[^\\s,}]+)");
-        std::smatch m;
-        if (std::regex_search(lua, m, tune)) {
-            const std::string old = m[2], written = old[0] == '"' ? "\"" + value + "\"" : value;
-            lua = std::string(m.prefix()) + m[1].str() + written + std::string(m.suffix());
+        if (const auto old = default_of(lua, name)) {
+            lua.replace(old->begin, old->end - old->begin, lua[old->begin] == '"' ? "\"" + value + "\"" : value);
         } else {
             d.left[name] = value;
         }

@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "kernel/failure.h"
 #include "kernel/json_text.h"
+#include "kernel/process.h"
+#include "language/diagnostics.h"
 #include "explore/store/record_names.h"
 #include "explore/store/sqlite.h"
 
@@ -75,31 +78,82 @@ void write_ahead(Sqlite &sqlite) {
     }
 }
 
-// Makes the tables of a new file; says what is wrong with one of somebody else.
-void prepare_file(Sqlite &sqlite) {
-    write_ahead(sqlite);
-    sqlite.execute("PRAGMA synchronous=NORMAL");
-    sqlite.execute("PRAGMA foreign_keys=ON");
-    if (pragma(sqlite, "application_id") == kApplication && pragma(sqlite, "user_version") == kVersion) {
-        return;
+// Every table, index, view and trigger as it was made; "" where there is none.
+std::string schema_of(Sqlite &sqlite) {
+    Statement s(sqlite, "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name");
+    std::string text;
+    while (s.step()) {
+        text += fmt::format("{} {} {} {}\n", s.text(0), s.text(1), s.text(2), s.text(3));
     }
-    Transaction transaction(sqlite);
+    return text;
+}
+
+const std::string &own_schema() {
+    static const std::string schema = [] {
+        Sqlite fresh(":memory:", true);
+        fresh.execute(kSchema);
+        return schema_of(fresh);
+    }();
+    return schema;
+}
+
+// Whether our tables are there; false for a file with none. Says what is wrong with one of somebody else, which may have any
+// statements in its schema, and pages that stand in it any number of times: neither is used before it was looked at.
+bool has_tables(Sqlite &sqlite) {
     const int64_t application = pragma(sqlite, "application_id"), version = pragma(sqlite, "user_version");
-    if (application == kApplication && version == kVersion) {
-        return;  // another process was quicker
+    const std::string schema = schema_of(sqlite);
+    if (application != kApplication && schema.empty()) {
+        return false;
     }
-    if (application == kApplication) {
-        throw Failure(fmt::format("{}: error: the database has format {}, this Halyard writes {}\n  name another with "
-                                  "--db or HALYARD_DB, or export it with the Halyard that wrote it",
-                                  sqlite.path(), version, kVersion));
-    }
-    Statement tables(sqlite, "SELECT count(*) FROM sqlite_master");
-    if (tables.step() && tables.integer(0) > 0) {
+    if (application != kApplication) {
         throw Failure(fmt::format("{}: error: this is a database of something else\n  name another with --db or "
                                   "HALYARD_DB",
                                   sqlite.path()));
     }
-    tables.use();
+    if (version != kVersion) {
+        throw Failure(fmt::format("{}: error: the database has format {}, this Halyard writes {}\n  name another with "
+                                  "--db or HALYARD_DB, or export it with the Halyard that wrote it",
+                                  sqlite.path(), version, kVersion));
+    }
+    if (schema != own_schema()) {
+        throw Failure(fmt::format("{}: error: the tables of the database are not those that Halyard makes\n  name another with "
+                                  "--db or HALYARD_DB",
+                                  sqlite.path()));
+    }
+    // A value of another type than its column's damages a record, not the file.
+    Statement check(sqlite, "PRAGMA quick_check(1)");
+    if (check.step() && check.text(0) != "ok" && check.text(0).find(" value in ") == std::string::npos) {
+        throw Failure(
+            fmt::format("{}: error: the database is damaged: {}\n  name another with --db or HALYARD_DB", sqlite.path(), check.text(0)));
+    }
+    return true;
+}
+
+// Makes the tables of a new file. Nothing is written into a file of somebody else.
+void prepare_file(Sqlite &sqlite, Access access) {
+    bool made = false;
+    {
+        const Transaction one_state(sqlite, false);
+        made = has_tables(sqlite);
+    }
+    if (access == Access::kRead) {
+        if (!made) {
+            throw Failure(
+                fmt::format("{}: error: this is no database of schedules\n  name another with --db or HALYARD_DB", sqlite.path()));
+        }
+        sqlite.execute("PRAGMA query_only=ON");
+        return;
+    }
+    write_ahead(sqlite);
+    sqlite.execute("PRAGMA synchronous=NORMAL");
+    sqlite.execute("PRAGMA foreign_keys=ON");
+    if (made) {
+        return;
+    }
+    Transaction transaction(sqlite);
+    if (has_tables(sqlite)) {
+        return;  // another process was quicker
+    }
     sqlite.execute(kSchema);
     sqlite.execute(fmt::format("PRAGMA application_id={}", kApplication));
     sqlite.execute(fmt::format("PRAGMA user_version={}", kVersion));
@@ -152,7 +206,7 @@ int64_t make_task(Sqlite &sqlite, const Key &key) {
 // A faster time of the same code stays, as the least of many calls is what is kept; and one that was right does not
 // become a failure because the machine was busy. Whether something changed.
 bool put(Sqlite &sqlite, const Entry &e) {
-    check_names(e);
+    check_record(e);
     const int64_t task = make_task(sqlite, e.key);
     Statement &old = sqlite.prepare("SELECT id, status, least FROM result WHERE task=? AND candidate=? AND "
                                     "script_hash=?");
@@ -181,28 +235,76 @@ bool put(Sqlite &sqlite, const Entry &e) {
     return true;
 }
 
-const char *const kEntryColumns =
-    "t.op, t.generator, t.shape, t.params, t.target, t.machine, t.compilers, t.threads, r.lua, r.params, r.settings, "
-    "r.origin, r.folder, r.predicted, r.decisions, r.measured, r.script_hash, r.at";
+constexpr const char *kSelectEntries =
+    "SELECT r.id, t.op, t.generator, t.shape, t.params, t.target, t.machine, t.compilers, t.threads, r.lua, r.params, r.settings, "
+    "r.origin, r.folder, r.predicted, r.decisions, r.measured, r.script_hash, r.at, r.candidate, r.status, r.least, t.id "
+    "FROM result r JOIN task t ON t.id=r.task";
 
+// Throws Failure, or an exception of the JSON library, where a row is no record, or not the one by whose columns it was found.
 Entry read_entry(const Statement &s) {
     Entry e;
-    e.key = {s.text(0), s.text(1), s.text(2), s.text(3), s.text(4), s.text(5), s.text(6), int(s.integer(7))};
-    e.candidate.lua = s.text(8);
-    e.candidate.params = parse_json(s.text(9)).get<Assignments>();
-    e.candidate.set = parse_json(s.text(10)).get<Assignments>();
-    e.candidate.origin = s.text(11);
-    e.candidate.folder = s.text(12);
-    e.candidate.predicted = s.number(13);
-    e.candidate.decisions = parse_json(s.text(14));
-    e.measured = measured_from_json(parse_json(s.text(15)));
-    e.script_hash = s.text(16);
-    e.when = s.text(17);
+    e.key = {s.text(1), s.text(2), s.text(3), s.text(4), s.text(5), s.text(6), s.text(7), threads_of(s.integer(8))};
+    e.candidate.lua = s.text(9);
+    e.candidate.params = parse_json(s.text(10)).get<Assignments>();
+    e.candidate.set = parse_json(s.text(11)).get<Assignments>();
+    e.candidate.origin = s.text(12);
+    e.candidate.folder = s.text(13);
+    e.candidate.predicted = s.number(14);
+    e.candidate.decisions = parse_json(s.text(15));
+    e.measured = measured_from_json(parse_json(s.text(16)));
+    e.script_hash = s.text(17);
+    e.when = s.text(18);
+    check_record(e);
+    if (e.candidate.id() != s.text(19) || status_name(e.measured.status) != s.text(20) || e.measured.least != s.number(21)) {
+        throw Failure("its id, its status or its time is not that of what it holds");
+    }
     return e;
 }
 
+// Gives each record to `take` until that says false. The rows that are none are left out and returned, and the first is said: the
+// others are worth no less.
+std::vector<int64_t> read_entries(const Sqlite &sqlite, Statement &s, const std::function<bool(Entry &&)> &take) {
+    std::vector<int64_t> damaged;
+    std::string first;
+    bool more = true;
+    while (more && s.step()) {
+        std::optional<Entry> entry;
+        std::string why;
+        try {
+            entry = read_entry(s);
+        } catch (const Failure &e) {
+            why = e.what();
+        } catch (const json::exception &e) {
+            why = e.what();
+        }
+        if (entry) {
+            more = take(std::move(*entry));
+            continue;
+        }
+        first = damaged.empty() ? fmt::format("record {}: {}", s.integer(0), printable(why.substr(0, why.find('\n')))) : first;
+        damaged.push_back(s.integer(0));
+    }
+    s.use();
+    if (!damaged.empty()) {
+        fmt::print(stderr, "{}: {} damaged record(s) left out, which `halyard db prune --failed` removes: {}\n", sqlite.path(),
+                   damaged.size(), first);
+    }
+    return damaged;
+}
+
+std::vector<Entry> all_entries(const Sqlite &sqlite, Statement &s) {
+    std::vector<Entry> found;
+    read_entries(sqlite, s, [&](Entry &&e) {
+        found.push_back(std::move(e));
+        return true;
+    });
+    return found;
+}
+
 Entry entry_of(const Task &task, const Candidate &candidate, const Measured &measured) {
-    return {key_of(task), candidate, measured, script_hash(candidate), time_now()};
+    Entry e = {key_of(task), candidate, measured, script_hash(candidate), time_now()};
+    e.measured.message.resize(std::min(e.measured.message.size(), kMostMessageBytes));  // a compiler may say more
+    return e;
 }
 
 }  // namespace
@@ -223,12 +325,12 @@ std::string Database::default_path() {
     return data + "/halyard/schedules.db";
 }
 
-Database::Database(const std::string &path) {
+Database::Database(const std::string &path, Access access) {
     std::error_code error;
-    const bool is_new = !fs::exists(path, error);
-    sqlite_ = std::make_unique<Sqlite>(path);
+    const bool is_new = access == Access::kWrite && !fs::exists(path, error);
+    sqlite_ = std::make_unique<Sqlite>(path, access == Access::kWrite);
     try {
-        prepare_file(*sqlite_);
+        prepare_file(*sqlite_, access);
     } catch (const Failure &) {
         sqlite_.reset();
         if (is_new) {
@@ -250,41 +352,27 @@ void Database::record(const Task &task, const Candidate &candidate, const Measur
 
 std::optional<Measured> Database::lookup(const Task &task, const Candidate &candidate) {
     const int64_t id = find_task(*sqlite_, key_of(task));
-    Statement &s = sqlite_->prepare("SELECT measured FROM result WHERE task=? AND candidate=? AND script_hash=?");
-    s.bind(id).bind(candidate.id()).bind(script_hash(candidate));
-    if (!s.step()) {
-        return std::nullopt;
-    }
-    const Measured m = measured_from_json(parse_json(s.text(0)));
-    s.use();
-    return m;
+    Statement &s = sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.candidate=? AND r.script_hash=?", kSelectEntries));
+    const auto found = all_entries(*sqlite_, s.bind(id).bind(candidate.id()).bind(script_hash(candidate)));
+    return found.empty() ? std::nullopt : std::optional(found.front().measured);
 }
 
 std::vector<Entry> Database::best(const Task &task, size_t count) {
     std::vector<Entry> found;
-    Statement &s = sqlite_->prepare(fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? AND "
-                                                "r.status='ok' ORDER BY r.least, r.id",
-                                                kEntryColumns));
-    s.bind(find_task(*sqlite_, key_of(task)));
-    while (found.size() < count && s.step()) {
-        Entry e = read_entry(s);
+    const int64_t id = find_task(*sqlite_, key_of(task));
+    Statement &s = sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.status='ok' ORDER BY r.least, r.id", kSelectEntries));
+    read_entries(*sqlite_, s.bind(id), [&](Entry &&e) {
         if (e.script_hash == script_hash(e.candidate)) {
             found.push_back(std::move(e));
         }
-    }
-    s.use();
+        return found.size() < count;
+    });
     return found;
 }
 
 std::vector<Entry> Database::resume(const Task &task) {
-    std::vector<Entry> found;
-    Statement &s =
-        sqlite_->prepare(fmt::format("SELECT {} FROM result r JOIN task t ON t.id=r.task WHERE r.task=? ORDER BY r.id", kEntryColumns));
-    s.bind(find_task(*sqlite_, key_of(task)));
-    while (s.step()) {
-        found.push_back(read_entry(s));
-    }
-    return found;
+    const int64_t id = find_task(*sqlite_, key_of(task));
+    return all_entries(*sqlite_, sqlite_->prepare(fmt::format("{} WHERE r.task=? ORDER BY r.id", kSelectEntries)).bind(id));
 }
 
 void Database::keep(const Task &task, const std::string &name, const json &value) {
@@ -303,9 +391,9 @@ void Database::keep(const Task &task, const std::string &name, const json &value
 json Database::kept(const Task &task, const std::string &name) {
     Statement &s = sqlite_->prepare("SELECT value FROM kept WHERE task=? AND name=?");
     s.bind(find_task(*sqlite_, key_of(task))).bind(name);
-    const json value = s.step() ? parse_json(s.text(0)) : json();
+    const json value = s.step() ? parse_if_json(s.text(0)) : json();
     s.use();
-    return value;
+    return value.is_discarded() ? json() : value;
 }
 
 std::vector<Entry> Database::entries(const Filter &f) {
@@ -332,18 +420,19 @@ std::vector<Entry> Database::entries(const Filter &f) {
     if (f.ok || f.best > 0) {
         where += " AND r.status='ok'";
     }
-    Statement &s = sqlite_->prepare(fmt::format("SELECT {}, t.id FROM result r JOIN task t ON t.id=r.task WHERE {} ORDER BY {}",
-                                                kEntryColumns, where, f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
+    Statement &s = sqlite_->prepare(
+        fmt::format("{} WHERE {} ORDER BY {}", kSelectEntries, where, f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
     for (const auto &v : values) {
         s.bind(v);
     }
     std::vector<Entry> found;
     std::map<int64_t, size_t> of_task;
-    while (s.step()) {
-        if (f.best == 0 || of_task[s.integer(18)]++ < f.best) {
-            found.push_back(read_entry(s));
+    read_entries(*sqlite_, s, [&](Entry &&e) {
+        if (f.best == 0 || of_task[s.integer(22)]++ < f.best) {
+            found.push_back(std::move(e));
         }
-    }
+        return true;
+    });
     return found;
 }
 
@@ -351,6 +440,7 @@ size_t Database::insert(const std::vector<Entry> &entries) {
     Transaction transaction(*sqlite_);
     size_t changed = 0;
     for (const Entry &e : entries) {
+        check_signals();
         changed += put(*sqlite_, e);
     }
     transaction.commit();
@@ -367,6 +457,16 @@ void Database::remove(const std::vector<Entry> &entries) {
             .step();
     }
     transaction.commit();
+}
+
+size_t Database::remove_damaged() {
+    Transaction transaction(*sqlite_);
+    const auto damaged = read_entries(*sqlite_, sqlite_->prepare(kSelectEntries), [](Entry &&) { return true; });
+    for (const int64_t row : damaged) {
+        sqlite_->prepare("DELETE FROM result WHERE id=?").bind(row).step();
+    }
+    transaction.commit();
+    return damaged.size();
 }
 
 }  // namespace halyard::explore

@@ -26,14 +26,16 @@ struct Filter {
     size_t best = 0;  // so many of each task, the fastest first; 0 for all, in the order in which they came
 };
 
+/** kRead changes nothing in a file, whoever made it. */
+enum class Access { kRead, kWrite };
+
 class Database {
 public:
     /** The file of --db, else of HALYARD_DB, else $XDG_DATA_HOME/halyard/schedules.db (~/.local/share). */
     static std::string default_path();
 
-    /** Opens the file; made, with its folder, where there is none. Throws Failure where it is not ours or cannot be
-     * written. */
-    explicit Database(const std::string &path = default_path());
+    /** Opens the file; for kWrite made, with its folder, where there is none. Throws Failure where it is not ours. */
+    explicit Database(const std::string &path = default_path(), Access access = Access::kWrite);
     ~Database();
 
     const std::string &path() const;
@@ -61,6 +63,9 @@ public:
     size_t insert(const std::vector<Entry> &entries);
 
     void remove(const std::vector<Entry> &entries);
+
+    /** Those that are left out of every answer, as they are no records. How many there were. */
+    size_t remove_damaged();
 
 private:
     std::unique_ptr<Sqlite> sqlite_;

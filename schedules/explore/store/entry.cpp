@@ -2,7 +2,7 @@
 
 #include <ctime>
 #include <filesystem>
-#include <regex>
+#include <fstream>
 #include <set>
 
 #include <HalideRuntime.h>
@@ -25,22 +25,87 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// Adds a text and what it requires, each file once. A module that is not found is left to the engine's message.
-void add_texts(Hash &hash, const std::string &text, const std::vector<std::string> &folders, std::set<std::string> &seen) {
-    static const std::regex require("require\\s*\\(?\\s*[\"']([A-Za-z0-9_.]+)[\"']");
-    hash.add(text);
-    for (auto it = std::sregex_iterator(text.begin(), text.end(), require); it != std::sregex_iterator(); ++it) {
-        std::string relative = (*it)[1];
-        std::replace(relative.begin(), relative.end(), '.', '/');
-        for (const auto &folder : folders) {
-            const std::string path = (fs::path(folder) / (relative + ".lua")).string();
-            std::error_code ignored;
-            if (fs::is_regular_file(path, ignored)) {
-                if (seen.insert(path).second) {
-                    add_texts(hash, read_file(path), folders, seen);
-                }
-                break;
+// As many as the language reads, and more modules than any schedule has.
+constexpr size_t kMostBytes = size_t(1) << 20, kMostBytesOfAll = size_t(8) << 20, kMostModules = 1000;
+
+// The next name in `require "NAME"` or `require("NAME")`, and behind it; "" where there is none. By hand, as a regular expression of
+// the C++ library takes a piece of the stack for each character.
+std::string next_required(const std::string &text, size_t &at) {
+    const auto skip = [&](const char *blanks) { at = std::min(text.find_first_not_of(blanks, at), text.size()); };
+    const std::string word = "require";
+    while ((at = text.find(word, at)) != std::string::npos) {
+        at += word.size();
+        skip(" \t\r\n\v\f");
+        at += at < text.size() && text[at] == '(';
+        skip(" \t\r\n\v\f");
+        const size_t begin = at + 1;
+        if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) {
+            continue;
+        }
+        at = begin;
+        skip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.");
+        if (at > begin && at < text.size() && (text[at] == '"' || text[at] == '\'')) {
+            return text.substr(begin, at - begin);
+        }
+        at = begin;
+    }
+    return "";
+}
+
+// Where the language finds it: a link that leads out of the folders is none. "" where there is none, which is left to its message.
+std::string module_file(const std::string &name, const std::vector<std::string> &folders) {
+    std::string relative = name + ".lua";
+    std::replace(relative.begin(), relative.begin() + std::ptrdiff_t(name.size()), '.', '/');
+    for (const auto &folder : folders) {
+        const std::string path = (fs::path(folder) / relative).string();
+        std::error_code error;
+        if (fs::is_regular_file(path, error)) {
+            const std::string real = fs::canonical(path, error).string();
+            const bool inside = !error && std::any_of(folders.begin(), folders.end(), [&](const std::string &f) {
+                return starts_with(real, (fs::canonical(f, error) / "").string());
+            });
+            if (inside) {
+                return path;
             }
+        }
+    }
+    return "";
+}
+
+// At most one byte more than `most`, whatever the file says of its size.
+std::string beginning_of(const std::string &path, size_t most) {
+    std::string text(most + 1, 0);
+    std::ifstream in(path, std::ios::binary);
+    in.read(text.data(), std::streamsize(text.size()));
+    text.resize(size_t(in.gcount()));
+    return text;
+}
+
+// Adds a text and what it requires, each module once, before what stands behind it.
+void add_texts(Hash &hash, const std::string &lua, const std::vector<std::string> &folders) {
+    struct Open {
+        std::string text;
+        size_t at;
+    };
+    hash.add(lua);
+    std::vector<Open> open = {{lua, 0}};
+    std::set<std::string> seen;
+    for (size_t bytes = 0; !open.empty();) {
+        const std::string name = next_required(open.back().text, open.back().at);
+        if (name.empty()) {
+            open.pop_back();
+            continue;
+        }
+        const std::string path = seen.insert(name).second ? module_file(name, folders) : "";
+        std::string text = path.empty() ? "" : beginning_of(path, kMostBytes);
+        bytes += text.size();
+        if (text.size() > kMostBytes || bytes > kMostBytesOfAll || seen.size() > kMostModules) {
+            hash.add("more than a schedule may be");
+            return;
+        }
+        if (!path.empty()) {
+            hash.add(text);
+            open.push_back({std::move(text), 0});
         }
     }
 }
@@ -97,8 +162,7 @@ std::string script_hash(const Candidate &candidate) {
     }
     folders.push_back(paths().schedules);
     Hash hash;
-    std::set<std::string> seen;
-    add_texts(hash, candidate.lua, folders, seen);
+    add_texts(hash, candidate.lua, folders);
     return hash.hex();
 }
 
@@ -139,7 +203,7 @@ Entry entry_from_json(const json &j) {
         e.key.target = k.at("target");
         e.key.machine = k.at("machine");
         e.key.compilers = k.at("compilers");
-        e.key.threads = k.at("threads");
+        e.key.threads = threads_of(k.at("threads").get<int64_t>());
         e.candidate.lua = c.at("lua");
         e.candidate.params = c.at("params").get<Assignments>();
         e.candidate.set = c.at("set").get<Assignments>();
@@ -150,7 +214,7 @@ Entry entry_from_json(const json &j) {
         e.measured = measured_from_json(j.at("measured"));
         e.script_hash = j.at("script_hash");
         e.when = j.at("when");
-        check_names(e);
+        check_record(e);
         return e;
     } catch (const json::exception &error) {
         throw Failure(fmt::format("this is no record of `halyard db export`: {}", error.what()));

@@ -1,7 +1,9 @@
 #include "explore/store/pick.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <stdexcept>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -22,6 +24,9 @@ namespace halyard::explore {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kMostTries = 5;  // of schedules of a database, before the shipped one is taken
+constexpr std::chrono::seconds kMostTime{20};
 
 std::string microseconds(double seconds) {
     return seconds >= 1e-3 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} us", seconds * 1e6);
@@ -86,6 +91,16 @@ bool same_devices(const std::string &measured, const std::string &target) {
                                       : measured == target_key(target);
 }
 
+// Whether a record is of a task with these parameters of the generator, or those.
+bool is_of(const Entry &e, const GenerateRequest &request, const Assignments &params, const Assignments &others) {
+    try {
+        const Assignments of = beside_defaults(request, parse_assignments(e.key.params));
+        return of == params || of == others;
+    } catch (const std::invalid_argument &) {
+        return false;  // no parameters at all
+    }
+}
+
 // Entries of this machine and these compilers in the order of preference.
 std::vector<Entry> candidates(Database &database, const GenerateRequest &request, const Dims &shape, int threads,
                               const std::string &machine) {
@@ -110,9 +125,7 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
     const std::string generator = request.generator.empty() ? "" : fs::path(request.generator).filename().string();
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
-                                   const Assignments of = beside_defaults(request, parse_assignments(e.key.params));
-                                   return (of != params && of != interface) || e.key.machine != own || e.key.generator != generator ||
-                                          e.script_hash != script_hash(e.candidate);
+                                   return e.key.machine != own || e.key.generator != generator || !is_of(e, request, params, interface);
                                }),
                 found.end());
     const auto rank = [&](const Entry &e) {
@@ -125,7 +138,7 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
 }  // namespace
 
 std::string script_file(const Entry &entry) {
-    check_names(entry);
+    check_record(entry);
     const fs::path folder = fs::path(paths().cache) / "schedules";
     const fs::path file = folder / fmt::format("{}.{}.lua", entry.key.op, entry.candidate.id());
     std::error_code ignored;
@@ -201,11 +214,22 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
         p.why = fmt::format("the shipped schedule: there is no database {}", path);
         return p;
     }
-    Database database(path);
+    Database database(path, Access::kRead);
     const bool cuda = is_cuda(target_of(request));
     const auto known = candidates(database, request, shape, threads, machine);
-    std::string refused;
+    std::string refused, given_up;
+    int tried = 0;
+    const auto begin = std::chrono::steady_clock::now();
     for (const Entry &e : known) {
+        check_signals();
+        if (tried == kMostTries || std::chrono::steady_clock::now() - begin > kMostTime) {
+            given_up = fmt::format(", of the {} that were tried", tried);
+            break;
+        }
+        if (e.script_hash != script_hash(e.candidate)) {
+            continue;
+        }
+        tried++;
         GenerateRequest with = with_entry(request, e);
         for (const auto &param : e.candidate.params) {
             with.params[param.first] = param.second;  // what was measured, also where the request says otherwise
@@ -226,8 +250,9 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
             p.request = with;
             const std::string where = cuda ? fmt::format("at {} on {}", size, e.key.machine)
                                            : fmt::format("with {} thread(s) at {} on this machine", e.key.threads, size);
-            p.why = fmt::format("schedule {} of {}: {} {} ({}{}){}", e.candidate.id(), path, microseconds(e.measured.least), where,
-                                e.candidate.origin, e.measured.whole ? "" : ", timed briefly", refused);
+            p.schedule = fmt::format("schedule {} of {}", e.candidate.id(), path);
+            p.why = fmt::format("{}: {} {} ({}{}){}", p.schedule, microseconds(e.measured.least), where, e.candidate.origin,
+                                e.measured.whole ? "" : ", timed briefly", refused);
             return p;
         }
         if (refused.empty()) {
@@ -235,8 +260,8 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
                                   microseconds(e.measured.least), why_not);
         }
     }
-    p.why = fmt::format("the shipped schedule: {} knows {} for {} on {} with these compilers{}", path,
-                        known.empty() ? "none" : "none that fits", size, cuda ? "such a device" : "this machine", refused);
+    p.why = fmt::format("the shipped schedule: {} knows {} for {} on {} with these compilers{}{}", path,
+                        tried == 0 ? "none" : "none that fits", size, cuda ? "such a device" : "this machine", given_up, refused);
     return p;
 }
 

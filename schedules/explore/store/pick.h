@@ -30,11 +30,13 @@ struct Pick {
     bool found = false;
     GenerateRequest request;  // with the schedule of the database where one was found, else as it was
     std::string why;          // a sentence about what was taken: ready to print
+    std::string schedule;     // "schedule ID of DATABASE" where one was found
 };
 
 /** The fastest schedule known for the request on this machine that leaves the interface of the library as the request has
- * it. `threads` 0 takes whatever number of threads was measured, all processors first. For CUDA it is this machine's device,
- * or the one whose name begins like `machine`, or where there is none the one of the newest measurement. */
+ * it; of the first few, as each may take its limit of time to say what it wants, and anybody may have written them.
+ * `threads` 0 takes whatever number of threads was measured, all processors first. For CUDA it is this machine's device, or
+ * the one whose name begins like `machine`, or where there is none the one of the newest measurement. */
 Pick pick(const std::string &database, const GenerateRequest &request, const Dims &shape, int threads, const std::string &machine = "");
 
 }  // namespace halyard::explore

@@ -1,10 +1,13 @@
 #include "explore/store/sqlite.h"
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "kernel/failure.h"
+#include "kernel/process.h"
 
 namespace halyard::explore {
 
@@ -13,7 +16,47 @@ namespace {
 namespace fs = std::filesystem;
 
 // Another process writes for a moment only; one that is stopped in a debugger is not waited for.
-constexpr int kBusyMilliseconds = 30000;
+constexpr int kBusyMilliseconds = 30000, kNapMilliseconds = 10;
+constexpr int kMostBytes = 16 << 20;  // of a row or a text: no record comes near
+constexpr int kSteps = 10000;         // of a statement, between two looks at the signals
+
+int wait_a_moment(void *, int times) {
+    if (interrupted() || times * kNapMilliseconds >= kBusyMilliseconds) {
+        return 0;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(kNapMilliseconds));
+    return 1;
+}
+
+// A journal can name another file, the list of a transaction over several databases, which SQLite reads and then removes. We
+// have no such transactions: the name is a stranger's, and no file is opened for it.
+const char *own_file_system() {
+    static sqlite3_vfs *const system = sqlite3_vfs_find(nullptr);
+    static sqlite3_vfs own = *system;
+    static const int registered = [] {
+        own.pNext = nullptr;
+        own.zName = "halyard";
+        own.xOpen = [](sqlite3_vfs *, const char *name, sqlite3_file *file, int flags, int *out_flags) {
+            constexpr int kSuperJournal = 0x4000;  // SQLITE_OPEN_SUPER_JOURNAL, or as older headers have it, MASTER_JOURNAL
+            file->pMethods = nullptr;
+            return flags & kSuperJournal ? SQLITE_CANTOPEN : system->xOpen(system, name, file, flags, out_flags);
+        };
+        return sqlite3_vfs_register(&own, 0);
+    }();
+    return registered == SQLITE_OK ? own.zName : "";  // "" is none, and an error
+}
+
+// Nothing of the file is a program: no function with effects in its schema, no writing of pages or of the schema itself.
+void trust_nothing(sqlite3 *handle) {
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
+    sqlite3_progress_handler(
+        handle, kSteps, [](void *) { return int(interrupted()); }, nullptr);
+    sqlite3_busy_handler(handle, wait_a_moment, nullptr);
+}
 
 }  // namespace
 
@@ -74,10 +117,10 @@ double Statement::number(int column) const {
     return sqlite3_column_double(statement_, column);
 }
 
-Sqlite::Sqlite(const std::string &path) : path_(path) {
+Sqlite::Sqlite(const std::string &path, bool make) : path_(path) {
     std::error_code ignored;
     const fs::path folder = fs::path(path).parent_path();
-    if (!folder.empty()) {
+    if (make && !folder.empty()) {
         fs::create_directories(folder, ignored);
     }
     if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
@@ -85,14 +128,15 @@ Sqlite::Sqlite(const std::string &path) : path_(path) {
                                   "HALYARD_DB",
                                   path));
     }
-    if (sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr) != SQLITE_OK) {
+    const int flags = SQLITE_OPEN_READWRITE | (make ? SQLITE_OPEN_CREATE : 0);
+    if (sqlite3_open_v2(path.c_str(), &handle_, flags, own_file_system()) != SQLITE_OK) {
         const std::string message = handle_ ? sqlite3_errmsg(handle_) : "out of memory";
         sqlite3_close(handle_);
         throw Failure(fmt::format("{}: error: the database cannot be opened: {}\n  name another place with --db or "
                                   "HALYARD_DB",
                                   path, message));
     }
-    sqlite3_busy_timeout(handle_, kBusyMilliseconds);
+    trust_nothing(handle_);
 }
 
 Sqlite::~Sqlite() {
@@ -119,6 +163,7 @@ int64_t Sqlite::last_id() const {
 }
 
 void Sqlite::fail(const std::string &doing) const {
+    check_signals();
     const int code = sqlite3_errcode(handle_);
     const std::string message = sqlite3_errmsg(handle_);
     if (code == SQLITE_NOTADB) {
@@ -126,13 +171,18 @@ void Sqlite::fail(const std::string &doing) const {
                                   "HALYARD_DB, or move this file away",
                                   path_));
     }
-    throw Failure(fmt::format("{}: error: the database cannot be {}: {}{}", path_, doing, message,
-                              code == SQLITE_BUSY ? "\n  another process has held it for 30 s; try again when it ended" : ""));
+    std::string advice;
+    if (code == SQLITE_BUSY) {
+        advice = "\n  another process has held it for 30 s; try again when it ended";
+    } else if (code == SQLITE_CANTOPEN) {
+        advice = fmt::format("\n  the folder may be closed to you; or {}-journal is not Halyard's, then move it away", path_);
+    }
+    throw Failure(fmt::format("{}: error: the database cannot be {}: {}{}", path_, doing, message, advice));
 }
 
 // IMMEDIATE: one that reads first and then wants to write could otherwise find that another has written.
-Transaction::Transaction(Sqlite &sqlite) : sqlite_(sqlite) {
-    sqlite_.execute("BEGIN IMMEDIATE");
+Transaction::Transaction(Sqlite &sqlite, bool writes) : sqlite_(sqlite) {
+    sqlite_.execute(writes ? "BEGIN IMMEDIATE" : "BEGIN");
 }
 
 Transaction::~Transaction() {

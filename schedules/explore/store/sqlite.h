@@ -2,7 +2,8 @@
 #define HALYARD_EXPLORE_SQLITE_H
 
 /** \file
- * As much of SQLite as the database needs, with errors that name the file.
+ * As much of SQLite as the database needs, with errors that name the file. The file may be anybody's: what it says is data, and a
+ * signal ends what takes long.
  */
 
 #include <cstdint>
@@ -43,8 +44,8 @@ private:
 
 class Sqlite {
 public:
-    /** Opens or makes the file. Throws Failure. */
-    explicit Sqlite(const std::string &path);
+    /** Opens the file; where there is none it is made, with its folder, or is an error. Throws Failure. */
+    Sqlite(const std::string &path, bool make);
     ~Sqlite();
     Sqlite(const Sqlite &) = delete;
     Sqlite &operator=(const Sqlite &) = delete;
@@ -55,6 +56,7 @@ public:
     void execute(const std::string &sql);
     Statement &prepare(const std::string &sql);  // kept, and ready for values
     int64_t last_id() const;
+    /** Throws Interrupted where a signal is why. */
     [[noreturn]] void fail(const std::string &doing) const;
     sqlite3 *handle() const {
         return handle_;
@@ -66,10 +68,10 @@ private:
     std::map<std::string, std::unique_ptr<Statement>> statements_;
 };
 
-/** From here to commit() all or nothing; without it, nothing. */
+/** From here to commit() all or nothing; without it, nothing. One that only reads sees one state of the file. */
 class Transaction {
 public:
-    explicit Transaction(Sqlite &sqlite);
+    explicit Transaction(Sqlite &sqlite, bool writes = true);
     ~Transaction();
     void commit();
 
