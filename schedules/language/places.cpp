@@ -230,9 +230,8 @@ public:
             return known->second;
         }
         ThreadPlace place;
-        for_each_definition(f, [&](const Definition &d, int) {
-            place.own = std::max(place.own, threads_in(d, 0, d.schedule().dims().size()));
-        });
+        for_each_definition(
+            f, [&](const Definition &d, int) { place.own = std::max(place.own, threads_in(d, 0, d.schedule().dims().size())); });
         place.nest = place.own;
         for (const Place &at : places_of(f.schedule().compute_level())) {
             const int around = loops_over_threads_around(at);

@@ -196,7 +196,8 @@ private:
                 missing.push_back("k." + name);
             }
         }
-        return missing.empty() ? "" : "say where the reductions are computed, by compute_root() or compute_at(...): " + quoted_list(missing);
+        return missing.empty() ? ""
+                               : "say where the reductions are computed, by compute_root() or compute_at(...): " + quoted_list(missing);
     }
 
     void add_step(const Touch &t) {

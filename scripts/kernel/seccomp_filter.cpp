@@ -26,8 +26,7 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr unsigned kArchitecture = 0;
 #endif
 
-constexpr unsigned kNamespaces =
-    CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+constexpr unsigned kNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 
 constexpr unsigned kDenied = SECCOMP_RET_ERRNO | EPERM;
 
@@ -135,11 +134,10 @@ const int kNever[] = {
 
 // Landlock knows of no right to change or read what is said of a file: who owns it, when it was written.
 const int kOfFiles[] = {
-    __NR_fchown,       __NR_fchownat,     __NR_utimensat, __NR_setxattr,  __NR_lsetxattr, __NR_fsetxattr, __NR_removexattr,
-    __NR_lremovexattr, __NR_fremovexattr, __NR_getxattr,  __NR_lgetxattr, __NR_fgetxattr, __NR_listxattr, __NR_llistxattr,
-    __NR_flistxattr,
+    __NR_fchown,       __NR_fchownat, __NR_utimensat, __NR_setxattr,  __NR_lsetxattr, __NR_fsetxattr,  __NR_removexattr, __NR_lremovexattr,
+    __NR_fremovexattr, __NR_getxattr, __NR_lgetxattr, __NR_fgetxattr, __NR_listxattr, __NR_llistxattr, __NR_flistxattr,
 #ifdef __NR_chown
-    __NR_chown,     __NR_lchown,      __NR_utime,        __NR_utimes,       __NR_futimesat,
+    __NR_chown,        __NR_lchown,   __NR_utime,     __NR_utimes,    __NR_futimesat,
 #endif
 };
 
@@ -163,10 +161,10 @@ const std::vector<unsigned> kIoctls = {0x5401, 0x5413, 0x541b, 0x5421, 0x5450, 0
 
 // Those of a device have numbers of their driver.
 const std::vector<unsigned> kNoIoctlsOfDevices = {
-    0x5412,     0x541c,                                      // TIOCSTI, TIOCLINUX
-    0x40086602, 0x40046602, 0x401c5820, 0x40087602,          // FS_IOC_SETFLAGS, the same of 32 bits, FSSETXATTR, SETVERSION
-    0x40806685, 0x800c6613,                                  // FS_IOC_ENABLE_VERITY, SET_ENCRYPTION_POLICY
-    0xc0045877, 0xc0045878, 0xc0185879,                      // FIFREEZE, FITHAW, FITRIM
+    0x5412,     0x541c,                              // TIOCSTI, TIOCLINUX
+    0x40086602, 0x40046602, 0x401c5820, 0x40087602,  // FS_IOC_SETFLAGS, the same of 32 bits, FSSETXATTR, SETVERSION
+    0x40806685, 0x800c6613,                          // FS_IOC_ENABLE_VERITY, SET_ENCRYPTION_POLICY
+    0xc0045877, 0xc0045878, 0xc0185879,              // FIFREEZE, FITHAW, FITRIM
 };
 
 }  // namespace

@@ -155,7 +155,8 @@ TEST_CASE("A character device is written into", "[place]") {
     // In the place of a library it is a mistake.
     CHECK(make_device(made.to + "/op.c", S_IFCHR, 1, 3));
     write_file(made.from + "/op.c", "new");
-    CHECK_THAT(message_of([&] { place_files(made.from, made.function, made.to, "", {}); }), Contains("there is a character device of this name"));
+    CHECK_THAT(message_of([&] { place_files(made.from, made.function, made.to, "", {}); }),
+               Contains("there is a character device of this name"));
 }
 
 // RLIMIT_FSIZE with its signal ignored makes a write fail as a full disk does.

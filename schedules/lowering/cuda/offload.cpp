@@ -196,8 +196,8 @@ private:
                   z = std::max(kernel.constant_threads(2), 1);
         if (int64_t(x) * y * z > kMostThreads || z > kMostAlongZ) {
             options_.fail(func, "has blocks of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) +
-                                    " threads; a device takes " + std::to_string(kMostThreads) + ", and " +
-                                    std::to_string(kMostAlongZ) + " along the third dimension");
+                                    " threads; a device takes " + std::to_string(kMostThreads) + ", and " + std::to_string(kMostAlongZ) +
+                                    " along the third dimension");
         }
     }
 
@@ -297,7 +297,8 @@ private:
     }
 
     static Expr too_large(const std::string &name) {
-        return Call::make(Int(32), "halyard_cuda_too_large", {user_context(), StringImm::make(name.substr(0, name.find('.')))}, Call::Extern);
+        return Call::make(Int(32), "halyard_cuda_too_large", {user_context(), StringImm::make(name.substr(0, name.find('.')))},
+                          Call::Extern);
     }
 
     // Of a buffer that the pipeline allocates: a struct of min, extent, stride and flags for each.
@@ -408,7 +409,7 @@ private:
     Lets lets_, all_lets_;  // without and with those of fields of buffers
     Strides strides_;
     std::set<std::string> padded_;  // arrays around
-    bool tensor_cores_ = false;  // there are kernels for them
+    bool tensor_cores_ = false;     // there are kernels for them
     std::map<const For *, DependentLaunch> together_;
     std::map<std::string, int> strided_reads_;
 };

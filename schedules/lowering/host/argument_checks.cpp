@@ -107,8 +107,8 @@ Stmt is_near_zero(const Argument &a) {
         const Expr step = cast<int64_t>(abs(cast<int64_t>(a.stride(d)))),
                    farthest = max(cast<int64_t>(abs(first)), cast<int64_t>(abs(last)));
         reach = reach + min(step * farthest, make_const(Int(64), kMost + 1));
-        message.insert(message.end(), {Expr(d == 0 ? " " : ", "), a.extent(d), Expr(" elements from "), a.min(d), Expr(" on, "), a.stride(d),
-                                       Expr(" apart")});
+        message.insert(message.end(), {Expr(d == 0 ? " " : ", "), a.extent(d), Expr(" elements from "), a.min(d), Expr(" on, "),
+                                       a.stride(d), Expr(" apart")});
     }
     message.emplace_back(": let its minima be nearer to 0, or build the library with large_buffers");
     return AssertStmt::make(a.is_query() || a.is_empty() || reach <= make_const(Int(64), kMost),
