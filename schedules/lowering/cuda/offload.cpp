@@ -12,7 +12,7 @@
 #include "lowering/cuda/tensor_cores/fused_parts.h"
 #include "lowering/cuda/print/compile.h"
 #include "lowering/cuda/extract/kernel.h"
-#include "lowering/cuda/extract/launch_numbers.h"
+#include "lowering/cuda/launch_numbers.h"
 #include "lowering/cuda/pipeline.h"
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"

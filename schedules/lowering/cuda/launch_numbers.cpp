@@ -1,4 +1,4 @@
-#include "lowering/cuda/extract/launch_numbers.h"
+#include "lowering/cuda/launch_numbers.h"
 
 #include <limits>
 
