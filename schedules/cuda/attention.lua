@@ -2,7 +2,7 @@
 -- for sm_90a FlashAttention-3, Shah et al. 2024). A block has a strip of queries; the blocks of keys that none of them sees
 -- are left out.
 
-local gpu = require "lib.gpu"
+local attention = require "lib.gpu_attention"
 
 return schedule "attention" {
   target = "cuda",
@@ -30,6 +30,6 @@ return schedule "attention" {
   end,
 
   apply = function(k, p)
-    gpu.attention_tiles(k, p)
+    attention.tensor_tiles(k, p)
   end,
 }

@@ -1,6 +1,8 @@
 -- What the CUDA schedules of moe_router share.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 local router = {}
 
@@ -30,11 +32,11 @@ end
 
 -- Has a thread compute a list for each token.
 function router.a_thread_each(func, o)
-  gpu.elements(func:compute_root(), { rows = { "row" }, threads = o.threads })
+  elementwise.elements(func:compute_root(), { rows = { "row" }, threads = o.threads })
 end
 
 function router.store(k)
-  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
+  for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
 -- Searches the experts of a token and weighs them, a warp a token.
@@ -48,13 +50,13 @@ local function choose_by_maxima(k, o)
   end
   k.indices:compute_with(k.scores, "i")
   local at = { k.scores, "row" }
-  gpu.each_thread(k.chosen, { at = { k.scores, "i" } })
+  grid.each_thread(k.chosen, { at = { k.scores, "i" } })
   local each = { at = at, threads = 32, vector = 4, unroll = 2 }
-  for n = 0, o.top_k - 1 do gpu.reduce(k["largest_" .. n], "e", each) end
+  for n = 0, o.top_k - 1 do reduce.in_block(k["largest_" .. n], "e", each) end
   if k:has "sum_of_all" then
-    gpu.reduce(k.sum_of_all, "e", each)
+    reduce.in_block(k.sum_of_all, "e", each)
   else
-    gpu.each_thread(k.sum, each)
+    grid.each_thread(k.sum, each)
     k.sum:update(0):unroll "i"
   end
 end
@@ -69,7 +71,7 @@ function router.choose(k, o, lanes)
     choose_by_maxima(k, o)
     return
   end
-  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "row" }, threads = o.threads }) end
+  for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "row" }, threads = o.threads }) end
   k.indices:compute_with(k.scores, "thread")
   for _, name in ipairs { "top", "weight", "sum", "sum_of_all" } do
     if k:has(name) then k[name]:compute_at(k.scores, "thread"):store_in "register":bound_extent("row", 1) end

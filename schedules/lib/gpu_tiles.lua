@@ -1,6 +1,6 @@
 -- Products on a GPU without tensor cores: tiles of sums in the registers of a block's threads.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
 
 local tiles = {}
 
@@ -151,7 +151,7 @@ function tiles.blocks(y, o)
   y:split(row, o.rows, "guard", "tile_row", "in_row")
   local blocks = { "tile_col", "tile_row", table.unpack(o.blocks or {}) }
   over_threads(y, "in_col", "in_row", blocks)
-  return gpu.over_blocks(y, blocks)
+  return grid.over_blocks(y, blocks)
 end
 
 -- Has a block compute a tile of a product in registers, and what is made of it where the sums are.
@@ -190,7 +190,7 @@ function tiles.of_threads(y, acc, o)
   for i, loop in ipairs(others) do table.insert(i <= #others - 4 and order or blocks, loop) end
   for _, loop in ipairs(blocks) do table.insert(order, loop) end
   y:reorder(table.unpack(order))
-  gpu.over_blocks(y, blocks)
+  grid.over_blocks(y, blocks)
   y:gpu_threads { "thread", "thread_row" }
   y:vectorize("lane"):unroll("line"):never_partition_all()
 
