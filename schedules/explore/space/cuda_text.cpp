@@ -45,9 +45,9 @@ public:
         case CudaKernel::kThreads: threads(); break;
         case CudaKernel::kInPlace: in_place(); break;
         case CudaKernel::kTransposed: transposed(); break;
-        case CudaKernel::kTensorTiles: tensor("gpu_gemm.tensor_tiles", {"rows", "columns", "stages", "group"}); break;
+        case CudaKernel::kTensorTiles: tensor("gpu_gemm.tensor_tiles", {"rows", "columns", "stages", "raster"}); break;
         case CudaKernel::kTensorWindows:
-            tensor("gpu_conv.tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "group"});
+            tensor("gpu_conv.tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "raster"});
             break;
         case CudaKernel::kSharedTiles: shared_tiles(); break;
         case CudaKernel::kPanels: panels(); break;
