@@ -20,7 +20,7 @@ return schedule "splade" {
     rows    = tune { 64, 128, 192, default = 192 },    -- words of a tile; with 256 columns 128 at most
     columns = tune { 0, 64, 128, 256, default = 0 },   -- positions of a tile; 0: with rows, what a call's sizes are best off with
     stages  = tune { 2, 3, 4, 5, 6, default = 5 },     -- fetched ahead; a stage takes 128 (rows + columns) bytes
-    raster  = tune { 4, 8, 16, default = 4 },       -- rows of tiles taken together
+    raster  = tune { 4, 8, 16, default = 4 },          -- rows of tiles taken together
     ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
     threads = tune { 128, 256, default = 128 },
   },

@@ -15,7 +15,7 @@ return schedule "swiglu_mlp_int8" {
     stages      = tune { 2, 3, 4, 5, 6, 8, default = 3 },
     back        = tune { 16, 32, 64, default = 32 },    -- columns of the product back
     back_stages = tune { 3, 4, 5, 6, 8, 12, default = 8 },
-    raster  = tune { 4, 8, 16, default = 16 },
+    raster      = tune { 4, 8, 16, default = 16 },
     threads     = tune { 64, 128, 256, default = 256 }, -- that round a row
   },
 

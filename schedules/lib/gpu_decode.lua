@@ -179,7 +179,7 @@ function decode.split_blocks(k, p)
 end
 
 -- Weighs the splits of a row: a warp has it, a thread a vector of the head. Several splits are under way together: one after the
--- other, the 64 of 65536 keys would wait for the L2 some 50 times in a row.
+-- other, each would wait for the L2.
 --
 --   for row: for d: writer
 --     ->

@@ -137,7 +137,7 @@ end
 logits.tensor_params = {
   rows   = tune { 64, 128, 192, default = 128 },
   stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
-  raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+  raster = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p)
