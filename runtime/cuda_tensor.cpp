@@ -1,4 +1,4 @@
-// Descriptors for TMA, made at each launch: the driver needs some 100 ns for one.
+// Descriptors for TMA. They are made at each launch, which costs little beside it.
 
 #include "cuda_tensor.h"
 

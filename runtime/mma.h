@@ -182,11 +182,10 @@ constexpr int kA = 4, kB = 6, kTurnsA = 6, kTurnsB = 7;
 /** A block of Rows x Cols result tiles (2 x 1, 2 x 2, 2 x 3, or 1 x 1 to 1 x 4), of which one row of tiles, and the last column but
  * for 2 x 3, may be partly filled.
  *
- * Products run at their rate, 16 cycles each, as long as four or more do not wait for each other and operands are in L1; in
- * L2 what is loaded decides: 4 products and 4 KiB in 30 ns, in L1 23. In C, with nothing but a conversion behind it, 1024
- * cubed in bf16 takes on an Emerald Rapids, by 2 x 2 with the loads before the products 2.05 ms, with loads as soon as a
- * register is free 1.84, by 2 x 3 1.85 although 3 % of its columns are idle. Slower: prefetches into L1 (2.5 ms),
- * tileloaddt1 (2.2), sums of half of k, so that b stays in L1 (2.2). A copy of a in the order of tiles gains 1 to 5 %. */
+ * Products run at their rate, 16 cycles each, as long as four or more do not wait for each other and operands are in L1; where
+ * operands are in L2, what is loaded decides. A load stands where its register becomes free, which is faster than all loads before the
+ * products. Blocks of 2 x 3 are as fast as 2 x 2, although some of their columns may be idle. What is slower: prefetches into L1,
+ * tileloaddt1, and sums of half of k, so that b stays in L1. A copy of a in the order of tiles gains little. */
 template<typename Tiles, int Rows, int Cols>
 class Block {
 public:
@@ -194,8 +193,8 @@ public:
         : p_(p), row_(row), col_(col), rows_(rows), cols_(cols), prefetches_(prefetches) {}
 
     void run() {
-        // Another configuration and the way back take 180 ns (Emerald Rapids), in which nothing else runs. Rows of the second
-        // tile are moved up instead, and some are computed twice.
+        // While tiles are configured, here and on the way back, nothing else runs. So rows of the second tile are moved up instead,
+        // and some are computed twice.
         const bool partly = rows_ < kTileRows || cols_ < Cols * kTileGroups;
         if (partly) {
             configure();

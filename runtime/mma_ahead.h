@@ -8,25 +8,17 @@
  *
  * Tile instructions and vectors overlap where a few of the one stand between a few of the other, and hardly in any other way, as
  * products that wait fill what the processor looks ahead. step() is compiled into the loop over rows (lowering/mma_step.cpp), from
- * which it takes no registers, and multiplies one pair of tiles, or a few. take() does what is left.
- *
- * Nanoseconds for a block of 32 x 32 of bf16 with a bias and ReLU, in C on an Emerald Rapids, and with a polynomial as long as GELU's:
- *
- *   k                                          64    128    384    576    64    128    384
- *   one after the other                       189    280    863   1943  1180   1267   1696
- *   a pair of tiles each row or few rows      135    215    731   1642   863   1021   1120
- *   all pairs of a step of k at a time        192    280
- *
- * A pair at a time in places that the compiler chose took as long; the epilogue alone takes 62 and 709.
+ * which it takes no registers, and multiplies one pair of tiles, or a few. take() does what is left. All pairs of a step of k at a
+ * time gain nothing over one block after the other.
  */
 
 #include "mma.h"
 
 namespace halyard_mma {
 
-/** What step() reads, whose compiled form knows where each is, and which alone writes nothing: a number that is read, counted up and
- * written for each row costs 24 cycles a row behind the stores of tiles (Emerald Rapids). A step of k is kPairs pairs of tiles: rows
- * of a in kA and kA + 1, columns of b in kB and kB + 1. */
+/** What step() reads, whose compiled form knows where each field is. step() writes nothing: a number that is read, counted up and
+ * written for each row would wait for the stores of tiles before it. A step of k is kPairs pairs of tiles: rows of a in kA and
+ * kA + 1, columns of b in kB and kB + 1. */
 struct Pairs {
     static constexpr int32_t kNone = -1;  // a mask that costs the least
 
@@ -192,8 +184,7 @@ private:
     int all_;    // steps
     bool listed_ = false, begun_ = false;
 
-    // Fewer steps are done before it is seen to that they are: 56 x 56 x 64 by 64 channels of 8 bits, one step, 57 us to 62, 28 x 28 x 128,
-    // two, 33 to 35 (Emerald Rapids).
+    // Fewer steps take less time than it takes to begin them ahead.
     static constexpr int kWorth = 4;
 };
 

@@ -6,14 +6,9 @@
 namespace halyard_mma {
 
 /** Columns of b in parts (mma_parts.h), in units of 32 of them by a step of 32 along k: [tile][part][1 KiB]. Each unit is made beside
- * the products of the one before it, so that parts are written and read in L1; and again for the next rows of a.
- *
- * GFLOP/s in C on a Granite Rapids, n 1536, k 384, where products of tiles without anything else make 460:
- *
- *   rows of a                                                          32    64   128   256
- *   for each block of 32 rows again                                   306   316   311   317
- *   once, beside all blocks of the 32 columns before, and kept in L2  205   293   300   303
- *   once, sums of 32 of k in memory between their blocks              267   323   294   309
+ * the products of the one before it, so that parts are written and read in L1, and again for each block of 32 rows of a. To make them
+ * once is slower for one block, and no faster for several: beside all blocks of the 32 columns before, and kept in L2, or with the sums
+ * of 32 of k in memory between their blocks.
  */
 class ColumnParts {
 public:
@@ -80,8 +75,8 @@ public:
         ptrdiff_t stride;
         char *to;
 
-        // Lines are asked for in the order in which they lie. Granite Rapids, GFLOP/s of 32 rows of a with b in L3: 16 rows
-        // ahead 332, 32 284, 64 296; each line 16 rows below the one that is read 313; none 249.
+        // Lines are prefetched in the order in which they lie, 16 rows ahead. More rows ahead are slower, and so is each line 16 rows
+        // below the one that is read.
         template<typename Tiles, typename Vectors, int Count>
         void make_one() {
 #pragma GCC unroll 2

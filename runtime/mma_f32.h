@@ -33,8 +33,8 @@ public:
         each<0, Rows * Cols>([](auto t) { Tiles::template zero<t.value>(); });
     }
 
-    /** Adds the products of a step. The next parts of columns are made meanwhile, which other ports do: Granite Rapids, 32 x
-     * 1536 x 384: 115 us, 92 where none are made, the products by themselves 82; all of them before the products 162. */
+    /** Adds the products of a step. The next parts of columns are made meanwhile, as other ports of the processor do that. All of
+     * them before the products would take longer. */
     static void step(const RowParts &a, int s, const char *b, ColumnParts &columns) {
         const char *upper = a.tile(0, s), *lower = a.tile(Rows - 1, s);
         const bool more = columns.more();
@@ -70,9 +70,8 @@ private:
         }
     }
 
-    // All loads of a pair before its products. Emerald Rapids, 256 x 64 x 384 in L2: 177 ns a step of 24 products, which take 132
-    // by themselves; each load as soon as its register is free, which is what pays for bf16, 416; with the next lines
-    // prefetched into L1 260. Two by three tiles 195.
+    // All loads of a pair stand before its products. What is slower: each load as soon as its register is free, which is what pays for
+    // bf16 (mma.h); prefetches of the next lines into L1; two by three tiles.
     //
     // Next   tiles of the unit that is made beside them
     template<int Next, int P>
@@ -150,7 +149,7 @@ public:
 
 private:
     static constexpr int kBlock = ColumnParts::kColumns;
-    // By vectors: microseconds of a Granite Rapids, n 1536, k 384, 8 rows 73 and by tiles 101, 12 rows 134 and 107.
+    // So few rows are multiplied by vectors, which are quicker up to some 10 rows.
     static constexpr int kSkinny = 8;
     static_assert(kBlock == 2 * kTileRows, "two by two tiles");
 

@@ -5,8 +5,8 @@
 // so a worker that the system runs late (or that a fork lost) delays nobody. A loop inside a loop,
 // or one begun while another thread's loop runs, runs on its own thread alone.
 //
-// Halide's pool takes a lock for every iteration and sleeps between loops; this one spins for a
-// while first, which is worth 20 to 40 us a call in a chain of short calls.
+// Halide's pool takes a lock for every iteration and sleeps between loops. This one spins for a
+// while first, since in a chain of short calls it takes longer to wake a thread than to do its part.
 //
 // No libstdc++ symbol is used, so C programs can link the runtime.
 

@@ -1,7 +1,7 @@
 -- Attention on the host in one pass over the keys (flash attention): a block of scores, its running
 -- maximum and its probabilities live in L1 and nothing else of the scores exists. The
--- accumulator is rescaled once a block. As fast as attention.lua at 1024 keys, and twice as fast at
--- 32768, where a strip of scores no longer fits L2 (Zen 4).
+-- accumulator is rescaled once a block. With 1024 keys it is as fast as attention.lua, and faster where a strip of
+-- scores no longer fits L2, as with 32768.
 
 local attention = require "lib.attention"
 

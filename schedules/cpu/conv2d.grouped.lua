@@ -1,6 +1,7 @@
 -- Convolution in groups of few channels: the SIMD lanes hold the output channels of several groups. A vector of x
 -- is those groups' inputs at a pixel, loaded once for the columns of the window; one shuffle spreads a channel of
--- each group over the lanes of the group. How many channels a group has are constants: panel (outputs) and channels.
+-- each group over the lanes of the group. The numbers of channels of a group are constants: panel (outputs)
+-- and channels.
 
 local conv = require "lib.conv"
 local gemm = require "lib.gemm"

@@ -1,12 +1,10 @@
 -- Convolution with its epilogue for AVX2 and AVX-512, weights packed into panels of output channels.
 -- A register tile of pixels x channels runs over the window and all input channels; the panel of weights
 -- stays in L2 while the band goes by. Each job first copies its band of x with the padding around
--- it (f16 and bf16: as f32), so no loop asks where the border is: 1 to 2 parts in 100 of a 3x3 over 64 channels.
--- f32 and f16 reach 94 to 97 % of the f32 peak at the sizes of ResNet-50 (Zen 4, one thread). bf16 is multiplied in
--- pairs where the target can: 1.9 times that. Zeros of the padding are left out: of a 3x3 over 7x7, 14x14, 28x28 and 56x56
--- pixels (19/21)^2 = 0.82, 0.91, 0.95 and 0.98 is multiplied, and takes 0.82, 0.92, 0.96 and 0.99 of the time (f32, Zen 5).
--- A build for one target takes 1.8 s for 1.0, as columns at a border have loops of their own. Images of 3
--- channels want channels=3, groups of few conv2d.grouped.lua.
+-- it (f16 and bf16: as f32), so that no loop asks where the border is. bf16 is multiplied in pairs where the target can.
+-- Zeros of the padding are left out, which saves the most in small images: a 3x3 over 7x7 pixels has (19/21)^2 = 0.82 of its products left.
+-- Builds take longer for it, as columns at a border have loops of their own.
+-- Images of 3 channels want channels=3, groups of few channels conv2d.grouped.lua.
 
 local conv = require "lib.conv"
 local gemm = require "lib.gemm"

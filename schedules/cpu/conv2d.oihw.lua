@@ -1,7 +1,7 @@
 -- Convolution with its epilogue for AVX2 and AVX-512, weights as torch.nn.Conv2d stores them: output channels
 -- outermost. Every call turns them into f32 with the output channels innermost, then runs the register
--- tiles of conv2d.lua. Packing is one part in the pixels of y, so it pays for large images; small
--- ones with many channels want packed weights.
+-- tiles of conv2d.lua. The more pixels y has, the less packing costs of the whole; small images with many
+-- channels want packed weights.
 
 local conv = require "lib.conv"
 

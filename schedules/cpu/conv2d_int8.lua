@@ -1,9 +1,7 @@
 -- Convolution in 8 bits with its epilogue, weights packed into panels of output channels: the tiles of conv2d.lua
--- with sums of 32 bits. Four products and their sum are one instruction where the target has VNNI: a 3x3 over 64
--- channels takes 0.27 times as long as in f32, and a 1x1 from 64 to 256, half of which is the epilogue, 0.36
--- times (Zen 4, one thread). Elsewhere bytes are widened and multiplied one by one. Each job first copies its
--- band of x with the zero point around it, and signed bytes as unsigned; without either, x is read as it is. What
--- the epilogue needs of a channel is computed once a job: for each vector of y again, the 1x1 took 0.38.
+-- with sums of 32 bits. Where the target has VNNI, one instruction makes four products and adds them; elsewhere bytes are widened
+-- and multiplied one by one. Each job first copies its band of x with the zero point around it, and signed bytes as unsigned;
+-- without either, x is read as it is. What the epilogue needs of a channel is computed once a job: the epilogue is a large part of a 1x1.
 -- Groups of few channels want conv2d_int8.grouped.lua.
 
 local conv = require "lib.conv"
@@ -19,7 +17,7 @@ return schedule "conv2d_int8" {
   },
 
   params = {
-    -- Of the register tile, with 32 registers. 14 leave none for the epilogue of a 1x1.
+    -- Of the register tile, with 32 registers: 14 pixels leave none for the epilogue of a 1x1.
     pixels = tune { 4, 6, 7, 8, 14, default = 7 },
     band   = tune { 2, 4, 8, 16, default = 8 },     -- rows of the image a job
     copy   = tune { 8, 16, 32, 64, default = 16 },  -- channels copied at once

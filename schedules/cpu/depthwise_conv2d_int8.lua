@@ -1,8 +1,7 @@
 -- Depthwise convolution in 8 bits: channels in the SIMD lanes, the sums of a tile of pixels in registers. Bytes of neighbouring
 -- rows are laid side by side in registers, four rows where the target has VNNI, so that one instruction takes a column of a
--- 3x3 for 16 channels; elsewhere two rows, as 16 bits. A column is laid out once for all windows of the tile that it lies in.
--- 3x3 over 56 x 56 x 128, one thread, Zen 4: f32 from the sums 60 us, with ReLU 66, rounded to 8 bits 109; depthwise_conv2d.lua
--- in f32 with ReLU 82, but from memory 260 for 131. 8 pixels 106, 2 pixels 124. AVX-512 without VNNI 156, with four rows 219.
+-- 3x3 for 16 channels; elsewhere two rows, as 16 bits, since four are slower there. A column is laid out once for all windows of the
+-- tile that it lies in. Rounding to 8 bits takes almost as long as the sums.
 
 local conv = require "lib.conv"
 

@@ -1,7 +1,7 @@
 -- GEMM with its epilogue for AVX2 and AVX-512, weights as they are written: k x n, row-major.
 -- Each task copies the panel of weights that it needs into L2, and then runs the register tiles of
 -- gemm.lua on it: as f32, or as pairs of bf16 where the target multiplies those. Many rows pay for the
--- copy, a few do not, and those want packed weights or gemm.nk.lua. Where there is AMX, a task copies several panels as they lie in
+-- copy. A few do not, and want packed weights or gemm.nk.lua. Where there is AMX, a task copies several panels as they lie in
 -- packed weights, and each block of 32 rows meets all of them, so that parts of f32 are made once for all (runtime/mma_f32.h).
 
 local gemm = require "lib.gemm"
@@ -17,8 +17,7 @@ return schedule "gemm" {
 
   params = {
     rows  = tune { 0, 4, 6, 8, 12, default = 0 }, -- of the register tile, with 32 registers; 0: what suits the panel
-    -- Register tiles a task, for each of which the panel is copied: 4096 cubed takes 1.56 s with 32, 1.30 with 128,
-    -- 1.28 with 256 (Zen 4), as with packed weights. Fewer give more threads something to do.
+    -- Register tiles a task. Each task copies its panel, so that large tasks copy less; small ones give more threads something to do.
     task  = tune { 32, 64, 128, 256, default = 256 },
     blocks = tune { 8, 16, 32, 64, default = 32 },  -- with tile instructions: of 32 rows a task
     panels = tune { 1, 2, 4, 8, 16, default = 4 },  -- and panels a task
@@ -41,8 +40,8 @@ return schedule "gemm" {
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, k.acc, tiles)
 
-    -- A vector of columns at a time: only the last one sticks out of b. Down some rows each, as every row is a
-    -- page of its own in a wide b. Pairs of bf16 come from whole lines where those divide a panel.
+    -- The copy takes a vector of columns at a time, of which only the last sticks out of b, and 64 rows of each, as every row of a wide b
+    -- is a page of its own. Pairs of bf16 come from whole lines where those divide a panel.
     local grouped = tiles.dot or amx
     local copy = grouped and k.b_groups or k.b_f
     copy:compute_at(k.y, "job"):bound_extent("col", p.panel)

@@ -3,9 +3,9 @@
 -- weights that it reads stays in L2 while the rows of a go by. The epilogue works on
 -- the accumulators, so y is written once and nothing else is.
 -- bf16 is multiplied in pairs where the target can (AVX512-BF16: twice the rate of f32), else as f32.
--- Packing a made it slower: a few rows of a stay in L1 as they are. From k = 4096 on gemm.deep.lua is quicker. One row runs at the speed of
--- memory. Where there is AMX, its tiles multiply f32, bf16 and
--- bytes, for any number of rows (gemm.mma.lua, gemm.mma_f32.lua): as quick as vectors for one, and up to ten times in bf16.
+-- A packed copy of a is slower: a few rows of a stay in L1 as they are. From k = 4096 on gemm.deep.lua is quicker. One row runs at the
+-- speed of memory. Where there is AMX, its tiles multiply f32, bf16 and bytes, for any number of rows (gemm.mma.lua,
+-- gemm.mma_f32.lua): they are as quick as vectors for one row, and far quicker for many, most in bf16.
 
 local gemm = require "lib.gemm"
 

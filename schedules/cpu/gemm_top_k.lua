@@ -1,7 +1,7 @@
 -- The largest of each row of a product for AVX2 and AVX-512, weights packed into panels. A task takes a chunk
 -- of panels and some tiles of rows: the product of the two stays in L2 for the search, which takes the
--- columns of the best panels into a sorted list. The lists of the
--- chunks are merged. Few rows run at the speed at which the weights come from memory.
+-- columns of the best panels into a sorted list. The lists of the chunks are merged. Few
+-- rows run at the speed at which the weights come from memory.
 
 local gemm = require "lib.gemm"
 

@@ -32,15 +32,16 @@ return schedule "layer_norm" {
       reduce.in_lanes(sum, "col", { at = row, lanes = lanes, accum = p.accum, cols = k.x:dim(0):extent() })
     end
     if k:has "added" then
-      if not processor.is_intel(target) then -- Zen 5: 16384 x 4096 in bf16 25.3 ms to 22.5, f32 34.2 to 33.6; RMSNorm gains nothing
+      -- With a residual, prefetches of the next row pay on AMD's processors, most in bf16. RMSNorm gains nothing by them.
+      if not processor.is_intel(target) then
         k.sum:update(0):prefetch_over("col", k.x, row, 1, true)
         k.y:prefetch_over("col", k.residual, row, 1, true)
       end
     else
       if processor.is_intel(target) then
-        -- Emerald Rapids: 64 x 4096 in the cache 68 us, with x in sum_sq's loop 81; 16384 x 4096 31 ms and 35.5
+        -- In the last loop: prefetches in the loop of sum_sq are slower there, for rows in a cache and in memory.
         k.y:prefetch_over("col", k.x, row, 1, true)
-      else -- Zen 5: 16384 x 4096 from 17.1 ms to 13.7, 64 x 4096 from memory 81 us to 68
+      else
         k.sum_sq:update(0):prefetch_over("col", k.x, row)
       end
       k.sum_sq:update(0):prefetch_over("col", k.y, row, 0)

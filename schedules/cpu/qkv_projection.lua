@@ -1,6 +1,6 @@
 -- The three projections for AVX2, AVX-512 and AMX, weights packed into panels: each as in gemm.lua, with the bias added in
 -- registers, and one parallel loop over the panels of all three. So threads are called once, and none waits before k and v.
--- Jobs by tiles are few: of 300 rows by 384 + 128 + 128 columns 3 + 1 + 1, which two threads do in three turns for four.
+-- By tiles there are few jobs: 300 rows by 384 + 128 + 128 columns are 3 + 1 + 1, which two threads do in three turns and not in four.
 
 local gemm = require "lib.gemm"
 

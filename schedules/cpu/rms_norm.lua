@@ -23,9 +23,9 @@ return schedule "rms_norm" {
 
     if k:has "added" then
       k.added:compute_at(row):vectorize("col", lanes, "guard")
-    elseif not processor.is_zen4(target) then -- it takes 23.3 ms with prefetches and 18.9 without, 21.6 and 18.5 in huge pages
-      -- Zen 5: 16384 x 4096 from 15.8 ms to 11.0; in the cache it would be 24.1 us for 22.5, so there without. With a
-      -- residual, of either norm, memory is busy already: 28.3 ms and 28.9, LayerNorm 29.5 and 31.2.
+    elseif not processor.is_zen4(target) then -- which is slower with prefetches, in huge pages too
+      -- Memory brings the next row while this one is computed, where x comes from memory: in a cache, prefetches cost time.
+      -- With a residual, memory is busy already.
       k.y:prefetch_over("col", k.x, row, 1, true)
     end
     k.inv_rms:compute_at(row)

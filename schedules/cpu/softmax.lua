@@ -1,8 +1,7 @@
 -- Softmax for any host SIMD width: three passes over a row that stays in cache.
--- The exponentials are stored as they are summed, in one loop, and scaled in place of
--- being computed twice. Scale and mask are applied on the way in, in registers.
--- An online softmax (one pass for maximum and sum) loses by 15 to 50 % as long as a row
--- fits L2: it computes more exponentials.
+-- One loop sums the exponentials and stores them, so that they are scaled and not computed twice.
+-- Scale and mask are applied on the way in, in registers.
+-- An online softmax (one pass for maximum and sum) is slower as long as a row fits L2, since it computes more exponentials.
 
 local processor = require "lib.processor"
 local reduce = require "lib.reduce"

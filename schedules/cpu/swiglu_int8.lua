@@ -9,7 +9,7 @@ return schedule "swiglu_int8" {
 
   generator = {
     weights = "packed",
-    panel = tune { 32, 48, default = 48 }, -- of groups in four vectors Halide gathers the last
+    panel = tune { 32, 48, default = 48 }, -- not 64: of groups in four vectors Halide gathers the last
   },
 
   params = {

@@ -2,7 +2,8 @@
 -- the product with the values and the result, each a kernel of its own over device memory, as a chain of library
 -- calls would be. Products are summed in tiles of registers, in f32.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local reduce = require "lib.gpu_reduce"
 local tiles = require "lib.gpu_tiles"
 
 return schedule "attention" {
@@ -44,9 +45,9 @@ return schedule "attention" {
       stored:fuse("h", "n", "head")
       stored:gpu_blocks { "i", "ib", "head" }
       for _, dim in ipairs { "i", "ib", "h", "n" } do reduction:bound_extent(dim, 1) end
-      gpu.reduce(reduction, "key_x", { at = { stored, "i" }, threads = 32, vector = keys // 32, unroll = 1 })
+      reduce.in_block(reduction, "key_x", { at = { stored, "i" }, threads = 32, vector = keys // 32, unroll = 1 })
     end
-    gpu.vectors(k.p:compute_root(), {
+    elementwise.vectors(k.p:compute_root(), {
       col = "j", rows = { "i", "kb", "ib", "h", "n" }, lanes = keys // 4, threads = p.threads, unroll = p.unroll,
     })
 
@@ -60,7 +61,7 @@ return schedule "attention" {
       others = { "ib", "h", "n" },
     })
 
-    gpu.elements(k.inv_sum:compute_root(), { rows = { "i", "ib", "h", "n" }, threads = p.threads })
-    gpu.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, threads = p.threads, unroll = p.unroll })
+    elementwise.elements(k.inv_sum:compute_root(), { rows = { "i", "ib", "h", "n" }, threads = p.threads })
+    elementwise.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, threads = p.threads, unroll = p.unroll })
   end,
 }

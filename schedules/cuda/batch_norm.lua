@@ -2,7 +2,7 @@
 -- flight. Scale and shift of a channel it computes for itself; in NHWC, where each element of a vector has others, they are
 -- computed first, by small kernels.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "batch_norm" {
   target = "cuda",
@@ -17,14 +17,14 @@ return schedule "batch_norm" {
     local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll }
     if k:has "y" then
       o.col, o.around, o.rows = "w", { "h" }, { "c", "n" }
-      gpu.vectors(k.y, o)
+      elementwise.vectors(k.y, o)
       k.y:stream()
     else
       for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
-        gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
+        elementwise.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
       end
       o.col, o.rows = "c", { "w", "h", "n" }
-      gpu.vectors(k.y_nhwc, o)
+      elementwise.vectors(k.y_nhwc, o)
       k.y_nhwc:stream()
     end
   end,

@@ -1,7 +1,7 @@
 -- BatchNorm without fusion: scales and shifts of the channels, x scaled and shifted, the activation and the result, each a
 -- kernel of its own, as a chain of library calls would be.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "batch_norm" {
   target = "cuda",
@@ -19,10 +19,10 @@ return schedule "batch_norm" {
       else
         o.col, o.rows = "c", { "w", "h", "n" }
       end
-      gpu.vectors(func, o)
+      elementwise.vectors(func, o)
     end
     for _, of_channel in ipairs { k.channel_scale, k.channel_shift } do
-      gpu.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
+      elementwise.elements(of_channel:compute_root(), { rows = { "c" }, threads = p.threads })
     end
     for _, step in ipairs { "normalised", "activated" } do
       if k:has(step) then pass(k[step]:compute_root()) end

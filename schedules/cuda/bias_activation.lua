@@ -2,7 +2,7 @@
 -- has vectors of 16 bytes of several rows in flight, and reads the bias once for them. Rows of up to 64 columns take 8
 -- threads.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "bias_activation" {
   target = "cuda",
@@ -14,7 +14,7 @@ return schedule "bias_activation" {
   },
 
   apply = function(k, p)
-    gpu.vectors(k.y, { rows = { "row" }, threads = p.threads, lanes = p.lanes, narrow = 8, unroll = p.unroll })
+    elementwise.vectors(k.y, { rows = { "row" }, threads = p.threads, lanes = p.lanes, narrow = 8, unroll = p.unroll })
     k.y:stream()
   end,
 }

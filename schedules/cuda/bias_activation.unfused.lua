@@ -1,7 +1,7 @@
 -- A chain of elementwise steps without fusion: scale, bias, activation, logarithm and the result go through memory
 -- one after the other, each by a kernel of its own, as in a chain of library calls.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "bias_activation" {
   target = "cuda",
@@ -14,8 +14,8 @@ return schedule "bias_activation" {
   apply = function(k, p)
     local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
     for _, step in ipairs { "scaled", "biased", "activated", "logarithm" } do
-      if k:has(step) then gpu.vectors(k[step]:compute_root(), o) end
+      if k:has(step) then elementwise.vectors(k[step]:compute_root(), o) end
     end
-    gpu.vectors(k.y, o)
+    elementwise.vectors(k.y, o)
   end,
 }

@@ -2,7 +2,7 @@
 -- neighbouring threads have neighbouring groups, whose channels lie together in x and in y.
 
 local gemm = require "lib.gemm"
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
 
 return schedule "conv2d" {
   target = "cuda",
@@ -27,7 +27,7 @@ return schedule "conv2d" {
       stage:split("w", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
       stage:split("tile", p.tiles, "guard", "tiles", "thread_tile")
       stage:reorder("o", "pixel", "thread", "thread_tile", "groups", "tiles", "h", "n")
-      stage:gpu_blocks { gpu.fuse(stage, { "groups", "tiles" }), "h", "n" }:gpu_threads { "thread", "thread_tile" }
+      stage:gpu_blocks { grid.fuse(stage, { "groups", "tiles" }), "h", "n" }:gpu_threads { "thread", "thread_tile" }
       stage:vectorize("o"):unroll("pixel"):never_partition_all()
     end
     tile(y:specialize(y:dim(2):extent():at_least(p.pixels)), p.pixels)

@@ -3,7 +3,7 @@
 -- tile of a matrix, with zeros outside of the image; scale, bias, activation and residual are applied to the sums. There are
 -- kernels for many images and few, and for many channels of y and few.
 
-local gpu = require "lib.gpu"
+local conv = require "lib.gpu_conv"
 
 return schedule "conv2d" {
   target = "cuda",
@@ -13,11 +13,11 @@ return schedule "conv2d" {
     weights = "ohwi",
   },
 
-  params = gpu.window_params,
+  params = conv.window_params,
 
-  where = gpu.windows_fit,
+  where = conv.windows_fit,
 
   apply = function(k, p)
-    gpu.tensor_windows(k.y, k.acc, p)
+    conv.tensor_windows(k.y, k.acc, p)
   end,
 }

@@ -1,7 +1,8 @@
 -- Direct convolution, weights as torch.nn.Conv2d stores them: a kernel turns them into f32 with the output channels
 -- innermost, then the tiles of conv2d.simt.lua read them as they read packed ones.
 
-local gpu = require "lib.gpu"
+local conv = require "lib.gpu_conv"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "conv2d" {
   target = "cuda",
@@ -16,8 +17,8 @@ return schedule "conv2d" {
 
   apply = function(k, p)
     k.weight_f:compute_root():align_bounds("o", p.channels)
-    gpu.vectors(k.weight_f, { col = "o", rows = { "c", "s", "r", "g" }, threads = 128, unroll = 1 })
-    gpu.conv_tiles(k, k.y, { panel = p.channels, pixels = p.pixels, tiles = p.tiles, group = 1 })
+    elementwise.vectors(k.weight_f, { col = "o", rows = { "c", "s", "r", "g" }, threads = 128, unroll = 1 })
+    conv.register_tiles(k, k.y, { panel = p.channels, pixels = p.pixels, tiles = p.tiles, group = 1 })
     k.y:stream()
   end,
 }

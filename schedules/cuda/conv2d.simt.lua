@@ -2,8 +2,8 @@
 -- pixels by 8 channels in registers. Neighbouring threads have a panel's channels, so a warp reads weights in whole lines and
 -- an element of x once for all of them; what is read again comes from L1. No shared memory, no barriers.
 
+local conv = require "lib.gpu_conv"
 local gemm = require "lib.gemm"
-local gpu = require "lib.gpu"
 
 return schedule "conv2d" {
   target = "cuda",
@@ -16,7 +16,7 @@ return schedule "conv2d" {
   },
 
   apply = function(k, p)
-    gpu.conv_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = gemm.group(k.x:type()) })
+    conv.register_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = gemm.group(k.x:type()) })
     k.y:stream()
   end,
 }

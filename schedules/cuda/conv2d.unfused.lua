@@ -2,8 +2,9 @@
 -- activation, and the result, each a kernel of its own. The sums themselves are computed as in conv2d.simt.lua, so the
 -- difference between the two is what fusing the epilogue gains.
 
+local conv = require "lib.gpu_conv"
+local elementwise = require "lib.gpu_elementwise"
 local gemm = require "lib.gemm"
-local gpu = require "lib.gpu"
 
 return schedule "conv2d" {
   target = "cuda",
@@ -19,13 +20,13 @@ return schedule "conv2d" {
 
   apply = function(k, p)
     local function pass(func, channel)
-      gpu.vectors(func, { col = channel, rows = { "g", "w", "h", "n" }, threads = p.threads, unroll = p.unroll })
+      elementwise.vectors(func, { col = channel, rows = { "g", "w", "h", "n" }, threads = p.threads, unroll = p.unroll })
     end
     for _, image in ipairs { "x_pad", "x_f" } do
       if k:has(image) then pass(k[image]:compute_root(), "c") end
     end
     local sums = k.acc:in_():compute_root()
-    gpu.conv_tiles(k, sums, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = gemm.group(k.x:type()) })
+    conv.register_tiles(k, sums, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = gemm.group(k.x:type()) })
     for _, step in ipairs { "linear", "activated" } do
       if k:has(step) then pass(k[step]:compute_root(), "o") end
     end

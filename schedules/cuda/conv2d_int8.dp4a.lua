@@ -2,7 +2,7 @@
 -- conv2d.simt.lua with sums of 32 bits. x is read as it lies in memory; where it is signed, a thread flips the sign bit
 -- as it reads.
 
-local gpu = require "lib.gpu"
+local conv = require "lib.gpu_conv"
 
 return schedule "conv2d_int8" {
   target = "cuda",
@@ -15,7 +15,7 @@ return schedule "conv2d_int8" {
   },
 
   apply = function(k, p)
-    gpu.conv_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = 4 })
+    conv.register_tiles(k, k.y, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = 4 })
     k.y:stream()
   end,
 }

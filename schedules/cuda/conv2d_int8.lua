@@ -2,24 +2,25 @@
 -- of 128 channels a step, with sums of 32 bits. Zeros lie outside of the image; what a zero point makes of them is a small
 -- image of its own, which is added to the sums with scales, bias, activation and residual.
 
-local gpu = require "lib.gpu"
+local conv = require "lib.gpu_conv"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "conv2d_int8" {
   target = "cuda",
 
   generator = { weights = "ohwi" },
 
-  params = gpu.window_params,
+  params = conv.window_params,
 
-  where = gpu.windows_fit,
+  where = conv.windows_fit,
 
   apply = function(k, p)
     if k:has "zero_sum_at" then
       local zero = k.zero_sum_at:in_():compute_root()
-      gpu.elements(zero, { rows = { "o" }, blocks = { "g", "w", "h" }, threads = 64 })
+      elementwise.elements(zero, { rows = { "o" }, blocks = { "g", "w", "h" }, threads = 64 })
       k.zero_sum_at:compute_at(zero, "thread"):store_in "register"
       for _, dim in ipairs { "o", "g", "w", "h" } do k.zero_sum_at:bound_extent(dim, 1) end
     end
-    gpu.tensor_windows(k.y, k.acc, p)
+    conv.tensor_windows(k.y, k.acc, p)
   end,
 }

@@ -1,7 +1,8 @@
 -- Convolution in 8 bits without fusion: the image with its border, the sums of 32 bits, their value as f32, the
 -- activation and the result, each a kernel of its own. The sums themselves are computed as in conv2d_int8.dp4a.lua.
 
-local gpu = require "lib.gpu"
+local conv = require "lib.gpu_conv"
+local elementwise = require "lib.gpu_elementwise"
 
 return schedule "conv2d_int8" {
   target = "cuda",
@@ -17,11 +18,11 @@ return schedule "conv2d_int8" {
 
   apply = function(k, p)
     local function pass(func, channel)
-      gpu.vectors(func, { col = channel, rows = { "g", "w", "h", "n" }, threads = p.threads, unroll = p.unroll })
+      elementwise.vectors(func, { col = channel, rows = { "g", "w", "h", "n" }, threads = p.threads, unroll = p.unroll })
     end
     if k:has "x_u" then pass(k.x_u:compute_root(), "c") end
     local sums = k.acc:in_():compute_root()
-    gpu.conv_tiles(k, sums, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = 4 })
+    conv.register_tiles(k, sums, { panel = p.panel, pixels = p.pixels, tiles = p.tiles, group = 4 })
     pass(k.linear:compute_root(), "o")
     pass(k.activated:compute_root(), "o")
     pass(k.y, "o")

@@ -1,7 +1,8 @@
 -- Cross-entropy with a block a row of logits, which are read once: a thread keeps the largest of its columns so far
 -- and the sum of exponentials relative to it, and the threads put theirs together at the end.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "cross_entropy" {
   target = "cuda",
@@ -16,18 +17,18 @@ return schedule "cross_entropy" {
     local row = { at = { k.loss, "row" }, threads = p.parts, vector = p.vector, unroll = p.piece }
     k.loss:gpu_blocks "row"
 
-    gpu.each_thread(k.running, row)
+    grid.each_thread(k.running, row)
     for _, stage in ipairs { k.running, k.running:update(0) } do stage:gpu_threads "part" end
     for _, of_piece in ipairs { k.piece_max, k.piece_sum } do
-      gpu.each_thread(of_piece, { at = { k.running, "step" } })
+      grid.each_thread(of_piece, { at = { k.running, "step" } })
       of_piece:update(0):atomic():vectorize("piece_x"):unroll("piece_y"):never_partition_all()
     end
 
-    gpu.each_thread(k.row_max, row)
-    gpu.each_thread(k.part_sum, row)
+    grid.each_thread(k.row_max, row)
+    grid.each_thread(k.part_sum, row)
     k.part_sum:gpu_threads "part"
-    gpu.each_thread(k.row_sum, row)
-    gpu.each_thread(k.log_sum, row)
-    if k:has "sum" then gpu.reduce(k.sum, "col", row) end -- of smoothed targets, which reads the row again
+    grid.each_thread(k.row_sum, row)
+    grid.each_thread(k.log_sum, row)
+    if k:has "sum" then reduce.in_block(k.sum, "col", row) end -- of smoothed targets, which reads the row again
   end,
 }

@@ -1,7 +1,9 @@
 -- Cross-entropy without fusion: logits in f32, maxima, sums, logarithms and losses, each a kernel of its own over all
 -- rows, as a chain of library calls would be.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "cross_entropy" {
   target = "cuda",
@@ -12,12 +14,12 @@ return schedule "cross_entropy" {
   },
 
   apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, vector = gpu.vector_of(k.logits), unroll = p.unroll }
-    gpu.vectors(k.x:compute_root(), o)
-    gpu.reduce_rows(k.row_max, "col", o)
-    gpu.reduce_rows(k.row_sum, "col", o)
-    if k:has "sum" then gpu.reduce_rows(k.sum, "col", o) end
-    gpu.elements(k.log_sum:compute_root(), o)
-    gpu.elements(k.loss, o)
+    local o = { rows = { "row" }, threads = p.threads, vector = grid.vector_of(k.logits), unroll = p.unroll }
+    elementwise.vectors(k.x:compute_root(), o)
+    reduce.rows(k.row_max, "col", o)
+    reduce.rows(k.row_sum, "col", o)
+    if k:has "sum" then reduce.rows(k.sum, "col", o) end
+    elementwise.elements(k.log_sum:compute_root(), o)
+    elementwise.elements(k.loss, o)
   end,
 }

@@ -4,7 +4,7 @@
 -- splits. With a known head_dim, blocks of keys and values are fetched ahead, and q and the sums are in registers.
 
 local decode = require "lib.gpu_decode"
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
 
 return schedule "decode_attention" {
   target = "cuda",
@@ -15,7 +15,7 @@ return schedule "decode_attention" {
 
   apply = function(k, p)
     decode.fix_head_dim(k, p.head_dim)
-    local vector = gpu.vector_of(k.k)
+    local vector = grid.vector_of(k.k)
     local split = decode.split_blocks(k, p)
     local block = { split, "rb" }
 

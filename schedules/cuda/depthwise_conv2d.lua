@@ -2,7 +2,8 @@
 -- Neighbouring threads have neighbouring channels, then neighbouring tiles; what windows of a tile share stays in registers, what
 -- tiles share comes from L1. With 32 channels, 4 lanes hold them.
 
-local gpu = require "lib.gpu"
+local depthwise = require "lib.gpu_depthwise"
+local grid = require "lib.gpu_grid"
 
 return schedule "depthwise_conv2d" {
   target = "cuda",
@@ -15,8 +16,8 @@ return schedule "depthwise_conv2d" {
   },
 
   apply = function(k, p)
-    gpu.window_tiles(k, k.y, {
-      vector = gpu.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
+    depthwise.register_tiles(k, k.y, {
+      vector = grid.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
     })
     k.y:stream()
   end,

@@ -1,7 +1,9 @@
 -- Depthwise convolution without fusion: the image with its padding, the sums, scale and bias (a BatchNorm), residual
 -- and activation, and the result, each a kernel of its own.
 
-local gpu = require "lib.gpu"
+local depthwise = require "lib.gpu_depthwise"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
 
 return schedule "depthwise_conv2d" {
   target = "cuda",
@@ -16,14 +18,14 @@ return schedule "depthwise_conv2d" {
 
   apply = function(k, p)
     local o = { col = "c", rows = { "w", "h", "n" }, threads = p.threads, unroll = p.unroll }
-    gpu.vectors(k.x_f:compute_root(), o)
+    elementwise.vectors(k.x_f:compute_root(), o)
     local sums = k.acc:in_():compute_root()
-    gpu.window_tiles(k, sums, {
-      vector = gpu.vector_of(sums), lanes = p.lanes, threads = p.threads, pixels = p.pixels, rows = p.rows,
+    depthwise.register_tiles(k, sums, {
+      vector = grid.vector_of(sums), lanes = p.lanes, threads = p.threads, pixels = p.pixels, rows = p.rows,
     })
     for _, step in ipairs { "linear", "activated" } do
-      if k:has(step) then gpu.vectors(k[step]:compute_root(), o) end
+      if k:has(step) then elementwise.vectors(k[step]:compute_root(), o) end
     end
-    gpu.vectors(k.y, o)
+    elementwise.vectors(k.y, o)
   end,
 }

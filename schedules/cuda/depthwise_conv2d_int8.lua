@@ -1,7 +1,8 @@
 -- Depthwise convolution in 8 bits: the tiles of depthwise_conv2d.lua with sums of 32 bits. What the zero point makes of a
 -- channel is computed first, by a small kernel.
 
-local gpu = require "lib.gpu"
+local depthwise = require "lib.gpu_depthwise"
+local grid = require "lib.gpu_grid"
 
 return schedule "depthwise_conv2d_int8" {
   target = "cuda",
@@ -14,9 +15,9 @@ return schedule "depthwise_conv2d_int8" {
   },
 
   apply = function(k, p)
-    gpu.sums_of_channels(k, p.threads)
-    gpu.window_tiles(k, k.y, {
-      vector = gpu.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
+    depthwise.sums_of_channels(k, p.threads)
+    depthwise.register_tiles(k, k.y, {
+      vector = grid.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
       column = "tap_y", row = "tap_z",
     })
     k.acc:update(0):unroll "tap_x"

@@ -1,7 +1,7 @@
 -- A matrix product on the tensor cores, b as it is written (k x n): a block keeps a tile of sums in registers, and
 -- applies scale, bias, activation and residual to it there.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm" {
   target = "cuda",
@@ -22,10 +22,10 @@ return schedule "gemm" {
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
+    return gemm.tiles_fit(p, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, ping_pong = p.ping_pong })
+    gemm.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, ping_pong = p.ping_pong })
   end,
 }

@@ -1,7 +1,7 @@
 -- A product of few rows on the tensor cores, where all that takes time is to read the weights: blocks of few columns, so that
 -- each multiprocessor reads its part of them, whose warps share the depth.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm" {
   target = "cuda",
@@ -19,10 +19,10 @@ return schedule "gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p)
+    gemm.tensor_tiles(k.y, k.acc, p)
   end,
 }

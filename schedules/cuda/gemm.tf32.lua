@@ -2,7 +2,7 @@
 -- torch.nn.Linear has them (n x k): a block keeps a tile of sums in registers, and applies scale, bias, activation and residual
 -- to it there.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm" {
   target = "cuda",
@@ -18,10 +18,10 @@ return schedule "gemm" {
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p, { operand_bytes = 4 })
+    gemm.tensor_tiles(k.y, k.acc, p, { operand_bytes = 4 })
   end,
 }

@@ -2,7 +2,8 @@
 -- each a kernel of its own, as a chain of library calls would be. The product is as fast as in gemm.lua, so the
 -- difference between the two is what fusing the epilogue gains.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm" {
   target = "cuda",
@@ -22,13 +23,13 @@ return schedule "gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
     local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    gpu.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    for _, step in ipairs { k.linear, k.activated } do gpu.vectors(step:compute_root(), o) end
-    gpu.vectors(k.y, o)
+    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
+    for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
+    elementwise.vectors(k.y, o)
   end,
 }

@@ -1,7 +1,7 @@
 -- A matrix product in 8 bits on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: a block keeps
 -- a tile of sums of 32 bits in registers, and applies scales, zero points, bias, activation and residual to it there.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm_int8" {
   target = "cuda",
@@ -17,10 +17,10 @@ return schedule "gemm_int8" {
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, k.acc, p)
+    gemm.tensor_tiles(k.y, k.acc, p)
   end,
 }

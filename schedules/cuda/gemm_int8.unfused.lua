@@ -2,7 +2,8 @@
 -- activation and the result, each a kernel of its own. The product is as fast as in gemm_int8.lua, so the difference
 -- between the two is what fusing the epilogue gains.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm_int8" {
   target = "cuda",
@@ -20,13 +21,13 @@ return schedule "gemm_int8" {
 
   where = function(p)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
     local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    gpu.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    for _, step in ipairs { k.linear, k.activated } do gpu.vectors(step:compute_root(), o) end
-    gpu.vectors(k.y, o)
+    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
+    for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
+    elementwise.vectors(k.y, o)
   end,
 }

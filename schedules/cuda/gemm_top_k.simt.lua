@@ -1,8 +1,8 @@
 -- The largest of each row of a product, without tensor cores. The product goes to memory as keys in the order of
 -- the ranking; a warp finds the best of a panel; then threads rank the panels of a row, and look into the best.
 
-local gpu = require "lib.gpu"
 local logits = require "lib.gpu_logits"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "gemm_top_k" {
   target = "cuda",
@@ -20,7 +20,7 @@ return schedule "gemm_top_k" {
 
   apply = function(k, p)
     logits.stored(k.kept, k, p)
-    gpu.reduce_rows(k.panel_best, "j", { rows = { "row", "p" }, threads = 32, vector = 4, unroll = 1 })
+    reduce.rows(k.panel_best, "j", { rows = { "row", "p" }, threads = 32, vector = 4, unroll = 1 })
     logits.search_panels(k, p)
   end,
 }

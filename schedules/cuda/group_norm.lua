@@ -3,7 +3,9 @@
 -- are few groups, so that a device would be idle, several blocks share one: a kernel for mean and squares of each part, and one
 -- that reads x again from the L2, each of whose threads puts the parts together, in registers and all loads under way at once.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
+local rows = require "lib.gpu_rows"
 
 return schedule "group_norm" {
   target = "cuda",
@@ -26,21 +28,21 @@ return schedule "group_norm" {
   end,
 
   apply = function(k, p)
-    local o = { threads = p.threads, unroll = p.unroll, vector = gpu.vector_of(k.x) }
+    local o = { threads = p.threads, unroll = p.unroll, vector = grid.vector_of(k.x) }
     k.y:split("c", k.x:dim(2):extent() // k.groups, "guard", "group", "channel")
     k.y:stream()
     local parts, groups -- where those are computed and read
     if p.blocks == 1 then
-      gpu.group_blocks(k.y, {
+      rows.group_blocks(k.y, {
         loop = "w", around = { "h", "channel" }, blocks = { "group", "n" },
         threads = o.threads, unroll = o.unroll, vector = o.vector,
       })
       parts, groups = { k.y, "group" }, { k.y, "group" }
-      gpu.each_thread(k.of_parts, { at = parts })
+      grid.each_thread(k.of_parts, { at = parts })
     else
       -- Bounds that are known keep divisions out of the places of parts.
       k.of_parts:compute_root():bound("g", 0, k.groups):gpu_blocks { "part", "g", "n" }
-      gpu.parts_of_groups(k.y, {
+      rows.parts_of_groups(k.y, {
         loop = "w", around = { "h", "channel" }, blocks = { "group", "n" },
         threads = o.threads, unroll = p.vectors, vector = o.vector,
       })
@@ -51,12 +53,12 @@ return schedule "group_norm" {
     for _, of_part in ipairs { k.part_sum, k.part_mean, k.part_sq } do
       for _, dim in ipairs { "part", "g", "n" } do of_part:bound_extent(dim, 1) end
     end
-    gpu.reduce(k.part_sum, "pixel_x", part)
-    gpu.each_thread(k.part_mean, part)
-    gpu.reduce(k.part_sq, "pixel_x", part)
+    reduce.in_block(k.part_sum, "pixel_x", part)
+    grid.each_thread(k.part_mean, part)
+    reduce.in_block(k.part_sq, "pixel_x", part)
 
     for _, value in ipairs { k.sum, k.mean, k.sum_sq, k.inv_std } do
-      gpu.each_thread(value:bound_extent("g", 1), { at = groups })
+      grid.each_thread(value:bound_extent("g", 1), { at = groups })
     end
     k.sum:update(0):unroll("part")
     k.sum_sq:update(0):unroll("part")

@@ -1,7 +1,9 @@
 -- GroupNorm without fusion: sums, means, sums of squares, scales, x scaled and shifted, the activation and the result,
 -- each a kernel of its own over the whole tensor, as a chain of library calls would be.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "group_norm" {
   target = "cuda",
@@ -14,16 +16,16 @@ return schedule "group_norm" {
   apply = function(k, p)
     local o = {
       rows = { "g", "n" }, around = { "pixel_y", "pixel_z" },
-      threads = p.threads, unroll = p.unroll, vector = gpu.vector_of(k.x),
+      threads = p.threads, unroll = p.unroll, vector = grid.vector_of(k.x),
     }
-    gpu.reduce_rows(k.sum, "pixel_x", o)
-    gpu.elements(k.mean:compute_root(), o)
-    gpu.reduce_rows(k.sum_sq, "pixel_x", o)
-    gpu.elements(k.inv_std:compute_root(), o)
+    reduce.rows(k.sum, "pixel_x", o)
+    elementwise.elements(k.mean:compute_root(), o)
+    reduce.rows(k.sum_sq, "pixel_x", o)
+    elementwise.elements(k.inv_std:compute_root(), o)
     local pass = { col = "w", rows = { "h", "c", "n" }, threads = p.threads, unroll = p.unroll }
     for _, step in ipairs { "normalised", "activated" } do
-      if k:has(step) then gpu.vectors(k[step]:compute_root(), pass) end
+      if k:has(step) then elementwise.vectors(k[step]:compute_root(), pass) end
     end
-    gpu.vectors(k.y, pass)
+    elementwise.vectors(k.y, pass)
   end,
 }

@@ -2,7 +2,9 @@
 -- own over all rows, as a chain of library calls would be. What it costs against layer_norm.lua is the traffic between
 -- them.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "layer_norm" {
   target = "cuda",
@@ -13,15 +15,15 @@ return schedule "layer_norm" {
   },
 
   apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, vector = gpu.vector_of(k.x), unroll = p.unroll }
+    local o = { rows = { "row" }, threads = p.threads, vector = grid.vector_of(k.x), unroll = p.unroll }
     if k:has "residual" then
-      gpu.vectors(k.h:compute_root(), o)
-      gpu.vectors(k.residual_out, o)
+      elementwise.vectors(k.h:compute_root(), o)
+      elementwise.vectors(k.residual_out, o)
     end
-    gpu.reduce_rows(k.sum, "col", o)
-    gpu.elements(k.mean:compute_root(), o)
-    gpu.reduce_rows(k.sum_sq, "col", o)
-    gpu.elements(k.inv_std:compute_root(), o)
-    gpu.vectors(k.y, o)
+    reduce.rows(k.sum, "col", o)
+    elementwise.elements(k.mean:compute_root(), o)
+    reduce.rows(k.sum_sq, "col", o)
+    elementwise.elements(k.inv_std:compute_root(), o)
+    elementwise.vectors(k.y, o)
   end,
 }

@@ -2,7 +2,7 @@
 -- of the ranking; then a warp or a thread searches the experts of a token and weighs those that it finds. Few tokens have
 -- tiles of few experts, whose warps share the depth: more multiprocessors read a part of the weights, which is all that takes time.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 local router = require "lib.gpu_router"
 
 return schedule "moe_router" {
@@ -26,13 +26,13 @@ return schedule "moe_router" {
 
   where = function(p)
     if p.rows == 0 or p.columns == 0 then return p.rows == p.columns and p.stages == 4 and p.lanes == 32 end
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   versions = router.versions,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.order:compute_root(), k.acc, p, { col = "e" })
+    gemm.tensor_tiles(k.order:compute_root(), k.acc, p, { col = "e" })
     router.choose(k, p, p.lanes)
   end,
 }

@@ -1,7 +1,7 @@
 -- The router without fusion: the logits, then the experts that were found, the exponentials, their sums and the
 -- weights, each a kernel of its own.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
 local router = require "lib.gpu_router"
 local tiles = require "lib.gpu_tiles"
 
@@ -31,8 +31,8 @@ return schedule "moe_router" {
       router.a_thread_each(stored, p)
       list:compute_at(stored, "thread"):store_in "register"
     end
-    gpu.elements(k.weight:compute_root(), { rows = { "i", "row" }, threads = 128 })
-    gpu.elements(k.chosen:compute_root(), { rows = { "i", "row" }, threads = 128 })
+    elementwise.elements(k.weight:compute_root(), { rows = { "i", "row" }, threads = 128 })
+    elementwise.elements(k.chosen:compute_root(), { rows = { "i", "row" }, threads = 128 })
     router.store(k)
   end,
 }

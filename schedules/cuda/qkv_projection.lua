@@ -1,7 +1,7 @@
 -- The three projections on the tensor cores, a kernel each. Few columns of k and v leave blocks without work;
 -- the tiles of x come from L2.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "qkv_projection" {
   target = "cuda",
@@ -19,12 +19,12 @@ return schedule "qkv_projection" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.q, k.acc_q, p)
-    gpu.tensor_tiles(k.k, k.acc_k, p)
-    gpu.tensor_tiles(k.v, k.acc_v, p)
+    gemm.tensor_tiles(k.q, k.acc_q, p)
+    gemm.tensor_tiles(k.k, k.acc_k, p)
+    gemm.tensor_tiles(k.v, k.acc_v, p)
   end,
 }

@@ -1,7 +1,7 @@
 -- The three projections of few rows on the tensor cores, a kernel each: blocks of few columns, so that each multiprocessor reads
 -- its part of the weights; fewer still where k and v have few.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "qkv_projection" {
   target = "cuda",
@@ -20,13 +20,13 @@ return schedule "qkv_projection" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 }) and p.narrow <= p.columns
+    return gemm.tiles_fit(p, { products = 1 }) and p.narrow <= p.columns
   end,
 
   apply = function(k, p)
     local narrow = { rows = p.rows, columns = p.narrow, stages = p.stages, raster = p.raster }
-    gpu.tensor_tiles(k.q, k.acc_q, p)
-    gpu.tensor_tiles(k.k, k.acc_k, narrow)
-    gpu.tensor_tiles(k.v, k.acc_v, narrow)
+    gemm.tensor_tiles(k.q, k.acc_q, p)
+    gemm.tensor_tiles(k.k, k.acc_k, narrow)
+    gemm.tensor_tiles(k.v, k.acc_v, narrow)
   end,
 }

@@ -1,7 +1,8 @@
 -- The three projections without fusion: the sums of the tensor cores go to memory, then a kernel for each adds the
 -- bias and stores it in its type.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "qkv_projection" {
   target = "cuda",
@@ -21,14 +22,14 @@ return schedule "qkv_projection" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
     for _, projection in ipairs { { k.q, k.acc_q }, { k.k, k.acc_k }, { k.v, k.acc_v } } do
       local out, acc = table.unpack(projection)
-      gpu.tensor_tiles(acc:in_():compute_root(), acc, p)
-      gpu.vectors(out, { rows = { "row" }, threads = p.threads, unroll = p.unroll })
+      gemm.tensor_tiles(acc:in_():compute_root(), acc, p)
+      elementwise.vectors(out, { rows = { "row" }, threads = p.threads, unroll = p.unroll })
     end
   end,
 }

@@ -1,7 +1,7 @@
 -- The three projections in 8 bits on the tensor cores, weights transposed (n x k), a kernel each, which scales the sums of
 -- 32 bits and adds the bias where they are. Few columns of k and v leave blocks without work; the tiles of x come from L2.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "qkv_projection_int8" {
   target = "cuda",
@@ -16,12 +16,12 @@ return schedule "qkv_projection_int8" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.q, k.acc_q, p)
-    gpu.tensor_tiles(k.k, k.acc_k, p)
-    gpu.tensor_tiles(k.v, k.acc_v, p)
+    gemm.tensor_tiles(k.q, k.acc_q, p)
+    gemm.tensor_tiles(k.k, k.acc_k, p)
+    gemm.tensor_tiles(k.v, k.acc_v, p)
   end,
 }

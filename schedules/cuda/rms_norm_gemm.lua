@@ -1,7 +1,8 @@
 -- RMSNorm folded into the product behind it, on the tensor cores: x goes in as it is, and the sums are scaled by
 -- 1 / rms of their row where they are. The statistics are a kernel of their own that reads x once.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "rms_norm_gemm" {
   target = "cuda",
@@ -20,11 +21,11 @@ return schedule "rms_norm_gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    gpu.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
-    gpu.tensor_tiles(k.y, k.acc, p)
+    reduce.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
+    gemm.tensor_tiles(k.y, k.acc, p)
   end,
 }

@@ -1,7 +1,10 @@
 -- RMSNorm and the product behind it without fusion: sums of squares, 1 / rms, the sums of the tensor cores, their
 -- scaling with the bias, and the activated result, each a kernel of its own.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "rms_norm_gemm" {
   target = "cuda",
@@ -21,15 +24,15 @@ return schedule "rms_norm_gemm" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, vector = gpu.vector_of(k.x), unroll = p.unroll }
-    gpu.reduce_rows(k.sum_sq, "k", o)
-    gpu.elements(k.inv_rms:compute_root(), o)
-    gpu.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    gpu.vectors(k.linear:compute_root(), o)
-    gpu.vectors(k.y, o)
+    local o = { rows = { "row" }, threads = p.threads, vector = grid.vector_of(k.x), unroll = p.unroll }
+    reduce.rows(k.sum_sq, "k", o)
+    elementwise.elements(k.inv_rms:compute_root(), o)
+    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
+    elementwise.vectors(k.linear:compute_root(), o)
+    elementwise.vectors(k.y, o)
   end,
 }

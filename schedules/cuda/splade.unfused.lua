@@ -1,7 +1,8 @@
 -- The SPLADE head without fusion: the logits of all positions go to memory, then a thread takes the largest of each
 -- word.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
 local tiles = require "lib.gpu_tiles"
 
 return schedule "splade" {
@@ -22,7 +23,7 @@ return schedule "splade" {
       rows = p.block, columns = p.columns, depth = p.depth, row = "i", blocks = { "s", "n" },
       others = { "s", "n" },
     })
-    gpu.elements(k.y, { rows = { "col", "n" }, threads = p.threads })
-    gpu.each_thread(k.top:bound_extent("col", 1):bound_extent("n", 1), { at = { k.y, "thread" } })
+    elementwise.elements(k.y, { rows = { "col", "n" }, threads = p.threads })
+    grid.each_thread(k.top:bound_extent("col", 1):bound_extent("n", 1), { at = { k.y, "thread" } })
   end,
 }

@@ -1,7 +1,7 @@
 -- Both products and SwiGLU on the tensor cores: x is fetched once for gate and up, and what leaves the block is
 -- the activated product of their sums.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -20,10 +20,10 @@ return schedule "swiglu" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 2 })
+    return gemm.tiles_fit(p, { products = 2 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, { k.gate, k.up }, p, { cluster = p.cluster })
+    gemm.tensor_tiles(k.y, { k.gate, k.up }, p, { cluster = p.cluster })
   end,
 }

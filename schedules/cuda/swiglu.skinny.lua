@@ -1,7 +1,7 @@
 -- SwiGLU of few rows on the tensor cores, where all that takes time is to read the weights: blocks of few columns of gate and of
 -- up, several on a multiprocessor, whose warps share the depth.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "swiglu" {
   target = "cuda",
@@ -19,10 +19,10 @@ return schedule "swiglu" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 2 })
+    return gemm.tiles_fit(p, { products = 2 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, { k.gate, k.up }, p)
+    gemm.tensor_tiles(k.y, { k.gate, k.up }, p)
   end,
 }

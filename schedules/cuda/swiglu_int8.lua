@@ -1,7 +1,7 @@
 -- Both products of 8 bits and SwiGLU on the tensor cores, weights transposed (n x k), as torch.nn.Linear has them: x is
 -- fetched once for gate and up, and the sums of 32 bits are scaled, activated and multiplied where they are.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "swiglu_int8" {
   target = "cuda",
@@ -16,10 +16,10 @@ return schedule "swiglu_int8" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 2 })
+    return gemm.tiles_fit(p, { products = 2 })
   end,
 
   apply = function(k, p)
-    gpu.tensor_tiles(k.y, { k.gate, k.up }, p)
+    gemm.tensor_tiles(k.y, { k.gate, k.up }, p)
   end,
 }

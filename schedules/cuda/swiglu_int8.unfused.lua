@@ -1,7 +1,8 @@
 -- SwiGLU in 8 bits without fusion: the sums of both products on the tensor cores, the activation and the result, each a
 -- kernel of its own, so that x is read twice and three tensors of 4 bytes an element go through memory.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
 
 return schedule "swiglu_int8" {
   target = "cuda",
@@ -18,13 +19,13 @@ return schedule "swiglu_int8" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
     local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    for _, acc in ipairs { k.gate, k.up } do gpu.tensor_tiles(acc:in_():compute_root(), acc, p) end
-    gpu.vectors(k.activated:compute_root(), o)
-    gpu.vectors(k.y, o)
+    for _, acc in ipairs { k.gate, k.up } do gemm.tensor_tiles(acc:in_():compute_root(), acc, p) end
+    elementwise.vectors(k.activated:compute_root(), o)
+    elementwise.vectors(k.y, o)
   end,
 }

@@ -1,7 +1,8 @@
 -- The feed-forward block on the tensor cores in three kernels: the statistics of the rows; gate and up with
 -- SwiGLU, whose sums are scaled by 1 / rms where they are; the product back, with the residual.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "swiglu_mlp" {
   target = "cuda",
@@ -21,8 +22,8 @@ return schedule "swiglu_mlp" {
   },
 
   apply = function(k, p)
-    gpu.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
-    gpu.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
-    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
+    reduce.row_statistic(k.inv_rms, k.sum_sq, "k", { threads = p.threads, vector = 8, unroll = 4 })
+    gemm.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
+    gemm.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
   end,
 }

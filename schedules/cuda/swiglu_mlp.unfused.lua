@@ -1,7 +1,10 @@
 -- The feed-forward block without fusion: statistics of the rows, the three products on the tensor cores, the
 -- activation, h and the result with its residual, each a kernel of its own.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 return schedule "swiglu_mlp" {
   target = "cuda",
@@ -21,16 +24,16 @@ return schedule "swiglu_mlp" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, vector = gpu.vector_of(k.x), unroll = p.unroll }
-    gpu.reduce_rows(k.sum_sq, "k", o)
-    gpu.elements(k.inv_rms:compute_root(), o)
-    for _, acc in ipairs { k.gate, k.up, k.acc } do gpu.tensor_tiles(acc:in_():compute_root(), acc, p) end
-    gpu.vectors(k.activated:compute_root(), o)
-    gpu.vectors(k.h:compute_root(), o)
-    gpu.vectors(k.y, o)
+    local o = { rows = { "row" }, threads = p.threads, vector = grid.vector_of(k.x), unroll = p.unroll }
+    reduce.rows(k.sum_sq, "k", o)
+    elementwise.elements(k.inv_rms:compute_root(), o)
+    for _, acc in ipairs { k.gate, k.up, k.acc } do gemm.tensor_tiles(acc:in_():compute_root(), acc, p) end
+    elementwise.vectors(k.activated:compute_root(), o)
+    elementwise.vectors(k.h:compute_root(), o)
+    elementwise.vectors(k.y, o)
   end,
 }

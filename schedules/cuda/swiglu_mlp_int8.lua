@@ -1,7 +1,8 @@
 -- The feed-forward block in 8 bits on the tensor cores, weights transposed (n x k), in four kernels: rows of x in 8 bits; gate
 -- and up with SwiGLU, whose sums of 32 bits are scaled where they are; rows of h in 8 bits; the product back, with the residual.
 
-local gpu = require "lib.gpu"
+local gemm = require "lib.gpu_gemm"
+local rows = require "lib.gpu_rows"
 
 return schedule "swiglu_mlp_int8" {
   target = "cuda",
@@ -19,9 +20,9 @@ return schedule "swiglu_mlp_int8" {
 
   apply = function(k, p)
     local o = { threads = p.threads, vector = 8, unroll = 2 }
-    gpu.quantise_rows(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
-    gpu.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
-    gpu.quantise_rows(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
-    gpu.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
+    rows.quantise(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
+    gemm.tensor_tiles(k.h:compute_root(), { k.gate, k.up }, p)
+    rows.quantise(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
+    gemm.tensor_tiles(k.y, k.acc, { rows = p.rows, columns = p.back, stages = p.stages, raster = p.raster })
   end,
 }

@@ -1,7 +1,9 @@
 -- The feed-forward block in 8 bits without fusion: rows of x in 8 bits, the three products on the tensor cores, the activation,
 -- h, its rows in 8 bits and the result with its residual, each a kernel of its own.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
+local rows = require "lib.gpu_rows"
 
 return schedule "swiglu_mlp_int8" {
   target = "cuda",
@@ -18,16 +20,16 @@ return schedule "swiglu_mlp_int8" {
   },
 
   where = function(p)
-    return gpu.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, { products = 1 })
   end,
 
   apply = function(k, p)
     local o = { rows = { "row" }, threads = p.threads, vector = 8, unroll = p.unroll }
-    gpu.quantise_rows(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
-    for _, acc in ipairs { k.gate, k.up, k.acc } do gpu.tensor_tiles(acc:in_():compute_root(), acc, p) end
-    gpu.vectors(k.activated:compute_root(), o)
-    gpu.vectors(k.h:compute_root(), o)
-    gpu.quantise_rows(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
-    gpu.vectors(k.y, o)
+    rows.quantise(k.x_q, k.x_scale, { k.sum_sq, k.x_peak }, { k.x_inv }, o)
+    for _, acc in ipairs { k.gate, k.up, k.acc } do gemm.tensor_tiles(acc:in_():compute_root(), acc, p) end
+    elementwise.vectors(k.activated:compute_root(), o)
+    elementwise.vectors(k.h:compute_root(), o)
+    rows.quantise(k.h_q, k.h_scale, { k.h_peak }, { k.h_inv }, o)
+    elementwise.vectors(k.y, o)
   end,
 }

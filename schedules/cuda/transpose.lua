@@ -2,7 +2,7 @@
 -- on both sides, and applies scale, bias, activation and residual to it between. A row of the tile in shared memory
 -- is followed by a gap of 4 bytes, so that threads that go down a column meet different banks.
 
-local gpu = require "lib.gpu"
+local transpose = require "lib.gpu_transpose"
 
 return schedule "transpose" {
   target = "cuda",
@@ -13,7 +13,7 @@ return schedule "transpose" {
   },
 
   apply = function(k, p)
-    gpu.transposed(k.y, k.transposed, p)
+    transpose.tiles(k.y, k.transposed, p)
     k.y:stream()
   end,
 }

@@ -1,7 +1,8 @@
 -- Transposition without fusion: the transposed matrix, scale and bias, the activation and the result go through memory
 -- one after the other, each by a kernel of its own, as in a chain of library calls.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local transpose = require "lib.gpu_transpose"
 
 return schedule "transpose" {
   target = "cuda",
@@ -15,10 +16,10 @@ return schedule "transpose" {
   apply = function(k, p)
     local o = { col = "row", rows = { "col", "n" }, threads = p.threads, unroll = p.unroll }
     local copy = k.transposed:in_():compute_root()
-    gpu.transposed(copy, k.transposed, p)
+    transpose.tiles(copy, k.transposed, p)
     for _, step in ipairs { k.linear, k.activated } do
-      gpu.vectors(step:compute_root(), o)
+      elementwise.vectors(step:compute_root(), o)
     end
-    gpu.vectors(k.y, o)
+    elementwise.vectors(k.y, o)
   end,
 }

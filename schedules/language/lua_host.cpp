@@ -21,7 +21,7 @@ double processor_seconds() {
     return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
-// An instruction on strings of a megabyte takes a tenth of a millisecond.
+// Instructions between two looks at the limits. It is small, as one instruction on strings of a megabyte takes long.
 constexpr int kHookInterval = 250;
 constexpr size_t kMaxScriptBytes = size_t(1) << 20, kMaxLoadedBytes = size_t(8) << 20;
 

@@ -35,7 +35,7 @@ function attention.multiply(update, o)
   return update:reorder(member, i, j, pairs, table.unpack(around)):atomic():vectorize(member)
 end
 
--- Turns what lies in memory by rows, one a query, so that queries are in the lanes: 8 by 8 in registers.
+-- Transposes rows of memory, one a query, so that queries lie in the lanes: 8 by 8 in registers.
 --
 --   for j: for i: use of func(j, i)
 --     ->
@@ -45,8 +45,8 @@ end
 --   for j: for i: use of turned(i, j)
 --
 -- func      a Func over `col` and "i", 8 or a multiple of it each, and over `others`
--- reader    who uses it      size    of `col`, all of which are read
--- Returns the turned Func, for compute_at.
+-- reader    the Func that uses it      size    the extent of `col`, all of which is read
+-- Returns the transposed Func, for compute_at.
 function attention.turn(func, reader, col, size, others)
   local turned = func:in_(reader)
   turned:reorder_storage("i", col, table.unpack(others)):bound(col, 0, size)
@@ -79,8 +79,8 @@ function attention.two_pass(k, p, target, tiles)
   local task = k.out:fuse(group, "h", "task"):fuse("n", "task_of_all"):parallel()
   k.out:vectorize(col, lanes, "guard")
 
-  -- Once a task: keys and values in f32 or in pairs, padded to whole blocks. Keys of f32 read where they lie: 17.3 ms for
-  -- 16.7 (8 heads of 64), 31.4 for 31.8 (of 128); values too: 23.8, 45.3 (Emerald Rapids).
+  -- Once a task: keys and values in f32 or in pairs, padded to whole blocks. Values of f32 would be far slower to read where they lie;
+  -- keys would do as well there.
   if tiles then
     k.k_pairs:compute_at(task):vectorize("d", lanes, "guard")
     k.v_pairs:compute_at(task):reorder_storage("m", "j", "kb", "d", "hk", "n"):bound("m", 0, 2):reorder("m", "d"):unroll "m"
@@ -127,7 +127,7 @@ function attention.two_pass(k, p, target, tiles)
     local keys_of_row = sum:update(0)
     if keys_of_row:has_condition() then
       keys_of_row:reorder("i", "key_x", "key_y"):vectorize("i", lanes):unroll("key_x")
-    else -- one for each key of a block, or each waits for the last one: 1024 x 1024, 8 heads of 64, 19.9 ms to 18.6
+    else -- a chain for each key of a block: in one chain, each operation would wait for the one before
       local over, last, loops = "key_x", "key", { "i", "u", "key" }
       if keys < p.key_block then
         keys_of_row:split("key_x", keys, "guard", "key_group", "key_chain")
@@ -140,8 +140,7 @@ function attention.two_pass(k, p, target, tiles)
       partial:update(0):reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i"):unroll("u")
     end
   end
-  -- Eight vectors of exponentials together, as the chain of one is long. Zen 5: 12 heads of 32, 256 queries 627 us to 594, 1024 x
-  -- 1024, 8 heads of 64, in bf16 7.50 ms to 7.11.
+  -- Eight vectors of exponentials are computed together, as one alone is a long chain of operations.
   local function weigh(func, loops, keys_of_block)
     func:compute_at(step):bound_extent("i", p.query_block):bound_extent("j", keys_of_block)
       :reorder(table.unpack(loops)):vectorize("i", lanes):unroll("i")

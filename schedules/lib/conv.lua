@@ -6,13 +6,11 @@ local processor = require "lib.processor"
 
 local conv = {}
 
-
--- The pixels of a register tile that suit a panel of channels: with 32 registers 28 sums of 32 channels, which 14 pixels read in
--- half as many lines of weights as 7 of 64 would, and divide the rows of most images; where there are 16, 16 channels by 6.
--- Emerald Rapids, 3x3, 28 x 28 x 128: 14 pixels by 32 channels 1.43 ms, 6 by 64 1.49, 8 by 48 1.80, 9 by 48 2.03, 7 by 64, a
--- register too many, 1.82; 56 x 56 x 64: 1.49, 1.56, 7 by 64 1.88; 1x1: 0.165, 0.178, 0.161.
+-- The pixels of a register tile that suit a panel of channels. With 32 registers 28 hold sums: a tile of 14 pixels by 32 channels
+-- reads half as many lines of weights as 7 by 64 would, and 14 divides the rows of most images. A tile of 7 by 64 has one register too
+-- many and is slower. With 16 registers a tile is 6 pixels by 16 channels.
 --
--- pixels   what is wanted with 32 registers; nothing or 0: what suits
+-- pixels   the number wanted with 32 registers; nil or 0: the one that suits the panel
 function conv.pixels(target, panel, pixels)
   if target.vector_registers < 32 then return 6 end
   return pixels and pixels > 0 and pixels or ({ [32] = 14, [48] = 8, [64] = 6 })[panel]
@@ -35,12 +33,12 @@ end
 -- lanes    SIMD lanes        panel    channels of a panel of the weights
 -- columns  of the tile: divides panel        pixels   of the tile
 -- band     rows that a job takes
--- group    channels of packed weights that lie together, 1 if nothing is said
+-- group    channels of packed weights that lie together, 1 by default
 -- dot      the target multiplies and adds a group in one instruction
--- ahead    weights are prefetched, which costs where they lie in a cache (8 bits, Zen 5: 2 %)
+-- ahead    weights are prefetched, which costs time where they lie in a cache, as most weights of 8 bits do
 --
--- Rows with fewer pixels than a tile has are done in smaller tiles; where the last tile of a row sticks
--- out, it is moved back and some pixels are computed twice.
+-- Rows with fewer pixels than a tile go by in smaller tiles. Where the last tile of a row sticks out, it is moved back and some
+-- pixels are computed twice.
 function conv.register_tiles(out, acc, o)
   local function tile(stage, pixels)
     local panel, channel = stage:split("o", o.panel, "guard", "panel", "channel")
@@ -67,7 +65,7 @@ function conv.register_tiles(out, acc, o)
   })
 end
 
--- The same in blocks of pixels that tile instructions multiply (mma.in_tiles), a call for all of a window.
+-- The same in blocks of pixels, which tile instructions multiply (mma.in_tiles), one call for all of a window.
 --
 --   for n, g, h, w, o: out = f(sum over r, s, c of x * weight)
 --     ->
@@ -76,9 +74,9 @@ end
 --       acc on the stack = x * weight
 --       out block = f(acc)
 --
--- A strip is a row, or of images of up to 16 columns 14 rows, which are one line for the call (runtime/mma.h, joined): acc has the
--- pitch of x and its padding, of which a row of out has some less, so that tiles are full. A row of 7 pixels by itself fills half of one,
--- and reads all weights. Of wider images such lines gain nothing, as no block fits L1.
+-- A strip is a row. Of images of up to 16 columns it is 14 rows, which are one line for the call (runtime/mma.h): acc has the pitch of x
+-- with its padding, which is more than a row of out has, so that tiles are full. A row of 7 pixels by itself would fill half of a tile and
+-- read all weights. Wider images gain nothing by such lines, as no block of theirs fits L1.
 --
 -- width    the pixels of a row of out, kernel   the columns of the window, expressions
 -- block    pixels of a block
@@ -95,7 +93,7 @@ function conv.blocks(out, acc, o)
   local bands = out:fuse(band, "n", "bands")
   out:fuse(out:fuse(bands, panels, "panel_bands"), "g", "job"):parallel()
   out:vectorize(channel, o.lanes, "guard"):unroll(channel)
-  -- The next block is begun meanwhile (runtime/mma_ahead.h): it is found where all blocks are turns of one loop.
+  -- One loop over all blocks, so that the next one can be begun while this one is finished (runtime/mma_ahead.h).
   out:never_partition(block, strip)
 
   mma.in_tiles(acc, out, "block", {
@@ -169,8 +167,8 @@ function conv.of_floats(k, p, target, by_tiles)
       band = p.band,
       group = gemm.group(type),
       dot = dot,
-      -- Weights that come from memory, 512 channels of 7 x 7 pixels, Zen 5: 1.06 ms to 0.97, bf16 543 us to 521; in the cache as
-      -- quick. Emerald Rapids: 64 channels take 1.49 ms for 1.35 with it.
+      -- Weights of many channels come from memory, and prefetches pay. Those of few channels lie in a cache, and lose by them only on
+      -- Intel's processors.
       ahead = not processor.is_intel(target),
     })
   end
@@ -236,8 +234,7 @@ end
 -- out      the Func to tile; loops "c", "w", "h", "n"       width, channels    its extents, expressions
 -- lanes    SIMD lanes        vectors   of channels of the tile        pixels   of the tile        band     rows that a job takes
 --
--- A tile that sticks out is moved back; where there are fewer channels, tiles have a vector of them, and fewer pixels are done one by
--- one.
+-- A tile that sticks out is moved back. Fewer channels than a tile has go by one vector at a time, and fewer pixels one by one.
 function conv.byte_windows(k, out, o)
   local across, wide = o.vectors * o.lanes, o.channels:at_least(o.vectors * o.lanes)
   local function tile(stage, channels, pixels)

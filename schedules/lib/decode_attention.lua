@@ -50,12 +50,9 @@ function decode.one_split(k, p, target, at)
   k.logits:reorder("j", "r", "kb"):vectorize("j", lanes):unroll "r"
   k.p:reorder("j", "kb", "r"):vectorize("j", lanes)
 
-  -- A block of keys comes into L1 in order, as f32: the dot products walk along several keys at once,
-  -- which the prefetcher follows less well. A
-  -- copy of the values loses (8.0), and so does Halide's prefetch for both (15). What is read some keys later is asked
-  -- for here and in weigh_values: Emerald Rapids 8.4 ms to 7.2, bf16 7.0 to 5.4. Zen 5, 8192 keys of 128, 32 heads on 8, a
-  -- known head_dim, fused: keys and values 4 KiB ahead 2.67 ms, bf16 1.65; 8 and 4 2.42, 1.63; 8 and 16 2.45, 1.26; 16 and 16
-  -- 2.36, 1.34; 8 and 32 2.48, 1.24.
+  -- A block of keys comes into L1 in order, as f32: the dot products walk along several keys at once, which the prefetcher follows
+  -- less well. A copy of the values is slower, and so is Halide's prefetch for both. Lines that are read some keys later are prefetched
+  -- here and in weigh_values; by how many bytes ahead was tried on an Intel and an AMD processor.
   local of_keys, of_values = 8192, 16384
   if processor.is_intel(target) then of_keys, of_values = 4096, 4096 end
   k.k_f:compute_at(k.logits, "kb"):vectorize("d", lanes, "guard"):prefetch_ahead("d", of_keys)
@@ -98,9 +95,9 @@ function decode.reduce_keys(reduction, lanes, at)
   lane_sums:update(0):reorder("v", "key", "r"):vectorize "v"
 end
 
--- p v of a split, at a tile of columns of k.split; values are asked for so many bytes ahead. Meant for registers, but LLVM
--- stores the sums at every key. The loops over splits and n not fused, so that Halide sees one split, leaves that as it is, and
--- the time (3.39 and 3.46 ms, Zen 5).
+-- p v of a split, at a tile of columns of k.split, with values prefetched so many bytes ahead. The sums are meant for registers, but
+-- LLVM stores them at every key. It changes neither that nor the time to leave the loops over splits and n apart, so that Halide sees
+-- one split.
 function decode.weigh_values(k, p, lanes, bytes)
   k.acc:compute_at(k.split, "tile"):store_in "stack":bound_extent("d", p.depth):bound("r", 0, p.row_block)
     :vectorize("d", lanes):unroll "d":unroll "r"

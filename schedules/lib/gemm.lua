@@ -11,19 +11,18 @@ local function dot_lanes(columns, lanes)
   return columns % (2 * lanes) == 0 and 2 * lanes or lanes
 end
 
--- How many bytes ahead of a step the weights are asked for.
--- Where one is at the end of a page, the first line of the next is on its way. The distance is whole rows of the panel: where the
--- tile has a part of the panel, other distances may lie in another part.
+-- How many bytes ahead of a step the weights are prefetched: so many that the next page is on its way when a step comes to the end of
+-- one. The distance is whole rows of the panel: with another one, a tile of a part of the panel might prefetch another part.
 local function ahead(panel)
   local row_bytes = 4 * panel
   return (8192 + row_bytes - 1) // row_bytes * row_bytes
 end
 
--- The register tile that suits a panel of weights: its columns and rows. Sums, a row of weights and an element of a want a
--- register each: with 32 of AVX-512, 24 sums are 32 columns by 12 rows, 48 by 8 or 64 by 6; with 16, two vectors by 6.
--- Where rows are few, 48 by 8 is better. With AVX2, 24 columns by 4 rows would read a line in two for two parts.
+-- The register tile that suits a panel of weights: its columns and rows. Vectors of sums, of a row of weights and of an element of a
+-- want a register each: the 32 of AVX-512 hold 24 vectors of sums, as 32 columns by 12 rows, 48 by 8 or 64 by 6, and 16 registers two
+-- vectors by 6. Where rows are few, 48 by 8 is quicker. With AVX2, 24 columns by 4 rows would read each line twice, half of it a time.
 --
--- rows     what is wanted with 32 registers; nothing or 0: what suits
+-- rows     the number wanted with 32 registers; nil or 0: the one that suits the panel
 -- whole    a tile has all columns of a panel, and fewer rows where registers are few
 function gemm.tile(target, panel, rows, whole)
   local lanes = target:lanes "f32"
@@ -46,7 +45,7 @@ end
 -- col, row   its names for columns and rows, if not "col" and "row"
 -- k          the loop of the sum, if not "k"
 -- around     reduction loops around it, innermost first; rest_around those of what groups leave
--- group      rows of packed weights that lie together, 1 if nothing is said
+-- group      rows of packed weights that lie together, 1 by default
 -- dot        the target multiplies and adds a group in one instruction
 -- rest       the loop over what groups leave, if not that of the sum with "_rest" after it
 -- ahead      false: the weights are in a cache, and no lines of theirs are prefetched
@@ -105,12 +104,11 @@ end
 --          column again; a tile of its rows is converted into L1 or L2 before the tile is computed
 -- shared   other products read stage_a too: each gets a copy of its own
 -- stage_b  the same for the weights: a panel is converted into L2 once a task
--- amx      what mma.blocks() takes, by which it is done instead
+-- amx      the options of mma.blocks(), which then does it instead
 --
--- Fewer rows than a tile has are done in smaller tiles; where the last tile sticks out,
--- it is moved up and some rows are computed twice. The panels of some rows one after the other, in place of the rows of
--- a panel, gain 3 % at 4096 cubed, where a is larger than L3, and nothing at 1024; but then every 128 rows read
--- all of the weights, which is too much where many cores share a memory.
+-- Fewer rows than a tile has go by in smaller tiles. Where the last tile sticks out, it is moved up and some rows are computed twice.
+-- A task takes the rows of a panel, not the panels of some rows: the latter gain a little where a is larger than L3, but read all of
+-- the weights for every task, which is too much where many cores share a memory.
 function gemm.register_tiles(out, acc, o)
   if o.amx then return mma.blocks(out, acc, o.amx) end
   local name = o.col or "col"
@@ -327,9 +325,9 @@ function gemm.dot_products(out, accs, o)
 end
 
 -- Whether the target multiplies and adds groups of a type in one instruction that pays: AVX512-BF16, VNNI.
--- Intel's vdpbf16ps has less than half the rate of f32: 88 against 203 GFLOP/s on Sapphire Rapids, one instruction in
--- two cycles against two a cycle on Emerald Rapids.
--- columns: of the register tile. One of more than three steps is better off in f32.
+-- Intel's vdpbf16ps does not pay: one is done in two cycles, in which f32 has four multiply-adds.
+--
+-- columns  of the register tile: one of more than three steps is better off in f32
 function gemm.has_dot(target, type, columns)
   if columns and columns > 3 * dot_lanes(columns, target:lanes "f32") then return false end
   local zen4 = target:has "avx512_zen4"
@@ -343,7 +341,7 @@ function gemm.group(type)
 end
 
 -- Whether a register tile of a schedule's parameters leaves registers for the operands: for `where`.
--- One register too few moves all sums in each step.
+-- With one register too few, all sums move in each step.
 function gemm.tile_fits(p, target)
   local vectors = p.panel // target:lanes "f32"
   return target.vector_registers < 32 or p.rows * vectors + vectors + 1 <= 32

@@ -2,7 +2,8 @@
 -- side by side along the head, and threads / lanes of these for the keys.
 
 local attention = require "lib.attention"
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
 
 local decode = { fix_head_dim = attention.fix_head_dim }
 
@@ -87,7 +88,7 @@ function decode.dot_products(k, p, vector)
   dot:split("in_step", vector, "guard", "thread", "lane")
   local part = dot:rfactor("thread", { "of_thread" }):bound_extent("of_thread", p.lanes)
   for _, sum in ipairs { k.scores, part } do
-    gpu.each_thread(sum, { at = { k.logits, "kb" } })
+    grid.each_thread(sum, { at = { k.logits, "kb" } })
     of_block(sum, p):bound_extent("j", p.key_block):bound_extent("kb", 1)
     for _, stage in ipairs { sum, sum:update(0) } do stage:split("j", keys, "auto", "thread_key", "key") end
   end
@@ -114,7 +115,7 @@ function decode.over_keys(func, p, at)
   update:split("key_x", p.lanes, "auto", "chunk", "thread")
   local part = update:rfactor("thread", { "of_thread" }):bound_extent("of_thread", p.lanes)
   for _, reduction in ipairs { func, part } do
-    gpu.each_thread(of_block(reduction, p), { at = at })
+    grid.each_thread(of_block(reduction, p), { at = at })
   end
   part:gpu_threads("of_thread"):vectorize "r"
   part:update(0):reorder("r", "chunk", "key", "of_thread"):gpu_threads("of_thread"):vectorize("r"):never_partition_all()
@@ -178,7 +179,7 @@ function decode.split_blocks(k, p)
 end
 
 -- Weighs the splits of a row: a warp has it, a thread a vector of the head. Several splits are under way together: one after the
--- other, the 64 of 65536 keys would wait for the L2 some 50 times in a row.
+-- other, each would wait for the L2.
 --
 --   for row: for d: writer
 --     ->
@@ -190,7 +191,7 @@ end
 --
 -- writer    the Func of the kernel      rows    its loops over blocks, innermost first      dims    of what is one a row
 local function weigh_splits(k, writer, rows, dims)
-  local vector = gpu.vector_of(k.sum)
+  local vector = grid.vector_of(k.sum)
   writer:split("d", 32 * vector, "guard", "tile", "in_tile")
   writer:split("in_tile", vector, "guard", "thread", "lane")
   writer:reorder("lane", "thread", "tile", table.unpack(rows))
@@ -204,12 +205,12 @@ local function weigh_splits(k, writer, rows, dims)
     update:split("split", 32, "guard", "chunk", "thread")
     local part = update:rfactor("thread", { "of_thread" }):bound_extent("of_thread", 32)
     for _, reduction in ipairs { of_splits, part } do
-      gpu.each_thread(of_row(reduction), { at = { writer, rows[1] } })
+      grid.each_thread(of_row(reduction), { at = { writer, rows[1] } })
     end
     for _, stage in ipairs { part, part:update(0) } do stage:gpu_threads("of_thread"):never_partition_all() end
     update:never_partition_all()
   end
-  gpu.each_thread(of_row(k.sum), { at = { writer, "thread" } })
+  grid.each_thread(of_row(k.sum), { at = { writer, "thread" } })
   k.sum:bound_extent("d", vector):vectorize("d"):never_partition_all()
   k.sum:update(0):split("split", 8, "guard", "chunk", "near")
   k.sum:update(0):reorder("d", "near", "chunk"):vectorize("d"):unroll("near"):never_partition_all()
@@ -219,7 +220,7 @@ end
 function decode.all_splits(k, p)
   k.mean:compute_root():bound("r", 0, p.row_block):reorder("d", "r", "rb", "hk", "n"):fuse("r", "rb", "row")
   weigh_splits(k, k.mean, { "row", "hk", "n" }, { "r", "rb", "hk", "n" })
-  gpu.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, lanes = p.lanes, threads = p.threads, unroll = 1 })
+  elementwise.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, lanes = p.lanes, threads = p.threads, unroll = 1 })
 end
 
 -- Where the queries stand.

@@ -1,6 +1,9 @@
 -- Reductions over the columns of logits that come in panels (generators/math/panel_logits.h), on a GPU.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local gemm = require "lib.gpu_gemm"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 local tiles = require "lib.gpu_tiles"
 
 local logits = {}
@@ -26,7 +29,7 @@ local function reduce_panel(func, at, p)
   local j = tiles.pieces(update, "j")
   local part = update:rfactor(j.thread, { "of_thread" }):bound_extent("of_thread", 16)
   for _, sum in ipairs { func, part } do
-    gpu.each_thread(sum, { at = at })
+    grid.each_thread(sum, { at = at })
     sum:bound_extent("row", p.rows):bound_extent("p", 1)
   end
   local r = tiles.pieces(func, "row")
@@ -76,13 +79,13 @@ end
 -- The same on the tensor cores, with what is made of its sums.
 local function tensor_blocks(func, inner, k, p)
   panel_blocks(func, inner, p)
-  gpu.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, raster = p.raster },
+  gemm.tensor_sums(k.acc, { func, "p" }, { rows = p.rows, columns = p.panel, stages = p.stages, raster = p.raster },
     { col = "j", others = { "p" }, ping_pong = p.ping_pong })
 end
 
 -- Each thread reduces what it has of the sums of a tile.
 local function reduce_in_registers(func, at, p)
-  gpu.each_thread(func, { at = at })
+  grid.each_thread(func, { at = at })
   func:bound_extent("row", p.rows):bound_extent("p", 1):never_partition_all()
   func:update(0):reorder("j", "row", "p"):never_partition_all()
 end
@@ -93,10 +96,10 @@ end
 --   for row: for p: part = reduction over j
 --     ->
 --   blocks p, tile_row
---     acc in registers: panel x rows            -- gpu.tensor_tiles
+--     acc in registers: panel x rows            -- gemm.tensor_tiles
 --     part = reduction over j, in registers
 --
--- p        panel; rows, stages and raster of gpu.tensor_tiles
+-- p        panel; rows, stages and raster of gemm.tensor_tiles
 function logits.on_tensor_cores(k, p, names)
   local part = k.part
   tensor_blocks(part, { "in_row" }, k, p)
@@ -134,7 +137,7 @@ end
 logits.tensor_params = {
   rows   = tune { 64, 128, 192, default = 128 },
   stages = tune { 2, 3, 4, 5, 6, default = 4 }, -- fetched ahead; a stage takes 128 (rows + panel) bytes
-  raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
+  raster = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
 function logits.tiles_fit(p)
@@ -152,7 +155,7 @@ function logits.unfused(k, p, names)
   local part = k.part:compute_root():gpu_blocks { "p", "row" }
   for _, name in ipairs(names) do
     if k:has(name) then
-      gpu.reduce(k[name], "j", { at = { part, "p" }, threads = 32, vector = 4, unroll = 1 })
+      reduce.in_block(k[name], "j", { at = { part, "p" }, threads = 32, vector = 4, unroll = 1 })
     end
   end
 end
@@ -168,7 +171,7 @@ end
 --   threads i, row: values, indices
 function logits.search_panels(k, p)
   local function a_thread_each(list, rows)
-    gpu.elements(list:in_():compute_root(), { rows = rows, threads = 32 })
+    elementwise.elements(list:in_():compute_root(), { rows = rows, threads = 32 })
     list:compute_at(list:in_(), "thread"):store_in "register":bound("i", 0, p.top_k)
     for _, row in ipairs(rows) do list:bound_extent(row, 1) end
   end
@@ -176,13 +179,13 @@ function logits.search_panels(k, p)
   a_thread_each(k.panels, { "row" })
   a_thread_each(k.panel_top, { "row", "n" })
   a_thread_each(k.top, { "row" })
-  for _, out in ipairs { k.values, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
+  for _, out in ipairs { k.values, k.indices } do elementwise.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
 -- Reduces what there is of each panel to one number a row, where each thread of a block needs it.
 function logits.over_panels(k, names, at)
   for _, name in ipairs(names) do
-    if k:has(name) then gpu.reduce(k[name], "p", { at = at, threads = 128, vector = 4, unroll = 1 }) end
+    if k:has(name) then reduce.in_block(k[name], "p", { at = at, threads = 128, vector = 4, unroll = 1 }) end
   end
 end
 
@@ -196,7 +199,7 @@ function logits.losses_of_rows(k)
   logits.over_panels(k, { "row_max", "row_sum" }, { k.row_lse, "row" })
   k.loss:gpu_blocks "row"
   logits.over_panels(k, { "label_logit" }, { k.loss, "row" })
-  gpu.elements(k.lse, { rows = { "row" }, threads = 128 })
+  elementwise.elements(k.lse, { rows = { "row" }, threads = 128 })
 end
 
 return logits

@@ -1,20 +1,15 @@
 -- What the CUDA schedules of moe_router share.
 
-local gpu = require "lib.gpu"
+local elementwise = require "lib.gpu_elementwise"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
 
 local router = {}
 
--- The versions of the tensor cores' schedule: for many tokens tiles of 128 by all experts, up to 256; for few tiles of 16 by 32, whose
--- warps share the depth; between them tiles of 64 by 64, so that more multiprocessors have one. A warp searches the experts of
--- a token, but where tokens are many and experts few: 32 threads would have little to do.
---
--- H200, us, tiles of 64x64, 128x64, 128x128, 128x256 (rows, columns), a thread for each token's search: 16384 tokens of 4096 by 256
--- experts 141, 136, 105, 90; by 64 53, 53, 65, 94; by 8 75, 53, 78, 90. The 8 largest by a warp for a thread: 16384 by 256 90.4
--- for 92.5, by 64 69 for 54, by 8 73 for 55; 4096 by 256 39 for 59; 256 tokens of 7168 by 256 36.9 for 61.2. By a warp, tiles of
--- 16x16, 16x32, 32x16, 32x32, 64x64, 256 experts, k 7168: 16 tokens 18.3, 18.6, 18.7, 19.3, 37.0; 256 20.7, 19.1, 19.3, 19.8, 36.9;
--- 512 33.5, 22.6, 25.7, 21.0, 36.3; 1024 60, 36.9, 44.7, 34.0, 38.0; 1536 86, 51.6, 63.5, 47.8, 39.4; k 4096: 4096 tokens by 64
--- 45, 31.1, 36.4, 30.1, 31.9, by 8 22.6, 29.1, 22.2, 24.9, 32.9. All of these with kernels of their own that store scores and indices,
--- without which 16 and 256 tokens take 15.8 and 15.9, 16384 by 64 and by 8 49.5 and 48.0.
+-- The versions of the tensor cores' schedule. Many tokens have tiles of 128 by all experts, up to 256; few have tiles of 16 by 32, whose
+-- warps share the depth; between them tiles are 64 by 64, so that more multiprocessors have one. A warp searches the experts of
+-- a token; where tokens are many and experts few a thread does, as 32 threads would have little to do. The sizes at which a version takes
+-- over were measured (docs/notes/2026-11-schedule-figures.md).
 function router.versions(k, p)
   if p.rows > 0 then return { {} } end
   local tokens, experts = k.x:dim(1):extent(), k.w_nk:dim(1):extent()
@@ -30,11 +25,11 @@ end
 
 -- Has a thread compute a list for each token.
 function router.a_thread_each(func, o)
-  gpu.elements(func:compute_root(), { rows = { "row" }, threads = o.threads })
+  elementwise.elements(func:compute_root(), { rows = { "row" }, threads = o.threads })
 end
 
 function router.store(k)
-  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "i", "row" }, threads = 128 }) end
+  for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "i", "row" }, threads = 128 }) end
 end
 
 -- Searches the experts of a token and weighs them, a warp a token.
@@ -48,18 +43,18 @@ local function choose_by_maxima(k, o)
   end
   k.indices:compute_with(k.scores, "i")
   local at = { k.scores, "row" }
-  gpu.each_thread(k.chosen, { at = { k.scores, "i" } })
+  grid.each_thread(k.chosen, { at = { k.scores, "i" } })
   local each = { at = at, threads = 32, vector = 4, unroll = 2 }
-  for n = 0, o.top_k - 1 do gpu.reduce(k["largest_" .. n], "e", each) end
+  for n = 0, o.top_k - 1 do reduce.in_block(k["largest_" .. n], "e", each) end
   if k:has "sum_of_all" then
-    gpu.reduce(k.sum_of_all, "e", each)
+    reduce.in_block(k.sum_of_all, "e", each)
   else
-    gpu.each_thread(k.sum, each)
+    grid.each_thread(k.sum, each)
     k.sum:update(0):unroll "i"
   end
 end
 
--- The same, a thread a token, where nothing else is said by lanes.
+-- The same by a thread a token, unless lanes is 32.
 --
 --   for token: top; for token: weight; for token: sum; for token: scores; for token: indices
 --     ->
@@ -69,7 +64,7 @@ function router.choose(k, o, lanes)
     choose_by_maxima(k, o)
     return
   end
-  for _, out in ipairs { k.scores, k.indices } do gpu.elements(out, { rows = { "row" }, threads = o.threads }) end
+  for _, out in ipairs { k.scores, k.indices } do elementwise.elements(out, { rows = { "row" }, threads = o.threads }) end
   k.indices:compute_with(k.scores, "thread")
   for _, name in ipairs { "top", "weight", "sum", "sum_of_all" } do
     if k:has(name) then k[name]:compute_at(k.scores, "thread"):store_in "register":bound_extent("row", 1) end

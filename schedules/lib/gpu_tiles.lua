@@ -1,6 +1,6 @@
 -- Products on a GPU without tensor cores: tiles of sums in the registers of a block's threads.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
 
 local tiles = {}
 
@@ -43,13 +43,12 @@ tiles.over_threads = over_threads
 --
 -- operand    { func, its loop "row" or "col", its k, the one of both that lies together in memory, others }
 -- A gap of 4 elements follows each k, so that threads that go along k store to different banks.
--- With `ahead`, copies come by cp.async, and have time for so many steps.
+-- With `ahead`, copies come by cp.async, and have time for so many steps. It gains nothing where both operands lie along k (n x k), 4
+-- bytes at once.
 --
--- H200, float32, 4096^3, k x n: 3263 us for 4250, torch (cuBLAS) 2675. By hand: 256 x 128 sums in a block of 256 threads, or
--- 128 x 128 in one of 128, 3120 to 3190; 64 x 128 in one of 64, 3005 to 3134; a kept as it lies, four k of a thread at once,
--- 3333 to 3525; 8 x 4 threads in a warp for 16 x 2 the same, so what limits is not how much is read of shared memory. Steps of
--- 32: 3100 by hand, 3740 as printed. Where both operands lie along k (n x k), 4 bytes at once: no gain, 4537 us for 4514 of
--- 2048 x 32768 x 1024.
+-- A warp of 8 x 4 threads is as fast as one of 16 x 2, so that the reads of shared memory are not what limits. What is slower: steps of 32,
+-- and an a that is kept as it lies, four k of a thread at once. Other tiles, tried by hand, gain a little
+-- (docs/notes/2026-11-schedule-figures.md).
 local function fetch(acc, operand, size, o, at)
   local func, loop, k = operand.func, operand.loop, operand.k
   local along = operand.together == "k" and k or loop
@@ -110,11 +109,11 @@ end
 --
 -- acc              the Func that sums          at       the Func and the loop of a block
 -- a, b             the operands, as above; one is enough where the other stays what it is
--- columns, rows    of the tile, multiples of 64         col, row    their loops, "col" and "row" if nothing is said
--- k, around        the loop of the sum, "k" if nothing is said, and loops of it around that
+-- columns, rows    of the tile, multiples of 64         col, row    their loops, "col" and "row" by default
+-- k, around        the loop of the sum, "k" by default, and loops of it around that
 -- others           dimensions of acc of which a block has one
 -- depth            a multiple of 16, of k or of groups
--- ahead            steps that operands are fetched ahead, which they have to be without a conversion; 0 if nothing is said
+-- ahead            steps that operands are fetched ahead, which they have to be without a conversion; 0 by default
 -- group, rest      k that one instruction multiplies and adds, and the loop over what groups leave
 function tiles.sums(acc, at, o)
   local col, row = o.col or "col", o.row or "row"
@@ -151,7 +150,7 @@ function tiles.blocks(y, o)
   y:split(row, o.rows, "guard", "tile_row", "in_row")
   local blocks = { "tile_col", "tile_row", table.unpack(o.blocks or {}) }
   over_threads(y, "in_col", "in_row", blocks)
-  return gpu.over_blocks(y, blocks)
+  return grid.over_blocks(y, blocks)
 end
 
 -- Has a block compute a tile of a product in registers, and what is made of it where the sums are.
@@ -190,7 +189,7 @@ function tiles.of_threads(y, acc, o)
   for i, loop in ipairs(others) do table.insert(i <= #others - 4 and order or blocks, loop) end
   for _, loop in ipairs(blocks) do table.insert(order, loop) end
   y:reorder(table.unpack(order))
-  gpu.over_blocks(y, blocks)
+  grid.over_blocks(y, blocks)
   y:gpu_threads { "thread", "thread_row" }
   y:vectorize("lane"):unroll("line"):never_partition_all()
 

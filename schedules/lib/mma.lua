@@ -15,7 +15,7 @@ local mma = {}
 -- depth      what a call sums of k, if not all of it: that much of the panel stays in L1 while the rows go by
 -- col, row   its names for columns and rows, if not "col" and "row"
 -- k, rest    the loops of the sum, if not "k" and that with "_rest" after it
--- around     reduction loops around it, innermost first, each turn a call; rest_around those of what groups leave
+-- around     reduction loops around it, innermost first, with a call for each iteration; rest_around those of what groups leave
 function mma.in_tiles(acc, out, loop, o)
   local col, row, k = o.col or "col", o.row or "row", o.k or "k"
   acc:compute_at(out, loop):store_in "stack"
@@ -50,19 +50,18 @@ end
 --         acc on the stack = a * b    -- one call, over all of k
 --         out block = f(acc)
 --
--- The rows of a that a task has stay in L2 for all panels, which come from L3 in order: with all rows of a panel first,
--- a comes from L3 for each, and 1024 cubed takes 2.96 ms for 2.74 (bf16, Emerald Rapids).
+-- The rows of a that a task has stay in L2 for all panels, which come from L3 in order. With all rows of a panel first, a would come
+-- from L3 for each panel.
 --
--- Where k is short, a block of a and the panels of a task fit L1 and L2: then inner = "panels" is quicker, a block of rows meeting all
--- panels of the task. Emerald Rapids, panels of 48, bf16 by k = 384 with GELU: 4096 x 1536 8.42 ms to 7.92, without 5.98 to 5.34, 256 rows
--- 1 to 4 %; by k = 1024 it loses 0 to 7 %.
+-- Where k is short, a block of a fits L1 and the panels of a task fit L2: then inner = "panels", by which a block of rows meets all panels
+-- of the task, is quicker. For a long k it is slower.
 --
 -- out      the Func to tile; loops "col", "row"
 -- acc      the Func that sums over "k" in groups and over "k_rest", or several, which take turns
 -- lanes    SIMD lanes of f32      panel    columns of a panel of the weights
 -- rows     of a block: 32 is two tiles
--- inner    "panels": of a task go by first, "rows": blocks do (default)
--- task     blocks that a task takes in turn      panels   and panels: a task costs 300 ns, mostly the configuration of tiles
+-- inner    what of a task goes by first: "panels", or blocks of "rows" (default)
+-- task     blocks that a task takes in turn      panels   and panels: few tasks configure the tiles less often
 -- group    rows of packed weights that lie together
 -- stage_a  a Func that makes the rows of a; a block of them is computed before it is multiplied
 -- shared   other products read stage_a too: each gets a copy of its own

@@ -16,13 +16,11 @@ local reduce = {}
 -- cols    the extent of the loop, where known: what is whole steps of 8 vectors is then reduced in these
 --
 -- Each step adds `accum` vectors in a tree, then across its lanes to the sum; the loads hide most of that.
--- What is left over at the end of a row is added lane by lane, so that more vectors gain on long rows and
--- lose on others: 8 for 4 take LayerNorm of 64 x 4096 from 57 us to 55, in bf16 from 67 to 61, but of 1000 x 200
--- from 49 to 158, in bf16 from 80 to 202 (Zen 4). "predicate" for "guard" leaves the assembly of LayerNorm and
--- softmax as it is (Zen 4). What loses:
---   in_partials, `accum` vectors as a Func: 57 us, 59 on 64 x 4096, but 156 for 65, in bf16 192 for 110 on 1024 x 384
---   the same with a guard for each vector (split by lanes, then by accum, rfactor of both): 59, 60, 178, 202
---   a guard for each vector, unrolled without rfactor: 79, 103, 104, 164, as LLVM does not merge the steps' shuffles
+-- What is left over at the end of a row is added lane by lane: more vectors gain a little on long rows, and lose much on short
+-- ones. With "predicate" for "guard" the assembly is the same. What is slower (docs/notes/2026-11-schedule-figures.md):
+--   in_partials, with `accum` vectors as a Func, which is as fast on long rows alone
+--   the same with a guard for each vector (split by lanes, then by accum, rfactor of both)
+--   a guard for each vector, unrolled without rfactor, as LLVM does not merge the steps' shuffles
 -- Where a pipeline has a strict_float anywhere, in_partials is the way: LLVM may not reorder a sum then, and adds
 -- one lane after the other in each step.
 function reduce.in_lanes(func, loop, options)

@@ -13,7 +13,7 @@ namespace halyard {
 
 namespace {
 
-// Of what a memory's maker promises, a copy reaches this much: 4.26 of 4.8 TB/s on an H200.
+// Of what a memory's maker promises, a copy reaches this much, as on an H200 (docs/notes/2026-11-schedule-figures.md).
 constexpr double kCopied = 0.885;
 
 // NVIDIA's data sheets and architecture white papers: dense rates at boost clock. Of the L2 they have but the A100's, 5120

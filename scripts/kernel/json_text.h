@@ -2,7 +2,7 @@
 #define HALYARD_COMMAND_JSON_TEXT_H
 
 /** \file
- * nlohmann::json::parse(), compiled once: each file that calls it takes the compiler a second and a half longer.
+ * nlohmann::json::parse(), compiled once: the compiler takes long for each file that calls it.
  */
 
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A sample lasts at least this long, so that the clock (some 30 ns) does not count.
+// A sample lasts at least this long, so that the time to read the clock does not count.
 constexpr double kSampleSeconds = 300e-6;
 constexpr int kLeastRounds = 9, kMostRounds = 1000;
 

@@ -9,7 +9,7 @@ from .entry import TYPES, call_by_name, dims_of
 from .frameworks import torch
 
 MATRIX = {"GEMM", "attention", "convolution", "blocks"}  # whose arithmetic is dot products
-SETTLING = 0.012  # longer than OpenMP's workers spin after a call: 300000 times, 7 ms on a Zen 5
+SETTLING = 0.012  # longer than OpenMP's workers spin after a call, which is 300000 times
 
 
 class Machine:

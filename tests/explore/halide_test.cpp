@@ -165,7 +165,7 @@ TEST_CASE("what Halide's autoschedulers make is said in words: conv2d", "[halide
     for (auto &d : shape) {
         d.second = std::min<int64_t>(d.second, 16);
     }
-    // Not Adams2019, which takes 45 s each of the three times.
+    // Not Adams2019, which would take most of the time of this test.
     check_words(of_op("conv2d", shape), {"Mullapudi2016", "Li2018"});
 }
 

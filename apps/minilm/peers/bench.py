@@ -95,7 +95,7 @@ class Contestant:
             # torch.compile: no pool of compiler processes left behind
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
         })
-        # Not OMP_WAIT_POLICY=passive: it makes torch up to a fifth slower on two threads. What is left
+        # Not OMP_WAIT_POLICY=passive: it makes torch slower on two threads. What is left
         # spins for some milliseconds after a run and then sleeps, hence the pause in ask().
         env.pop("OMP_WAIT_POLICY", None)
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)

@@ -1,6 +1,8 @@
 -- Embeddings of tokens with a block a token, as LayerNorm has a block a row.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
+local rows = require "lib.gpu_rows"
 
 return schedule "embedding" {
   target = "cuda",
@@ -13,10 +15,10 @@ return schedule "embedding" {
 
   apply = function(k, p)
     local o = { at = { k.y, "token" }, threads = p.threads, vector = p.vector, unroll = p.unroll }
-    gpu.group_blocks(k.y, {
+    rows.group_blocks(k.y, {
       loop = "col", blocks = { "token", "sentence" }, threads = o.threads, vector = o.vector, unroll = o.unroll,
     })
-    for _, sum in ipairs { k.sum, k.sum_sq } do gpu.reduce(sum, "col", o) end
-    for _, value in ipairs { k.mean, k.inv_std } do gpu.each_thread(value, o) end
+    for _, sum in ipairs { k.sum, k.sum_sq } do reduce.in_block(sum, "col", o) end
+    for _, value in ipairs { k.mean, k.inv_std } do grid.each_thread(value, o) end
   end,
 }

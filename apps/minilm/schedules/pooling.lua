@@ -1,7 +1,9 @@
 -- Mean and length of a sentence's vectors with a block a sentence: a thread adds up its columns of all tokens, and the
 -- sums wait in shared memory for their length.
 
-local gpu = require "lib.gpu"
+local grid = require "lib.gpu_grid"
+local reduce = require "lib.gpu_reduce"
+local rows = require "lib.gpu_rows"
 
 return schedule "pooling" {
   target = "cuda",
@@ -17,11 +19,11 @@ return schedule "pooling" {
 
   apply = function(k, p)
     local o = { at = { k.y, "sentence" }, threads = p.threads, vector = p.vector, unroll = 1 }
-    gpu.group_blocks(k.y, { loop = "col", blocks = { "sentence" }, threads = p.threads, vector = p.vector, unroll = 1 })
-    gpu.reduce(k.sum_sq, "col", o)
-    gpu.each_thread(k.inv_length, o)
+    rows.group_blocks(k.y, { loop = "col", blocks = { "sentence" }, threads = p.threads, vector = p.vector, unroll = 1 })
+    reduce.in_block(k.sum_sq, "col", o)
+    grid.each_thread(k.inv_length, o)
 
-    gpu.rows_in_shared(k.total, "col", "sentence", o)
+    rows.in_shared(k.total, "col", "sentence", o)
     local sum = k.total:update(0)
     sum:split("col", p.threads * p.vector, "guard", "chunk", "in_chunk")
     sum:split("in_chunk", p.vector, "guard", "thread", "lane")

@@ -23,13 +23,13 @@ extern "C" {
 const char *halyard_last_error(void);
 
 /** For how many microseconds an idle worker thread waits for more work before it sleeps (default
- * 50; 0 sleeps at once). Waking a sleeping thread costs 5 to 50 us, so a chain of short calls
- * wants a wait longer than the gaps between them. Set it while no call is running. */
+ * 50; 0 sleeps at once). Waking a sleeping thread may take longer than a short call, so a chain of
+ * these wants a wait longer than the gaps between them. Set it while no call is running. */
 void halyard_set_spin_microseconds(int microseconds);
 
 /** How many bytes of the memory that calls need for themselves a thread keeps for its next call (default 32 MiB; 0:
  * none). The calling thread gives back what is more at once, another when it next frees some, and all when it
- * ends. Memory that is new in each call costs up to a third of its time. halide_set_custom_malloc() replaces all of this. */
+ * ends. Memory that is new in each call costs time, as the system clears it. halide_set_custom_malloc() replaces all of this. */
 void halyard_set_kept_bytes(size_t bytes);
 
 #ifdef __cplusplus

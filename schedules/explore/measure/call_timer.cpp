@@ -10,14 +10,13 @@ namespace halyard::explore {
 
 namespace {
 
-// A sample is at least this long, so that the clock (30 ns; of the processor's time 200 ns) does not count.
+// A sample is at least this long, so that the time to read the clock does not count, least of all that of the processor's time.
 constexpr double kSampleSeconds = 50e-6;
 // Beside one that is longer, loading what others have driven out of a cache does not count.
 constexpr double kLongCall = 10e-3;
 constexpr size_t kLeastTurns = 5;
 
-// Other processes slow a sample down by half and more, but hardly ever all of them (Zen 4, 2 cores, a compiler on the
-// other).
+// Other processes slow a sample down, by half and more on two cores with a compiler on the other, but hardly ever all samples.
 const std::vector<Round> kRounds = {{0, 3, 2}, {0.04, 5, 1.25}, {0.15, 7, 1.08}, {0.4, 9, 0}};
 
 double seconds_of(clockid_t clock) {

@@ -136,7 +136,7 @@ private:
         number("rows", {64, 128, 192}, many ? 128 : 64);
         number("columns", {64, 128, 192, 256}, many ? 256 / products : 64, 256 / products);
         number("stages", {2, 3, 4, 5, 6}, many ? 3 : 6);
-        number("group", {4, 8, 16}, 16);
+        number("raster", {4, 8, 16}, 16);
     }
 
     // A box of 128 pixels, of which little sticks out of the image.
@@ -158,7 +158,7 @@ private:
         number("tile_n", {1, 2, 3, 4, 6, 8, 12, 16}, best[2]);
         number("columns", {64, 128, 256}, f_.extent("o") > 128 ? 128 : 64);
         number("stages", {2, 3, 4, 5, 6}, 4);
-        number("group", {1, 4, 8, 16}, 4);
+        number("raster", {1, 4, 8, 16}, 4);
     }
 
     double padded(const std::string &dim, int64_t tile) const {

@@ -13,7 +13,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr double kFewElements = 64;  // that a thread may have in registers, or reduce by itself
-constexpr size_t kBlockLoops = 5;    // of blocks, of which the innermost keeps its name (gpu.over_blocks)
+constexpr size_t kBlockLoops = 5;    // of blocks, of which the innermost keeps its name (gpu_grid.over_blocks)
 constexpr double kTile = 16;         // rows and columns from which a tile of a block's threads pays
 
 bool has(const Names &names, const std::string &name) {

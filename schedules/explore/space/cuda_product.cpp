@@ -130,7 +130,7 @@ private:
                });
     }
 
-    // Images and weights with their channels innermost, as gpu.tensor_windows has them.
+    // Images and weights with their channels innermost, as gpu_conv.tensor_windows has them.
     bool tensor_windows() const {
         const auto &reads = graph_.reads(f_.name, 1);
         return tensor_operands() && bytes(reads[0].func) == 2 && f_.dims == Names{"o", "g", "w", "h", "n"} &&

@@ -4,7 +4,7 @@
 /** \file
  * Schedules for CUDA of a generator for which nobody wrote one: what is a kernel of its own, what a block computes for its
  * row or a thread for its element, what is inlined, on what units products run; then threads, vectors, tiles, stages. The
- * text is made of the helpers of schedules/lib/gpu.lua and gpu_tiles.lua.
+ * text calls the helpers of schedules/lib/gpu_*.lua.
  */
 
 #include "explore/space/choices.h"

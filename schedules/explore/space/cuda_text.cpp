@@ -13,6 +13,10 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// The modules of schedules/lib that statements call.
+constexpr const char *kModules[] = {"gpu_conv",   "gpu_elementwise", "gpu_gemm",  "gpu_grid",     "gpu_logits",
+                                    "gpu_reduce", "gpu_rows",        "gpu_tiles", "gpu_transpose"};
+
 std::string table(const Names &names) {
     return "{ " + all_in_quotes(names) + " }";
 }
@@ -41,8 +45,10 @@ public:
         case CudaKernel::kThreads: threads(); break;
         case CudaKernel::kInPlace: in_place(); break;
         case CudaKernel::kTransposed: transposed(); break;
-        case CudaKernel::kTensorTiles: tensor("tensor_tiles", {"rows", "columns", "stages", "group"}); break;
-        case CudaKernel::kTensorWindows: tensor("tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "group"}); break;
+        case CudaKernel::kTensorTiles: tensor("gpu_gemm.tensor_tiles", {"rows", "columns", "stages", "raster"}); break;
+        case CudaKernel::kTensorWindows:
+            tensor("gpu_conv.tensor_windows", {"tile_w", "tile_h", "tile_n", "columns", "stages", "raster"});
+            break;
         case CudaKernel::kSharedTiles: shared_tiles(); break;
         case CudaKernel::kPanels: panels(); break;
         case CudaKernel::kThreadTiles: thread_tiles(); break;
@@ -51,7 +57,7 @@ public:
             line(field(k_.func) + ":stream()");
         }
         for (const std::string &l : lines_) {
-            for (const char *module : {"gpu", "gpu_logits", "gpu_tiles"}) {
+            for (const char *module : kModules) {
                 if (l.compare(0, l.find('.'), module) == 0) {
                     modules_.insert(module);
                 }
@@ -105,7 +111,7 @@ private:
     }
 
     void vectors() {
-        line(fmt::format("gpu.vectors({}, {{ col = \"{}\", rows = {}, {} }})", stored(), f_.dims[0],
+        line(fmt::format("gpu_elementwise.vectors({}, {{ col = \"{}\", rows = {}, {} }})", stored(), f_.dims[0],
                          table(Names(f_.dims.begin() + 1, f_.dims.end())), numbers({"threads", "lanes", "unroll"})));
     }
 
@@ -114,7 +120,7 @@ private:
         together = std::min(together, dims.size());
         const Names rows(dims.begin(), dims.begin() + long(together)), blocks(dims.begin() + long(together), dims.end());
         line(dims.empty() ? stage + ":gpu_single_thread()"
-                          : fmt::format("gpu.elements({}, {{ rows = {}, {}{} }})", stage, table(rows), list("blocks", blocks),
+                          : fmt::format("gpu_elementwise.elements({}, {{ rows = {}, {}{} }})", stage, table(rows), list("blocks", blocks),
                                         numbers({"threads"})));
     }
 
@@ -137,17 +143,17 @@ private:
         if (plain) {
             line(fmt::format("local {} = {{ {}, held = \"{}\", resident = {} }}", o, items, k_.held.empty() ? "registers" : "shared",
                              k_.number("resident")));
-            line(fmt::format("gpu.row_blocks({}, {})", stored(), o));
+            line(fmt::format("gpu_rows.blocks({}, {})", stored(), o));
             for (const auto &input : k_.held) {
-                line(fmt::format("gpu.hold_rows({}, {})", field(input), o));
+                line(fmt::format("gpu_rows.hold({}, {})", field(input), o));
             }
         } else {
             if (std::any_of(k_.inside.begin(), k_.inside.end(), takes_options)) {
                 line(fmt::format("local {} = {{ {} }}", o, items));
             }
             line(loops.empty()
-                     ? fmt::format(k_.loops.size() > 3 ? "gpu.over_blocks({}, {})" : "{}:gpu_blocks {}", stored(), table(k_.loops))
-                     : fmt::format("gpu.group_blocks({}, {{ loop = \"{}\", {}blocks = {}, {} }})", stored(), loops[0],
+                     ? fmt::format(k_.loops.size() > 3 ? "gpu_grid.over_blocks({}, {})" : "{}:gpu_blocks {}", stored(), table(k_.loops))
+                     : fmt::format("gpu_rows.group_blocks({}, {{ loop = \"{}\", {}blocks = {}, {} }})", stored(), loops[0],
                                    list("around", Names(loops.begin() + 1, loops.end())), table(k_.loops),
                                    numbers({"threads", "vector", "unroll"})));
         }
@@ -162,12 +168,12 @@ private:
                 func += fmt::format(":bound_extent(\"{}\", 1)", dim);
             }
             if (sums.empty()) {
-                line(fmt::format("gpu.each_thread({}, {})", func, o));
+                line(fmt::format("gpu_grid.each_thread({}, {})", func, o));
             } else if (sums.size() == 1) {
-                line(fmt::format("gpu.reduce({}, \"{}\", {})", func, sums[0], o));
+                line(fmt::format("gpu_reduce.in_block({}, \"{}\", {})", func, sums[0], o));
             } else {
-                line(fmt::format("gpu.reduce({}, \"{}\", {{ {}{} }})", func, sums[0], list("around", Names(sums.begin() + 1, sums.end())),
-                                 items));
+                line(fmt::format("gpu_reduce.in_block({}, \"{}\", {{ {}{} }})", func, sums[0],
+                                 list("around", Names(sums.begin() + 1, sums.end())), items));
             }
         }
     }
@@ -185,7 +191,7 @@ private:
     void reduced() {
         const Names sums = rvars(f_, 1);
         const std::string around = list("around", Names(sums.begin() + 1, sums.end()));
-        line(fmt::format("gpu.reduce_rows({}, \"{}\", {{ rows = {}, {}{} }})", field(k_.func), sums[0], table(f_.dims), around,
+        line(fmt::format("gpu_reduce.rows({}, \"{}\", {{ rows = {}, {}{} }})", field(k_.func), sums[0], table(f_.dims), around,
                          numbers({"threads", "vector", "unroll"})));
     }
 
@@ -216,7 +222,7 @@ private:
                 bounds += fmt::format(":bound_extent(\"{}\", 1)", dim);
             }
         }
-        line(fmt::format("gpu.each_thread({}{}, {{ at = {{ {}, \"thread\" }} }})", field(f.name), bounds, stage));
+        line(fmt::format("gpu_grid.each_thread({}{}, {{ at = {{ {}, \"thread\" }} }})", field(f.name), bounds, stage));
     }
 
     // Stage by stage, in memory.
@@ -241,7 +247,7 @@ private:
         if (f_.dims[0] != "row" || f_.dims[1] != "col" || others != Names{"n"}) {
             names = fmt::format(", {{ row = \"{}\", col = \"{}\", others = {} }}", f_.dims[0], f_.dims[1], table(others));
         }
-        line(fmt::format("gpu.transposed({}, {}, {{ {} }}{})", stored(), field(t.name), numbers({"tile", "threads"}), names));
+        line(fmt::format("gpu_transpose.tiles({}, {}, {{ {} }}{})", stored(), field(t.name), numbers({"tile", "threads"}), names));
     }
 
     void tensor(const std::string &helper, const Names &names) {
@@ -250,7 +256,7 @@ private:
             products.push_back(field(p));
         }
         const std::string sums = products.size() == 1 ? products[0] : "{ " + join(products, ", ") + " }";
-        line(fmt::format("gpu.{}({}, {}, {{ {} }})", helper, stored(), sums, numbers(names)));
+        line(fmt::format("{}({}, {}, {{ {} }})", helper, stored(), sums, numbers(names)));
     }
 
     // A Func that others read too is copied for the product.

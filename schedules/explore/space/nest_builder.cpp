@@ -263,8 +263,8 @@ public:
             nest_.whole_vectors = true;
         }
         const double vectors = std::max(1.0, std::ceil(wide / lanes));
-        // Two rows of 48 columns in 16 registers, as their number would allow: 25.4 ms for 15.8 with one row (512x1152x512, Zen 3,
-        // AVX2). Half a panel and four rows, as gemm.lua has it there, take 10.7; these rules have no half panels.
+        // With 16 registers, two rows of 48 columns are slower than one, although their number would allow them. Part of a panel and more
+        // rows, as lib/gemm.lua has it there, are faster than both; these rules have no parts of panels.
         const int64_t registers = d_.vector_registers - 3;
         const int64_t most = std::max<int64_t>(1, int64_t((double(registers) - (vectors > 3 ? vectors - 3 : 0)) / vectors));
         nest_.mma = p.mma;
@@ -355,7 +355,7 @@ public:
                 {cut(column)->outermost(), {column}, std::ceil(extent(column) / wide), {std::ceil(extent(column) / wide)}, false, false});
         } else if (!column.empty()) {
             if (Cut *c = cut(column); p.mma && r_.root && c) {
-                // A task configures the tiles, 300 ns; of float32 it makes the parts of its rows, once for all of its panels.
+                // Each task configures the tiles. Of float32 it makes the parts of its rows, too, once for all of its panels.
                 const double panels = std::ceil(extent(column) / wide);
                 c->task = choices_.number("panels of a task of " + f_.name, {1, 2, 4, 8, 16, 32}, p.group == 1 ? 16 : 2, int64_t(panels));
                 c->task = c->task == 1 ? 0 : c->task;

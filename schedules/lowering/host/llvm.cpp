@@ -178,8 +178,8 @@ Llvm::Code Llvm::compile(const std::string &ir, const Outputs &outputs) const {
                                               module_flag(ir, "halide_mattrs").c_str(), 3, "pic", "small", 0, 0, ""),
                         f.DisposeTargetMachine);
     {
-        // Halide has simplified all but what the edit wrote; its whole pipeline once more took 80 ms and
-        // gave the same code.
+        // Halide has simplified all but what the edit wrote. Its whole pipeline once more would take time, and gave the
+        // same code.
         const Owned tuning(f.CreatePipelineTuningOptions(), f.DisposePipelineTuningOptions);
         const Owned builder(f.CreatePassBuilder(machine, tuning), f.DisposePassBuilder);
         const Owned passes(f.CreateNewModulePassManager(), f.DisposeNewModulePassManger);

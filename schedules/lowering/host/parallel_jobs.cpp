@@ -12,10 +12,10 @@ using namespace Halide::Internal;
 
 namespace {
 
-// What is larger is a function of its own, by a loop of one turn. With the bodies of q, k and v in one, LLVM kept sums of v in
-// memory (4 rows by 64 columns of a panel that is not full, AVX-512): for the size of the function, it seems, as room on the stack
-// that no other body has changed nothing. It costs a job 30 ns, which one of a single row would feel, 2 to 5 % of 10 to 23 us;
-// that one has 30 to 75 accesses.
+// A body with more accesses is a function of its own, by a loop of one iteration. With the bodies of q, k and v in one function, LLVM
+// kept sums of v in memory (4 rows by 64 columns of a panel that is not full, AVX-512). The size of the function seems to be why, as
+// room on the stack that no other body has changed nothing. A function of its own costs each job a call, which is felt in the body of
+// a single row; that one has 30 to 75 accesses.
 constexpr int kFew = 80;
 
 int accesses(const Stmt &s) {

@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    // Where short rows are no whole lines, plain stores and streamed ones meet in a line, which took 10 times as long.
+    // Where short rows are no whole lines, plain stores and streamed ones meet in a line, which takes many times as long.
     static Expr has_long_rows(const std::string &buffer, const Type &type) {
         constexpr int kLine = 64, kLong = 16384;  // bytes
         const Expr row = buffer_bytes(buffer, type.bytes(), 1);

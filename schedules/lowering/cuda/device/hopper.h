@@ -232,7 +232,7 @@ __device__ __forceinline__ void take_sums(Sums &own, shared<T> from, int rows) {
     }
 }
 /** For the first block, whose threads share the elements: adds the parts of the others, in their order. All loads of an element
- * are under way together: one after the other they took 1.7 us for each block, of 32 KiB (H200). */
+ * are under way together: one after the other, each would wait for another block's shared memory. */
 template<int Blocks, int Threads, int Columns, class T>
 __device__ __forceinline__ void add_parts(shared<T> parts, int rows) {
     const int count = (rows + 15) / 16 * 16 * Columns;

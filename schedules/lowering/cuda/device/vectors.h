@@ -49,8 +49,8 @@ struct lanes_of<vec<T, N>> {
 };
 
 #ifdef HALYARD_EMULATOR
-// Kernels are not optimised for it (compile.cpp). These vectors are, which as loops over their elements took a tenth of the time of
-// a GEMM; the arithmetic takes longer to compile so than it saves.
+// Kernels are not optimised for the emulator (compile.cpp). These vectors are, since as plain loops over their elements they take a good
+// part of a GEMM's time. Arithmetic is not: it would take longer to compile than it saves.
 #pragma GCC push_options
 #pragma GCC optimize("O2")
 #endif

@@ -14,8 +14,8 @@
  *
  *   if (v % w * 8 + 8 <= extent)   ->  if (true)        where (w - 1) * 8 + 8 <= extent
  *
- * The host asks whether strides and extents are such, and has a kernel for either case. GroupNorm 16x320x64x64 in 32 groups,
- * H200: 41 us; BatchNorm 64x256x56x56 over whole planes: 63 us, from 258 with the vectors of each row apart.
+ * The host asks whether strides and extents are such, and has a kernel for either case. With the vectors of each row apart, a
+ * BatchNorm over planes is several times as slow.
  */
 
 #include "lowering/cuda/extract/kernel.h"

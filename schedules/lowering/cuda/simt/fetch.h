@@ -9,13 +9,12 @@
  *   for t < ahead: copy_async(s[slot(t)], x[t]); commit
  *   for t: wait for group t; barrier; copy_async(s[slot(t + ahead)], x[t + ahead]); commit; consume s
  *
- * With ahead + 1 slots the one barrier of a turn is enough: what is overwritten in turn t was read in turn t - 1. What is
- * fetched 0 turns ahead is copied where it stood, and waited for at once: several such copies, and all of their bytes, are
- * under way together. select(c, x[t], 0) is a copy, too.
+ * With ahead + 1 slots the one barrier of an iteration is enough: what is overwritten in iteration t was read in iteration t - 1.
+ * What is fetched 0 iterations ahead is copied where it stood, and waited for at once: several such copies, and all of their bytes,
+ * are under way together. select(c, x[t], 0) is a copy, too.
  *
- * H200, decode attention of 64 x 8192 keys: expected 0.97 of the read roof (550 us) from 64 KiB under way on a
- * multiprocessor in place of waiting for each load; came, 541 us from 1608, where the key blocks are small enough for several
- * blocks. Softmax of 8192 x 32768: 268 us from 343.
+ * Memory is busy as soon as a multiprocessor has some 64 KiB under way, which it has not while threads wait for each load. Decode
+ * attention comes near the speed of memory so, where blocks of keys are small enough that several blocks fit a multiprocessor.
  */
 
 #include <functional>
@@ -26,7 +25,7 @@
 
 namespace halyard {
 
-/** How many turns ahead which Func is fetched. */
+/** How many iterations ahead which Func is fetched. */
 using Fetched = std::map<std::string, int>;
 
 /** Rewrites a body whose aligned vectors are marked. A copy that is not of 4, 8 or 16 aligned bytes at once stays as it is.

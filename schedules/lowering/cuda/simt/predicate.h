@@ -7,8 +7,8 @@
  *   if (c) sum += x[i]                 sum = c ? sum + (x[i] if c) : sum
  *   if (c) y[i] = f(x[i])       ->     v = f(x[i] if c); if (c) y[i] = v
  *
- * In unrolled loops the loads of all turns can then be under way at once, which the branches between them prevented. By itself
- * it gained little (RMSNorm 16384x4096, H200: 76 us from 77), as many blocks hide the latency too; register_reuse.h needs it.
+ * In unrolled loops the loads of all iterations can then be under way at once, which the branches between them prevented. By
+ * itself that gains little, as many blocks hide the latency too; register_reuse.h needs it.
  */
 
 #include <set>

@@ -7,7 +7,7 @@
  *   x[min(ramp(i, 1, 8), last)]    ->    i + 7 <= last ? x[ramp(i, 1, 8)] : x[min(ramp(i, 1, 8), last)]
  *
  * Halide does that by cutting the loop, which must not be where threads wait in it (barriers.h). Element by element, decode
- * attention of a head size that is not known took 3046 us for 64 x 8192 keys (H200).
+ * attention would be several times as slow where the head's size is not known.
  */
 
 #include <Halide.h>

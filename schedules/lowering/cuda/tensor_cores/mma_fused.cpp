@@ -74,11 +74,10 @@ private:
         return parts_.rows / layout_.rows;
     }
 
-    // Warps of 32 rows read half as much of shared memory for each product, where a thread has registers for as many sums.
-    // On an H200, heads of 128 and 128 queries: 64 keys, 2 blocks of 4 warps with 32 rows each 367 TFLOP/s; 128 keys, with
-    // 16 rows, blocks of 4 warps 327 and of 8 warps 314. Heads of 64, 128 keys: 329; 64 keys, of which 3 blocks fit, 302.
-    // Several stages of both operands: 308 for 337, before the second product's operand was made piece by piece.
-    // Where 16 rows are all there are, each warp has them all.
+    // Warps of 32 rows read half as much of shared memory for each product, where a thread has registers for as many sums: with
+    // heads of 128, those are 64 keys in two blocks of 4 warps, which are faster than 128 keys with 16 rows. Of the latter, blocks of 4
+    // warps are faster than of 8. Several stages of both operands were slower, before the second product's operand was made piece by
+    // piece. Where 16 rows are all there are, each warp has them all.
     void lay_out() {
         const bool few = is_skinny(parts_);
         const std::vector<std::pair<int, int>> forms =

@@ -99,11 +99,11 @@ private:
     }
 
     // While one half of a stage is multiplied, the next comes into registers, and a later stage into shared memory: before
-    // the products of each 16 rows a part of both, so that warps do not wait with nothing to multiply.
+    // the products of each 16 rows a part of both, so that warps do not wait with nothing to multiply. The products alone are hardly
+    // faster.
     //
-    // H200, bf16, 4096^3: 303 us, where the products alone take 287; the loads of a half before all of its products, and
-    // addresses computed anew for each copy, 396. The same by hand: 297; in stages twice as deep 299, two tiles of 128 x 128
-    // on a multiprocessor 309 to 316, and with mbarriers in place of __syncthreads, so that warps may be apart, 328 to 341.
+    // What is slower: the loads of a half before all of its products, with addresses computed anew for each copy; two tiles of
+    // 128 x 128 on a multiprocessor; mbarriers in place of __syncthreads, so that warps may be apart. Stages twice as deep gain nothing.
     void sum_up() {
         const std::string ahead = number(layout_.stages() - 1);
         const bool by_chunks = operands_->has_chunks();
@@ -127,7 +127,7 @@ private:
         out_->close();
         out_->line("int slice = 0;");
         if (by_chunks) {
-            // A loop of their own: in one with the others, what these ask was computed for all of them (377 us for 300).
+            // These have a loop of their own: in one loop with the others, what those ask for would be computed for all of them.
             out_->open("for (; slice + " + ahead + " < slices_inside; slice++) {");
             multiply_slice(true);
             out_->close();

@@ -309,16 +309,16 @@ private:
         return "warpgroups_barrier<" + number(threads() / kWarpgroup) + ">();";
     }
 
-    // A warp that does nothing else fetches, `stages` steps ahead. The first of them are under way before the others know of the
-    // barriers: 0.1 us of 10 (H200). Several lanes that ask for steps: 11.2 us for 10.2; the rows for the blocks of a cluster
-    // together: 11.8. That what is read once leaves the L2 first changes nothing.
+    // A warp that does nothing else fetches, `stages` steps ahead. Its first steps are under way before the other warps know of the
+    // barriers. Several lanes that ask for steps are slower, and so are rows that the blocks of a cluster fetch together. It changes
+    // nothing to have what is read once leave the L2 first.
     void fetch_and_multiply() {
         const std::string n = number(stages_);
         declare_array("uint64_t", "full", offset_barriers(Form::kEngine), stages_);
         declare_array("uint64_t", "empty", offset_barriers(Form::kEngine) + 8 * stages_, stages_);
         if (!across(tile().b)) {
-            // Lines of columns lie as far apart as the depth is long: blocks that go along it together meet at few channels of
-            // the memory. 16x4096x4096: 11.0 us, and 10.6 so; of columns that are neighbours 10.3 and 12.3 (H200).
+            // Lines of columns lie as far apart as the depth is long, so that blocks that went along it together would meet at few
+            // channels of the memory: each begins elsewhere. Where columns are neighbours in memory, that would be slower.
             out_->line("const int turn = int((blockIdx.y * 40503u & 0xffff) * uint64_t(steps) >> 16);  // where its steps begin");
         }
         out_->open("if (threadIdx.x == " + number(threads()) + ") {");

@@ -208,8 +208,8 @@ Expr Pair::row_is_inside() const {
     return simplify(e);
 }
 
-// As a product, since no factor is larger than that: of two comparisons ptxas 13.0 makes predicates of the minima before them
-// (VIMNMX), and whole tiles seem to take the other branch: 4096^3 in 8 bits, quantised by rows, 372 us.
+// One comparison of products, since no factor is larger than its extent. Of two comparisons ptxas 13.0 makes predicates of the
+// minima before them (VIMNMX), and whole tiles seem to take the other, slower branch.
 Expr Pair::is_whole(int columns) const {
     Expr inside = col_extent;
     int whole = columns;

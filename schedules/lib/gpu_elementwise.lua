@@ -1,0 +1,59 @@
+-- Passes over a whole Func on a GPU, in which no element needs its neighbours.
+
+local grid = require "lib.gpu_grid"
+
+local elementwise = {}
+
+-- Has a thread compute vectors of neighbouring columns, in several rows at once: a pass over a whole Func.
+--
+--   for row: for col: y
+--     ->
+--   blocks tile_row, tile_col            -- lanes * vector columns, threads / lanes * unroll rows
+--     threads thread_row, thread
+--       unrolled step
+--         y[step * (threads / lanes) + thread_row][thread * vector ...]                -- a vector at once
+--
+-- y       a Func                       col        the loop of neighbours, "col" by default
+-- rows    the other loops, innermost first; several become one
+-- around  loops whose vectors are counted together with those of col, as grid.over_threads has it
+-- threads, unroll                      lanes      threads side by side in a row, 32 by default
+-- narrow  lanes for an output y whose rows have no more vectors than that, so that all threads of a warp have something to do
+function elementwise.vectors(y, o)
+  local vector, col = grid.vector_of(y), o.col or "col"
+  local row = grid.fuse(y, o.rows)
+  local function tiles(stage, lanes)
+    if o.around then
+      stage:split(col, vector, "guard", "vector", "lane")
+      stage:split(grid.fuse(stage, { "vector", table.unpack(o.around) }), lanes, "guard", "tile_col", "thread")
+    else
+      stage:split(col, lanes * vector, "guard", "tile_col", "in_col")
+      stage:split("in_col", vector, "guard", "thread", "lane")
+    end
+    stage:split(row, o.threads // lanes * o.unroll, "guard", "tile_row", "in_row")
+    stage:split("in_row", o.threads // lanes, "guard", "step", "thread_row")
+    stage:reorder("lane", "step", "thread", "thread_row", "tile_col", "tile_row")
+    stage:gpu_blocks { "tile_col", "tile_row" }:gpu_threads { "thread", "thread_row" }
+    stage:vectorize("lane"):unroll("step"):never_partition_all()
+  end
+  local lanes = o.lanes or 32
+  if o.narrow and o.narrow < lanes then
+    tiles(y:specialize(y:dim(0):extent():at_most(o.narrow * vector)), o.narrow)
+  end
+  tiles(y, lanes)
+end
+
+-- Computes a value for each element of its loops, a thread an element: short passes, as over the statistics of rows.
+--
+--   for row: inv_rms
+--     ->
+--   blocks row: threads thread
+--
+-- rows    loops that become one, innermost first        blocks    loops around them
+function elementwise.elements(func, o)
+  local row = grid.fuse(func, o.rows)
+  func:split(row, o.threads, "guard", "tile", "thread")
+  grid.over_blocks(func, { "tile", table.unpack(o.blocks or {}) })
+  func:gpu_threads("thread"):never_partition_all()
+end
+
+return elementwise

@@ -1,0 +1,79 @@
+-- Matrix products on the tensor cores. gpu_tiles.lua has products without them.
+
+local gemm = {}
+
+-- Tiles of up to so many rows are for skinny products, in which only the other matrix takes time to read. The warps of a block then
+-- share the depth of a step, which is twice that of other tiles, and add up their sums at the end.
+gemm.skinny = 32
+
+-- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles(), each of which takes 128 bytes of
+-- a row or column, and for a part of the tile on its way out, at least 128 bytes a row. For `where`.
+--
+-- p       rows, columns, stages        products  that share the rows        ping_pong   as tensor_tiles() takes it
+function gemm.tiles_fit(p, o)
+  if p.rows <= gemm.skinny then
+    local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
+    return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
+      p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
+  end
+  if o.ping_pong and p.rows ~= 64 then return false end
+  local rows_of_results = o.ping_pong and 128 or p.rows
+  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= 226 * 1024
+end
+
+-- Has the tensor cores compute a tile of a product in a block, which applies what follows the product to its sums.
+--
+--   for row: for col: y = f(sum over k of a * b)
+--     ->
+--   blocks tile
+--     acc = 0, in registers
+--     for step: fetch tiles of a and b | acc += a * b             -- a warp fetches `stages` steps ahead
+--     y = f(acc)
+--
+-- y       a Func over [col, row]       acc       the Func that sums over "k", or several that read the same a
+-- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
+--         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
+-- stages  of the pipeline              raster    rows of tiles that blocks take together
+-- more    cluster: blocks that share the steps of a tile (1)
+--         operand_bytes: of an element of a and b; 4 for float32 that is cut to TF32 (1 where sums are integers, else 2)
+--         ping_pong: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
+--         col: the loop over columns ("col")
+function gemm.tensor_tiles(y, acc, o, more)
+  more = more or {}
+  gemm.blocks_of_tiles(y, o, more)
+  for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
+    gemm.tensor_sums(sum, { y, "tile_col" }, o, more)
+    if more.cluster then sum:update(0):split_k_cluster(more.cluster) end
+  end
+end
+
+-- A block for each tile of a stage.
+function gemm.blocks_of_tiles(stage, o, more)
+  stage:split(more.col or "col", o.columns, "guard", "tile_col", "col_in_tile")
+  stage:split("row", o.rows, "guard", "tile_row", "row_in_tile")
+  stage:reorder("col_in_tile", "row_in_tile", "tile_col", "tile_row")
+  stage:gpu_blocks { "tile_col", "tile_row" }
+  stage:never_partition_all()
+end
+
+-- Has the tensor cores sum a tile of a product over "k", for what a block makes of it at a loop.
+--
+-- sum     a Func over [col, row, others]        at      the Func and the loop
+-- o       rows, columns, stages and raster, as above
+-- more    col, ping_pong, operand_bytes: as above    row: the loop over rows ("row")    others: dimensions of which a block has one
+function gemm.tensor_sums(sum, at, o, more)
+  local col, row, others = more.col or "col", more.row or "row", more.others or {}
+  sum:compute_at(at[1], at[2]):store_in "register"
+  sum:bound_extent(col, o.columns):bound_extent(row, o.rows):never_partition_all()
+  for _, dim in ipairs(others) do sum:bound_extent(dim, 1) end
+  sum:reorder_storage(col, row, table.unpack(others)):reorder(col, row, table.unpack(others))
+  local step = sum:update(0)
+  local depth = 128 // (more.operand_bytes or (sum:type() == "i32" and 1 or 2))
+  step:split("k", type(o.rows) == "number" and o.rows <= gemm.skinny and 2 * depth or depth, "guard", "step", "depth")
+  local order = { "depth", col, row, table.unpack(others) }
+  table.insert(order, "step")
+  step:reorder(table.unpack(order)):never_partition_all()
+  step:mma():pipeline(o.stages, o.raster, more.ping_pong)
+end
+
+return gemm

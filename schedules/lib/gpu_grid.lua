@@ -1,0 +1,74 @@
+-- What every schedule for a GPU needs: loops become a grid of blocks and threads, and values stay in registers.
+
+local grid = {}
+
+grid.bytes_of = { f32 = 4, i32 = 4, f16 = 2, bf16 = 2, i8 = 1, u8 = 1 }
+
+-- The number of elements of a Func or buffer in 16 bytes, which is the widest access of a thread. It is 8 at most, since the
+-- elements are f32 in registers.
+function grid.vector_of(func)
+  return math.min(16 // grid.bytes_of[func:type()], 8)
+end
+
+-- Joins loops, innermost first, into one, and returns its name.
+function grid.fuse(stage, loops)
+  local name = loops[1]
+  for i = 2, #loops do
+    local both = name .. "_" .. loops[i]
+    stage:fuse(name, loops[i], both)
+    name = both
+  end
+  return name
+end
+
+-- Spreads loops over blocks, innermost first, and returns the innermost loop of blocks. A grid has three dimensions, so the outer
+-- loops become pairs. Of three fused loops Halide 21 does not see any more that a block has one iteration of each.
+function grid.over_blocks(stage, loops)
+  local blocks, at = {}, 1
+  for left = 3, 1, -1 do
+    local n = math.min(math.max((#loops - at + 1) // left, 1), left == 1 and #loops or 2)
+    if at <= #loops then table.insert(blocks, grid.fuse(stage, { table.unpack(loops, at, at + n - 1) })) end
+    at = at + n
+  end
+  stage:gpu_blocks(blocks)
+  return blocks[1]
+end
+
+-- Cuts a loop for the threads of a block: a thread has neighbouring vectors, `unroll` of them in flight.
+--
+--   for col
+--     ->
+--   for chunk: threads thread: unrolled step: vectorized lane      -- col = ((chunk * unroll + step) * threads + thread)
+--                                                                  --       * vector + lane
+--
+-- With loops `around` it, the vectors of all of them are counted in one loop, so that short rows fill a block too:
+--
+--   for h: for w
+--     ->
+--   for chunk: threads thread: unrolled step: vectorized lane
+--                                          -- number of the vector in all h = (chunk * unroll + step) * threads + thread
+function grid.over_threads(stage, loop, o)
+  if o.around then
+    stage:split(loop, o.vector, "guard", "vector", "lane")
+    loop = grid.fuse(stage, { "vector", table.unpack(o.around) })
+    stage:split(loop, o.threads * o.unroll, "guard", "chunk", "in_chunk")
+    stage:split("in_chunk", o.threads, "guard", "step", "thread")
+    return
+  end
+  stage:split(loop, o.threads * o.vector * o.unroll, "guard", "chunk", "in_chunk")
+  stage:split("in_chunk", o.threads * o.vector, "guard", "step", "in_step")
+  stage:split("in_step", o.vector, "guard", "thread", "lane")
+end
+
+-- Has a thread hold the vectors that over_threads() gave it in registers.
+function grid.in_registers(stage)
+  stage:vectorize("lane"):unroll("step")
+  stage:never_partition("chunk", "step", "lane")
+end
+
+-- Has every thread compute and keep a value of the row in its registers: no thread waits for another's.
+function grid.each_thread(func, o)
+  func:compute_at(o.at[1], o.at[2]):store_in "register"
+end
+
+return grid
