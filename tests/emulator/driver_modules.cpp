@@ -2,10 +2,12 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,22 +35,25 @@ size_t elf_size(const void *image) {
     return end;
 }
 
-// The file stays open while the module is there: its number is its name, by which dlopen() tells
-// libraries apart.
+// The file is in the folder that a confined process may write, and has no name once it is loaded.
 int load_module(const void *image, Module **module) {
-    const int file = memfd_create("halyard-kernels", MFD_CLOEXEC);
-    const size_t size = elf_size(image);
-    if (file < 0 || write(file, image, size) != ssize_t(size)) {
+    const char *folder = getenv("TMPDIR");
+    std::string path = std::string(folder && *folder ? folder : "/tmp") + "/halyard-kernels-XXXXXX";
+    const int file = mkostemp(path.data(), O_CLOEXEC);
+    if (file < 0) {
+        fprintf(stderr, "emulated driver: %s: %s\n", path.c_str(), strerror(errno));
         return kOutOfMemory;
     }
-    const std::string path = "/proc/self/fd/" + std::to_string(file);
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const size_t size = elf_size(image);
+    const bool written = write(file, image, size) == ssize_t(size);
+    close(file);
+    void *library = written ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    unlink(path.c_str());
     if (!library) {
-        fprintf(stderr, "emulated driver: %s\n", dlerror());
-        close(file);
-        return kInvalidImage;
+        fprintf(stderr, "emulated driver: %s\n", written ? dlerror() : strerror(ENOSPC));
+        return written ? kInvalidImage : kOutOfMemory;
     }
-    *module = new Module{current(), library, file};
+    *module = new Module{current(), library};
     world().modules.insert(*module);
     return kSuccess;
 }
@@ -126,7 +131,6 @@ void halyard::emulator::driver::unload_module(Module *m) {
         f = f->second->module == m ? w.functions.erase(f) : std::next(f);
     }
     dlclose(m->library);
-    close(m->file);
     w.modules.erase(m);
     delete m;
 }

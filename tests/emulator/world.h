@@ -54,7 +54,6 @@ struct Context {
 struct Module {
     Context *context;
     void *library;
-    int file;
 };
 
 struct Function {
