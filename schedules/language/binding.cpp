@@ -14,6 +14,22 @@ using Internal::Dim;
 
 namespace {
 
+// What a stage computes.
+std::vector<Expr> values_of(const Handle &stage) {
+    const Internal::Function f = stage.func.function();
+    const int i = stage.stage_index;
+    return i == 0 ? f.values() : f.update(i - 1).values();
+}
+
+// Halide runs a loop that was said to be one of a device, and is said to be another now, on the host, and copies nothing back.
+void leave_device(Internal::StageSchedule schedule) {
+    for (Internal::Dim &d : schedule.dims()) {
+        const bool on_device = d.for_type == Internal::ForType::GPUBlock || d.for_type == Internal::ForType::GPUThread ||
+                               d.for_type == Internal::ForType::GPULane;
+        d.device_api = on_device ? d.device_api : DeviceAPI::None;
+    }
+}
+
 const char *const kMetatable = "halyard.handle";
 const char *const kBindingKey = "halyard.binding";
 
@@ -389,9 +405,14 @@ int Binding::call_word(lua_State *L) {
         call.fail(plain_message(b.view_, halide_message(problem)));
     }
     if (word->on == Handle::kStage && receiver.kind != Handle::kExpr && receiver.kind != Handle::kDimension) {
-        if (const std::string wrong = wrong_tails(call.stage().get_schedule(), receiver.stage_index == 0); !wrong.empty()) {
+        const bool pure = receiver.stage_index == 0;
+        if (const std::string wrong = wrong_tails(call.stage().get_schedule(), pure); !wrong.empty()) {
             call.fail(wrong, "split the outer loop first, or let one of the tails be \"guard\"");
         }
+        if (const std::string wrong = wrong_masks(call.stage().get_schedule(), values_of(receiver), pure, b.target); !wrong.empty()) {
+            call.fail(wrong, "take as many lanes as a vector has, or a multiple");
+        }
+        leave_device(call.stage().get_schedule());
     }
     b.record(*word, receiver, call.args, before);
     b.current_ = nullptr;

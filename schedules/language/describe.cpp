@@ -5,6 +5,7 @@
 
 #include "language/traffic.h"
 #include "language/unfused.h"
+#include "lowering/contraction.h"
 
 namespace halyard {
 
@@ -329,25 +330,16 @@ bool is_read(const Expr &e) {
     return c && (c->call_type == Call::Halide || c->call_type == Call::Image);
 }
 
-// Of self + a * b: a and b.
+// Of a contraction: a and b.
 std::vector<Expr> factors(const Function &f, const Definition &d) {
     if (d.values().size() != 1) {
         return {};
     }
-    const Expr value = without_lets(d.values()[0]);
-    const auto *add = value.as<Add>();
-    if (!add) {
-        return {};
-    }
-    for (const auto &[self, other] : {std::make_pair(add->a, add->b), std::make_pair(add->b, add->a)}) {
-        const auto *call = self.as<Call>();
-        if (call && call->name == f.name()) {
-            const Expr e = without_casts(other);
-            const auto *m = e.as<Mul>();
-            return m ? std::vector<Expr>{m->a, m->b} : std::vector<Expr>{};
-        }
-    }
-    return {};
+    const auto update = contraction(without_lets(d.values()[0]), [&](const Expr &sum) {
+        const auto *call = sum.as<Call>();
+        return call && call->name == f.name();
+    });
+    return update ? std::vector<Expr>{update->a, update->b} : std::vector<Expr>{};
 }
 
 class Describe {

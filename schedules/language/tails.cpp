@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <sstream>
+#include <vector>
 
 namespace halyard {
 
@@ -23,6 +26,32 @@ bool shifts_inwards(const Split &s, bool pure) {
 
 bool rounds_up_unseen(TailStrategy tail) {
     return tail == TailStrategy::PredicateLoads || tail == TailStrategy::RoundUpAndBlend;
+}
+
+bool masks(TailStrategy tail, bool pure) {
+    return tail == TailStrategy::GuardWithIf || tail == TailStrategy::Predicate || tail == TailStrategy::PredicateLoads ||
+           tail == TailStrategy::PredicateStores || (tail == TailStrategy::Auto && !pure);
+}
+
+// Of what is stored and read.
+std::vector<Type> types_of(const std::vector<Expr> &values) {
+    class FindReads : public Internal::IRVisitor {
+        using IRVisitor::visit;
+        void visit(const Internal::Call *op) override {
+            if (op->call_type == Internal::Call::Halide || op->call_type == Internal::Call::Image) {
+                types.push_back(op->type);
+            }
+            IRVisitor::visit(op);
+        }
+
+    public:
+        std::vector<Type> types;
+    } find;
+    for (const Expr &value : values) {
+        find.types.push_back(value.type());
+        value.accept(&find);
+    }
+    return find.types;
 }
 
 }  // namespace
@@ -52,6 +81,41 @@ std::string wrong_tails(const Internal::StageSchedule &schedule, bool pure) {
         return d.for_type == Internal::ForType::Vectorized && loops[d.var].blends;
     });
     return lanes_meet ? "has vectors over turns of which the last is shifted inwards and blends: two lanes would store one element" : "";
+}
+
+std::string wrong_masks(const Internal::StageSchedule &schedule, const std::vector<Expr> &values, bool pure, const Target &target) {
+    std::map<std::string, int64_t> masked;  // loops of a constant extent that end under a condition, or come from one that does
+    std::set<std::string> guarded;
+    for (const Split &s : schedule.splits()) {
+        if (s.split_type == Split::FuseVars) {
+            continue;
+        }
+        const bool guards = guarded.count(s.old_var) > 0 || (!s.exact && masks(s.tail, pure));
+        const auto extent = Internal::as_const_int(s.factor);
+        if (s.split_type == Split::SplitVar && guards && extent) {
+            guarded.insert(s.inner);
+            masked[s.inner] = *extent;
+        } else if (s.split_type == Split::RenameVar && masked.count(s.old_var)) {
+            guarded.insert(s.outer);
+            masked[s.outer] = masked[s.old_var];
+        }
+    }
+    for (const Internal::Dim &d : schedule.dims()) {
+        const auto loop = masked.find(d.var);
+        if (d.for_type != Internal::ForType::Vectorized || loop == masked.end()) {
+            continue;
+        }
+        for (const Type &type : types_of(values)) {
+            const int64_t native = target.natural_vector_size(type);
+            if (loop->second > native && loop->second % native == 1) {
+                std::ostringstream text;
+                text << "makes vectors of " << loop->second << " lanes that end under a condition: of " << type << " one has " << native
+                     << " lanes here, and LLVM cannot mask the one lane that is left";
+                return text.str();
+            }
+        }
+    }
+    return "";
 }
 
 }  // namespace halyard

@@ -2,10 +2,11 @@
 #define HALYARD_TAILS_H
 
 /** \file
- * Tail strategies that compute something wrong together, each of which Halide takes.
+ * Tail strategies that compute something wrong together, or that LLVM has no code for, each of which Halide takes.
  */
 
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -17,6 +18,11 @@ namespace halyard {
  * again and that tail rounds up, the turns beyond the end are moved onto such elements too, with masked loads or blends that
  * know nothing of it. If the shift blends, vectors over both loops store one element from two lanes. */
 std::string wrong_tails(const Halide::Internal::StageSchedule &schedule, bool pure);
+
+/** What is wrong with the vectors of a stage that computes `values`, "" for nothing: LLVM cuts a vector under a mask into ones of the processor's width, and
+ * ends where a rest of one lane is left. `pure`: as above. */
+std::string wrong_masks(const Halide::Internal::StageSchedule &schedule, const std::vector<Halide::Expr> &values, bool pure,
+                        const Halide::Target &target);
 
 }  // namespace halyard
 

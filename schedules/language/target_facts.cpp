@@ -52,8 +52,9 @@ int target_has(lua_State *L) {
 }
 
 int unknown_fact(lua_State *L) {
-    const std::vector<std::string> names = {"bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors",
-                                            "vector_bytes", "vector_registers"};
+    const std::vector<std::string> names = {
+        "bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors", "shared_bytes", "skinny_rows",
+        "vector_bytes", "vector_registers"};
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     Diagnostic d;
     d.message = "target has no \"" + name + "\"; it has " + quoted_list(names);
@@ -117,6 +118,8 @@ void push_target(LuaHost &host, const TargetFacts &facts) {
         {"l2", facts.l2},
         {"l3", facts.l3},
         {"processors", facts.processors},
+        {"shared_bytes", facts.shared_bytes},
+        {"skinny_rows", kSkinnyRows},
         {"vector_bytes", facts.vector_bytes},
         {"vector_registers", facts.vector_registers},
         {"bits", facts.has("32") ? 32 : 64},

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "language/lua_host.h"
+#include "lowering/multiprocessor.h"
 
 namespace halyard {
 
@@ -25,6 +26,8 @@ struct TargetFacts {
     // Per core for l1 and l2, shared for l3, in bytes. The defaults are the smallest of current
     // server cores, so that a tile chosen by them fits everywhere.
     int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
+    // Of a block on sm_90a, the largest device that there is code for.
+    int64_t shared_bytes = multiprocessor(90).shared_of_block();
 
     bool has(const std::string &feature) const;
 };

@@ -122,20 +122,10 @@ GpuFigures gpu_figures_here() {
     return g;
 }
 
-MultiprocessorLimits limits_of(int capability) {
-    switch (capability) {
-    case 80: return {2048, 32, 164 << 10};
-    case 86: return {1536, 16, 100 << 10};
-    case 89: return {1536, 24, 100 << 10};
-    case 120: return {1536, 24, 100 << 10};
-    default: return {2048, 32, 228 << 10};  // 90, 100
-    }
-}
-
 // As NVIDIA's occupancy calculator does it: a warp's registers in units of 256, a quarter of the warps each on one of four
 // register files of 16384; shared memory in units of 128 bytes, and 1 KiB of each block for the system.
 Occupancy occupancy(int capability, const KernelResources &r, int threads, int dynamic_shared_bytes) {
-    const MultiprocessorLimits limits = limits_of(capability);
+    const Multiprocessor limits = multiprocessor(capability);
     const int warps = std::max((threads + 31) / 32, 1);
     Occupancy o;
     o.threads = limits.threads;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "explain/cubin.h"
+#include "lowering/multiprocessor.h"
 
 namespace halyard {
 
@@ -56,14 +57,6 @@ GpuFigures gpu_figures_for(const std::string &architecture);
 /** The device of this process, whose figures come from its driver where it is not documented. Throws Failure where there is
  * none. */
 GpuFigures gpu_figures_here();
-
-/** What a multiprocessor has, in the table of compute capabilities of the CUDA programming guide. */
-struct MultiprocessorLimits {
-    int threads, blocks;
-    int shared_bytes;  // 1 KiB of a block's is the system's
-    static constexpr int kRegisters = 65536, kRegistersOfThread = 255, kReservedShared = 1024;
-};
-MultiprocessorLimits limits_of(int capability);
 
 /** Blocks of a kernel that a multiprocessor holds at once, and what keeps it from holding more. */
 struct Occupancy {

@@ -76,6 +76,11 @@ TEST_CASE("the loop nests of the schedules", "[golden]") {
         for (const auto &target : kTargets) {
             const std::string name = stem + "." + target.first + ".txt";
             expected.push_back(name);
+#ifdef __SANITIZE_ADDRESS__  // one runs through the same code of the language as the other
+            if (&target != &kTargets[0]) {
+                continue;
+            }
+#endif
             const std::string now = nest(stem, target.second);
             if (update) {
                 std::ofstream(kGolden + name) << now;

@@ -40,7 +40,7 @@ public:
                 {"masked", {"false", "true"}},
                 {"add_bias", {"false", "true"}},
                 {"alibi", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments &build) const override {

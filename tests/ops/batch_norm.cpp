@@ -15,7 +15,7 @@ public:
                 {"layout", {"nchw", "nhwc"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"output", {"same", "float32", "uint8", "int8"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments &) const override {

@@ -15,7 +15,7 @@ public:
                 {"add_bias", {"true", "false"}},
                 {"activation", {"relu", "none", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments &build) const override {

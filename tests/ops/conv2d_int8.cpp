@@ -25,7 +25,7 @@ public:
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
                 {"residual_type", {"same", "uint8", "int8"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     // Fewer pixels have fewer sizes of tiles, so that most kernels compile much faster.

@@ -21,7 +21,7 @@ public:
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"add_residual", {"none", "before_activation", "after_activation"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {

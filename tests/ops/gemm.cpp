@@ -38,7 +38,7 @@ public:
                 {"add_residual", {"false", "true"}},
                 {"order", {kUsual, "residual,activation,bias,scale", "bias,scale,residual,activation", "activation,residual,scale,bias"}},
                 {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {

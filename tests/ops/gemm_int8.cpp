@@ -14,7 +14,7 @@ public:
         choices.push_back({"add_residual", {"true", "false"}});
         choices.push_back({"residual_type", {"same", "uint8", "int8"}});
         choices.push_back({"order", {kUsual, "bias,dequantize,residual,activation", "dequantize,activation,residual,bias"}});
-        choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
+        choices.push_back({"target", {"avx2", "host"}});
         return choices;
     }
 

@@ -11,7 +11,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"reduction", {"max", "sum", "logsumexp"}},
                 {"add_bias", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {

@@ -15,7 +15,7 @@ public:
                 {"set.top_k", {"1", "3", "8"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_bias", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {

@@ -14,7 +14,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
                 {"output", {"same", "uint8", "int8"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     // Versions for groups of one block and of several, or one.

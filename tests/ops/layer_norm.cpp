@@ -31,7 +31,7 @@ public:
                 {"add_residual", {"false", "true"}},
                 {"output", {"same", "bfloat16", "int8", "uint8"}},
                 {"set.statistics", {"two_pass", "one_pass"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {

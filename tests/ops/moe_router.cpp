@@ -16,7 +16,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"softmax_first", {"true", "false"}},
                 {"renormalise", {"true", "false"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     // Tiles and threads of a token as a call's sizes have them, or one of each.

@@ -10,7 +10,7 @@ public:
         return {{"schedule", {"", "unfused", "nk"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_bias", {"false", "true"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {

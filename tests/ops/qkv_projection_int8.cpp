@@ -9,7 +9,7 @@ public:
     std::vector<Choice> choices() const override {
         std::vector<Choice> choices = int8_choices("x");
         choices.insert(choices.begin(), {"schedule", {"", "unfused"}});
-        choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
+        choices.push_back({"target", {"avx2", "host"}});
         return choices;
     }
 

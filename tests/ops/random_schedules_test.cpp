@@ -1,6 +1,7 @@
 // Every schedule that ships, with random values for what it tunes, against the reference: a
 // schedule decides how something is computed, never what.
 
+#include <cstdlib>
 #include <random>
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,11 @@ namespace {
 using namespace ops_test;
 using namespace halyard;
 
-constexpr int kDraws = 6;  // of each schedule; about a second each to compile and check
+// Of each schedule; about a second each to compile and check. HALYARD_DRAWS is for a night.
+int draws() {
+    const char *given = std::getenv("HALYARD_DRAWS");
+    return given ? std::atoi(given) : 3;
+}
 
 ScriptOptions options_for(const std::string &target, const Assignments &set) {
     ScriptOptions options;
@@ -50,12 +55,13 @@ Assignments draw(const std::string &script, const std::string &target, std::mt19
 
 void check_random(const OpTest &test, const std::string &op) {
     std::mt19937 random(7);
+    const int most = draws();
     for (const auto &schedule : schedules_of(op)) {
         if (schedule.place != "cpu") {
             continue;
         }
         std::vector<Assignments> seen;
-        for (int n = 0; n < kDraws; n++) {
+        for (int n = 0; n < most; n++) {
             const std::string target = n % 2 == 0 ? "host" : "avx2";
             if (!why_skipped(target).empty()) {
                 WARN("skipped: " << why_skipped(target));

@@ -23,7 +23,7 @@ public:
     std::vector<Choice> choices() const override {
         return {{"schedule", {"", "unfused"}},       {"type", {"float32", "float16", "bfloat16"}},
                 {"add_residual", {"false", "true"}}, {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
-                {"scaling", {"tensor", "row"}},      {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"scaling", {"tensor", "row"}},      {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {

@@ -12,7 +12,7 @@ public:
                 {"folded", {"true", "false"}},
                 {"add_bias", {"false", "true"}},
                 {"activation", {"none", "relu", "gelu_tanh", "gelu_erf", "silu", "log_relu"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Case> cases(const Assignments & /*build*/) const override {

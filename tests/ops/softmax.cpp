@@ -37,7 +37,7 @@ public:
                 {"causal", {"false", "true"}},
                 {"log", {"false", "true"}},
                 {"output", {"same", "float32", "float16", "bfloat16", "int8", "uint8"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {

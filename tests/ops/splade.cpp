@@ -11,7 +11,7 @@ public:
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"add_bias", {"true", "false"}},
                 {"masked", {"true", "false"}},
-                {"target", {"avx512,avx2", "avx2", "host"}}};
+                {"target", {"avx2", "host"}}};
     }
 
     void settle(Assignments &build) const override {

@@ -10,7 +10,7 @@ public:
         std::vector<Choice> choices = int8_choices("x");
         choices.insert(choices.begin(), {"schedule", {"", "unfused"}});
         choices.push_back({"activation", {"silu", "gelu_tanh", "gelu_erf", "relu"}});
-        choices.push_back({"target", {"avx512,avx2", "avx2", "host"}});
+        choices.push_back({"target", {"avx2", "host"}});
         return choices;
     }
 

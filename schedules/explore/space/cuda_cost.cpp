@@ -17,7 +17,7 @@ using Names = std::vector<std::string>;
 // Registers of a thread beside its values: indices, pointers, predicates. NVRTC 12 for sm_90a: tiles of 128 x 128 f32 sums in
 // shared memory 100, predicted 104; a tile of 8 channels by 4 pixels of a depthwise convolution 80, predicted 80.
 constexpr int64_t kAddresses = 24, kTensorAddresses = 40;
-using Limits = MultiprocessorLimits;
+using Limits = Multiprocessor;
 
 class Kernel {
 public:
@@ -139,7 +139,7 @@ private:
     }
 
     int64_t shared_limit() const {
-        return limits_of(m_.capability).shared_bytes - Limits::kReservedShared;
+        return multiprocessor(m_.capability).shared_of_block();
     }
 
     int64_t register_limit() const {

@@ -25,7 +25,7 @@ public:
                 p_.sums.push_back(l.name);
             }
         }
-        const std::set<std::string> of[2] = {free_loops(0), free_loops(1)};
+        const std::set<std::string> of[2] = {free_loops(s_, 0), free_loops(s_, 1)};
         p_.func = f_.name;
         p_.col = f_.dims[0];
         // The factor along the columns is b; of windows both are, and a has the rows.
@@ -71,20 +71,6 @@ private:
             }
             return s.associative && s.reduces();
         });
-    }
-
-    std::set<std::string> free_loops(size_t factor) const {
-        std::set<std::string> loops;
-        for (const size_t n : s_.factors[factor]) {
-            for (const Index &i : s_.reads[n].index) {
-                for (const auto &l : i.loops) {
-                    if (has(f_.dims, l.first)) {
-                        loops.insert(l.first);
-                    }
-                }
-            }
-        }
-        return loops;
     }
 
     // Columns or rows beyond the last may be computed: reads of inputs are clamped there, Funcs grow, and panels are whole.

@@ -8,7 +8,7 @@ namespace halyard::explore {
 namespace {
 
 // The inner loop of a split, of so few iterations and around loops of a tile, is one of the tile.
-constexpr double kSkinny = 16;
+constexpr double kMostOfTile = 16;
 
 bool is_inner(const FixedStage &stage, const std::string &loop) {
     return std::any_of(stage.splits.begin(), stage.splits.end(),
@@ -82,7 +82,7 @@ Nest fixed_nest(const Func &f, const std::map<std::string, double> &region) {
         // The loop that steps through vectors belongs to them: what it walks along is there as a whole.
         const bool steps = !n.levels.empty() && n.levels.back().vector && n.levels.back().dims == level.dims;
         level.vector = loop.kind == "vectorized" || steps;
-        const bool few = !n.levels.empty() && !steps && loop.kind == "serial" && level.extent <= kSkinny && is_inner(stage, loop.name);
+        const bool few = !n.levels.empty() && !steps && loop.kind == "serial" && level.extent <= kMostOfTile && is_inner(stage, loop.name);
         tile = tile && (loop.kind == "vectorized" || loop.kind == "unrolled" || few);
         level.inside_tile = tile;
         n.levels.push_back(level);

@@ -15,29 +15,6 @@ bool is_free(const Stage &stage, const std::string &loop) {
     return l && !l->rvar;
 }
 
-// The reads of a factor down to what is stored or given, which say how memory is walked.
-std::vector<Read> reads_of(const Stage &stage, const std::vector<size_t> &numbers) {
-    std::vector<Read> reads;
-    for (const size_t n : numbers) {
-        reads.push_back(stage.reads[n]);
-    }
-    return reads;
-}
-
-std::set<std::string> free_loops(const Stage &stage, const std::vector<Read> &reads) {
-    std::set<std::string> loops;
-    for (const Read &r : reads) {
-        for (const Index &i : r.index) {
-            for (const auto &l : i.loops) {
-                if (is_free(stage, l.first)) {
-                    loops.insert(l.first);
-                }
-            }
-        }
-    }
-    return loops;
-}
-
 bool has_rvar(const Stage &stage, const Read &read) {
     return std::any_of(stage.loops.begin(), stage.loops.end(), [&](const Loop &l) { return l.rvar && read.uses(l.name); });
 }
@@ -73,8 +50,7 @@ std::optional<Product> as_product(const Description &d, const Func &f, int updat
     Product p;
     p.func = f.name;
     p.update = update;
-    const auto a = reads_of(s, s.factors[0]), b = reads_of(s, s.factors[1]);
-    const auto of_a = free_loops(s, a), of_b = free_loops(s, b);
+    const auto of_a = free_loops(s, 0), of_b = free_loops(s, 1);
     for (const auto &l : of_a) {
         if (!of_b.count(l)) {
             p.rows.insert(l);
@@ -338,6 +314,20 @@ private:
 };
 
 }  // namespace
+
+std::set<std::string> free_loops(const Stage &stage, size_t factor) {
+    std::set<std::string> loops;
+    for (const size_t n : stage.factors[factor]) {
+        for (const Index &i : stage.reads[n].index) {
+            for (const auto &l : i.loops) {
+                if (is_free(stage, l.first)) {
+                    loops.insert(l.first);
+                }
+            }
+        }
+    }
+    return loops;
+}
 
 void add_copies(Description &d) {
     for (const auto &[name, p] : find_products(d)) {

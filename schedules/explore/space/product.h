@@ -28,6 +28,9 @@ struct Product {
     std::string host;
 };
 
+/** The loops of the result, none of its sum, of which a factor of a stage that sums products is made. */
+std::set<std::string> free_loops(const Stage &stage, size_t factor);
+
 /** Gives every product that no Func cuts into tiles a copy that does, for its readers. */
 void add_copies(Description &description);
 

@@ -12,6 +12,7 @@
 #include "lowering/cuda/simt/unswitched_blocks.h"
 #include "lowering/cuda/simt/unswitched_loops.h"
 #include "lowering/cuda/simt/zero_mins.h"
+#include "lowering/multiprocessor.h"
 
 namespace halyard {
 
@@ -35,12 +36,12 @@ struct Form {
 
 // A second copy of a kernel's loops spills where a schedule leaves a thread few registers.
 bool has_registers_for_two(const Kernel &kernel) {
-    constexpr int kRegisters = 65536, kEnough = 40;
+    constexpr int kEnough = 40;
     int threads = kernel.resident;
     for (int d = 0; d < 3; d++) {
         threads *= std::max(kernel.constant_threads(d), 1);
     }
-    return threads * kEnough <= kRegisters;
+    return threads * kEnough <= Multiprocessor::kRegisters;
 }
 
 struct Pass {

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lowering/contraction.h"
 #include "lowering/extern_call.h"
 
 namespace halyard {
@@ -176,18 +177,12 @@ void TileNest::read_store() {
     }
     c_index_ = substitute_in_all_lets(store_->index);
     value_ = substitute_in_all_lets(store_->value);
-    const auto *add = value_.as<Add>();
-    const Mul *mul = nullptr;
-    if (add) {
-        for (const auto &[sum, product] : {std::pair(add->a, add->b), std::pair(add->b, add->a)}) {
-            const auto *load = sum.as<Load>();
-            if (load && load->name == store_->name && is_const(simplify(load->index - c_index_), 0) && product.as<Mul>()) {
-                mul = product.as<Mul>();
-                break;
-            }
-        }
-    }
-    const Load *left = mul ? widened_load(mul->a) : nullptr, *right = mul ? widened_load(mul->b) : nullptr;
+    const auto update = contraction(value_, [&](const Expr &sum) {
+        const auto *load = sum.as<Load>();
+        return load && load->name == store_->name && is_const(simplify(load->index - c_index_), 0);
+    });
+    const bool product = update && !update->converted;
+    const Load *left = product ? widened_load(update->a) : nullptr, *right = product ? widened_load(update->b) : nullptr;
     if (!left || !right) {
         std::ostringstream s;
         s << value_;

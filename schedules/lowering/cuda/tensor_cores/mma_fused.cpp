@@ -84,7 +84,7 @@ private:
             few ? std::vector<std::pair<int, int>>{{1, sharing()}} : std::vector<std::pair<int, int>>{{2, 4}, {2, 6}, {1, 4}};
         const int sums = (first().columns + second().columns) / 2;
         int least = 0;
-        for (const int room : {kSharedOfBlock, kSharedOfMultiprocessor}) {
+        for (const int room : {kSharedOfBlock, kSharedOfAmpere}) {
             for (const auto &[fragments, warps] : forms) {
                 layout_.rows = few ? kRowsOfFragment : fragments * warps * kRowsOfFragment;
                 layout_.fragments = fragments;
@@ -94,7 +94,7 @@ private:
                 }
                 // Beside sums, fragments of both operands, statistics of rows, and addresses.
                 const int registers = std::min(fragments * sums + 56, 255);
-                const int most = few ? std::max(kSharedOfMultiprocessor / shared_bytes(), 1) : 2;
+                const int most = few ? std::max(kSharedOfAmpere / shared_bytes(), 1) : 2;
                 layout_.blocks = std::clamp(kRegisters / (threads() * registers), 1, most);
                 if (shared_bytes() <= room) {
                     return;
@@ -105,7 +105,7 @@ private:
         if (least == 0) {
             fail("has tiles of " + number(parts_.rows) + " rows; take 64, 128 or 192");
         }
-        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " + number(kSharedOfMultiprocessor) +
+        fail("takes " + number(least) + " bytes of shared memory, and a block of sm_80 has " + number(kSharedOfAmpere) +
              "; take smaller tiles");
     }
 

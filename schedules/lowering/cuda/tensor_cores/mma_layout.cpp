@@ -28,7 +28,7 @@ MmaLayout::MmaLayout(const TileProgram &program) : program_(program) {
     const int fragments = rows() / 4 + program_.products() * columns() / 4;
     const int registers = program_.products() * sums() + 2 * fragments + 60;
     blocks_ = std::clamp(kRegisters / (threads() * registers), 1, 2);
-    const int room = std::min(kSharedOfBlock, kSharedOfMultiprocessor / blocks_);
+    const int room = std::min(kSharedOfBlock, kSharedOfAmpere / blocks_);
     stages_ = std::min(asked.stages * slices_of_step(), room / stage_bytes());
     if (stages_ < 2) {
         asked.fail("takes " + number(2 * stage_bytes()) + " bytes of shared memory for two stages, of " + number(room) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "lowering/contraction.h"
 #include "lowering/cuda/tensor_cores/coordinates.h"
 #include "lowering/cuda/tensor_cores/polynomial.h"
 #include "lowering/cuda/tensor_cores/tile_parts.h"
@@ -28,18 +29,15 @@ public:
         }
         const Expr index = full(store_->index, lets), value = full(store_->value, lets);
         read_accumulator(without_clamps(index, names_));
-        const auto *add = value.as<Add>();
-        const Mul *mul = add ? add->b.as<Mul>() : nullptr;
-        const auto *sum = add ? add->a.as<Load>() : nullptr;
-        if (add && (!mul || !sum || sum->name != store_->name)) {
-            mul = add->a.as<Mul>();
-            sum = add->b.as<Load>();
-        }
-        if (!mul || !sum || sum->name != store_->name) {
+        const auto update = contraction(value, [&](const Expr &sum) {
+            const auto *load = sum.as<Load>();
+            return load && load->name == store_->name;
+        });
+        if (!update || update->converted) {
             fail("is no sum of products: the update has to be sum += cast(a) * cast(b)");
         }
-        Operand x = operand(mul->a), y = operand(mul->b);
-        const bool x_has_rows = !moves_with(mul->a, col_);
+        const Operand x = operand(update->a), y = operand(update->b);
+        const bool x_has_rows = !moves_with(update->a, col_);
         tile_.a = x_has_rows ? x : y;
         tile_.b = x_has_rows ? y : x;
         find_dimensions(tile_.a, rows_);

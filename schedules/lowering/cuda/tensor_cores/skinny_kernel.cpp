@@ -203,12 +203,11 @@ private:
 
     // On a multiprocessor, as many as fit: what one reads at its beginning covers the end of another.
     int blocks() const {
-        constexpr int kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024, kMaxBlocks = 4;
+        constexpr int kMaxBlocks = 4;
         constexpr int kRegistersBesideSums = 40;
         const int registers = products() * sums_of_warp() + kRegistersBesideSums;
-        return std::clamp(
-            std::min(kSharedBytes / (shared_bytes(form_) + kSharedBytesOfSystem), kRegisters / ((threads() + kWarp) * registers)), 1,
-            kMaxBlocks);
+        return std::clamp(std::min(multiprocessor(90).blocks_of(shared_bytes(form_)), kRegisters / ((threads() + kWarp) * registers)), 1,
+                          kMaxBlocks);
     }
 
     // ---- Shared memory: stages of a, stages of b, barriers; the warps' sums in place of stages ----
@@ -542,7 +541,7 @@ private:
 }  // namespace
 
 bool is_skinny(const TileProgram &program) {
-    return program.tile().rows <= kSkinny;
+    return program.tile().rows <= kSkinnyRows;
 }
 
 TileKernel make_skinny_kernel(const TileProgram &program, const PrintOptions &print, bool hopper, const DependentLaunch &together) {

@@ -1,7 +1,8 @@
 #include "lowering/cuda/tensor_cores/tile_order.h"
 
-#include "lowering/cuda/print/print_expr.h"
 #include <cstring>
+
+#include "generators/math/order.h"
 
 namespace halyard {
 
@@ -11,13 +12,6 @@ using namespace Halide::Internal;
 namespace {
 
 constexpr int kLowestKey = -0x7f800000;  // of -infinity
-
-// As generators/math/order.h has it.
-Expr order_key(const Expr &x) {
-    const Expr bits = reinterpret(Int(32), x);
-    const Expr magnitude = bits & 0x7fffffff;
-    return select(magnitude > 0x7f800000, 0x7fc00000, bits < 0, -magnitude, magnitude);
-}
 
 // The number of which an expression is the order_key; undefined where there is none.
 Expr number_of(const Expr &e) {

@@ -6,6 +6,7 @@
 #include "lowering/cuda/tensor_cores/polynomial.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
 #include "lowering/cuda/tensor_cores/tile_order.h"
+#include "lowering/multiprocessor.h"
 
 namespace halyard {
 
@@ -112,7 +113,7 @@ void check_tile(const TileOfProduct &t, const TileOfProduct &first, const Tensor
         product.fail("stands in one kernel with a product of other tiles, of another matrix a, or of another type");
     }
     check_types(t, product);
-    const bool skinny = t.rows <= kSkinny;
+    const bool skinny = t.rows <= kSkinnyRows;
     if (t.b.depth_dimension != 0 && t.columns % 64 != 0 && !(skinny && t.columns == 32)) {
         product.fail("has tiles of " + std::to_string(t.columns) + " columns, which are neighbours in memory; take " +
                      (skinny ? "32 or " : "") + "a multiple of 64");

@@ -30,9 +30,6 @@
 
 namespace halyard {
 
-/** Tiles of up to so many rows are few: their kernels are others (tile_kernel.h). */
-constexpr int kSkinny = 32;
-
 /** Where elements of tensors lie. */
 struct Strides {
     /** Of buffers that the pipeline allocates, and of those whose strides the generator says; of others they are variables. */

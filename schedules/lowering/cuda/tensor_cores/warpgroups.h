@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lowering/cuda/print/print.h"
+#include "lowering/multiprocessor.h"
 
 namespace halyard {
 
@@ -24,7 +25,7 @@ inline int depth_of_instruction(const Halide::Type &operand) {
     return 32 / operand.bytes();
 }
 /** Of a block, on sm_90. */
-constexpr int kSharedBytesOfHopper = 227 * 1024;
+constexpr int kSharedBytesOfHopper = multiprocessor(90).shared_of_block();
 
 /** Opens the branch of the producer, which gives registers to the warpgroups that compute; `otherwise()` of the printer is
  * theirs, to be begun by take_registers(). `less`, `more`: of a thread, where two warpgroups compute; 0 leaves each what it has. */

@@ -5,13 +5,15 @@
  * What kernels whose warps multiply by mma.sync have in common: the sizes of an instruction, and what there is of a device.
  */
 
+#include "lowering/multiprocessor.h"
+
 namespace halyard {
 
 constexpr int kWarp = 32;            // threads
 constexpr int kRowsOfFragment = 16;  // of an instruction, as are the columns of a b of four registers
-constexpr int kRegisters = 65536;    // of a multiprocessor
-/** Of shared memory a block of sm_86, sm_89 and sm_120 has so much, and all blocks of a multiprocessor of sm_80. */
-constexpr int kSharedOfBlock = 99 * 1024, kSharedOfMultiprocessor = 163 * 1024;
+constexpr int kRegisters = Multiprocessor::kRegisters;
+/** Of shared memory a block of sm_86, sm_89 and sm_120 has so much, and one of sm_80. */
+constexpr int kSharedOfBlock = multiprocessor(86).shared_of_block(), kSharedOfAmpere = multiprocessor(80).shared_of_block();
 
 }  // namespace halyard
 

@@ -27,11 +27,10 @@ int WgmmaLayout::stages(WgmmaForm form) const {
 }
 
 int WgmmaLayout::blocks() const {
-    constexpr int kRegisters = 65536, kSharedBytes = 228 * 1024, kSharedBytesOfSystem = 1024;
     constexpr int kRegistersBesideSums = 48;  // of a thread
     const int threads = (warpgroups() + 1) * kWarpgroup;
-    const bool fit = 2 * (shared_bytes(WgmmaForm::kWhole) + kSharedBytesOfSystem) <= kSharedBytes &&
-                     2 * threads * (program_.products() * sums() + kRegistersBesideSums) <= kRegisters;
+    const bool fit = multiprocessor(90).blocks_of(shared_bytes(WgmmaForm::kWhole)) >= 2 &&
+                     2 * threads * (program_.products() * sums() + kRegistersBesideSums) <= Multiprocessor::kRegisters;
     return fit ? 2 : 1;
 }
 

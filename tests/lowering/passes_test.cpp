@@ -1,0 +1,150 @@
+// A picture of each pass over CUDA kernels: passes/PASS.txt has a small kernel before it and after it. Who changes a pass sees here
+// what that did, and who reads one sees what it does.
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "lowering/cuda/offload.h"
+#include "tests/language/support.h"
+
+using namespace Halide;
+
+namespace {
+
+const std::string kPictures = HALYARD_SOURCE "/tests/lowering/passes/";
+
+Var c("c"), r("r"), block("block"), thread("thread"), vec("vec"), turn("turn");
+
+struct Small {
+    ImageParam a{Float(32), 2, "a"};
+    Func y{"y"};
+    halyard::CudaSchedule schedule;
+
+    // A row in blocks of 32 threads that have four columns each.
+    void place_on_blocks(TailStrategy tail) {
+        y.split(c, block, thread, 128, tail).split(thread, thread, vec, 4).vectorize(vec);
+        y.gpu_blocks(block, r).gpu_threads(thread);
+    }
+};
+
+void scale(Small &s) {
+    s.y(c, r) = s.a(c, r) * 2.0f;
+    s.place_on_blocks(TailStrategy::GuardWithIf);
+}
+
+void last_vector(Small &s) {
+    s.y(c, r) = s.a(c, r) * 2.0f;
+    s.place_on_blocks(TailStrategy::ShiftInwards);
+}
+
+void beside_edge(Small &s) {
+    s.y(c, r) = s.a(clamp(c + 1, 0, s.a.dim(0).extent() - 1), r);
+    s.place_on_blocks(TailStrategy::GuardWithIf);
+}
+
+void reshaped(Small &s) {
+    const Expr columns = s.a.dim(0).extent();
+    s.y(c, r) = s.a(c % columns, c / columns);
+    s.place_on_blocks(TailStrategy::GuardWithIf);
+}
+
+// The sum of a row, a part in each thread.
+void row_sum(Small &s) {
+    RDom k(0, s.a.dim(0).extent(), "k");
+    Func sum("sum");
+    sum(r) += s.a(k, r);
+    RVar step("step"), lane("lane");
+    s.y(c, r) = s.a(c, r) - sum(r);
+    sum.update(0).split(k, step, lane, 32, TailStrategy::GuardWithIf);
+    Func part = sum.update(0).rfactor(lane, thread);
+    s.y.split(c, turn, thread, 32, TailStrategy::GuardWithIf).gpu_blocks(r).gpu_threads(thread);
+    sum.compute_at(s.y, r).store_in(MemoryType::Register);
+    part.compute_at(s.y, r).store_in(MemoryType::Register).gpu_threads(thread);
+    part.update(0).gpu_threads(thread);
+}
+
+// The sum of all rows, each of which is copied into shared memory while the one before is added.
+void copied_ahead(Small &s) {
+    RDom k(0, s.a.dim(1).extent(), "k");
+    Func copy("copy"), sum("sum");
+    copy(c, r) = s.a(c, r);
+    sum(c) += copy(c, k);
+    s.y(c) = sum(c);
+    const auto over_threads = [](Stage stage) { return stage.split(c, thread, vec, 4, TailStrategy::RoundUp).vectorize(vec).gpu_threads(thread); };
+    s.y.split(c, block, c, 128, TailStrategy::RoundUp).gpu_blocks(block);
+    over_threads(s.y);
+    sum.compute_at(s.y, block).store_in(MemoryType::Register);
+    over_threads(sum);
+    over_threads(sum.update(0)).reorder(vec, thread, k);
+    copy.compute_at(sum, k).hoist_storage(s.y, block).ring_buffer(2).store_in(MemoryType::GPUShared);
+    over_threads(copy);
+    s.schedule.fetched["copy"] = 1;
+}
+
+using Runs = std::vector<halyard::PassRun>;
+
+Runs passes_over(const std::function<void(Small &)> &make) {
+    Small s;
+    make(s);
+    s.y.output_buffer().dim(0).set_stride(1);
+    Runs runs;
+    halyard::CudaOptions options;
+    options.name = "small";
+    options.emulated = true;
+    options.schedule = s.schedule;
+    options.schedule.note = [](const std::string &) { return std::string(); };
+    options.fail = [](const std::string &func, const std::string &message) { throw CompileError(func + " " + message); };
+    options.observe = [&](const halyard::PassRun &run) { runs.push_back(run); };
+    Pipeline p(s.y);
+    p.add_custom_lowering_pass(halyard::offload_to_cuda(options).release());
+    try {
+        p.compile_to_module(p.infer_arguments(), "small", Target("x86-64-linux-sse41-cuda-cuda_capability_80-no_runtime"));
+    } catch (const Halide::Error &e) {
+        FAIL(e.what());
+    }
+    return runs;
+}
+
+std::string text(const Internal::Stmt &s) {
+    std::ostringstream out;
+    out << s;
+    return std::regex_replace(out.str(), std::regex("\\$[0-9]+"), "");
+}
+
+}  // namespace
+
+TEST_CASE("passes over CUDA kernels", "[passes]") {
+    std::map<std::string, std::pair<std::string, std::string>> pictures;
+    for (const auto &make : {scale, last_vector, beside_edge, reshaped, row_sum, copied_ahead}) {
+        std::map<std::string, std::string> before;  // of a form
+        for (const auto &run : passes_over(make)) {
+            const std::string after = text(run.after);
+            const auto known = before.count(run.form) ? before.find(run.form) : before.find("elements");
+            if (known != before.end() && known->second != after) {
+                const auto [picture, fresh] = pictures.insert({run.pass, {known->second, after}});
+                if (!fresh && after.size() + known->second.size() < picture->second.first.size() + picture->second.second.size()) {
+                    picture->second = {known->second, after};
+                }
+            }
+            before[run.form] = after;
+        }
+    }
+    for (const auto &pass : halyard::simt_passes()) {
+        INFO(pass.name);
+        if (!pictures.count(pass.name)) { printf("NO %s\n", pass.name.c_str()); continue; }
+        const auto &[before, after] = pictures[pass.name];
+        const std::string file = kPictures + pass.name + ".txt", picture = "# Before\n\n" + before + "\n# After\n\n" + after;
+        if (std::getenv("HALYARD_UPDATE_GOLDEN")) {
+            std::ofstream(file) << picture;
+        }
+        INFO("tests/lowering/passes/" << pass.name << ".txt; if the change is meant: HALYARD_UPDATE_GOLDEN=1 lowering_test \"[passes]\"");
+        CHECK(picture == read_file(file));
+    }
+}
