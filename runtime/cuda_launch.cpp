@@ -433,6 +433,11 @@ struct Last {
 thread_local Last last;
 
 // The pipeline computes a number that does not fit as INT32_MIN.
+// No blocks, or blocks of no threads, have nothing to do.
+bool is_empty(const int size[3]) {
+    return size[0] <= 0 || size[1] <= 0 || size[2] <= 0;
+}
+
 bool has_overflown(const Shape &s) {
     bool any = s.shared_bytes == INT32_MIN;
     for (int i = 0; i < 3; i++) {
@@ -452,7 +457,7 @@ int launch(void *user_context, const halide_buffer_t *image, const char *name, c
                       "and smaller blocks",
                       name);
     }
-    if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0) {
+    if (is_empty(grid) || is_empty(block)) {
         return 0;
     }
     const Scope scope(user_context);

@@ -146,21 +146,26 @@ using namespace halyard_cuda;
 
 extern "C" {
 
-/** Memory for buffers of a call, in one allocation; nothing where they have it. */
+/** Memory for buffers of a call, in one allocation, but for those that have it. */
 int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buffers, int count) {
     constexpr size_t kAligned = 256;  // as allocations are
-    if (buffers[0]->device) {
-        return 0;
-    }
     size_t bytes = 0;
+    int without = 0;
     for (int i = 0; i < count; i++) {
+        if (buffers[i]->device) {
+            continue;
+        }
         if (const int error = check_strides(user_context, buffers[i])) {
             return error;
         }
         bytes = (bytes + kAligned - 1) / kAligned * kAligned + bytes_of(buffers[i]);
+        without++;
+    }
+    if (without == 0) {
+        return 0;
     }
     Shared *shared = nullptr;
-    if (count > 1 && !(shared = static_cast<Shared *>(malloc(sizeof(Shared))))) {
+    if (without > 1 && !(shared = static_cast<Shared *>(malloc(sizeof(Shared))))) {
         return report(user_context, halide_error_code_out_of_memory, "out of memory");
     }
     DevicePointer pointer = 0;
@@ -168,11 +173,16 @@ int halyard_cuda_malloc_together(void *user_context, halide_buffer_t *const *buf
         free(shared);
         return error;
     }
+    if (shared) {
+        *shared = {pointer, without};
+    }
     for (int i = 0; i < count; i++) {
+        if (buffers[i]->device) {
+            continue;
+        }
         buffers[i]->device = pointer;
         buffers[i]->device_interface = halide_cuda_device_interface();
         if (shared) {
-            *shared = {i == 0 ? pointer : shared->pointer, count};
             buffers[i]->flags |= kIsShared;
             buffers[i]->padding = shared;
         }

@@ -22,11 +22,11 @@ return schedule "attention" {
     ping_pong = tune { false, true, default = false },
   },
 
-  where = function(p)
+  where = function(p, target)
     -- Registers: scores and results of a thread. Shared memory: queries, the stages, and the results on their way out.
     local dim = math.max(p.head_dim, 64)
     return (p.key_block + p.head_dim) // 2 <= (p.query_block == 192 and 128 or 160) and
-      2 * dim * (2 * p.query_block + 2 * p.stages * p.key_block) < 225 * 1024
+      2 * dim * (2 * p.query_block + 2 * p.stages * p.key_block) < target.shared_bytes - 2048
   end,
 
   apply = function(k, p)

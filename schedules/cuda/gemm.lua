@@ -20,9 +20,9 @@ return schedule "gemm" {
     ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
   },
 
-  where = function(p)
+  where = function(p, target)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gemm.tiles_fit(p, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
+    return gemm.tiles_fit(p, target, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
   end,
 
   apply = function(k, p)

@@ -15,9 +15,9 @@ return schedule "gemm_int8" {
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   },
 
-  where = function(p)
+  where = function(p, target)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gemm.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   apply = function(k, p)

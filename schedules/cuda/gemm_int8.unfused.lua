@@ -19,9 +19,9 @@ return schedule "gemm_int8" {
     unroll  = tune { 1, 2, 4, default = 4 },
   },
 
-  where = function(p)
+  where = function(p, target)
     -- Shared memory: the stages, and a part of the tile on its way out.
-    return gemm.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   apply = function(k, p)

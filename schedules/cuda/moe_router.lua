@@ -24,9 +24,9 @@ return schedule "moe_router" {
     threads = tune { 32, 64, 128, default = 32 }, -- of a block, where a thread searches
   },
 
-  where = function(p)
+  where = function(p, target)
     if p.rows == 0 or p.columns == 0 then return p.rows == p.columns and p.stages == 4 and p.lanes == 32 end
-    return gemm.tiles_fit(p, { products = 1 })
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   versions = router.versions,

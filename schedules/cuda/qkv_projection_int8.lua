@@ -15,8 +15,8 @@ return schedule "qkv_projection_int8" {
     raster  = tune { 4, 8, 16, default = 16 },
   },
 
-  where = function(p)
-    return gemm.tiles_fit(p, { products = 1 })
+  where = function(p, target)
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   apply = function(k, p)

@@ -20,8 +20,8 @@ return schedule "rms_norm_gemm" {
     threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
   },
 
-  where = function(p)
-    return gemm.tiles_fit(p, { products = 1 })
+  where = function(p, target)
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   apply = function(k, p)

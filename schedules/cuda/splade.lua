@@ -25,8 +25,8 @@ return schedule "splade" {
     threads = tune { 128, 256, default = 128 },
   },
 
-  where = function(p)
-    return logits.tiles_fit { rows = p.rows, panel = math.max(p.columns, 64), stages = p.stages, ping_pong = p.ping_pong }
+  where = function(p, target)
+    return logits.tiles_fit({ rows = p.rows, panel = math.max(p.columns, 64), stages = p.stages, ping_pong = p.ping_pong }, target)
   end,
 
   versions = function(k, p)

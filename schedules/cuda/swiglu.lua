@@ -19,8 +19,8 @@ return schedule "swiglu" {
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
   },
 
-  where = function(p)
-    return gemm.tiles_fit(p, { products = 2 })
+  where = function(p, target)
+    return gemm.tiles_fit(p, target, { products = 2 })
   end,
 
   apply = function(k, p)

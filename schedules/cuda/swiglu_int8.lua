@@ -15,8 +15,8 @@ return schedule "swiglu_int8" {
     raster  = tune { 4, 8, 16, default = 16 },
   },
 
-  where = function(p)
-    return gemm.tiles_fit(p, { products = 2 })
+  where = function(p, target)
+    return gemm.tiles_fit(p, target, { products = 2 })
   end,
 
   apply = function(k, p)

@@ -22,9 +22,9 @@ return schedule "swiglu_mlp" {
     threads     = tune { 64, 128, 256, default = 256 },      -- of a row's statistics
   },
 
-  where = function(p)
+  where = function(p, target)
     local back = { rows = p.rows, columns = p.back, stages = p.back_stages }
-    return gemm.tiles_fit(p, { products = 2 }) and gemm.tiles_fit(back, { products = 1 })
+    return gemm.tiles_fit(p, target, { products = 2 }) and gemm.tiles_fit(back, target, { products = 1 })
   end,
 
   apply = function(k, p)

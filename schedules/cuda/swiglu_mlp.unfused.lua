@@ -23,8 +23,8 @@ return schedule "swiglu_mlp" {
     unroll  = tune { 1, 2, 4, default = 4 },
   },
 
-  where = function(p)
-    return gemm.tiles_fit(p, { products = 1 })
+  where = function(p, target)
+    return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
   apply = function(k, p)

@@ -50,8 +50,6 @@ const std::vector<Fact> kFacts = {
     {"l3", "integer", "", "Bytes of last-level cache, shared."},
     {"processors", "integer", "", "Cores that the thread pool may use."},
     {"shared_bytes", "integer", "", "Bytes of shared memory that a block of an sm_90a device can have."},
-    {"skinny_rows", "integer", "",
-     "Tiles of up to so many rows are skinny: on the tensor cores the warps of a block share the depth of a step."},
     {"vector_bytes", "integer", "", "Bytes of a SIMD register."},
     {"vector_registers", "integer", "", "SIMD registers that a register tile can use."},
     {"bits", "integer", "", "32 or 64."},

@@ -53,7 +53,7 @@ int target_has(lua_State *L) {
 
 int unknown_fact(lua_State *L) {
     const std::vector<std::string> names = {
-        "bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors", "shared_bytes", "skinny_rows",
+        "bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors", "shared_bytes", 
         "vector_bytes", "vector_registers"};
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     Diagnostic d;
@@ -119,7 +119,6 @@ void push_target(LuaHost &host, const TargetFacts &facts) {
         {"l3", facts.l3},
         {"processors", facts.processors},
         {"shared_bytes", facts.shared_bytes},
-        {"skinny_rows", kSkinnyRows},
         {"vector_bytes", facts.vector_bytes},
         {"vector_registers", facts.vector_registers},
         {"bits", facts.has("32") ? 32 : 64},

@@ -67,14 +67,14 @@ local function columns_of(p)
 end
 
 -- Whether a box is given whole or not at all, and shared memory has room for the stages and for the tile on its way out. For `where`.
-function conv.windows_fit(p)
+function conv.windows_fit(p, target)
   local given = (p.tile_w > 0 and 1 or 0) + (p.tile_h > 0 and 1 or 0) + (p.tile_n > 0 and 1 or 0)
   if given % 3 ~= 0 then return false end
   for _, box in ipairs(boxes_of(p)) do
     local pixels = box.w * box.h * box.n
     for _, columns in ipairs(columns_of(p)) do
       if pixels % 64 ~= 0 or pixels > 192 or pixels * columns > 128 * 256
-        or p.stages * 128 * (pixels + columns) + 2 * pixels * columns >= 225 * 1024 then
+        or p.stages * 128 * (pixels + columns) + 2 * pixels * columns >= target.shared_bytes - 2048 then
         return false
       end
     end

@@ -6,19 +6,20 @@ local gemm = {}
 -- share the depth of a step, which is twice that of other tiles, and add up their sums at the end.
 gemm.skinny = 32
 
--- Whether the shared memory of a block on Hopper has room for the stages of tensor_tiles(), each of which takes 128 bytes of
--- a row or column, and for a part of the tile on its way out, at least 128 bytes a row. For `where`.
+-- Whether the shared memory of a block has room for the stages of tensor_tiles(), each of which takes 128 bytes of a row or
+-- column, and for a part of the tile on its way out, at least 128 bytes a row. For `where`.
 --
 -- p       rows, columns, stages        products  that share the rows        ping_pong   as tensor_tiles() takes it
-function gemm.tiles_fit(p, o)
+function gemm.tiles_fit(p, target, o)
+  local room = target.shared_bytes - 1024 -- which barriers may take
   if p.rows <= gemm.skinny then
     local part = p.rows * (p.columns + 8) * 4 * 8 -- the sums of 8 warps, in place of the stages in the end
-    return p.rows * p.columns * o.products <= 4096 and o.products * part <= 226 * 1024 and
-      p.stages * 256 * (p.rows + o.products * p.columns) <= 226 * 1024
+    return p.rows * p.columns * o.products <= 4096 and o.products * part <= room and
+      p.stages * 256 * (p.rows + o.products * p.columns) <= room
   end
   if o.ping_pong and p.rows ~= 64 then return false end
   local rows_of_results = o.ping_pong and 128 or p.rows
-  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= 226 * 1024
+  return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= room
 end
 
 -- Has the tensor cores compute a tile of a product in a block, which applies what follows the product to its sums.

@@ -140,8 +140,9 @@ logits.tensor_params = {
   raster = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
 }
-function logits.tiles_fit(p)
-  return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= 226 * 1024 and (p.rows == 64 or not p.ping_pong)
+function logits.tiles_fit(p, target)
+  return p.rows * p.panel <= 128 * 256 and p.stages * 128 * (p.rows + p.panel) <= target.shared_bytes - 1024
+    and (p.rows == 64 or not p.ping_pong)
 end
 
 -- Stores all logits, or what is made of each, a block a tile.

@@ -129,6 +129,8 @@ private:
 
 }  // namespace
 
+const char *const kExtracted = "extract";
+
 SimtForms make_simt_forms(Kernel kernel, const SimtOptions &options) {
     const Runner runner(options);
     const Pass *const end = std::end(kPasses);
@@ -138,6 +140,9 @@ SimtForms make_simt_forms(Kernel kernel, const SimtOptions &options) {
     };
     const Pass *const one = first_not_of(kAll), *const moving = first_not_of(kMoving);
     Form elements{kElements, "elements", std::move(kernel)};
+    if (options.observe) {
+        options.observe({elements.kernel.name, elements.name, kExtracted, 0, elements.kernel.body});
+    }
     runner.run(elements, std::begin(kPasses), one);
     Form vectors{kVectors, "vectors", elements.kernel};
     runner.run(vectors, one, moving);

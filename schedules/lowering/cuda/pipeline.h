@@ -26,6 +26,9 @@ struct PassRun {
     Halide::Internal::Stmt after;
 };
 
+/** Told of a kernel as Halide's IR has it, before all passes. */
+extern const char *const kExtracted;
+
 /** What the passes are told beside the kernel. */
 struct SimtOptions {
     const Fetched &fetched;  // Funcs copied ahead

@@ -61,6 +61,15 @@ HALYARD_OF_ELEMENTS(maximum, b, a)
 HALYARD_OF_ELEMENTS(minimum, a, b)
 #undef HALYARD_OF_ELEMENTS
 
+template<class To, class T>
+To all_bits_as(const emulator::Element<T> &x) {
+    return all_bits_as<To>(T(x));
+}
+template<class To, class T>
+To bits_as(const emulator::Element<T> &x) {
+    return bits_as<To>(T(x));
+}
+
 template<int N, class T>
 vec<T, N> broadcast(const emulator::Element<T> &x) {
     vec<T, N> v;

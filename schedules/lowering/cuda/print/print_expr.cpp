@@ -115,8 +115,14 @@ public:
         return p_.memory_of_(array) == Memory::kScalar ? name : name + "[" + argument(index) + "]";
     }
 
-    std::string pointer(const std::string &array, const Expr &base) {
+    // Its first element's address. Of one element in a register it has no name of its own.
+    std::string address(const std::string &array) const {
         const std::string name = p_.names_.of(array);
+        return p_.memory_of_(array) == Memory::kScalar ? "&" + name : name;
+    }
+
+    std::string pointer(const std::string &array, const Expr &base) {
+        const std::string name = address(array);
         return is_const_zero(base) ? name : name + " + " + print(base, kAdd);
     }
 
@@ -438,12 +444,12 @@ private:
             const std::string condition = argument(same->value);
             set(function + n + ">(" + condition + ", " + pointer(op->name, ramp->base) + ")", kPrimary);
         } else if (!all) {
-            set("gather_if(" + argument(op->predicate) + ", " + p_.names_.of(op->name) + ", " + argument(op->index) + ")", kPrimary);
+            set("gather_if(" + argument(op->predicate) + ", " + address(op->name) + ", " + argument(op->index) + ")", kPrimary);
         } else if (ramp && is_const_one(ramp->stride)) {
             const char *function = whole(op->name, op->type, op->alignment) ? "load<" : "load_elements<";
             set(function + n + ">(" + pointer(op->name, ramp->base) + ")", kPrimary);
         } else {
-            set("gather(" + p_.names_.of(op->name) + ", " + argument(op->index) + ")", kPrimary);
+            set("gather(" + address(op->name) + ", " + argument(op->index) + ")", kPrimary);
         }
     }
 
@@ -670,7 +676,7 @@ std::string ExprPrinter::print_store(const Store *op, bool streaming) {
         const std::string s = v.element(op->name, op->index) + " = " + value + ";";
         return all ? s : "if (" + v.argument(op->predicate) + ") " + s;
     }
-    const std::string array = names_.of(op->name);
+    const std::string array = v.address(op->name);
     if (memory_of_(op->name) == Memory::kRegisters && ramp && is_const_one(ramp->stride)) {
         const std::string p = v.pointer(op->name, ramp->base);
         const std::string old = "load_registers<" + std::to_string(ramp->lanes) + ">(" + p + ")";
