@@ -108,6 +108,15 @@ void sum_in_steps(Small &s) {
     s.y.gpu_blocks(block).gpu_threads(thread);
     sum.compute_at(s.y, thread).vectorize(c, 4);
     sum.update(0).split(k, step, row, 4, TailStrategy::GuardWithIf).reorder(c, row, step).vectorize(c, 4);
+    copy.compute_at(sum, step).store_in(MemoryType::Register).bound_extent(r, 4).vectorize(c, 4);
+}
+
+// Vectors of all rows in one loop.
+void fused_rows(Small &s) {
+    Var all("all");
+    s.y(c, r) = s.a(c, r) * 2.0f;
+    s.y.split(c, c, vec, 4, TailStrategy::GuardWithIf).vectorize(vec).fuse(c, r, all);
+    s.y.split(all, block, thread, 32, TailStrategy::GuardWithIf).gpu_blocks(block).gpu_threads(thread);
 }
 
 using Runs = std::vector<halyard::PassRun>;
@@ -152,7 +161,7 @@ std::string text(const Internal::Stmt &s) {
 
 TEST_CASE("passes over CUDA kernels", "[passes]") {
     std::map<std::string, Picture> pictures;
-    for (const auto &make : {scale, last_vector, beside_edge, repeated_edge, reshaped, row_sum, copied_ahead, sum_in_steps}) {
+    for (const auto &make : {scale, last_vector, beside_edge, repeated_edge, reshaped, row_sum, copied_ahead, sum_in_steps, fused_rows}) {
         std::map<std::string, std::string> before;  // of a form
         for (const auto &run : passes_over(make)) {
             const Picture now = {before[before.count(run.form) ? run.form : run.form == "dense" ? "vectors" : "elements"], text(run.after)};

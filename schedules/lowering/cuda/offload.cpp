@@ -29,7 +29,7 @@ const char *const kImage = "halyard_kernels";
 
 // A letter for each parameter of a kernel: how wide it is, or whether it is a buffer, a tensor for TMA or a
 // counter (runtime's cuda_launch.cpp).
-char kind_of(const KernelArgument &a) {
+char kind_of(const LaunchArgument &a) {
     if (a.is_buffer || a.tensor.defined()) {
         return a.is_buffer ? 'b' : 't';
     }

@@ -17,7 +17,7 @@ namespace halyard {
 /** The thread coordinates in the body of a kernel, as variables of Int(32). */
 extern const std::array<const char *, 3> kThreadNames;
 
-struct KernelArgument {
+struct LaunchArgument {
     std::string name;
     bool is_buffer = false;
     bool is_written = false;
@@ -29,7 +29,7 @@ struct KernelArgument {
 
 struct Kernel {
     std::string name;
-    std::vector<KernelArgument> arguments;
+    std::vector<LaunchArgument> arguments;
     std::array<Halide::Expr, 3> blocks, threads;  // extents, in terms of the host's variables
     Halide::Expr shared_bytes;                    // the same
     std::string blocks_per_multiprocessor;        // the second argument of __launch_bounds__, with its comma, or nothing

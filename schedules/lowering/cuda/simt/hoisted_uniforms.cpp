@@ -31,7 +31,7 @@ public:
 
 class DivideBySizes : public IRMutator {
 public:
-    DivideBySizes(const std::vector<KernelArgument> &arguments, bool multiply) : multiply_(multiply) {
+    DivideBySizes(const std::vector<LaunchArgument> &arguments, bool multiply) : multiply_(multiply) {
         for (const char *name : kThreadNames) {
             not_negative_.push(name);
         }
@@ -55,7 +55,7 @@ public:
         return IRMutator::mutate(e);
     }
 
-    std::vector<KernelArgument> made;
+    std::vector<LaunchArgument> made;
     Expr positive = const_true();
 
 private:
@@ -136,7 +136,7 @@ private:
                 return Variable::make(e.type(), a.name);
             }
         }
-        KernelArgument a;
+        LaunchArgument a;
         a.name = unique_name("of_sizes");
         a.type = e.type();
         a.value = e;
@@ -167,7 +167,7 @@ void divide_by_sizes(Kernel &kernel, Expr *positive) {
     kernel.body = divide.mutate(kernel.body);
     UsedNames used;
     kernel.body.accept(&used);
-    std::vector<KernelArgument> arguments;
+    std::vector<LaunchArgument> arguments;
     for (const auto &a : kernel.arguments) {
         if (a.is_buffer || used.names.count(a.name)) {
             arguments.push_back(a);

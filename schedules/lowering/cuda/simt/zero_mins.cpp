@@ -57,7 +57,7 @@ public:
 Expr assume_zero_mins(Kernel &kernel, const Lets &lets) {
     Expr zero = const_true();
     std::map<std::string, Expr> values;
-    std::vector<KernelArgument> kept;
+    std::vector<LaunchArgument> kept;
     std::set<std::string> mins;
     for (const auto &a : kernel.arguments) {
         const Expr value = a.type == Int(32) && !a.is_buffer ? expand(Variable::make(Int(32), a.name), lets) : Expr();
@@ -78,7 +78,7 @@ Expr assume_zero_mins(Kernel &kernel, const Lets &lets) {
     FieldsOf fields;
     kernel.body.accept(&fields);
     for (const auto &f : fields.scalars) {
-        if (std::none_of(kept.begin(), kept.end(), [&](const KernelArgument &a) { return a.name == f; })) {
+        if (std::none_of(kept.begin(), kept.end(), [&](const LaunchArgument &a) { return a.name == f; })) {
             kept.push_back({f, false, false, Int(32), Expr(), Expr()});
         }
     }

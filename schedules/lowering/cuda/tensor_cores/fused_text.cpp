@@ -88,7 +88,7 @@ void FusedText::store_once() {
     for (const auto &n : parts_.after) {
         const auto read_first_alone = [&](const Assignment &a) {
             const auto argument =
-                std::find_if(base_.arguments.begin(), base_.arguments.end(), [&](const KernelArgument &k) { return k.name == a.stored; });
+                std::find_if(base_.arguments.begin(), base_.arguments.end(), [&](const LaunchArgument &k) { return k.name == a.stored; });
             if (!a.index.defined() || varies_in_row(a.value) || argument == base_.arguments.end() || argument->strided_reads < n.columns ||
                 linear(a.index).factor_of(kChainColumn) != 1) {
                 return false;
