@@ -279,6 +279,27 @@ TEST_CASE("A long text makes no wide table", "[stranger]") {
     CHECK(list.size() < 1500);
 }
 
+TEST_CASE("A file is read within bounds, and none that only waits", "[stranger]") {
+    const Folder folder;
+    write_file(folder / "small", "text");
+    CHECK(halyard::read_file(folder / "small", 4) == "text");
+    CHECK_THROWS_AS(halyard::read_file(folder / "small", 3), halyard::Failure);
+    CHECK_THROWS_AS(halyard::read_file(folder.path()), halyard::Failure);
+    CHECK_THROWS_AS(halyard::read_file("/dev/zero", 1 << 20), halyard::Failure);
+    CHECK(halyard::beginning_of_file(folder / "small", 2) == "te");
+    CHECK(halyard::beginning_of_file(folder / "small", 9) == "text");
+    REQUIRE(mkfifo((folder / "fifo").c_str(), 0666) == 0);
+    for (const std::string &name : {folder / "fifo", folder / "none", folder.path(), std::string("/dev/zero"), std::string("/proc/kmsg")}) {
+        CHECK(halyard::beginning_of_file(name, 9).empty());
+    }
+    // Before anything of it is measured.
+    write_file(folder / "large.lua", "");
+    std::filesystem::resize_file(folder / "large.lua", uintmax_t(2) << 30);
+    const ProcessResult r = run({"explore", "rms_norm", "--compare", folder / "large.lua", "--shape", kShape, "--db", folder / "s.db"});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, "large.lua: error: is larger than 1 MiB"));
+}
+
 TEST_CASE("What a record requires is read within bounds, and below its folders", "[stranger]") {
     const Folder folder, elsewhere;
     const auto hash_of = [&](const std::string &lua) {
