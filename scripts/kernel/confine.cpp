@@ -114,7 +114,10 @@ std::vector<std::string> files_of_script(const std::string &script, const std::v
     if (!script.empty()) {
         const fs::path folder = fs::absolute(script).parent_path();
         files.push_back(script);
-        folders.insert({folder.string(), (folder / "lib").string(), folder.parent_path().string()});
+        folders.insert({folder.string(), (folder / "lib").string()});
+        if (folder.parent_path() != folder.root_path()) {
+            folders.insert(folder.parent_path().string());
+        }
     }
     folders.erase(paths().schedules);
     for (const auto &folder : folders) {

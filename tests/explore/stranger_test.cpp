@@ -245,6 +245,9 @@ TEST_CASE("Fields of a record are bounded, and those of one line are one line", 
     add([](Entry &e) { e.candidate.decisions["x"] = std::string(1 << 20, ' '); });
     add([](Entry &e) { e.measured.message.append(1 << 17, ' '); });
     add([](Entry &e) { e.key.threads = -1; });
+    for (const char *place : {"modules", "./modules", "/tmp/../etc", "../modules"}) {
+        add([&](Entry &e) { e.candidate.folder = place; });
+    }
     for (const double seconds : {0.0, -1.0, 1e-300}) {
         add([&](Entry &e) { e.measured.least = seconds; });
     }
@@ -329,6 +332,24 @@ TEST_CASE("What a record requires is read within bounds, and below its folders",
     write_file(elsewhere / "secret.lua", "return 2");
     CHECK(hash_of("require 'link'") == by_link);
     CHECK(hash_of("require '" + absolute + "'") == by_name);
+    // Wherever the record says that its folder is.
+    const auto hash_in = [](const std::string &place, const std::string &lua) {
+        Candidate c = with_lua(lua);
+        c.folder = place;
+        return script_hash(c);
+    };
+    const std::filesystem::path here = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    const std::string relative = hash_in("in", "require 'link'"), missing = hash_in("none", "require 'link'");
+    write_file(elsewhere / "secret.lua", "return 3");
+    CHECK(hash_in("in", "require 'link'") == relative);
+    CHECK(hash_in("none", "require 'link'") == missing);
+    std::filesystem::current_path(here);
+    Candidate top;
+    top.folder = "/top";
+    CHECK(top.module_folders() == std::vector<std::string>{"/top"});  // in the root lies every file
+    top.folder = "/top/below";
+    CHECK(top.module_folders() == std::vector<std::string>{"/top/below", "/top"});
     // Large ones, many, and no files.
     write_file(folder / "large.lua", "");
     std::filesystem::resize_file(folder / "large.lua", uintmax_t(2) << 30);
