@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "explore/store/database.h"
+#include "explore/store/sqlite.h"
 #include "kernel/failure.h"
 #include "fake_generator.h"
 
@@ -192,6 +193,42 @@ TEST_CASE("A page that stands in a database many times is damage", "[stranger]")
     const ProcessResult r = run({"db", "list", "--db", path});
     CHECK(r.exit_code == 1);
     CHECK(contains(r.err, path + ": error: the database is damaged: "));
+}
+
+TEST_CASE("Tables of any number end soon", "[stranger]") {
+    const Folder folder;
+    const std::string path = folder / "theirs.db", count_up = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT ";
+    make_database(path);
+    // SQLite takes this row any number of times.
+    change(path, "PRAGMA writable_schema=ON; INSERT INTO sqlite_master " + count_up +
+                     "300000) SELECT 'index', 'sqlite_autoindex_task_1', 'task', 3, NULL FROM c");
+    for (const auto &command : commands_with(path, folder / "own.db")) {
+        const ProcessResult r = run(command);
+        CHECK(r.exit_code == 1);
+        CHECK(contains(r.err, path + ": error: the tables of the database are not those that Halyard makes"));
+    }
+    const std::string long_query = count_up + "1000000) SELECT count(*) FROM c";
+    Sqlite sqlite(":memory:", true);
+    CHECK_THROWS_WITH(sqlite.execute(long_query), Catch::Contains("the tables of the database are not those"));
+    sqlite.trust_tables();
+    sqlite.execute(long_query);
+}
+
+TEST_CASE("An index that has more than its table is damage", "[stranger]") {
+    const Folder folder;
+    const std::string path = folder / "theirs.db";
+    make_database(path, 30);
+    const std::string by_time = "'CREATE INDEX result_by_time ON result(task, status, least)'";
+    change(path, "CREATE TABLE aside AS SELECT rootpage FROM sqlite_master WHERE name='result_by_time'; PRAGMA writable_schema=ON; "
+                 "DELETE FROM sqlite_master WHERE name='result_by_time'");
+    change(path, "DELETE FROM result WHERE id > 2; PRAGMA writable_schema=ON; INSERT INTO sqlite_master SELECT 'index', 'result_by_time', "
+                 "'result', rootpage, " +
+                     by_time + " FROM aside; DROP TABLE aside");
+    const ProcessResult r = run({"db", "list", "--db", path});
+    INFO(r.err);
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, path + ": error: the database is damaged: "));
+    CHECK(contains(r.err, "result_by_time"));
 }
 
 TEST_CASE("A damaged record is named, left out, and can be removed", "[stranger]") {
