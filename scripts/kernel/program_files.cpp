@@ -16,27 +16,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A name may stand for anything: a link to a folder, or to a file of secrets.
+bool is_elf(const std::string &path) {
+    return beginning_of_file(path, SELFMAG) == ELFMAG;
+}
+
 // What an ELF file says about the loader and about libraries.
 struct Dynamic {
-    bool is_elf = false, is_script = false;
+    bool is_script = false;
     std::string interpreter, run_path;
     std::vector<std::string> needed;
 };
 
 class ElfFile {
 public:
-    explicit ElfFile(const std::string &path) : in_(path, std::ios::binary) {}
-
-    Dynamic read() {
+    Dynamic read(const std::string &path) {
         Dynamic d;
-        char first[2] = {};
-        d.is_script = at(0, first) && first[0] == '#' && first[1] == '!';
-        Elf64_Ehdr header = {};
-        if (d.is_script || !at(0, header)) {
+        d.is_script = beginning_of_file(path, 2) == "#!";
+        if (!is_elf(path)) {
             return d;
         }
-        d.is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
-        if (!d.is_elf || header.e_phentsize != sizeof(Elf64_Phdr)) {
+        in_.open(path, std::ios::binary);
+        Elf64_Ehdr header = {};
+        if (!at(0, header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {
             return d;
         }
         Elf64_Phdr dynamic = {};
@@ -46,7 +48,7 @@ public:
                 break;
             }
             segments_.push_back(segment);
-            if (segment.p_type == PT_INTERP) {
+            if (segment.p_type == PT_INTERP && d.interpreter.empty()) {  // of several the kernel takes the first
                 d.interpreter = string_at(segment.p_offset);
             } else if (segment.p_type == PT_DYNAMIC) {
                 dynamic = segment;
@@ -132,7 +134,7 @@ std::vector<std::string> folders_of(const std::string &list, const std::string &
 
 bool is_library(const fs::path &file) {
     const std::string name = file.filename().string();
-    return ends_with(name, ".so") || name.find(".so.") != std::string::npos;
+    return (ends_with(name, ".so") || name.find(".so.") != std::string::npos) && is_elf(file.string());
 }
 
 class Search {
@@ -148,7 +150,7 @@ public:
         if (error || !seen_.insert(real.string()).second) {
             return {};
         }
-        const Dynamic d = ElfFile(real.string()).read();
+        const Dynamic d = ElfFile().read(real.string());
         add_folders(folders_of(d.run_path, real.string()));
         for (const auto &name : d.needed) {
             for (size_t i = 0; i < folders_.size(); i++) {
@@ -200,7 +202,7 @@ std::vector<std::string> libraries_in(const std::string &folder) {
 ProgramFiles program_files(const std::string &program) {
     Search search;
     const Dynamic d = search.follow(program);
-    return {d.interpreter, d.is_script, search.libraries()};
+    return {is_elf(d.interpreter) ? d.interpreter : "", d.is_script, search.libraries()};
 }
 
 }  // namespace halyard
