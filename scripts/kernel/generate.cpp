@@ -153,7 +153,7 @@ std::string comment_text(const Assignments &settings) {
 // the schedule's header. What is written must not depend on where it was built.
 void remove_paths(const std::string &directory, const Plan &plan) {
     for (const auto &file : outputs_in(directory, plan.function, ".h")) {
-        std::string header = read_file(file.string());
+        std::string header = read_file(file.string(), kMostText);
         const std::string params = "// with autoscheduler_params=";
         if (const size_t at = header.find(params); at != std::string::npos) {
             const size_t begin = at + params.size();
@@ -225,7 +225,7 @@ nlohmann::json read_report(const std::string &path) {
     if (!fs::exists(path, ignored)) {
         return nullptr;
     }
-    return parse_if_json(read_file(path));
+    return parse_if_json(read_file(path, kMostText));
 }
 
 void check_devices(const std::string &devices) {

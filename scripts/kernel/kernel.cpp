@@ -68,7 +68,7 @@ void link(const Plan &plan, const std::string &directory, const std::string &out
     const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
     // A linker takes any text for its commands.
     const auto archives = outputs_in(directory, plan.function, ".a");
-    if (std::count(archives.begin(), archives.end(), library) == 0 || !starts_with(read_file(library), "!<arch>\n")) {
+    if (std::count(archives.begin(), archives.end(), library) == 0 || beginning_of_file(library, 8) != "!<arch>\n") {
         throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
     }
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
