@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -209,6 +210,7 @@ int main(int argc, char **argv) {
     attempt("addresses", mmap(nullptr, size_t(1) << 46, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED);
     attempt("secret_memory", close(int(syscall(447, 0))) == 0);
     attempt("program_in_memory", close(memfd_create("program", 0)) == 0);
+    attempt("outlive", prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) == 0);
     attempt("signal", kill(prey, 0) == 0);
     attempt("memory_of_others", reads_memory(prey));
     attempt("ptrace", ptrace(PTRACE_SEIZE, prey, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, prey, nullptr, nullptr) == 0 &&
