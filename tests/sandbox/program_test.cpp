@@ -1,5 +1,6 @@
 // What a program says that it needs, which is what its process may read: loaders and libraries, not whatever has their place or name.
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 
@@ -31,6 +32,29 @@ void write_program(const std::string &path, Elf64_Word kind, const std::string &
     std::memcpy(&program[at - sizeof(segment)], &segment, sizeof(segment));
     write_file(path, program + loader + std::string(1, 0));
     chmod(path.c_str(), 0755);
+}
+
+// A library with these entries for the loader, all of the same text.
+void write_library(const std::string &path, Elf64_Sxword tag, size_t entries, const std::string &text) {
+    Elf64_Ehdr header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_phoff = sizeof(header);
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 2;
+    std::vector<Elf64_Dyn> dynamic(entries + 1, Elf64_Dyn{tag, {1}});
+    const size_t at = sizeof(header) + 2 * sizeof(Elf64_Phdr), strings = at + dynamic.size() * sizeof(Elf64_Dyn);
+    dynamic[0] = {DT_STRTAB, {strings}};
+    Elf64_Phdr segments[2] = {};
+    segments[0].p_type = PT_LOAD;
+    segments[0].p_filesz = strings + text.size() + 2;
+    segments[1].p_type = PT_DYNAMIC;
+    segments[1].p_offset = at;
+    segments[1].p_filesz = strings - at;
+    std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
+    bytes.append(reinterpret_cast<const char *>(segments), sizeof(segments));
+    bytes.append(reinterpret_cast<const char *>(dynamic.data()), strings - at);
+    write_file(path, bytes + '\0' + text + '\0');
 }
 
 }  // namespace
@@ -68,4 +92,21 @@ TEST_CASE("The loader of a program is an ELF file", "[sandbox]") {
     }
     write_program(folder / "program", PT_INTERP, HALYARD_ESCAPE);
     CHECK(halyard::program_files(folder / "program").interpreter == HALYARD_ESCAPE);
+}
+
+TEST_CASE("No program is looked at for long", "[sandbox]") {
+    const Folder folder;
+    std::string many;
+    for (int i = 0; i < 30000; i++) {
+        many += (many.empty() ? "" : ":") + std::string(1 + i % 3, '/') + "etc";
+    }
+    write_library(folder / "one", DT_RUNPATH, 1, folder.path());
+    fs::copy_file(HALYARD_ESCAPE, folder / "right.so");
+    CHECK(halyard::program_files(folder / "one").libraries.size() == 1);
+    const auto begin = std::chrono::steady_clock::now();
+    for (const Elf64_Sxword tag : {DT_RUNPATH, DT_RPATH, DT_NEEDED}) {
+        write_library(folder / "library", tag, 4090, many);
+        CHECK(halyard::program_files(folder / "library").libraries.empty());
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
 }
