@@ -1,13 +1,17 @@
 #include "explore/task.h"
 
-#include "kernel/failure.h"
-#include "kernel/text.h"
+#include <filesystem>
 
 #include <fmt/format.h>
+
+#include "kernel/failure.h"
+#include "kernel/text.h"
 
 namespace halyard::explore {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending"};
 
@@ -17,6 +21,14 @@ std::string Candidate::id() const {
     Hash hash;
     hash.add(lua).add(assignments_text(params)).add(assignments_text(set));
     return hash.hex().substr(0, 16);
+}
+
+std::vector<std::string> Candidate::module_folders() const {
+    if (folder.empty()) {
+        return {};
+    }
+    const fs::path above = fs::path(folder).parent_path();
+    return above == above.root_path() ? std::vector<std::string>{folder} : std::vector<std::string>{folder, above.string()};
 }
 
 const char *status_name(Status status) {

@@ -45,6 +45,8 @@ struct Candidate {
 
     /** 16 hex digits of text, params and set: the same candidate has the same id in every run. */
     std::string id() const;
+    /** Where its modules are: its folder and the one above, unless that is the root, in which every file lies. */
+    std::vector<std::string> module_folders() const;
 };
 
 /** kPending: not measured yet, as it is to be measured on another machine. Never recorded. */

@@ -1,5 +1,6 @@
 // Reads the arguments of a word by their kinds, which words.cpp describes.
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 
@@ -232,7 +233,22 @@ private:
         if (lua_type(L_, index) != LUA_TSTRING) {
             wrong_type(index, describe_kind(spec_.kind));
         }
-        return lua_tostring(L_, index);
+        size_t length = 0;
+        const char *const text = lua_tolstring(L_, index, &length);
+        return std::string(text, length);
+    }
+
+    // What a library prints: on terminals, and between lines of a program.
+    std::string text_at(int index) {
+        constexpr size_t kMost = 1000;
+        const std::string text = string_at(index);
+        if (text.size() > kMost) {
+            fail("the argument \"" + spec_.name + "\" has more than " + std::to_string(kMost) + " characters");
+        }
+        if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c > '~'; })) {
+            fail("the argument \"" + spec_.name + "\" must be one line of printable ASCII characters");
+        }
+        return text;
     }
 
     std::string new_name_at(int index) {
@@ -304,7 +320,7 @@ private:
             }
             a.boolean = lua_toboolean(L_, i);
         } else if (kind == "string") {
-            a.text = string_at(i);
+            a.text = text_at(i);
         } else if (kind == "name") {
             a.text = new_name_at(i);
         } else if (kind == "names") {

@@ -417,7 +417,9 @@ std::string LuaHost::find_module(const std::string &name, std::vector<std::strin
     }
     // A library that ships with a schedule lies in its folder or in one above (schedules/lib).
     std::vector<std::string> dirs = lib_dirs_;
-    dirs.push_back(parent_of(lib_dirs_[0]));
+    if (const std::string above = parent_of(lib_dirs_[0]); real_path(above) != "/") {  // no link leads out of the root
+        dirs.push_back(above);
+    }
     for (const auto &dir : dirs) {
         const std::string path = join(dir, relative + ".lua");
         if (is_file(path) && !leads_out_of(dirs, path)) {

@@ -13,8 +13,10 @@
 // What is left looks at the clock at each call, works on strings of a bounded size, and so is quick.
 
 #include <algorithm>
+#include <map>
 
 #include "language/lua_host.h"
+#include "language/table_order.h"
 
 namespace halyard {
 
@@ -50,7 +52,7 @@ struct SandboxFunctions {
         host.check_limits();
         std::string line;
         for (int i = 1; i <= lua_gettop(L) && line.size() < host.printable_bytes(); i++) {
-            line += (i > 1 ? "\t" : "") + std::string(luaL_tolstring(L, i, nullptr));
+            line += (i > 1 ? "\t" : "") + std::string(push_text(L, i));
             lua_pop(L, 1);
         }
         host.print(line);
@@ -92,14 +94,47 @@ struct SandboxFunctions {
     }
 
     // Addresses differ between runs, so the text of a table or function does not show one.
+    static const char *push_text(lua_State *L, int index) {
+        const int t = lua_type(L, index);
+        if (t != LUA_TNIL && t != LUA_TBOOLEAN && t != LUA_TNUMBER && t != LUA_TSTRING) {
+            if (luaL_getmetafield(L, index, "__tostring") == LUA_TNIL) {
+                return lua_pushstring(L, luaL_typename(L, index));
+            }
+            lua_pop(L, 1);
+        }
+        return luaL_tolstring(L, index, nullptr);
+    }
+
     static int tostring(lua_State *L) {
         luaL_checkany(L, 1);
-        const int t = lua_type(L, 1);
-        if ((t == LUA_TTABLE || t == LUA_TFUNCTION) && !luaL_getmetafield(L, 1, "__tostring")) {
-            lua_pushstring(L, luaL_typename(L, 1));
-        } else {
-            luaL_tolstring(L, 1, nullptr);
+        push_text(L, 1);
+        return 1;
+    }
+
+    // string.format of the texts that tostring() has.
+    static int format(lua_State *L) {
+        LuaHost::of(L).check_limits();
+        size_t length = 0;
+        const char *const begin = luaL_checklstring(L, 1, &length);
+        const std::string text(begin, length);
+        int argument = 1;
+        for (size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 1)) {
+            at = text.find_first_not_of("-+ #0123456789.", at + 1);
+            if (at == std::string::npos) {
+                break;
+            }
+            argument += text[at] != '%';
+            if (text[at] == 'p') {
+                return luaL_error(L, "string.format: addresses (%%p) differ from run to run");
+            }
+            if (text[at] == 's' && argument <= lua_gettop(L)) {
+                push_text(L, argument);
+                lua_replace(L, argument);
+            }
         }
+        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.string.format");
+        lua_insert(L, 1);
+        lua_call(L, lua_gettop(L) - 1, 1);
         return 1;
     }
 
@@ -113,29 +148,6 @@ struct SandboxFunctions {
         lua_getfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
         lua_insert(L, 1);
         lua_call(L, lua_gettop(L) - 1, 1);
-        return 1;
-    }
-
-    // pairs() in an order that does not depend on Lua's random hash seed: the array part, then
-    // numbers, then strings, each sorted.
-    static int pairs(lua_State *L) {
-        LuaHost::of(L).check_limits();
-        luaL_checktype(L, 1, LUA_TTABLE);
-        lua_newtable(L);  // 2: the keys
-        lua_Integer n = 0;
-        lua_pushnil(L);
-        while (lua_next(L, 1)) {
-            lua_pop(L, 1);
-            lua_pushvalue(L, -1);
-            lua_rawseti(L, 2, ++n);
-        }
-        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
-        lua_pushvalue(L, 2);
-        lua_pushcfunction(L, key_less);
-        lua_call(L, 2, 0);
-        lua_pushinteger(L, 0);
-        lua_pushvalue(L, 1);
-        lua_pushcclosure(L, next_sorted, 3);
         return 1;
     }
 
@@ -161,63 +173,6 @@ struct SandboxFunctions {
             return luaL_error(L, "table.%s works on lists of up to %d elements", lua_tostring(L, lua_upvalueindex(2)), int(kMostElements));
         }
         return timed_function(L);
-    }
-
-    // table.sort whose comparisons look at the clock: those of long strings are slow.
-    static int sort(lua_State *L) {
-        luaL_checktype(L, 1, LUA_TTABLE);
-        if (lua_getmetatable(L, 1)) {
-            return luaL_error(L, "table.sort works on tables without a metatable");
-        }
-        if (!lua_isnoneornil(L, 2)) {
-            luaL_checktype(L, 2, LUA_TFUNCTION);
-        }
-        lua_settop(L, 2);
-        lua_getfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
-        lua_pushvalue(L, 1);
-        lua_pushvalue(L, 2);
-        lua_pushcclosure(L, timed_less, 1);
-        lua_call(L, 2, 0);
-        return 0;
-    }
-
-    static int timed_less(lua_State *L) {
-        LuaHost::of(L).check_limits();
-        if (lua_isnil(L, lua_upvalueindex(1))) {
-            lua_pushboolean(L, lua_compare(L, 1, 2, LUA_OPLT));
-        } else {
-            lua_pushvalue(L, lua_upvalueindex(1));
-            lua_insert(L, 1);
-            lua_call(L, 2, 1);
-        }
-        return 1;
-    }
-
-    static int key_less(lua_State *L) {
-        LuaHost::of(L).check_limits();
-        const int a = lua_type(L, 1), b = lua_type(L, 2);
-        bool less = a < b;
-        if (a == b && (a == LUA_TNUMBER || a == LUA_TSTRING)) {
-            less = lua_compare(L, 1, 2, LUA_OPLT);
-        } else if (a == b && a == LUA_TBOOLEAN) {
-            less = !lua_toboolean(L, 1) && lua_toboolean(L, 2);
-        } else if (a == b && lua_topointer(L, 1) != lua_topointer(L, 2)) {
-            luaL_error(L, "pairs: keys of type %s have no order that is the same in every run; use a list of pairs", luaL_typename(L, 1));
-        }
-        lua_pushboolean(L, less);
-        return 1;
-    }
-
-    static int next_sorted(lua_State *L) {
-        const lua_Integer i = lua_tointeger(L, lua_upvalueindex(2)) + 1;
-        lua_pushinteger(L, i);
-        lua_replace(L, lua_upvalueindex(2));
-        lua_rawgeti(L, lua_upvalueindex(1), i);
-        lua_pushvalue(L, -1);
-        if (!lua_isnil(L, -1)) {
-            lua_gettable(L, lua_upvalueindex(3));
-        }
-        return lua_isnil(L, -2) ? 1 : 2;
     }
 
     // Reading a name that is not there, from the table at upvalue 1.
@@ -276,6 +231,7 @@ struct Library {
     const char *name;
     lua_CFunction open;
     std::vector<const char *> allowed;
+    std::map<std::string, lua_CFunction> own;  // in place of Lua's
 };
 
 // Pushes a table of the allowed members of a library.
@@ -283,7 +239,11 @@ void push_members(lua_State *L, const Library &library) {
     lua_newtable(L);
     luaL_requiref(L, library.name, library.open, 0);
     for (const char *member : library.allowed) {
-        lua_getfield(L, -1, member);
+        if (const auto own = library.own.find(member); own != library.own.end()) {
+            lua_pushcfunction(L, own->second);
+        } else {
+            lua_getfield(L, -1, member);
+        }
         if (std::string(library.name) == "table") {
             lua_pushstring(L, member);
             lua_pushcclosure(L, SandboxFunctions::table_function, 2);
@@ -319,42 +279,37 @@ void LuaHost::open_environment() {
     lua_newtable(L);
     lua_setfield(L, LUA_REGISTRYINDEX, "halyard.modules");
     lua_newtable(L);  // the environment
+    luaL_requiref(L, "string", luaopen_string, 0);
+    for (const char *name : {"format", "rep"}) {
+        lua_getfield(L, -1, name);
+        lua_setfield(L, LUA_REGISTRYINDEX, (std::string("halyard.string.") + name).c_str());
+    }
+    lua_pop(L, 1);
     const Library libraries[] = {
-        {"string", luaopen_string, {"byte", "char", "format", "len", "lower", "rep", "reverse", "sub", "upper"}},
-        {"table", luaopen_table, {"concat", "insert", "pack", "remove", "sort", "unpack"}},
+        {"string",
+         luaopen_string,
+         {"byte", "char", "format", "len", "lower", "rep", "reverse", "sub", "upper"},
+         {{"format", SandboxFunctions::format}, {"rep", SandboxFunctions::repeat}}},
+        {"table", luaopen_table, {"concat", "insert", "pack", "remove", "sort", "unpack"}, {{"sort", table_sort}}},
         {"math",
          luaopen_math,
-         {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "sqrt", "tointeger", "type", "ult"}},
+         {"abs", "ceil", "floor", "fmod", "huge", "log", "max", "maxinteger", "min", "mininteger", "sqrt", "tointeger", "type", "ult"},
+         {}},
     };
     for (const auto &library : libraries) {
         push_members(L, library);
-        if (library.open == luaopen_string) {
-            lua_getfield(L, -1, "rep");
-            lua_setfield(L, LUA_REGISTRYINDEX, "halyard.string.rep");
-            lua_pushcfunction(L, SandboxFunctions::repeat);
-            lua_setfield(L, -2, "rep");
-        } else if (library.open == luaopen_table) {
-            lua_pushcfunction(L, SandboxFunctions::sort);
-            lua_setfield(L, -2, "sort");
-        }
         freeze(L, library.name);
         lua_setfield(L, -2, library.name);
     }
-    luaL_requiref(L, "table", luaopen_table, 0);
-    lua_getfield(L, -1, "sort");
-    lua_setfield(L, LUA_REGISTRYINDEX, "halyard.table.sort");
-    lua_pop(L, 1);
     luaL_requiref(L, "_G", luaopen_base, 0);
-    for (const char *name : {"assert", "error", "ipairs", "next", "select", "tonumber", "type"}) {
+    for (const char *name : {"assert", "error", "ipairs", "select", "tonumber", "type"}) {
         lua_getfield(L, -1, name);
-        if (std::string(name) == "next") {
-            lua_pushcclosure(L, SandboxFunctions::timed_function, 1);
-        }
         lua_setfield(L, -3, name);
     }
     lua_pop(L, 1);
     const std::pair<const char *, lua_CFunction> own[] = {
-        {"pairs", SandboxFunctions::pairs},
+        {"next", table_next},
+        {"pairs", table_pairs},
         {"pcall", SandboxFunctions::pcall},
         {"print", SandboxFunctions::print},
         {"require", SandboxFunctions::require},

@@ -158,7 +158,7 @@ void export_entries(const DbOptions &o) {
 }
 
 std::vector<Entry> read_lines(const std::string &name) {
-    std::istringstream in(name == "-" ? read_standard_input() : read_named(name));
+    std::istringstream in(name == "-" ? read_standard_input() : read_file(name));
     std::vector<Entry> entries;
     int number = 0;
     for (std::string line; std::getline(in, line);) {

@@ -66,7 +66,7 @@ std::vector<explore::Contender> contenders_of(const CommonOptions &options, cons
         if (file.empty()) {
             c.candidate.lua = fmt::format("return schedule \"{}\" {{ target = \"{}\", apply = function() end }}\n", task.op, place);
         } else {
-            c.candidate.lua = read_file(file);
+            c.candidate.lua = read_file(file, size_t(1) << 20);  // as the language has it
             c.candidate.folder = fs::absolute(file).parent_path().lexically_normal().string();
             // What ships, and what the database holds, requires nothing but the library.
             if (request.lib_dirs.empty() && !ends_with(name, ".lua") && name.find('/') == std::string::npos) {

@@ -11,6 +11,7 @@
 #include "kernel/failure.h"
 #include "kernel/generator_params.h"
 #include "explain/peak.h"
+#include "kernel/outputs.h"
 #include "kernel/process.h"
 #include "explain/sampler.h"
 #include "kernel/schedules.h"
@@ -281,7 +282,7 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
         if (!named.ok) {
             throw Failure(named.error);
         }
-        assemblies.push_back(read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string())));
+        assemblies.push_back(read_assembly(read_file((std::filesystem::path(work.path()) / (plan.function + ".s")).string(), kMostText)));
     }
 
     // After the schedules: a cold measurement takes longer than it takes to find what is wrong with one.

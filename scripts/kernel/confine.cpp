@@ -28,9 +28,9 @@ using Access = LandlockRules::Access;
 
 // Programs and libraries of the system, and what the loader and the C library read.
 const char *const kSystem[] = {"/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin"};
-const char *const kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/proc/cpuinfo",
-                                    "/proc/meminfo",    "/proc/stat",         "/proc/sys/vm",    "/proc/sys/kernel",  "/sys/devices/system",
-                                    "/dev/zero",        "/dev/urandom",       "/dev/random"};
+const char *const kSystemFiles[] = {"/etc/ld.so.cache", "/etc/ld.so.preload",  "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+                                    "/proc/cpuinfo",    "/proc/meminfo",       "/proc/stat",      "/proc/sys/vm",
+                                    "/proc/sys/kernel", "/sys/devices/system", "/dev/urandom",    "/dev/random"};
 const char *const kDeviceFiles[] = {"/sys", "/proc/driver", "/proc/devices", "/proc/modules", "/etc/OpenCL"};
 
 // Where the user says what else a process needs, as a compiler in a folder of its own.
@@ -114,7 +114,10 @@ std::vector<std::string> files_of_script(const std::string &script, const std::v
     if (!script.empty()) {
         const fs::path folder = fs::absolute(script).parent_path();
         files.push_back(script);
-        folders.insert({folder.string(), (folder / "lib").string(), folder.parent_path().string()});
+        folders.insert({folder.string(), (folder / "lib").string()});
+        if (folder.parent_path() != folder.root_path()) {
+            folders.insert(folder.parent_path().string());
+        }
     }
     folders.erase(paths().schedules);
     for (const auto &folder : folders) {
@@ -161,6 +164,9 @@ struct Confiner::Implementation {
         }
         for (const char *file : kSystemFiles) {
             rules.allow(file, Access::kRead);
+        }
+        if (c.starts_programs) {
+            rules.allow("/dev/zero", Access::kRead);  // of which mmap makes memory that no limit counts, as by MAP_SHARED
         }
         rules.allow("/dev/null", Access::kDevice);
         rules.allow(c.program.c_str(), Access::kExecute);
@@ -237,9 +243,10 @@ bool Confiner::apply() {
     }
     // Of this process, not of its parent; and not what it shows of the machine, as all connections.
     for (const char *file : {"/proc/self/auxv", "/proc/self/cgroup", "/proc/self/exe", "/proc/self/fd", "/proc/self/limits",
-                             "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status", "/proc/self/task"}) {
+                             "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status"}) {
         implementation_->rules.allow(file, Access::kRead);
     }
+    implementation_->rules.allow("/proc/self/task", Access::kList);  // a process may count its threads
     drop_capabilities();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !implementation_->rules.restrict_self()) {
         return false;

@@ -141,18 +141,25 @@ void replace_all(std::string &text, const std::string &old, const std::string &w
     }
 }
 
+// Settings in a comment: whatever else could end it, or draw the next line into it, is an underline.
+std::string comment_text(const Assignments &settings) {
+    std::string text = assignments_text(settings, ":");
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c >= 127 || (!std::isalnum(c) && !std::strchr(" .,:+-_/", c)); }, '_');
+    return text;
+}
+
 // Halide makes the include guard from the whole path of the file, and copies our parameters, among which are paths, into
 // the schedule's header. What is written must not depend on where it was built.
 void remove_paths(const std::string &directory, const Plan &plan) {
     for (const auto &file : outputs_in(directory, plan.function, ".h")) {
-        std::string header = read_file(file.string());
+        std::string header = read_file(file.string(), kMostText);
         const std::string params = "// with autoscheduler_params=";
         if (const size_t at = header.find(params); at != std::string::npos) {
             const size_t begin = at + params.size();
             std::string kept = plan.script.empty() ? header.substr(begin, header.find('\n', begin) - begin) : "autoscheduler=Lua";
             for (const auto &[name, values] : {std::pair("set", &plan.set), std::pair("facts", &plan.facts)}) {
-                kept +=
-                    plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, printable(assignments_text(*values, ":")));
+                kept += plan.script.empty() || values->empty() ? "" : fmt::format(" {}={}", name, comment_text(*values));
             }
             header.replace(begin, header.find('\n', begin) - begin, kept);
         }
@@ -218,7 +225,7 @@ nlohmann::json read_report(const std::string &path) {
     if (!fs::exists(path, ignored)) {
         return nullptr;
     }
-    return parse_if_json(read_file(path));
+    return parse_if_json(read_file(path, kMostText));
 }
 
 void check_devices(const std::string &devices) {

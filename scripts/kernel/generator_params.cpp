@@ -155,7 +155,7 @@ GeneratorInterface ask(const std::string &executable, const std::string &generat
     run.targets = {resolve_targets("avx2").front()};
     run.options = compiler_options(20);
     const std::string stub = work.path() + "/f.stub.h";
-    return run_generator(run).ok() && std::filesystem::exists(stub) ? read_stub(read_file(stub)) : GeneratorInterface();
+    return run_generator(run).ok() && std::filesystem::exists(stub) ? read_stub(read_file(stub, size_t(1) << 20)) : GeneratorInterface();
 }
 
 // `a.type`, `a.dim`, `a.size`: Halide has them for arguments whose declaration leaves that open.

@@ -15,6 +15,7 @@
 #include "kernel/element.h"
 #include "kernel/failure.h"
 #include "kernel/finish.h"
+#include "kernel/kernel_prints.h"
 #include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
@@ -67,7 +68,7 @@ void link(const Plan &plan, const std::string &directory, const std::string &out
     const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
     // A linker takes any text for its commands.
     const auto archives = outputs_in(directory, plan.function, ".a");
-    if (std::count(archives.begin(), archives.end(), library) == 0 || !starts_with(read_file(library), "!<arch>\n")) {
+    if (std::count(archives.begin(), archives.end(), library) == 0 || beginning_of_file(library, 8) != "!<arch>\n") {
         throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
     }
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
@@ -176,10 +177,13 @@ CompiledKernel CompiledKernel::load(const std::string &path, const std::string &
     const auto metadata = symbol<const halide_filter_metadata_t *(*)()>(library, function + "_metadata");
     using Handler = void (*)(void *, const char *);
     const auto set_error_handler = symbol<Handler (*)(Handler)>(library, "halide_set_error_handler");
-    if (!k.function_ || !metadata || !set_error_handler || !k.set_num_threads_) {
+    using Print = void (*)(void *, const char *);
+    const auto set_print = symbol<Print (*)(Print)>(library, "halide_set_custom_print");
+    if (!k.function_ || !metadata || !set_error_handler || !set_print || !k.set_num_threads_) {
         throw Failure(fmt::format("{}: error: has no kernel \"{}\" with metadata and runtime", path, function));
     }
     set_error_handler(keep_error);
+    set_print(print_of_kernel);
     const halide_filter_metadata_t *m = metadata();
     k.target_ = m->target;
     for (int i = 0; i < m->num_arguments; i++) {

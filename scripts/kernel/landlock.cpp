@@ -77,7 +77,7 @@ void LandlockRules::allow(const char *path, Access access) const {
     if (fd < 0) {
         return;
     }
-    uint64_t allowed = kReadFile | kReadFolder;
+    uint64_t allowed = access == Access::kList ? kReadFolder : kReadFile | kReadFolder;
     allowed |= access == Access::kExecute ? kExecuteFile : 0;
     allowed |= access == Access::kWrite ? kWriteFile | kTruncate | kKeepFiles | kRefer : 0;
     allowed |= access == Access::kDevice ? kWriteFile | kIoctl : 0;

@@ -21,7 +21,13 @@ public:
     LandlockRules(const LandlockRules &) = delete;
     LandlockRules &operator=(const LandlockRules &) = delete;
 
-    enum class Access { kRead, kExecute, kWrite, kDevice };  // each of the last three reads too
+    enum class Access {
+        kList,  // names in a folder, and nothing of what they name
+        kRead,
+        kExecute,
+        kWrite,
+        kDevice  // and read
+    };
 
     /** A file, or a folder with all that is below it. One that is not there is left out. Safe between fork and exec. */
     void allow(const char *path, Access access) const;

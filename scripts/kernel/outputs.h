@@ -16,6 +16,10 @@ namespace halyard {
  * elsewhere. */
 std::vector<std::filesystem::path> outputs_in(const std::string &directory, const std::string &function);
 
+/** How much of a text that a generator left is read by the command, which has no limit of memory: more than any report, header or
+ * listing has. */
+constexpr size_t kMostText = size_t(64) << 20;
+
 /** Those whose names end so. */
 std::vector<std::filesystem::path> outputs_in(const std::string &directory, const std::string &function, const std::string &extension);
 

@@ -16,6 +16,9 @@ namespace {
 
 constexpr int64_t kCompilerMemory = int64_t(4) << 30;
 constexpr rlim_t kFileBytes = rlim_t(1) << 30;
+constexpr rlim_t kStackBytes = rlim_t(16) << 20, kMoreStack = rlim_t(48) << 20;  // which compilers ask for
+// Libraries reserve more addresses than they have memory. The kernel's tables of them, which no limit counts, take a 512th.
+constexpr double kAddresses = 256;
 
 // Beyond the limit by `grace` there is no signal that says which limit it was.
 void lower(pid_t pid, __rlimit_resource resource, rlim_t value, rlim_t grace = 0) {
@@ -33,9 +36,11 @@ void limit_process(pid_t pid, int64_t memory_bytes, double processor_seconds) {
 #ifndef __SANITIZE_ADDRESS__  // whose shadow is terabytes of it
     if (memory_bytes > 0) {
         lower(pid, RLIMIT_DATA, rlim_t(memory_bytes));
+        lower(pid, RLIMIT_AS, rlim_t(std::min(double(memory_bytes) * kAddresses, 1e18)));
     }
 #endif
     if (memory_bytes > 0) {
+        lower(pid, RLIMIT_STACK, kStackBytes, kMoreStack);
         lower(pid, RLIMIT_FSIZE, kFileBytes);  // of what is read whole by who started it
     }
     if (processor_seconds > 0) {

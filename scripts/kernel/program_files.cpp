@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "kernel/process.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -16,27 +17,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// More than any program has, so that none is looked at for long.
+constexpr size_t kLongest = 4096, kMostFolders = 100, kMostNames = 2000;
+
+// A name may stand for anything: a link to a folder, or to a file of secrets.
+bool is_elf(const std::string &path) {
+    return beginning_of_file(path, SELFMAG) == ELFMAG;
+}
+
 // What an ELF file says about the loader and about libraries.
 struct Dynamic {
-    bool is_elf = false, is_script = false;
+    bool is_script = false;
     std::string interpreter, run_path;
     std::vector<std::string> needed;
 };
 
 class ElfFile {
 public:
-    explicit ElfFile(const std::string &path) : in_(path, std::ios::binary) {}
-
-    Dynamic read() {
+    Dynamic read(const std::string &path) {
         Dynamic d;
-        char first[2] = {};
-        d.is_script = at(0, first) && first[0] == '#' && first[1] == '!';
-        Elf64_Ehdr header = {};
-        if (d.is_script || !at(0, header)) {
+        d.is_script = beginning_of_file(path, 2) == "#!";
+        if (!is_elf(path)) {
             return d;
         }
-        d.is_elf = std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64;
-        if (!d.is_elf || header.e_phentsize != sizeof(Elf64_Phdr)) {
+        in_.open(path, std::ios::binary);
+        Elf64_Ehdr header = {};
+        if (!at(0, header) || header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) {
             return d;
         }
         Elf64_Phdr dynamic = {};
@@ -46,7 +52,7 @@ public:
                 break;
             }
             segments_.push_back(segment);
-            if (segment.p_type == PT_INTERP) {
+            if (segment.p_type == PT_INTERP && d.interpreter.empty()) {  // of several the kernel takes the first
                 d.interpreter = string_at(segment.p_offset);
             } else if (segment.p_type == PT_DYNAMIC) {
                 dynamic = segment;
@@ -68,15 +74,15 @@ private:
         in_.clear();
         in_.seekg(std::streamoff(offset));
         std::string text;
-        for (char c; text.size() < 65536 && in_.get(c) && c != 0;) {
+        for (char c; text.size() < kLongest && in_.get(c) && c != 0;) {
             text += c;
         }
         return text;
     }
 
     void read_dynamic(const Elf64_Phdr &dynamic, Dynamic &d) {
-        std::vector<std::pair<int64_t, uint64_t>> strings;
-        uint64_t table = 0;
+        std::vector<uint64_t> needed;
+        uint64_t table = 0, run_path = 0, old_run_path = 0;
         for (uint64_t i = 0; (i + 1) * sizeof(Elf64_Dyn) <= dynamic.p_filesz && i < 4096; i++) {
             Elf64_Dyn entry = {};
             if (!at(dynamic.p_offset + i * sizeof(entry), entry) || entry.d_tag == DT_NULL) {
@@ -84,8 +90,10 @@ private:
             }
             if (entry.d_tag == DT_STRTAB) {
                 table = entry.d_un.d_ptr;
-            } else if (entry.d_tag == DT_NEEDED || entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH) {
-                strings.emplace_back(entry.d_tag, entry.d_un.d_val);
+            } else if (entry.d_tag == DT_NEEDED) {
+                needed.push_back(entry.d_un.d_val);
+            } else if (entry.d_tag == DT_RUNPATH || entry.d_tag == DT_RPATH) {
+                (entry.d_tag == DT_RUNPATH ? run_path : old_run_path) = entry.d_un.d_val;  // the loader takes the last, too
             }
         }
         for (const auto &segment : segments_) {
@@ -94,12 +102,11 @@ private:
                 break;
             }
         }
-        for (const auto &[tag, offset] : strings) {
-            if (tag == DT_NEEDED) {
-                d.needed.push_back(string_at(table + offset));
-            } else {
-                d.run_path += (d.run_path.empty() ? "" : ":") + string_at(table + offset);
-            }
+        for (const uint64_t name : needed) {
+            d.needed.push_back(string_at(table + name));
+        }
+        if (const uint64_t list = run_path != 0 ? run_path : old_run_path; list != 0) {
+            d.run_path = string_at(table + list);
         }
     }
 
@@ -132,7 +139,7 @@ std::vector<std::string> folders_of(const std::string &list, const std::string &
 
 bool is_library(const fs::path &file) {
     const std::string name = file.filename().string();
-    return ends_with(name, ".so") || name.find(".so.") != std::string::npos;
+    return (ends_with(name, ".so") || name.find(".so.") != std::string::npos) && is_elf(file.string());
 }
 
 class Search {
@@ -148,9 +155,13 @@ public:
         if (error || !seen_.insert(real.string()).second) {
             return {};
         }
-        const Dynamic d = ElfFile(real.string()).read();
+        const Dynamic d = ElfFile().read(real.string());
         add_folders(folders_of(d.run_path, real.string()));
         for (const auto &name : d.needed) {
+            check_signals();
+            if (names_.size() == kMostNames || !names_.insert(name).second) {
+                continue;
+            }
             for (size_t i = 0; i < folders_.size(); i++) {
                 const std::string library = folders_[i] + "/" + name;
                 if (fs::exists(library, error)) {
@@ -174,13 +185,13 @@ public:
 private:
     void add_folders(const std::vector<std::string> &folders) {
         for (const auto &f : folders) {
-            if (known_.insert(f).second) {
+            if (folders_.size() < kMostFolders && known_.insert(f).second) {
                 folders_.push_back(f);
             }
         }
     }
 
-    std::set<std::string> seen_, known_;
+    std::set<std::string> seen_, names_, known_;
     std::vector<std::string> folders_;
 };
 
@@ -190,6 +201,7 @@ std::vector<std::string> libraries_in(const std::string &folder) {
     std::vector<std::string> files;
     std::error_code error;
     for (const auto &entry : fs::directory_iterator(folder, error)) {
+        check_signals();
         if (is_library(entry.path())) {
             files.push_back(entry.path().string());
         }
@@ -200,7 +212,7 @@ std::vector<std::string> libraries_in(const std::string &folder) {
 ProgramFiles program_files(const std::string &program) {
     Search search;
     const Dynamic d = search.follow(program);
-    return {d.interpreter, d.is_script, search.libraries()};
+    return {is_elf(d.interpreter) ? d.interpreter : "", d.is_script, search.libraries()};
 }
 
 }  // namespace halyard

@@ -84,6 +84,7 @@ const int kNever[] = {
     __NR_open_by_handle_at,
     __NR_quotactl,
     443,  // quotactl_fd, which older headers lack
+    447,  // memfd_secret
     __NR_acct,
     __NR_swapon,
     __NR_swapoff,
@@ -167,6 +168,9 @@ const std::vector<unsigned> kNoIoctlsOfDevices = {
     0xc0045877, 0xc0045878, 0xc0185879,              // FIFREEZE, FITHAW, FITRIM
 };
 
+// F_SETLEASE and F_NOTIFY, which are no names without _GNU_SOURCE.
+constexpr unsigned kSetLease = 1024, kNotify = 1026;
+
 }  // namespace
 
 SeccompFilter::SeccompFilter(bool starts_programs, bool has_device) {
@@ -195,6 +199,7 @@ SeccompFilter::SeccompFilter(bool starts_programs, bool has_device) {
     }
     // Its flags stand in memory, where a filter cannot look; the C library goes on with clone.
     deny(__NR_clone3, ENOSYS);
+    no_growing_memory();
     if (starts_programs) {
         no_namespaces();
     } else {
@@ -212,12 +217,14 @@ SeccompFilter::SeccompFilter(bool starts_programs, bool has_device) {
     only_own_process(__NR_prlimit64, true);
     only_own_process(__NR_sched_setaffinity, true);
     if (has_device) {
-        by_second(__NR_ioctl, kNoIoctlsOfDevices, kDenied, SECCOMP_RET_ALLOW);
+        by_argument(__NR_ioctl, 1, kNoIoctlsOfDevices, kDenied, SECCOMP_RET_ALLOW);
     } else {
-        by_second(__NR_ioctl, kIoctls, SECCOMP_RET_ALLOW, kDenied);
+        by_argument(__NR_ioctl, 1, kIoctls, SECCOMP_RET_ALLOW, kDenied);
     }
-    // Signals for another process.
-    by_second(__NR_fcntl, {F_SETOWN, F_SETSIG, F_SETOWN_EX}, kDenied, SECCOMP_RET_ALLOW);
+    // Signals for another process; a lease, which holds up who writes a file; which files others make.
+    by_argument(__NR_fcntl, 1, {F_SETOWN, F_SETSIG, F_SETOWN_EX, kSetLease, kNotify}, kDenied, SECCOMP_RET_ALLOW);
+    // It ends with the command.
+    by_argument(__NR_prctl, 0, {PR_SET_PDEATHSIG}, kDenied, SECCOMP_RET_ALLOW);
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
@@ -269,10 +276,18 @@ void SeccompFilter::no_shared_memory() {
     add(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 }
 
-void SeccompFilter::by_second(int call, const std::vector<unsigned> &values, unsigned then, unsigned otherwise) {
+void SeccompFilter::no_growing_memory() {
+    add(BPF_JMP | BPF_JEQ | BPF_K, __NR_mmap, 0, 4);
+    add(BPF_LD | BPF_W | BPF_ABS, argument(3));
+    add(BPF_JMP | BPF_JSET | BPF_K, MAP_GROWSDOWN, 0, 1);
+    add(BPF_RET | BPF_K, kDenied);
+    add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+}
+
+void SeccompFilter::by_argument(int call, int number, const std::vector<unsigned> &values, unsigned then, unsigned otherwise) {
     const size_t n = values.size();
     add(BPF_JMP | BPF_JEQ | BPF_K, unsigned(call), 0, static_cast<unsigned char>(n + 3));
-    add(BPF_LD | BPF_W | BPF_ABS, argument(1));
+    add(BPF_LD | BPF_W | BPF_ABS, argument(number));
     for (size_t i = 0; i < n; i++) {
         add(BPF_JMP | BPF_JEQ | BPF_K, values[i], static_cast<unsigned char>(n - i), 0);
     }

@@ -26,8 +26,9 @@ private:
     void only_own_process(int call, bool by_zero);  // by its number, or by 0 for the caller
     void only_threads();
     void no_namespaces();
-    void no_shared_memory();                                                                           // which no limit counts
-    void by_second(int call, const std::vector<unsigned> &values, unsigned then, unsigned otherwise);  // its second argument
+    void no_growing_memory();  // which limits take for a stack
+    void no_shared_memory();   // which no limit counts
+    void by_argument(int call, int number, const std::vector<unsigned> &values, unsigned then, unsigned otherwise);
 
     std::vector<sock_filter> program_;
     std::vector<size_t> own_process_;  // instructions that compare with the number of the process

@@ -1,5 +1,6 @@
 #include "kernel/text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -7,7 +8,10 @@
 #include <memory>
 #include <sstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "kernel/failure.h"
 #include "kernel/process.h"
@@ -77,26 +81,17 @@ std::string fit(const std::string &text, size_t width) {
     return width == 0 ? "" : cut + "…";
 }
 
-std::string read_file(const std::string &path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream content;
-    if (!in || !(content << in.rdbuf())) {
-        if (in && in.peek() == std::ifstream::traits_type::eof() && !in.bad()) {  // a folder is bad
-            return "";
-        }
-        throw Failure(fmt::format("{}: error: cannot be read: {}", path, std::strerror(errno)));
-    }
-    return content.str();
-}
-
 namespace {
 
 // A signal ends the waiting for more; what came till then is not all.
-std::string read_stream(FILE *stream, const std::string &name) {
+std::string read_stream(FILE *stream, const std::string &name, size_t most) {
     std::string content;
     char block[1 << 14];
     for (size_t n; stream && (n = std::fread(block, 1, sizeof(block), stream)) > 0;) {
         content.append(block, n);
+        if (content.size() > most) {
+            throw Failure(fmt::format("{}: error: is larger than {} MiB", name, most >> 20));
+        }
     }
     if (!stream || std::ferror(stream)) {
         const int error = errno;
@@ -108,13 +103,26 @@ std::string read_stream(FILE *stream, const std::string &name) {
 
 }  // namespace
 
-std::string read_standard_input() {
-    return read_stream(stdin, "standard input");
+std::string read_file(const std::string &path, size_t most) {
+    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+    return read_stream(file.get(), path, most);
 }
 
-std::string read_named(const std::string &path) {
-    const std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-    return read_stream(file.get(), path);
+std::string read_standard_input() {
+    return read_stream(stdin, "standard input", size_t(1) << 30);
+}
+
+std::string beginning_of_file(const std::string &path, size_t most) {
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat s = {};
+    std::string text(fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? std::min(size_t(s.st_size), most) : 0, 0);
+    size_t have = 0;
+    for (ssize_t n = 1; n > 0 && have < text.size(); have += size_t(std::max(n, ssize_t(0)))) {
+        n = read(fd, &text[have], text.size() - have);
+    }
+    close(fd);
+    text.resize(have);
+    return text;
 }
 
 void write_file(const std::string &path, const std::string &content, const std::string &name) {

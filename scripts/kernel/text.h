@@ -26,14 +26,16 @@ size_t columns(const std::string &text);
 /** The text cut or filled with blanks to `width` columns; a cut text ends with an ellipsis. */
 std::string fit(const std::string &text, size_t width);
 
-/** The bytes of a file. Throws Failure where it cannot be read. */
-std::string read_file(const std::string &path);
+/** The bytes of a file, which may be a pipe on which somebody still writes. Throws Failure where it cannot be read or has more than
+ * `most` bytes, Interrupted where a signal comes first. */
+std::string read_file(const std::string &path, size_t most = size_t(1) << 30);
 
-/** All of standard input, likewise. Throws Interrupted where a signal comes first. */
+/** All of standard input, likewise. */
 std::string read_standard_input();
 
-/** As read_file(), for what may be a pipe on which somebody still writes: throws Interrupted where a signal comes first. */
-std::string read_named(const std::string &path);
+/** At most `most` bytes of a regular file, and not more than it says that it has: it never waits for any, as files of /proc may.
+ * "" for what is no such file. */
+std::string beginning_of_file(const std::string &path, size_t most);
 
 /** Throws Failure where the file cannot be written to its last byte; `name` is what the message calls it, if not by its path. */
 void write_file(const std::string &path, const std::string &content, const std::string &name = "");

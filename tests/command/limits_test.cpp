@@ -7,6 +7,8 @@
 
 #include "obedient_generator.h"
 #include "support.h"
+#include "kernel/failure.h"
+#include "kernel/json_text.h"
 
 namespace {
 
@@ -125,6 +127,25 @@ TEST_CASE("A compiler without enough memory", "[limits]") {
     const ProcessResult wrong = run(generator.arguments("new"), {"HALYARD_COMPILER_MEMORY=many"});
     CHECK(wrong.exit_code == 2);
     CHECK(contains(wrong.err, "HALYARD_COMPILER_MEMORY is \"many\"; write a size as 8G or 512M"));
+}
+
+// By the command, which has no limit of memory.
+TEST_CASE("What a generator leaves is read within bounds", "[limits]") {
+    const Folder folder;
+    const ObedientGenerator generator(folder);
+    for (const char *file : {".report.json", ".report.json.last", "op.h"}) {
+        const ProcessResult r = run(generator.arguments("new", std::string("head -c 70000000 /dev/zero >>$out/") + file));
+        INFO(r.err);
+        CHECK(r.exit_code == 1);
+        CHECK(contains(r.err, std::string(file) + ": error: is larger than 64 MiB"));
+    }
+    std::string values = "[0";
+    for (int i = 0; i < 4'000'000; i++) {
+        values += ",0";
+    }
+    CHECK_FALSE(halyard::parse_if_json("[0,{\"a\":[1]}]").is_discarded());
+    CHECK(halyard::parse_if_json(values + "]").is_discarded());
+    CHECK_THROWS_AS(halyard::parse_json(values + "]"), halyard::Failure);
 }
 
 // The real generator does all of its work, and then dies.

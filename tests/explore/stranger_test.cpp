@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "explore/store/database.h"
+#include "explore/store/sqlite.h"
 #include "kernel/failure.h"
 #include "fake_generator.h"
 
@@ -194,6 +195,42 @@ TEST_CASE("A page that stands in a database many times is damage", "[stranger]")
     CHECK(contains(r.err, path + ": error: the database is damaged: "));
 }
 
+TEST_CASE("Tables of any number end soon", "[stranger]") {
+    const Folder folder;
+    const std::string path = folder / "theirs.db", count_up = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT ";
+    make_database(path);
+    // SQLite takes this row any number of times.
+    change(path, "PRAGMA writable_schema=ON; INSERT INTO sqlite_master " + count_up +
+                     "300000) SELECT 'index', 'sqlite_autoindex_task_1', 'task', 3, NULL FROM c");
+    for (const auto &command : commands_with(path, folder / "own.db")) {
+        const ProcessResult r = run(command);
+        CHECK(r.exit_code == 1);
+        CHECK(contains(r.err, path + ": error: the tables of the database are not those that Halyard makes"));
+    }
+    const std::string long_query = count_up + "1000000) SELECT count(*) FROM c";
+    Sqlite sqlite(":memory:", true);
+    CHECK_THROWS_WITH(sqlite.execute(long_query), Catch::Contains("the tables of the database are not those"));
+    sqlite.trust_tables();
+    sqlite.execute(long_query);
+}
+
+TEST_CASE("An index that has more than its table is damage", "[stranger]") {
+    const Folder folder;
+    const std::string path = folder / "theirs.db";
+    make_database(path, 30);
+    const std::string by_time = "'CREATE INDEX result_by_time ON result(task, status, least)'";
+    change(path, "CREATE TABLE aside AS SELECT rootpage FROM sqlite_master WHERE name='result_by_time'; PRAGMA writable_schema=ON; "
+                 "DELETE FROM sqlite_master WHERE name='result_by_time'");
+    change(path, "DELETE FROM result WHERE id > 2; PRAGMA writable_schema=ON; INSERT INTO sqlite_master SELECT 'index', 'result_by_time', "
+                 "'result', rootpage, " +
+                     by_time + " FROM aside; DROP TABLE aside");
+    const ProcessResult r = run({"db", "list", "--db", path});
+    INFO(r.err);
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, path + ": error: the database is damaged: "));
+    CHECK(contains(r.err, "result_by_time"));
+}
+
 TEST_CASE("A damaged record is named, left out, and can be removed", "[stranger]") {
     const Folder folder;
     const std::string path = folder / "s.db";
@@ -245,6 +282,9 @@ TEST_CASE("Fields of a record are bounded, and those of one line are one line", 
     add([](Entry &e) { e.candidate.decisions["x"] = std::string(1 << 20, ' '); });
     add([](Entry &e) { e.measured.message.append(1 << 17, ' '); });
     add([](Entry &e) { e.key.threads = -1; });
+    for (const char *place : {"modules", "./modules", "/tmp/../etc", "../modules"}) {
+        add([&](Entry &e) { e.candidate.folder = place; });
+    }
     for (const double seconds : {0.0, -1.0, 1e-300}) {
         add([&](Entry &e) { e.measured.least = seconds; });
     }
@@ -279,6 +319,27 @@ TEST_CASE("A long text makes no wide table", "[stranger]") {
     CHECK(list.size() < 1500);
 }
 
+TEST_CASE("A file is read within bounds, and none that only waits", "[stranger]") {
+    const Folder folder;
+    write_file(folder / "small", "text");
+    CHECK(halyard::read_file(folder / "small", 4) == "text");
+    CHECK_THROWS_AS(halyard::read_file(folder / "small", 3), halyard::Failure);
+    CHECK_THROWS_AS(halyard::read_file(folder.path()), halyard::Failure);
+    CHECK_THROWS_AS(halyard::read_file("/dev/zero", 1 << 20), halyard::Failure);
+    CHECK(halyard::beginning_of_file(folder / "small", 2) == "te");
+    CHECK(halyard::beginning_of_file(folder / "small", 9) == "text");
+    REQUIRE(mkfifo((folder / "fifo").c_str(), 0666) == 0);
+    for (const std::string &name : {folder / "fifo", folder / "none", folder.path(), std::string("/dev/zero"), std::string("/proc/kmsg")}) {
+        CHECK(halyard::beginning_of_file(name, 9).empty());
+    }
+    // Before anything of it is measured.
+    write_file(folder / "large.lua", "");
+    std::filesystem::resize_file(folder / "large.lua", uintmax_t(2) << 30);
+    const ProcessResult r = run({"explore", "rms_norm", "--compare", folder / "large.lua", "--shape", kShape, "--db", folder / "s.db"});
+    CHECK(r.exit_code == 1);
+    CHECK(contains(r.err, "large.lua: error: is larger than 1 MiB"));
+}
+
 TEST_CASE("What a record requires is read within bounds, and below its folders", "[stranger]") {
     const Folder folder, elsewhere;
     const auto hash_of = [&](const std::string &lua) {
@@ -308,6 +369,24 @@ TEST_CASE("What a record requires is read within bounds, and below its folders",
     write_file(elsewhere / "secret.lua", "return 2");
     CHECK(hash_of("require 'link'") == by_link);
     CHECK(hash_of("require '" + absolute + "'") == by_name);
+    // Wherever the record says that its folder is.
+    const auto hash_in = [](const std::string &place, const std::string &lua) {
+        Candidate c = with_lua(lua);
+        c.folder = place;
+        return script_hash(c);
+    };
+    const std::filesystem::path here = std::filesystem::current_path();
+    std::filesystem::current_path(folder.path());
+    const std::string relative = hash_in("in", "require 'link'"), missing = hash_in("none", "require 'link'");
+    write_file(elsewhere / "secret.lua", "return 3");
+    CHECK(hash_in("in", "require 'link'") == relative);
+    CHECK(hash_in("none", "require 'link'") == missing);
+    std::filesystem::current_path(here);
+    Candidate top;
+    top.folder = "/top";
+    CHECK(top.module_folders() == std::vector<std::string>{"/top"});  // in the root lies every file
+    top.folder = "/top/below";
+    CHECK(top.module_folders() == std::vector<std::string>{"/top/below", "/top"});
     // Large ones, many, and no files.
     write_file(folder / "large.lua", "");
     std::filesystem::resize_file(folder / "large.lua", uintmax_t(2) << 30);

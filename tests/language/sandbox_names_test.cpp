@@ -1,8 +1,34 @@
 // What a script cannot reach, and what it cannot replace.
 
+#include <cstdio>
+#include <fstream>
+
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "hostile.h"
 
 using halyard::Diagnostic;
+
+namespace {
+
+// What statements of a script print on standard error.
+std::string printed_by(const std::string &statements) {
+    const TempDir dir;
+    const std::string path = dir.write("printed", "");
+    const int before = dup(STDERR_FILENO), file = open(path.c_str(), O_WRONLY);
+    dup2(file, STDERR_FILENO);
+    const std::string message = failure_of_text(in_apply(statements)).message;
+    std::fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(file);
+    CHECK(message.empty());
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
 
 TEST_CASE("nothing outside the language has a name", "[sandbox]") {
     const char *names[] = {"io",        "os",           "debug",  "package", "load",     "loadstring", "loadfile",       "dofile",
@@ -110,18 +136,56 @@ TEST_CASE("what a script prints of itself does not depend on the process", "[san
         for i = 1, 200 do t["key" .. (i * 7919) % 1000] = i end
         for _, v in ipairs { 1.5, 3, -2, true, false } do t[v] = v end
         local s = tostring(t) .. tostring(print) .. tostring(function() end)
+        s = s .. string.format("%% %-9s|%5d %s", {}, 7, print) .. ("%s"):format(setmetatable({}, { __name = "mine" }))
+        local key = next(t)
+        while key ~= nil do s, key = s .. tostring(key), next(t, key) end
+        -- Far from sorted, and most of them equal.
+        local list = {}
+        for i = 1, 1000 do list[i] = { rank = i % 100 == 0 and 0 or 1, name = i } end
+        table.sort(list, function(a, b) return a.rank < b.rank end)
+        for _, e in ipairs(list) do s = s .. e.name .. " " end
         for k, v in pairs(t) do s = s .. tostring(k) .. "=" .. tostring(v) .. ";" end
         error(s, 0))");
     const std::string first = failure_of_text(code).message;
     CHECK(first.size() > 1000);
     CHECK(first.find("0x") == std::string::npos);
     // Keys that can only be told apart by their addresses have no order.
-    CHECK(
-        failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find("pairs: keys of type table have no order") ==
-        0);
+    CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, [{}] = 2 } do end")).message.find("keys of type table have no order") == 0);
     CHECK(failure_of_text(in_apply("for _ in pairs { [{}] = 1, x = 2 } do end")).message.empty());
     for (int i = 0; i < 20; i++) {
         const std::vector<char> padding(size_t(i) * 100000, 'x');  // moves the heap
         CHECK(failure_of_text(code).message == first);
     }
+}
+
+TEST_CASE("what a script formats and prints has no addresses", "[sandbox]") {
+    for (const char *code :
+         {"string.format('%p', {})", "string.format('%%%-20p', print)", "('\\0%p'):format({})", "string.format('%s%p', 1, t)"}) {
+        INFO(code);
+        CHECK(failure_of_text(in_apply("local t = {} return " + std::string(code))).message ==
+              "string.format: addresses (%p) differ from run to run");
+    }
+    const std::string printed = printed_by("print({}, print, setmetatable({}, { __name = 'mine' }), "
+                                           "setmetatable({}, { __tostring = function() return 'own' end }), 1.5, true, nil, 'text')\n"
+                                           "print(string.format('%s %5.1f %d%% %q %s %s', {}, 1.25, 3, 'x', nil, true))");
+    CHECK(printed == "table\tfunction\ttable\town\t1.5\ttrue\tnil\ttext\ntable   1.2 3% \"x\" nil true\n");
+}
+
+TEST_CASE("tables go by in one order, whatever else is given", "[sandbox]") {
+    const auto holds = [](const std::string &code) {
+        INFO(code);
+        CHECK(failure_of_text(in_apply(code)).message.empty());
+    };
+    holds("assert(next({}) == nil and next({ 7 }) == 1 and next({ b = 1, a = 2 }) == 'a' and select(2, next({ a = 3 })) == 3)");
+    holds("local t, s = { 1, 2, x = 3, y = 4, [true] = 5, [2.5] = 6 }, ''\n"
+          "for k, v in next, t do s = s .. tostring(k) .. v end assert(s == 'true511222.56x3y4', s)");
+    holds("local t = { 3, 1, 2 } table.sort(t) assert(table.concat(t) == '123')");
+    holds("local t = {} for i = 1, 1000 do t[i] = i * 7919 % 1009 end table.sort(t, function(a, b) return a > b end)\n"
+          "for i = 2, 1000 do assert(t[i - 1] > t[i]) end");
+    holds("local t = {} for i = 1, 100 do t[i] = i end table.sort(t, function() return true end) assert(#t == 100)");
+    holds("local t = { 'c', 'a', 'b' } table.sort(t, function(a, b) t[1], t[2], t[3] = nil, nil, nil return true end)");
+    // More arguments than it takes.
+    holds("for k in pairs({ 1 }, 'text', 2) do end next({ 1 }, nil, 'text') table.sort({ 2, 1 }, nil, 'text')");
+    CHECK(failure_of_text(in_apply("next({ [{}] = 1, [{}] = 2 })")).message.find("keys of type table have no order") == 0);
+    CHECK(failure_of_text(in_apply("table.sort({ 1, 'x' })")).message == "attempt to compare string with number");
 }

@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -93,6 +94,31 @@ bool sets_flags() {
 // as if they were not there.
 bool knows_new_calls() {
     return syscall(463, AT_FDCWD, ".", 0, "user.x", nullptr, 0) == 0 || errno != ENOSYS;
+}
+
+// Whoever opens its file to write it waits till the lease is given back.
+bool takes_lease() {
+    const int fd = open("/proc/self/exe", O_RDONLY);
+    const bool taken = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    close(fd);
+    return taken;
+}
+
+bool is_told_of_files(const std::string &folder) {
+    const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+    const bool told = fcntl(fd, F_NOTIFY, DN_CREATE) == 0;
+    close(fd);
+    return told;
+}
+
+// Memory that a limit on data does not count, as it is a stack or a file.
+bool maps(int flags, int fd = -1) {
+    return mmap(nullptr, 4096, PROT_READ, flags, fd, 0) != MAP_FAILED;
+}
+
+bool has_stack_of(rlim_t bytes) {
+    const rlimit limit = {bytes, bytes};
+    return setrlimit(RLIMIT_STACK, &limit) == 0;
 }
 
 bool gives_signals(pid_t prey) {
@@ -174,8 +200,17 @@ int main(int argc, char **argv) {
     attempt("watch", inotify_add_watch(inotify_init1(0), secret.substr(0, secret.rfind('/')).c_str(), IN_CREATE) >= 0);
     attempt("attributes", getxattr(secret.c_str(), "user.x", nullptr, 0) >= 0 || errno == ENODATA || errno == ENOTSUP);
     attempt("connections", opens("/proc/self/net/unix", O_RDONLY));
-    attempt("shared_memory", mmap(nullptr, 4096, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+    attempt("mounts_by_task", opens("/proc/self/task/" + std::to_string(getpid()) + "/mounts", O_RDONLY));
+    attempt("lease", takes_lease());
+    attempt("told_of_files", is_told_of_files(folder));
+    attempt("shared_memory", maps(MAP_SHARED | MAP_ANONYMOUS));
+    attempt("shared_zeros", maps(MAP_SHARED, open("/dev/zero", O_RDONLY)));
+    attempt("growing_memory", maps(MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN));
+    attempt("long_stack", has_stack_of(rlim_t(1) << 30));
+    attempt("addresses", mmap(nullptr, size_t(1) << 46, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED);
+    attempt("secret_memory", close(int(syscall(447, 0))) == 0);
     attempt("program_in_memory", close(memfd_create("program", 0)) == 0);
+    attempt("outlive", prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0) == 0);
     attempt("signal", kill(prey, 0) == 0);
     attempt("memory_of_others", reads_memory(prey));
     attempt("ptrace", ptrace(PTRACE_SEIZE, prey, nullptr, nullptr) == 0 && ptrace(PTRACE_INTERRUPT, prey, nullptr, nullptr) == 0 &&

@@ -41,11 +41,11 @@ private:
 };
 
 // What the hostile generator said of each of its attempts.
-std::map<std::string, std::string> attempts(const std::string &confine) {
+std::map<std::string, std::string> attempts(const std::string &confine, const std::string &generator = HALYARD_ESCAPE) {
     const Folder secrets, out;
     const Prey prey;
     write_file(secrets / "secret", "of the user");
-    const ProcessResult r = run({"build", "hostile", "--generator", HALYARD_ESCAPE, "--schedule", "none", "-o", out / "out"},
+    const ProcessResult r = run({"build", "hostile", "--generator", generator, "--schedule", "none", "-o", out / "out"},
                                 {"HALYARD_CONFINE=" + confine, "HALYARD_SECRET=" + (secrets / "secret"),
                                  "HALYARD_VICTIM=" + (secrets / "victim"), "HALYARD_PREY=" + prey.number()});
     INFO(r.err);
@@ -116,8 +116,17 @@ TEST_CASE("A generator reaches its own folder and nothing else", "[sandbox]") {
                              "watch",
                              "attributes",
                              "connections",
+                             "mounts_by_task",
+                             "lease",
+                             "told_of_files",
+                             "shared_zeros",
+                             "growing_memory",
+                             "long_stack",
+                             "addresses",
+                             "secret_memory",
                              "program_in_memory",
                              "shared_memory",
+                             "outlive",
                              "signal",
                              "memory_of_others",
                              "ptrace",
@@ -158,8 +167,14 @@ TEST_CASE("A generator that is not confined reaches what its user does", "[sandb
                              "watch",
                              "attributes",
                              "connections",
+                             "mounts_by_task",
+                             "lease",
+                             "told_of_files",
+                             "shared_zeros",
+                             "growing_memory",
                              "program_in_memory",
                              "shared_memory",
+                             "outlive",
                              "signal",
                              "fork",
                              "shell",

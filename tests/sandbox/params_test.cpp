@@ -113,3 +113,27 @@ TEST_CASE("Texts are quoted in the Lua that a search writes", "[params]") {
     const std::string head = lua_head("op\"", "cpu", {"one\nerror()"}, {{"a-b", "x\"y"}}, "k");
     CHECK_THAT(head, Contains("-- one error()\n") && Contains("schedule \"op\\\"\"") && Contains("[\"a-b\"] = \"x\\\"y\""));
 }
+
+TEST_CASE("A setting in a generated header stays in its comment", "[params]") {
+    const Folder folder;
+    const std::string script = folder / "own.lua";
+    write_file(script, R"(return schedule "rms_norm" {
+  target = "cpu",
+  params = { a = tune { "x", "x\\", "w\n#error injected\n//", "w??/", "*/ int i; /*" } },
+  apply = function() end,
+})");
+    for (const std::string &value : {std::string("x\\"), std::string("w\n#error injected\n//"),
+                                     std::string("w?"
+                                                 "?/"),
+                                     std::string("*/ int i; /*")}) {
+        INFO(value);
+        const ProcessResult r = run({"build", "rms_norm", "--schedule", script, "--set", "a=" + value, "--target", "avx2", "--emit",
+                                     "schedule,static_library", "-o", folder / "out"});
+        REQUIRE(r.exit_code == 0);
+        const std::string header = read_file(folder / "out/rms_norm.schedule.h");
+        CHECK(header.find("#error") == std::string::npos);
+        const size_t at = header.find("// with autoscheduler_params=autoscheduler=Lua set=a:");
+        REQUIRE(at != std::string::npos);
+        CHECK(header.substr(at, header.find('\n', at) - at).find_first_of("\\?*\"#") == std::string::npos);
+    }
+}

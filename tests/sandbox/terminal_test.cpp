@@ -37,6 +37,22 @@ TEST_CASE("Names and messages reach a terminal as text, and our colours as colou
     CHECK_THAT(r.err, Contains("red\x1b[31m.lua"));
 }
 
+// As trace words have it, which a program that links the library gets on its standard output.
+TEST_CASE("What a kernel prints is no part of an answer, and has an end", "[terminal]") {
+    const Folder folder;
+    const std::string script = folder / "traced.lua";
+    write_file(script, "return schedule \"rms_norm\" {\n  target = \"cpu\",\n"
+                       "  apply = function(k) k.y:trace_stores():add_trace_tag \"{ status: ok }\" end,\n}\n");
+    const Arguments bench = {"bench", "rms_norm", "--schedule", script, "--shape", "rows=200,cols=300", "--seconds", "0.01", "--threads", "1"};
+    Arguments with_json = bench;
+    with_json.emplace_back("--json");
+    const halyard::ProcessResult r = run(with_json);
+    CHECK(r.exit_code == 0);
+    CHECK_FALSE(nlohmann::json::parse(r.out, nullptr, false).is_discarded());
+    CHECK_THAT(r.err, Contains("Store y") && Contains("the kernel printed more, which is left out"));
+    CHECK(r.err.size() < (size_t(1) << 20) + 10000);
+}
+
 TEST_CASE("Texts of any length and however they are cut arrive whole", "[terminal]") {
     const std::string text = run_on_terminal({"list", "--markdown"}), plain = run({"list", "--markdown"}).out;
     std::string seen;

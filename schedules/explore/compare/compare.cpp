@@ -53,9 +53,7 @@ void explain(const Task &task, std::vector<Alternative> &all, const std::functio
             g.params[p.first] = p.second;
         }
         g.set = c.set;
-        if (!c.folder.empty()) {
-            g.lib_dirs = {c.folder, fs::path(c.folder).parent_path().string()};
-        }
+        g.lib_dirs = c.module_folders();
         g.timeout = task.limits.build_seconds;
         request.schedules.push_back(g);
         of_request.push_back(&all[i]);

@@ -47,9 +47,7 @@ json report_of(const Task &task, const Contender &contender, const Built &built,
         g.params[p.first] = p.second;
     }
     g.set = contender.candidate.set;
-    if (const std::string &folder = contender.candidate.folder; !folder.empty()) {
-        g.lib_dirs = {folder, fs::path(folder).parent_path().string()};
-    }
+    g.lib_dirs = contender.candidate.module_folders();
     g.timeout = task.limits.build_seconds;
     g.emit = {"c_header"};
     g.sizes = launches.sizes;

@@ -133,10 +133,6 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
     Built b;
     b.directory = directory;
     fs::create_directories(directory);
-    std::vector<std::string> lib_dirs;
-    if (!c.folder.empty()) {
-        lib_dirs = {c.folder, fs::path(c.folder).parent_path().string()};
-    }
     Assignments params = task.params;
     for (const auto &p : c.params) {
         params[p.first] = p.second;
@@ -155,7 +151,7 @@ Built build_candidate(const Task &task, const std::string &directory, const std:
                                   {"params", params},
                                   {"set", c.set},
                                   {"target", task.target},
-                                  {"lib_dirs", lib_dirs},
+                                  {"lib_dirs", c.module_folders()},
                                   {"build_seconds", seconds},
                                   {"memory_bytes", task.limits.memory_bytes},
                                   {"library", b.library()}},

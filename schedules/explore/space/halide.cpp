@@ -11,6 +11,7 @@
 #include "kernel/gpu.h"
 #include "kernel/json_text.h"
 #include "language/lua_text.h"
+#include "kernel/outputs.h"
 #include "kernel/process.h"
 #include "explore/space/query.h"
 #include "kernel/targets.h"
@@ -62,7 +63,7 @@ json report_of(const Task &task, const std::string &lua, const std::string &fold
     if (r.timed_out || !fs::exists(report)) {
         return nullptr;
     }
-    json said = parse_if_json(read_file(report));
+    json said = parse_if_json(read_file(report, kMostText));
     return said.is_object() ? said : json();
 }
 

@@ -12,6 +12,7 @@
 #include "kernel/generator_run.h"
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
+#include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/process_limits.h"
@@ -229,7 +230,7 @@ Description describe_pipeline(const Task &task, const Assignments &params, const
     if (!fs::exists(file)) {
         throw Failure(fmt::format("{}: error: the generator {}\n{}", task.op, describe_end(r, task.limits.build_seconds), trim(r.err)));
     }
-    const auto json = parse_json(read_file(file));
+    const auto json = parse_json(read_file(file, kMostText));
     if (json.contains("error")) {
         throw Failure(json.at("error").get<std::string>());
     }

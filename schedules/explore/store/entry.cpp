@@ -2,7 +2,6 @@
 
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include <HalideRuntime.h>
@@ -62,7 +61,9 @@ std::string module_file(const std::string &name, const std::vector<std::string> 
         if (fs::is_regular_file(path, error)) {
             const std::string real = fs::canonical(path, error).string();
             const bool inside = !error && std::any_of(folders.begin(), folders.end(), [&](const std::string &f) {
-                return starts_with(real, (fs::canonical(f, error) / "").string());
+                std::error_code missing;
+                const fs::path above = fs::canonical(f, missing);
+                return !missing && starts_with(real, (above / "").string());
             });
             if (inside) {
                 return path;
@@ -70,15 +71,6 @@ std::string module_file(const std::string &name, const std::vector<std::string> 
         }
     }
     return "";
-}
-
-// At most one byte more than `most`, whatever the file says of its size.
-std::string beginning_of(const std::string &path, size_t most) {
-    std::string text(most + 1, 0);
-    std::ifstream in(path, std::ios::binary);
-    in.read(text.data(), std::streamsize(text.size()));
-    text.resize(size_t(in.gcount()));
-    return text;
 }
 
 // Adds a text and what it requires, each module once, before what stands behind it.
@@ -97,7 +89,7 @@ void add_texts(Hash &hash, const std::string &lua, const std::vector<std::string
             continue;
         }
         const std::string path = seen.insert(name).second ? module_file(name, folders) : "";
-        std::string text = path.empty() ? "" : beginning_of(path, kMostBytes);
+        std::string text = path.empty() ? "" : beginning_of_file(path, kMostBytes + 1);
         bytes += text.size();
         if (text.size() > kMostBytes || bytes > kMostBytesOfAll || seen.size() > kMostModules) {
             hash.add("more than a schedule may be");
@@ -156,10 +148,7 @@ Key key_of(const Task &task) {
 }
 
 std::string script_hash(const Candidate &candidate) {
-    std::vector<std::string> folders;
-    if (!candidate.folder.empty()) {
-        folders = {candidate.folder, fs::path(candidate.folder).parent_path().string()};
-    }
+    std::vector<std::string> folders = candidate.module_folders();
     folders.push_back(paths().schedules);
     Hash hash;
     add_texts(hash, candidate.lua, folders);

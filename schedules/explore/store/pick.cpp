@@ -155,8 +155,8 @@ GenerateRequest with_entry(GenerateRequest request, const Entry &e) {
     request.schedule = script_file(e);
     request.params.insert(e.candidate.params.begin(), e.candidate.params.end());
     request.set.insert(e.candidate.set.begin(), e.candidate.set.end());
-    if (!e.candidate.folder.empty()) {
-        request.lib_dirs = {e.candidate.folder, fs::path(e.candidate.folder).parent_path().string()};
+    if (const auto folders = e.candidate.module_folders(); !folders.empty()) {
+        request.lib_dirs = folders;
     }
     return request;
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -14,6 +15,8 @@
 namespace halyard::explore {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 // Letters, digits and what stands in `also`: never a folder.
 bool is_name(const std::string &text, const char *also) {
@@ -74,6 +77,9 @@ void check_record(const Entry &e) {
           std::pair("machine", &e.key.machine), std::pair("compilers", &e.key.compilers), std::pair("origin", &e.candidate.origin),
           std::pair("folder", &e.candidate.folder), std::pair("script_hash", &e.script_hash), std::pair("time", &e.when)}) {
         check_line(field, *text);
+    }
+    if (const fs::path folder = e.candidate.folder; !folder.empty() && (!folder.is_absolute() || folder != folder.lexically_normal())) {
+        throw Failure(fmt::format("{} in a record is not the whole path of a folder", quoted(e.candidate.folder)));
     }
     check_line("parameters", assignments_text(e.candidate.params));
     check_line("settings", assignments_text(e.candidate.set));

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 // Another process writes for a moment only; one that is stopped in a debugger is not waited for.
 constexpr int kBusyMilliseconds = 30000, kNapMilliseconds = 10;
 constexpr int kMostBytes = 16 << 20;  // of a row or a text: no record comes near
-constexpr int kSteps = 10000;         // of a statement, between two looks at the signals
+constexpr int kSteps = 1000;          // of a statement, between two looks at the signals
 
 int wait_a_moment(void *, int times) {
     if (interrupted() || times * kNapMilliseconds >= kBusyMilliseconds) {
@@ -53,8 +53,6 @@ void trust_nothing(sqlite3 *handle) {
     sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
     sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kMostBytes);
-    sqlite3_progress_handler(
-        handle, kSteps, [](void *) { return int(interrupted()); }, nullptr);
     sqlite3_busy_handler(handle, wait_a_moment, nullptr);
 }
 
@@ -137,6 +135,12 @@ Sqlite::Sqlite(const std::string &path, bool make) : path_(path) {
                                   path, message));
     }
     trust_nothing(handle_);
+    sqlite3_progress_handler(handle_, kSteps, goes_too_far, this);
+}
+
+int Sqlite::goes_too_far(void *self) {
+    int &left = static_cast<Sqlite *>(self)->steps_left_;
+    return int(interrupted() || (left > 0 && --left == 0));
 }
 
 Sqlite::~Sqlite() {
@@ -162,6 +166,12 @@ int64_t Sqlite::last_id() const {
     return sqlite3_last_insert_rowid(handle_);
 }
 
+void Sqlite::fail_tables() const {
+    throw Failure(fmt::format("{}: error: the tables of the database are not those that Halyard makes\n  name another with "
+                              "--db or HALYARD_DB",
+                              path_));
+}
+
 void Sqlite::fail(const std::string &doing) const {
     check_signals();
     const int code = sqlite3_errcode(handle_);
@@ -170,6 +180,9 @@ void Sqlite::fail(const std::string &doing) const {
         throw Failure(fmt::format("{}: error: this is no database of schedules\n  name another with --db or "
                                   "HALYARD_DB, or move this file away",
                                   path_));
+    }
+    if (code == SQLITE_INTERRUPT) {
+        fail_tables();
     }
     std::string advice;
     if (code == SQLITE_BUSY) {

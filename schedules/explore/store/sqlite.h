@@ -58,13 +58,22 @@ public:
     int64_t last_id() const;
     /** Throws Interrupted where a signal is why. */
     [[noreturn]] void fail(const std::string &doing) const;
+    [[noreturn]] void fail_tables() const;  // they are not ours
     sqlite3 *handle() const {
         return handle_;
     }
+    /** From here on a statement may take as long as it needs. Before, one that takes more than reading our own tables is an error: a
+     * few pages of a stranger's can hold any number of them. */
+    void trust_tables() {
+        steps_left_ = 0;
+    }
 
 private:
+    static int goes_too_far(void *self);
+
     const std::string path_;
     sqlite3 *handle_ = nullptr;
+    int steps_left_ = 100;  // in thousands; 0 for no bound
     std::map<std::string, std::unique_ptr<Statement>> statements_;
 };
 
