@@ -21,7 +21,7 @@ namespace emulator {
 
 /** Barriers in shared memory (TMA's work is known to who has waited for its barrier), and the tensor cores
  * of each warpgroup. They follow after the threads. */
-constexpr int kMaxBarriers = 64, kMaxWarpgroups = 8, kAgents = kMaxBarriers + kMaxWarpgroups;
+constexpr int kMaxBarriers = 128, kMaxWarpgroups = 8, kAgents = kMaxBarriers + kMaxWarpgroups;
 
 /** A block's agent, where otherwise is the number of a thread. */
 constexpr int kFirstAgent = kMaxThreads;

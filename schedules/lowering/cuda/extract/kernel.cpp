@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <sstream>
 
 #include "lowering/accesses.h"
 
@@ -122,6 +123,38 @@ public:
     explicit AddArguments(Kernel &kernel) : kernel(kernel) {}
 };
 
+// Halide puts arrays of a block into one, whatever their types. In shared memory that one has other names (above); an argument has one
+// type.
+class CheckTypes : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Load *op) override {
+        check(op->name, op->type);
+        IRVisitor::visit(op);
+    }
+
+    void visit(const Store *op) override {
+        check(op->name, op->value.type());
+        IRVisitor::visit(op);
+    }
+
+    void check(const std::string &array, const Type &accessed) const {
+        const auto it = arrays.find(array);
+        if (it != arrays.end() && it->second != accessed.element_of()) {
+            std::ostringstream message;
+            message << array << " would hold both " << it->second << " and " << accessed.element_of()
+                    << ": Halide puts what a block keeps in device memory into one array. Keep one of them in shared memory or in "
+                       "registers, or compute it at the root";
+            throw CompileError(message.str());
+        }
+    }
+
+    const std::map<std::string, Type> &arrays;
+
+public:
+    explicit CheckTypes(const std::map<std::string, Type> &arrays) : arrays(arrays) {}
+};
+
 }  // namespace
 
 int gpu_dimension(const std::string &loop) {
@@ -144,9 +177,15 @@ Kernel extract_kernel(const For *loop, const std::set<std::string> &padded) {
 
     HostClosure closure;
     closure.include(Stmt(loop));
+    std::map<std::string, Type> arrays;
     for (const auto &a : closure.arguments()) {
         kernel.arguments.push_back({a.name, a.is_buffer, a.write, a.type, Expr(), Expr()});
+        if (a.is_buffer) {
+            arrays[a.name] = a.type.element_of();
+        }
     }
+    CheckTypes check(arrays);
+    kernel.body.accept(&check);
     return kernel;
 }
 
