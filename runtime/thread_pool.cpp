@@ -36,7 +36,7 @@ struct Pool {
     uint8_t *closure;
     halyard::CudaChoice cuda;  // of the caller
     int min, size, helpers;
-    alignas(64) std::atomic<int> next;        // iterations claimed
+    alignas(64) std::atomic<int64_t> next;    // iterations claimed; each thread goes one beyond the last
     alignas(64) std::atomic<int> inside;      // workers that may read the fields
     alignas(64) std::atomic<uint32_t> epoch;  // counts loops; workers sleep on it
     std::atomic<int> open, result, busy, sleepers, quit;
@@ -82,8 +82,9 @@ int default_threads() {
 }
 
 void run_iterations() {
-    for (int i = pool.next.fetch_add(1, std::memory_order_relaxed); i < pool.size; i = pool.next.fetch_add(1, std::memory_order_relaxed)) {
-        const int r = halide_do_task(pool.user_context, pool.task, pool.min + i, pool.closure);
+    const auto claim = [] { return pool.next.fetch_add(1, std::memory_order_relaxed); };
+    for (int64_t i = claim(); i < pool.size; i = claim()) {
+        const int r = halide_do_task(pool.user_context, pool.task, int(pool.min + i), pool.closure);
         if (r != 0) {
             int none = 0;
             if (pool.result.compare_exchange_strong(none, r)) {
@@ -134,8 +135,8 @@ void *worker(void *arg) {
 }
 
 int serial(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
-    for (int i = min; i < min + size; i++) {
-        const int r = halide_do_task(user_context, task, i, closure);
+    for (int i = 0; i < size; i++) {
+        const int r = halide_do_task(user_context, task, min + i, closure);
         if (r != 0) {
             return r;
         }

@@ -256,6 +256,9 @@ private:
         if (!is_identifier(name)) {
             fail("\"" + name + "\" cannot name a loop: use letters, digits and _");
         }
+        if (is_variable_of_loops(name)) {
+            fail("\"" + name + "\" cannot name a loop: Halide calls a variable so");
+        }
         for (const auto &l : loops_of(self_stage())) {
             if (l.name == name && consumed_.count(name) == 0) {
                 fail(stage_owner() + " has a loop \"" + name + "\" already");

@@ -52,7 +52,7 @@ std::string Call::new_loop(size_t arg, const std::string &base) {
                 return true;
             }
         }
-        return false;
+        return is_variable_of_loops(name);
     };
     std::string name = base;
     for (int n = 2; taken(name); n++) {

@@ -1,5 +1,7 @@
 #include "language/pipeline_view.h"
 
+#include <set>
+
 namespace halyard {
 
 using namespace Halide;
@@ -16,6 +18,11 @@ std::string plain_name(const std::string &halide_name) {
         s.resize(dollar);
     }
     return s;
+}
+
+bool is_variable_of_loops(const std::string &name) {
+    const std::set<std::string> names = {"min", "max", "extent", "stride", "loop_min", "loop_max", "loop_extent"};
+    return names.count(name) > 0 || name.rfind("__", 0) == 0;
 }
 
 std::vector<LoopName> loops_of(const Stage &stage) {

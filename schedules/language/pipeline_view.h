@@ -19,6 +19,9 @@ namespace halyard {
 /** `col$x` -> "col", `y$1` -> "y", `row.row_outer` -> "row_outer". */
 std::string plain_name(const std::string &halide_name);
 
+/** Whether Halide calls a variable of a loop so, as `row.min`: a loop made of that one, `row.min` too, would be taken for it. */
+bool is_variable_of_loops(const std::string &name);
+
 /** A loop of a stage as schedules name it. */
 struct LoopName {
     std::string name;    // plain

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -104,6 +105,29 @@ TEST_CASE("the code of a failing iteration is the code of the loop") {
         REQUIRE(run(next) == 0);
         REQUIRE(each_once(next));
     }
+}
+
+TEST_CASE("no iteration beyond the last, at the end of the numbers too") {
+    struct Closure {
+        std::atomic<int> ran{0}, least{INT_MAX};
+    };
+    const auto task = [](void *, int i, uint8_t *closure) {
+        auto *c = reinterpret_cast<Closure *>(closure);
+        for (int least = c->least; i < least && !c->least.compare_exchange_weak(least, i);) {
+        }
+        const int ran = ++c->ran;
+        return ran == 100 || ran > 1000 ? -7 : 0;  // an error skips to the last one, for which nobody waits
+    };
+    for (const int threads : {1, 2, 8}) {
+        halide_set_num_threads(threads);
+        Closure all, last;
+        CHECK(halide_do_par_for(nullptr, task, 0, INT_MAX, reinterpret_cast<uint8_t *>(&all)) == -7);
+        CHECK(all.least == 0);
+        CHECK(halide_do_par_for(nullptr, task, INT_MAX - 9, 10, reinterpret_cast<uint8_t *>(&last)) == 0);
+        CHECK(last.ran == 10);
+        CHECK(last.least == INT_MAX - 9);
+    }
+    halide_set_num_threads(0);
 }
 
 TEST_CASE("a loop inside a loop") {
