@@ -43,7 +43,8 @@ TEST_CASE("What a kernel prints is no part of an answer, and has an end", "[term
     const std::string script = folder / "traced.lua";
     write_file(script, "return schedule \"rms_norm\" {\n  target = \"cpu\",\n"
                        "  apply = function(k) k.y:trace_stores():add_trace_tag \"{ status: ok }\" end,\n}\n");
-    const Arguments bench = {"bench", "rms_norm", "--schedule", script, "--shape", "rows=200,cols=300", "--seconds", "0.01", "--threads", "1"};
+    const Arguments bench = {"bench",     "rms_norm", "--schedule", script, "--shape", "rows=200,cols=300",
+                             "--seconds", "0.01",     "--threads",  "1"};
     Arguments with_json = bench;
     with_json.emplace_back("--json");
     const halyard::ProcessResult r = run(with_json);
