@@ -71,6 +71,34 @@ void check_effect(const Call &call, const Word &word) {
     }
 }
 
+void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
+    for (const Touch &t : binding.touches()) {
+        const auto entry = view.funcs().find(t.func);
+        if (t.word != "ring_buffer" || entry == view.funcs().end()) {
+            continue;
+        }
+        const Function &f = entry->second.function;
+        const Expr &buffers = f.schedule().ring_buffer();
+        if (!buffers.defined()) {
+            continue;
+        }
+        const auto number = Internal::as_const_int(buffers);
+        Diagnostic d;
+        d.file = t.file;
+        d.line = t.line;
+        d.word = t.word;
+        if (f.has_update_definition() && number != 1) {
+            d.message = "is for a Func without updates: those of " + t.func + " would read the first of the buffers, whichever they write";
+            d.hint = "say it of a copy, which k." + t.func + ":in_() makes";
+        } else if (f.schedule().async() && (!number || *number < 2)) {
+            d.message = "takes a number of two or more where " + t.func + " is async: it is computed up to two turns ahead of who reads it";
+        } else {
+            continue;
+        }
+        throw ScriptError(d);
+    }
+}
+
 void check_placed(const Binding &binding, const PipelineView &view) {
     for (const Touch &t : binding.touches()) {
         const Word *word = word_named(t.word);

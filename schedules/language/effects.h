@@ -15,6 +15,10 @@ namespace halyard {
 /** Raises an error where a word cannot have an effect on what it is said of. */
 void check_effect(const Call &call, const Word &word);
 
+/** Throws a ScriptError where buffers in turn (ring_buffer) would be read where they were not written. Call it when the script has
+ * ended. */
+void check_buffers_in_turn(const Binding &binding, const PipelineView &view);
+
 /** Throws a ScriptError where something was said of the loops or the memory of a Func that has none, as it is
  * computed inline. Call it when the script has ended. */
 void check_placed(const Binding &binding, const PipelineView &view);

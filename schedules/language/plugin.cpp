@@ -337,6 +337,7 @@ private:
     // What can be told of a schedule only when all of it was said.
     static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
         check_placed(binding, binding.view());
+        check_buffers_in_turn(binding, binding.view());
         check_places(binding, binding.view());
         binding.add_requirements(pipeline);
     }

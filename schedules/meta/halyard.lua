@@ -1445,6 +1445,7 @@ function Expr:select(yes, no) end
 ---@field l2 integer Bytes of second-level cache a core.
 ---@field l3 integer Bytes of last-level cache, shared.
 ---@field processors integer Cores that the thread pool may use.
+---@field shared_bytes integer Bytes of shared memory that a block of an sm_90a device can have.
 ---@field vector_bytes integer Bytes of a SIMD register.
 ---@field vector_registers integer SIMD registers that a register tile can use.
 ---@field bits integer 32 or 64.

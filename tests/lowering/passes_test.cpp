@@ -107,7 +107,7 @@ void sum_in_steps(Small &s) {
     s.y.split(c, block, thread, 128, TailStrategy::RoundUp).split(thread, thread, vec, 4).vectorize(vec);
     s.y.gpu_blocks(block).gpu_threads(thread);
     sum.compute_at(s.y, thread).vectorize(c, 4);
-    sum.update(0).split(k, step, row, 4, TailStrategy::GuardWithIf).reorder(c, row, step).vectorize(c, 4);
+    sum.update(0).split(k, step, row, 4, TailStrategy::GuardWithIf).reorder(c, row, step).vectorize(c, 4).never_partition_all();
     copy.compute_at(sum, step).store_in(MemoryType::Register).bound_extent(r, 4).vectorize(c, 4);
 }
 

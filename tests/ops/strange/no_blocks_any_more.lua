@@ -4,6 +4,6 @@ return schedule "bias_activation" {
   target = "cuda",
   apply = function(k)
     k.y:gpu_blocks "row":gpu_threads "col"
-    k.y:serial "row":unroll "col"
+    k.y:serial "row":parallel "col"
   end,
 }

@@ -63,11 +63,15 @@ HALYARD_OF_ELEMENTS(minimum, a, b)
 
 template<class To, class T>
 To all_bits_as(const emulator::Element<T> &x) {
-    return all_bits_as<To>(T(x));
+    static_assert(sizeof(To) == sizeof(T), "of one size");
+    const T from = x;
+    To to;
+    __builtin_memcpy(&to, &from, sizeof(To));
+    return to;
 }
 template<class To, class T>
 To bits_as(const emulator::Element<T> &x) {
-    return bits_as<To>(T(x));
+    return all_bits_as<To>(x);
 }
 
 template<int N, class T>
