@@ -1,5 +1,7 @@
 #include "language/script_words.h"
 
+#include <algorithm>
+
 namespace halyard {
 
 namespace {
@@ -85,10 +87,15 @@ std::string value_text(lua_State *L, int index) {
     case LUA_TSTRING: {
         lua_pushvalue(L, index);
         size_t length = 0;
-        std::string s = lua_tolstring(L, -1, &length);
+        const char *const text = lua_tolstring(L, -1, &length);
+        std::string s(text, length);
         lua_pop(L, 1);
         if (length > kLongestValue) {
             luaL_error(L, "a value has more than %d characters", int(kLongestValue));
+        }
+        // It stands in tables, records and names of versions.
+        if (std::any_of(s.begin(), s.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+            luaL_error(L, "a value is one line of text, without control characters");
         }
         return s;
     }

@@ -182,6 +182,10 @@ TEST_CASE("a head of endless lists is refused", "[sandbox]") {
     says(list + "return schedule 'op' { requires = t, apply = function() end }", "requires has more than 256 entries");
     says(list + "tune(t)", "has more than 256 choices");
     says("tune { ('x'):rep(5000) }", "a value has more than 4096 characters");
+    says("tune { 'x\\n#error' }", "a value is one line of text, without control characters");
+    says("tune { 'x', '\\27[2J' }", "a value is one line of text, without control characters");
+    says("return schedule 'op' { params = { a = 'x\\0y' }, apply = function() end }",
+         "a value is one line of text, without control characters");
     // The distance of two names takes memory of the square of their length.
     CHECK(halyard::did_you_mean(std::string(300, 'a') + "b", {std::string(300, 'a') + "c"}).empty());
 }
