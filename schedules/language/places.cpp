@@ -175,18 +175,28 @@ Motion motion_of(const Expr &e, const Motions &variables) {
     return Motion();
 }
 
-// A reduction that ends before what moves: r < col.
-void add_bounds(const Expr &condition, Motions &variables) {
+// Where reductions end, as before what moves: r < col. Of several ends one that moves is enough.
+void find_ends(const Expr &condition, const Motions &variables, std::map<std::string, int> &ends) {
     if (const auto *both = condition.as<And>()) {
-        add_bounds(both->a, variables);
-        add_bounds(both->b, variables);
+        find_ends(both->a, variables, ends);
+        find_ends(both->b, variables, ends);
     }
     const auto *lt = condition.as<LT>();
     const auto *le = condition.as<LE>();
     const Expr a = lt ? lt->a : le ? le->a : Expr(), b = lt ? lt->b : le ? le->b : Expr();
     const auto *least = a.defined() ? a.as<Variable>() : nullptr;
     if (least && !variables.count(least->name)) {
-        variables[least->name] = {kStays, motion_of(b, variables).high};
+        // What is needed grows with such an end, however that moves.
+        int &end = ends.insert({least->name, kStays}).first->second;
+        end = motion_of(b, variables).high == kStays ? end : kMoves;
+    }
+}
+
+void add_bounds(const Expr &condition, Motions &variables) {
+    std::map<std::string, int> ends;
+    find_ends(condition, variables, ends);
+    for (const auto &[reduction, end] : ends) {
+        variables[reduction] = {kStays, end};
     }
 }
 
