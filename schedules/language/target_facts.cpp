@@ -52,9 +52,8 @@ int target_has(lua_State *L) {
 }
 
 int unknown_fact(lua_State *L) {
-    const std::vector<std::string> names = {
-        "bits",         "features",        "has", "l1", "l2", "l3", "lanes", "name", "processors", "shared_bytes", 
-        "vector_bytes", "vector_registers"};
+    const std::vector<std::string> names = {"bits",  "features", "has",        "l1",           "l2",           "l3",
+                                            "lanes", "name",     "processors", "shared_bytes", "vector_bytes", "vector_registers"};
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     Diagnostic d;
     d.message = "target has no \"" + name + "\"; it has " + quoted_list(names);
