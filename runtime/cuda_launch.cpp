@@ -432,12 +432,12 @@ struct Last {
 };
 thread_local Last last;
 
-// The pipeline computes a number that does not fit as INT32_MIN.
 // No blocks, or blocks of no threads, have nothing to do.
 bool is_empty(const int size[3]) {
     return size[0] <= 0 || size[1] <= 0 || size[2] <= 0;
 }
 
+// The pipeline computes a number that does not fit as INT32_MIN.
 bool has_overflown(const Shape &s) {
     bool any = s.shared_bytes == INT32_MIN;
     for (int i = 0; i < 3; i++) {

@@ -169,7 +169,7 @@ Motion motion_of(const Expr &e, const Motions &variables) {
     }
     for (const auto &[name, motion] : variables) {
         if (!(motion == Motion()) && expr_uses_var(e, name)) {
-            return {kMoves, kMoves};  // not one way: Halide keeps nothing of it
+            return {kMoves, kMoves};  // in no one way: Halide slides no window over it
         }
     }
     return Motion();

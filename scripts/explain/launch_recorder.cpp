@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "lowering/multiprocessor.h"
+
 // What the runtimes of Halide and Halyard call, as NVIDIA's driver API has it. What is missing here they take for a
 // function that is not supported.
 
@@ -108,8 +110,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
     case 16: *value = setting("HALYARD_RECORDER_MULTIPROCESSORS", 132); break;
     case 75: *value = capability / 10; break;
     case 76: *value = capability % 10; break;
-    case 97: *value = 227 << 10; break;  // shared memory, where asked for
-    case 115: *value = 1; break;         // pools
+    case 97: *value = halyard::multiprocessor(capability).shared_of_block(); break;
+    case 115: *value = 1; break;  // pools
     default: *value = 0;
     }
     return 0;
