@@ -66,8 +66,9 @@ const std::vector<Word> kPlaceWords = {
     {"async", Handle::kFunc, "", "self", "Computes the Func on another thread, ahead of its consumers.", "for y: f; g",
      "thread: for y: f\nthread: for y: g", [](Call &c) { c.func().async(); }, nullptr, Effect::kMemory},
     {"ring_buffer", Handle::kFunc, "extent:size[1..64,asked]", "self",
-     "Gives an async or hoisted Func so many buffers in turn, so that producer and consumer can overlap.", "f", "f[extent]",
-     [](Call &c) { c.func().ring_buffer(c.args[0].expr); }, nullptr, Effect::kMemory},
+     "Gives an async or hoisted Func so many buffers in turn, so that producer and consumer can overlap. An async Func takes two or "
+     "more; a Func with updates takes one.",
+     "f", "f[extent]", [](Call &c) { c.func().ring_buffer(c.args[0].expr); }, nullptr, Effect::kMemory},
     {"memoize", Handle::kFunc, "key:expr?", "self", "Caches results between calls, in Halide's memoization cache.", "f",
      "f, or its cached result", [](Call &c) { c.func().memoize(c.args[0].present ? EvictionKey(c.args[0].expr) : EvictionKey()); }, nullptr,
      Effect::kMemory},

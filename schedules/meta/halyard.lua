@@ -661,7 +661,7 @@ function Func:copy_to_host() end
 ---@return self
 function Func:async() end
 
---- Gives an async or hoisted Func so many buffers in turn, so that producer and consumer can overlap.
+--- Gives an async or hoisted Func so many buffers in turn, so that producer and consumer can overlap. An async Func takes two or more; a Func with updates takes one.
 ---
 ---```text
 ---f
