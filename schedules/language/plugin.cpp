@@ -35,6 +35,7 @@
 #include "lowering/cuda/print/compile.h"
 #include "language/describe.h"
 #include "language/effects.h"
+#include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
 #include "language/fixed_part.h"
 #include "language/lua_text.h"
@@ -145,6 +146,7 @@ public:
                 });
             }
             add_passes(pipeline, target, target_facts(options.target, options.facts));
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(guard_loads_of_conditions().release());
             // Last, as it gives loops another name.
             for (const auto &group : binding_->side_by_side()) {
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(put_side_by_side(group).release());

@@ -1,6 +1,7 @@
 #include "language/versions.h"
 
 #include "language/open_numbers.h"
+#include "lowering/guarded_loads.h"
 
 namespace halyard {
 
@@ -106,7 +107,7 @@ Stmt VersionedPipeline::lowered(const std::string &name, const Target &target) c
     try {
         lower(functions_of(pipeline_), name, target, {}, LinkageType::ExternalPlusMetadata, requirements, false, {&take});
     } catch (const Lowered &l) {
-        return l.body;
+        return guard_loads_of_conditions()->mutate(l.body);
     }
     return Stmt();
 }

@@ -42,23 +42,26 @@ using element_of = typename element_of_place<P>::type;
 
 }  // namespace emulator
 
-// Elements of shared memory among numbers, where a function is a template of one type.
-#define HALYARD_OF_ELEMENTS(FUNCTION, LARGER, SMALLER)                                                                                     \
+// Elements of shared memory among numbers, where a function of device/numbers.h is a template of one type.
+#define HALYARD_OF_ELEMENTS(FUNCTION)                                                                                                      \
     template<class T>                                                                                                                      \
-    T FUNCTION(T a, const emulator::Element<T> &element) {                                                                                 \
-        const T b = element;                                                                                                               \
-        return SMALLER < LARGER ? b : a;                                                                                                   \
+    T FUNCTION(T a, T b);                                                                                                                  \
+    template<class T>                                                                                                                      \
+    T FUNCTION(T a, const emulator::Element<T> &b) {                                                                                       \
+        return FUNCTION(a, T(b));                                                                                                          \
     }                                                                                                                                      \
     template<class T>                                                                                                                      \
     T FUNCTION(const emulator::Element<T> &a, T b) {                                                                                       \
-        return FUNCTION(b, a);                                                                                                             \
+        return FUNCTION(T(a), b);                                                                                                          \
     }                                                                                                                                      \
     template<class T>                                                                                                                      \
     T FUNCTION(const emulator::Element<T> &a, const emulator::Element<T> &b) {                                                             \
-        return FUNCTION(T(a), b);                                                                                                          \
+        return FUNCTION(T(a), T(b));                                                                                                       \
     }
-HALYARD_OF_ELEMENTS(maximum, b, a)
-HALYARD_OF_ELEMENTS(minimum, a, b)
+HALYARD_OF_ELEMENTS(maximum)
+HALYARD_OF_ELEMENTS(minimum)
+HALYARD_OF_ELEMENTS(div_floor)
+HALYARD_OF_ELEMENTS(mod_floor)
 #undef HALYARD_OF_ELEMENTS
 
 template<class To, class T>
