@@ -1,5 +1,6 @@
 # `cmake --install build --prefix DIR`: a tree that can be moved and needs nothing of the build.
-# libHalide.so comes along, so that the command and the plugin find theirs.
+# Halide's package comes along, so that the command and the plugin find their libHalide.so, and generators of a user's are built with the
+# same one.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -7,17 +8,28 @@ include(GNUInstallDirs)
 set(halyard_private_lib lib/halyard)
 get_target_property(halide_include Halide::Runtime INTERFACE_INCLUDE_DIRECTORIES)
 
-set_target_properties(halyard-generators PROPERTIES INSTALL_RPATH "$ORIGIN/../${halyard_private_lib}")
-set_target_properties(halyard_plugin PROPERTIES INSTALL_RPATH "$ORIGIN/halyard")
+set_target_properties(halyard-generators PROPERTIES INSTALL_RPATH "$ORIGIN/../${halyard_private_lib}/halide/lib64")
+set_target_properties(halyard_plugin PROPERTIES INSTALL_RPATH "$ORIGIN/halyard/halide/lib64")
 
 install(TARGETS halyard halyard-generators halyard-heads RUNTIME DESTINATION bin)
 install(TARGETS halyard_plugin LIBRARY DESTINATION lib)
 install(TARGETS halyard_launch_recorder halyard_own_temporary LIBRARY DESTINATION ${halyard_private_lib})
-install(FILES $<TARGET_FILE:Halide::Halide> ${HALYARD_LLVMLITE} DESTINATION ${halyard_private_lib})
+install(FILES ${HALYARD_LLVMLITE} DESTINATION ${halyard_private_lib})
+get_filename_component(halide_lib ${Halide_DIR}/../.. ABSOLUTE)
+install(DIRECTORY ${halide_lib}/../bin DESTINATION ${halyard_private_lib}/halide USE_SOURCE_PERMISSIONS)
+install(DIRECTORY ${halide_lib}/../include DESTINATION ${halyard_private_lib}/halide PATTERN "*PyTorch*" EXCLUDE)
+install(DIRECTORY ${halide_lib}/../share/tools DESTINATION ${halyard_private_lib}/halide/share)
+install(DIRECTORY ${halide_lib}/cmake/Halide ${halide_lib}/cmake/HalideHelpers DESTINATION ${halyard_private_lib}/halide/lib64/cmake)
+install(DIRECTORY ${halide_lib}/ DESTINATION ${halyard_private_lib}/halide/lib64
+    FILES_MATCHING PATTERN "libHalide.so" PATTERN "libHalide_GenGen.a" PATTERN "libautoschedule_*" PATTERN "cmake" EXCLUDE)
+install(DIRECTORY generators/math DESTINATION include/halyard/generators FILES_MATCHING PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/lib/libhalyard_runtime.a DESTINATION lib)
+# Halide's two headers stand beside ours, which include them from there: `-I PREFIX/include` is all that a compiler needs, and a Halide
+# of the user's own in the same prefix keeps its own.
 install(DIRECTORY runtime/include/halyard DESTINATION include)
-install(FILES ${halide_include}/HalideRuntime.h ${halide_include}/HalideBuffer.h
-    DESTINATION include/halyard/halide)
+install(FILES ${halide_include}/HalideRuntime.h ${halide_include}/HalideBuffer.h DESTINATION include/halyard)
+configure_file(runtime/cmake/halyard.pc.in ${PROJECT_BINARY_DIR}/halyard.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/halyard.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY schedules/cpu schedules/cuda schedules/lib schedules/meta DESTINATION share/halyard/schedules
     FILES_MATCHING PATTERN "*.lua")
 

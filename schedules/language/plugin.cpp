@@ -80,6 +80,31 @@ ScriptOptions script_options(const PluginSettings &settings, const Halide::Targe
     return options;
 }
 
+// What the generator and the schedule fix of each array: its type, and extents and strides that are numbers.
+json arguments_json(const PipelineView &view) {
+    json arguments = json::object();
+    const auto add = [&](const std::string &name, const Halide::Parameter &p, bool is_output) {
+        std::ostringstream type;
+        type << p.type();
+        json extents = json::array(), strides = json::array();
+        for (int d = 0; d < p.dimensions(); d++) {
+            const auto number = [](const Halide::Expr &e) { return Halide::Internal::as_const_int(e); };
+            const auto extent = number(p.extent_constraint(d)), stride = number(p.stride_constraint(d));
+            extents.push_back(extent ? json(*extent) : json());
+            strides.push_back(stride ? json(*stride) : json());
+        }
+        arguments[name] = {{"type", type.str()}, {"extents", extents}, {"strides", strides}, {"output", is_output}};
+    };
+    for (const auto &[name, f] : view.funcs()) {
+        if (f.parameter.defined()) {
+            add(name, f.parameter, false);
+        } else if (f.is_output) {
+            add(name, f.function.output_buffers().front(), true);
+        }
+    }
+    return arguments;
+}
+
 // What there is to schedule, and what of it a script fixes. An error of the script stands in the file too.
 void write_description(const PluginSettings &settings, const Halide::Pipeline &pipeline, const Halide::Target &target) {
     PipelineView view(pipeline);
@@ -527,6 +552,7 @@ private:
                 // Lowering will say what is wrong.
             }
         }
+        r["arguments"] = arguments_json(view_);
         r["large"] = large_loops();
         r["code"] = {{"copies", size_.copies}, {"operations", size_.nodes}};
         if (want_steps_) {

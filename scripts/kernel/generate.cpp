@@ -15,6 +15,7 @@
 #include "kernel/finish_process.h"
 #include "kernel/generator_params.h"
 #include "kernel/generator_run.h"
+#include "kernel/header_text.h"
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
 #include "kernel/outputs.h"
@@ -298,6 +299,9 @@ void complete(const Plan &plan, const std::string &directory, const nlohmann::js
         throw Failure(fmt::format("{}: error: the plugin's report is not there, or not whole", plan.script));
     }
     remove_paths(directory, plan);
+    if (asked("c_header")) {
+        describe_header(directory, plan.function, plan.op, plan.params, report);
+    }
     if (plan.finish && report.is_object() && report.value(kFinishField, false)) {
         finish_in_process(directory, plan.function, plan.timeout);
     }
