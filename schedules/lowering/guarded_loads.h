@@ -20,8 +20,8 @@ namespace halyard {
  */
 std::unique_ptr<Halide::Internal::IRMutator> guard_loads_of_conditions();
 
-/** The same of one condition, a scalar. */
-Halide::Expr with_guarded_loads(const Halide::Expr &condition);
+/** The same of one condition, a scalar. `short_circuit`: it becomes C++, whose && evaluates one side after the other. */
+Halide::Expr with_guarded_loads(const Halide::Expr &condition, bool short_circuit);
 
 }  // namespace halyard
 
