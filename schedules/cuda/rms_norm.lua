@@ -11,7 +11,7 @@ return schedule "rms_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, p, k:has "residual_out") end,
+  versions = function(k, p) return rows.versions(k.x, k.y, p, { sums = k:has "residual_out", a_row_each = k:has "residual_out" or k:has "row_scale" }) end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)

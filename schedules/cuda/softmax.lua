@@ -11,7 +11,7 @@ return schedule "softmax" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, p) end,
+  versions = function(k, p) return rows.versions(k.x, k.y, p, {}) end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)
