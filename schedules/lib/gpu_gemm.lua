@@ -22,6 +22,44 @@ function gemm.tiles_fit(p, target, o)
   return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= room
 end
 
+-- The tiles among which a call chooses, and how long a block takes for one: `fill` ns, and `step` ns for each 64 of the depth that it has.
+-- Measured on an H100 at 924 sizes of bfloat16 (docs/notes/2026-11-gemm-versions.md).
+local tiles = {
+  { rows = 16,  columns = 32,  stages = 8, cluster = 1, fill = 500,  step = 94 },
+  { rows = 32,  columns = 64,  stages = 6, cluster = 1, fill = 1100, step = 94 },
+  { rows = 64,  columns = 64,  stages = 6, cluster = 1, fill = 170,  step = 174 },
+  { rows = 64,  columns = 64,  stages = 6, cluster = 8, fill = 3980, step = 291 },
+  { rows = 64,  columns = 256, stages = 4, cluster = 1, fill = 1440, step = 340 },
+  { rows = 128, columns = 128, stages = 4, cluster = 2, fill = 5790, step = 478 },
+  { rows = 128, columns = 192, stages = 4, cluster = 1, fill = 1620, step = 468 },
+  { rows = 128, columns = 256, stages = 3, cluster = 1, fill = 2390, step = 607 },
+}
+
+local function divided(n, by) return (n + (by - 1)) // by end
+
+-- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
+-- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
+-- a tile's depth; many want large tiles, which read less for each product.
+--
+-- size    rows, columns and depth of the product, as expressions
+function gemm.versions(size, target)
+  local costs = {}
+  for i, t in ipairs(tiles) do
+    local blocks = divided(size.rows, t.rows) * divided(size.columns, t.columns) * t.cluster
+    costs[i] = divided(blocks, target.multiprocessors) * (divided(size.depth, 64 * t.cluster) * t.step + t.fill)
+  end
+  local versions = {}
+  for i, t in ipairs(tiles) do
+    local when
+    for j = i + 1, #tiles do
+      local sooner = costs[i]:at_most(costs[j])
+      when = when and when:and_(sooner) or sooner
+    end
+    versions[i] = { when = when, rows = t.rows, columns = t.columns, stages = t.stages, cluster = t.cluster }
+  end
+  return versions
+end
+
 -- Has the tensor cores compute a tile of a product in a block, which applies what follows the product to its sums.
 --
 --   for row: for col: y = f(sum over k of a * b)
