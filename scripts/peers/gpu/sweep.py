@@ -83,7 +83,7 @@ def supervise(o):
     began = time.time()
     pack, cases = chosen(o)
     results = Results(o.json, o.again)
-    results.update(seed=pack["seed"], count=len(pack["cases"]), devices=pack["devices"])
+    results.update(seed=pack["seed"], commit=pack["commit"], count=len(pack["cases"]), devices=pack["devices"])
     for case, library in cases:
         if library in pack["failed"] and case.index not in results.done():
             results.add("failed", {"index": case.index, "key": case.key, "message": "no library: " + pack["failed"][library]})
@@ -115,7 +115,7 @@ def supervise(o):
 def watch(process, until):
     """Passes on what a worker prints; what it was at when it ended, if at anything."""
     import threading
-    at, last = {}, [time.time()]
+    at, last = None, [time.time()]
 
     def kill():
         while process.poll() is None:

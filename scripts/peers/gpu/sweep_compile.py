@@ -14,11 +14,11 @@ MOST_BYTES_AHEAD = 1 << 30  # of one case, since a dozen processes share the GPU
 
 
 def setup():
+    from torch._dynamo import config as dynamo
+    from torch._inductor import config as inductor
     torch.set_grad_enabled(False)
-    import torch._dynamo
-    import torch._inductor.config as inductor
     inductor.autotune_local_cache = False  # what a busy GPU preferred is no help
-    torch._dynamo.config.recompile_limit = 64
+    dynamo.recompile_limit = 64
     torch.backends.cudnn.benchmark = True  # the best of its kernels, not the first that fits
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

@@ -28,8 +28,9 @@ def fill(name, extents, what, case, generator):
     kind = getattr(torch, case.type)
     if what == "type":
         return random(extents, generator).to(kind)
-    if what == "weights":  # of a size at which sums are near 1
-        return (random(extents, generator) / math.prod(extents[1:] if len(extents) > 2 else extents[-1:]) ** 0.5).to(kind)
+    if what == "weights":  # of a size at which sums are near 1; of a filter [groups, o, rows, columns, c] or [rows, columns, c]
+        summed = {2: extents[1:], 3: extents[:2], 5: extents[2:]}[len(extents)]
+        return (random(extents, generator) / math.prod(summed) ** 0.5).to(kind)
     if what == "weights of kn":
         return (random(extents, generator) / extents[0] ** 0.5).to(kind)
     if what == "float32":
@@ -142,7 +143,8 @@ def reference(case, of, v, results):
         setattr(part, n, wide(x[at] if n in of.by_row else x, kind) if n != "labels" else x[at])
     if hasattr(v, "lengths"):
         part.lengths = v.lengths[at]
-    expected = of.function(part)
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False, allow_tf32=False):
+        expected = of.function(part)
     return [(r[at], e) for r, e in zip(compared(of, results), expected if isinstance(expected, tuple) else (expected,))]
 
 

@@ -35,7 +35,7 @@ def build(case, folder, devices):
     """A sentence where it failed."""
     name = libraries.name(case)
     library = os.path.join(folder, name + ".so")
-    if os.path.exists(library + ".xz"):  # of an interrupted run, or an earlier pack of the same build
+    if os.path.exists(library + ".xz"):  # --keep
         return None
     made = subprocess.run(command(case, folder, devices), capture_output=True, text=True)
     if made.returncode:
@@ -59,6 +59,12 @@ def copy_package(folder):
                         ignore=shutil.ignore_patterns("__pycache__", "triton_*"))
 
 
+def commit():
+    """Of the sources that the libraries come from, where git knows."""
+    said = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(BUILD)), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return said.stdout.strip() or None
+
+
 def size(folder):
     return sum(os.path.getsize(os.path.join(at, f)) for at, _, files in os.walk(folder) for f in files)
 
@@ -69,23 +75,24 @@ def main():
     p.add_argument("--sweep", type=int, required=True, metavar="N", help="cases")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--devices", default="sm_90a")
+    p.add_argument("--keep", action="store_true", help="do not build again what the folder has: goes on with an interrupted pack")
     o = p.parse_args()
     into = os.path.join(o.folder, "libraries")
     os.makedirs(into, exist_ok=True)
     cases = sweep(o.seed, 0, o.sweep, "cuda")
     needed = {libraries.name(c): c for c in cases}
-    failed = {}
+    for file in os.listdir(into):
+        if not (o.keep and file.removesuffix(".so.xz") in needed):
+            os.remove(os.path.join(into, file))
+    failed, began = {}, commit()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for (name, case), sentence in zip(needed.items(), pool.map(lambda c: build(c, into, o.devices), needed.values())):
             if sentence:
                 failed[name] = sentence
                 print(f"{case.op} {case.type} [{case.label}]: {sentence}", file=sys.stderr, flush=True)
-    for file in os.listdir(into):  # of an earlier pack in this folder
-        if file.removesuffix(".so.xz") not in needed:
-            os.remove(os.path.join(into, file))
     copy_package(o.folder)
     with open(os.path.join(o.folder, "sweep.json"), "w") as f:
-        json.dump({"seed": o.seed, "devices": o.devices, "failed": failed,
+        json.dump({"seed": o.seed, "commit": began, "devices": o.devices, "failed": failed,
                    "cases": [{**c.record(), "library": libraries.name(c)} for c in cases]}, f, indent=0)
     print(f"{len(cases)} cases, {len(needed) - len(failed)} libraries, {size(o.folder) / 2 ** 20:.1f} MiB in {o.folder}")
     if size(o.folder) > MOST_BYTES:

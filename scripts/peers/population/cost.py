@@ -15,6 +15,8 @@ def output_size(d, params):
 def seen_keys(d, params):
     """Pairs of a query and a key that count, for a head."""
     queries, keys = d["queries"], d["keys"]
+    if params.get("padded") == "true":
+        return queries * keys // 2  # lengths go evenly from none to all
     if params.get("windowed") == "true":
         window = min(d["window"], keys)
         return queries * window if params.get("causal") == "true" else queries * min(2 * window + 1, keys)
@@ -31,7 +33,7 @@ def flops(case):
         "bias_activation": lambda: 4 * d["rows"] * d["cols"], "transpose": lambda: prod(d.values()),
         "batch_norm": lambda: 2 * prod(d.values()), "group_norm": lambda: 7 * d["w"] * d["h"] * d["c"] * d["n"],
         "attention": lambda: 4 * d["d"] * seen_keys(d, p) * d["heads"] * d["batch"],
-        "decode_attention": lambda: 4 * d["d"] * d["queries"] * d["keys"] * d["heads"] * d["batch"],
+        "decode_attention": lambda: 4 * d["d"] * seen_keys(d, p) * d["heads"] * d["batch"],
         "swiglu": lambda: 4 * prod(d.values()), "splade": lambda: 2 * prod(d.values()),
         "qkv_projection": lambda: 2 * d["m"] * d["depth"] * (d["n_q"] + 2 * d["n_kv"]),
         "swiglu_mlp": lambda: 2 * d["m"] * d["hidden"] * (2 * d["k"] + d["n"]),
@@ -59,7 +61,8 @@ def elements(case):
     if name in ("attention", "decode_attention"):
         q = d["d"] * d["queries"] * d["heads"] * d["batch"]
         more = d["queries"] * d["keys"] if p.get("masked") == "true" else 0
-        return q + 2 * d["d"] * d["keys"] * d["key_heads"] * d["batch"] + more, 0, q
+        cache = 2 * d["d"] * d["keys"] * d["key_heads"] * d["batch"]
+        return q + (cache // 2 if p.get("padded") == "true" else cache) + more, 0, q
     if name == "conv2d":
         rows, cols = output_size(d, p)
         y = d["o"] * d["groups"] * rows * cols * d["n"]
@@ -97,4 +100,8 @@ def working_bytes(case):
         return d["positions"] * d["batch"] * d["vocab"] * size * 2
     if name == "cross_entropy":
         return d["rows"] * d["cols"] * size
+    if case.params.get("alibi") == "true":
+        return d["heads"] * d["queries"] * d["keys"] * 12  # its bias as a tensor, for several sets of arguments
+    if case.params.get("windowed") == "true":
+        return d["queries"] * d["keys"] * 6
     return 0
