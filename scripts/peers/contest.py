@@ -183,6 +183,8 @@ class Contest:
                             for n, t in times.items()},
             "notes": self.notes, "wrong": self.wrong, "machine": self.machine.name,
             "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+        if self.entry.case:
+            record.update(case=self.entry.case, chosen={"schedule": best, "version": None})
         if others:
             peer = min(others, key=lambda n: times[n].least)
             # The best peer of each part of the run against the best of ours beside it: by how much

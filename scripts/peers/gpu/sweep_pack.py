@@ -54,7 +54,7 @@ def build(case, folder, devices):
 
 def copy_package(folder):
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for part in ("gpu", "population", "sweep"):
+    for part in ("gpu", "population"):
         shutil.copytree(os.path.join(here, part), os.path.join(folder, "peers", part), dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("__pycache__", "triton_*"))
 
