@@ -89,7 +89,7 @@ class Contest:
 
     def run(self):
         kernels = self.kernels()
-        first = library.Arguments(kernels[0], self.shape)
+        first = library.Arguments(kernels[0], self.shape, strides=self.entry.strides)
         size = value(self.entry.bytes, self.dims) or first.bytes
         for cache in self.caches(first.bytes):
             kept = list(self.notes)
@@ -103,7 +103,7 @@ class Contest:
         ours, peers = [], []
         for kernel in kernels:
             kernel.set_threads(self.machine.threads)
-            sets = [library.Arguments(kernel, self.shape, seed + 1) for seed in range(count)]
+            sets = [library.Arguments(kernel, self.shape, seed + 1, self.entry.strides) for seed in range(count)]
             ours.append(Ours(kernel, sets))
         if torch:
             peers = self.peers(ours)

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from .. import library
+from .. import library, performance
 from . import against, kept, report
 from .picture import draw
 
@@ -37,15 +37,16 @@ def measured(o, Run):
 
 
 def given(paths):
-    """The runs of several files as one: of each key the last."""
+    """The runs of several files as one: of each case the last."""
     runs = []
     for path in paths:
         with open(path) as f:
             runs.append(json.load(f))
     if len({r["target"] for r in runs}) > 1:
         sys.exit("error: --from has runs of a host and of a GPU; a report is of one")
-    records = {r["key"]: r for run in runs for r in run["records"]}
-    failed = {f["key"]: f for run in runs for f in run["failed"] if f["key"] not in records}
+    records = {(r["case"]["index"], r["key"]): r for run in runs for r in run["records"]}
+    timed = {key for _, key in records}
+    failed = {f["key"]: f for run in runs for f in run["failed"] if f["key"] not in timed}
     merged = {**runs[-1], "records": list(records.values()), "failed": list(failed.values())}
     merged["count"] = max(r.get("count", 0) for r in runs)
     return merged
@@ -64,7 +65,7 @@ def main(o, Run):
         print("interrupted; --resume goes on from here", file=sys.stderr)
         return 128 + signal.SIGINT
     if o.keep:
-        print(f"kept in {kept.keep(o.keep, run, o.note)}", file=sys.stderr)
+        print(f"kept in {keep(o, run)}", file=sys.stderr)
     wrong = [f"{f['key']}: {f['message']}" for f in run["failed"]]
     if o.against:
         recorded = kept.read(o.against)
@@ -72,6 +73,17 @@ def main(o, Run):
     for sentence in wrong:
         print(f"error: {sentence}", file=sys.stderr)
     return 1 if wrong or not run["records"] else 0
+
+
+def keep(o, run):
+    """Records the run, with its picture, and renews docs/performance.md; the file."""
+    path = kept.keep(o.keep, run, o.note)
+    folder = os.path.splitext(performance.PAGE)[0]
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, f"sweep-{kept.file_name(o.keep)}.svg"), "w") as f:
+        f.write(draw(run))
+    performance.renew()
+    return path
 
 
 def write(o, run):

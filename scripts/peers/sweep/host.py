@@ -11,7 +11,7 @@ from ..ops.convolution import image
 from ..ops.norms import positive_variance
 from ..ops.weights import convolution, linear
 from ..population.case import SHORT, Case
-from ..population.cost import INT8, bytes_, flops, output_size
+from ..population.cost import INT8, bytes_, flops
 from ..population.draw import sweep
 from ..population.in_torch import activate, meaning
 
@@ -166,16 +166,32 @@ def entry_of(case):
         entry = of_meaning(case, base, exact)
     params, schedule = library(case)
     label = case.label
-    return dataclasses.replace(entry, label=label, params=params, settings={}, schedules=(schedule,), cold=False, case=case.record(), shapes=[shape(case)],
+    return dataclasses.replace(entry, label=label, params=params, settings={}, schedules=(schedule,), cold=False, strides=strides(case), case=case.record(), shapes=[shape(case)],
                                flops=lambda: flops(case), bytes=lambda: bytes_(case))
+
+
+def strides(case):
+    """Of tensors that are parts of others: rows apart, heads behind tokens, q, k and v of one projection."""
+    d = case.dims
+    if case.gap:
+        name, columns = ("a", d["k"]) if case.op == "gemm" else ("logits" if case.op == "cross_entropy" else "x", d["cols"])
+        return {name: [1, columns + case.gap]}
+    if case.layout not in ("tokens first", "fused"):
+        return None
+
+    def of(length, together):
+        return [1, d["d"] * together, d["d"], d["d"] * together * length]
+    all_ = d["heads"] + 2 * d["key_heads"] if case.layout == "fused" else 0
+    q, k = of(d["queries"], all_ or d["heads"]), of(d["keys"], all_ or d["key_heads"])
+    return {"q": q, "k": k, "v": k, "out": of(d["queries"], d["heads"])}
 
 
 def shape(case):
     return ",".join(f"{n}={v}" for n, v in case.dims.items() if n != "window")
 
 
-def dense(case):
-    """As the native half lays buffers out: rows without gaps, heads first."""
+def possible(case):
+    """As the native half and the peers have it: one window, and convolutions of 8 bits with a stride of 1."""
     params, dims, op = dict(case.params), dict(case.dims), case.op
     if "window" in dims:
         dims["window"] = WINDOW
@@ -183,12 +199,10 @@ def dense(case):
             del dims["window"], params["windowed"]
     if op.startswith(("conv2d_int8", "depthwise_conv2d_int8")):  # whose peers have a stride of 1
         params.update(stride="1", padding=str(int(params["kernel"]) // 2))
-        if min(output_size(dims, params)) < 1:
-            return None
-    return Case(**{**case.record(), "gap": 0, "layout": "heads first" if case.layout else "", "params": params, "dims": dims})
+    return Case(**{**case.record(), "params": params, "dims": dims})
 
 
 def rows(seed, first, count):
     """(number, entry, shape, kind) for the cases of a host."""
-    for case in map(dense, sweep(seed, first, count, "host")):
+    for case in map(possible, sweep(seed, first, count, "host")):
         yield case.index, entry_of(case), shape(case), "int8" if case.op in INT8 else SHORT[case.type]

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import time
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "sweeps")
@@ -13,10 +14,14 @@ def rounded(x):
     return float(f"{x:.4g}") if isinstance(x, float) else x
 
 
+def file_name(label):
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", label)
+
+
 def keep(label, run, note="", folder=FOLDER):
     """Writes it; the file's name."""
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, label + ".json")
+    path = os.path.join(folder, file_name(label) + ".json")
     rows = [[rounded(r["case"]["model"] if c == "model" else r[c]) for c in COLUMNS] for r in run["records"]]
     head = {"label": label, "machine": run["records"][0]["machine"], "target": run["target"], "seed": run["seed"], "count": run["count"],
             "date": time.strftime("%Y-%m-%d"), "note": note, "commit": run.get("commit"), "failed": run["failed"], "columns": COLUMNS}
