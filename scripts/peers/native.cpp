@@ -188,8 +188,7 @@ PEERS_API const char *peers_describe_arguments(void *kernel, void *handle) {
                 for (int d = 0; d < b.raw()->dimensions; d++) {
                     strides.push_back(b.raw()->dim[d].stride);
                 }
-                one.update(
-                    {{"extents", b.extents()}, {"strides", strides}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});
+                one.update({{"extents", b.extents()}, {"strides", strides}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});
             } else {
                 one.update({{"value", load_element(a.type, arguments.addresses[i])}});
             }

@@ -4,6 +4,7 @@ import math
 from html import escape
 
 from ..report import short
+from .report import number
 from .statistics import summary, worst
 
 WIDTH, HEIGHT = 1120, 640
@@ -73,7 +74,7 @@ def named(records, x, y):
     parts, edge = [], WIDTH - RIGHT + 12
     for r, place in zip(cases, spread([y.at(r["ratio"]) for r in cases], 25, TOP + 8, HEIGHT - BOTTOM - 8)):
         parts.append(line(x.at(size_of(r)), y.at(r["ratio"]), edge - 3, place - 3, "#999999", stroke_width=0.6))
-        parts.append(label(edge, place, f"{r['ratio']:.2f}  {r['op']} {r['type']}", font_size=11, font_weight="bold"))
+        parts.append(label(edge, place, f"{number(r['ratio'])}  {r['op']} {r['type']}", font_size=11, font_weight="bold"))
         text = short(r["shape"])
         parts.append(label(edge, place + 11, text if len(text) < 46 else text[:44] + "…", font_size=9, fill="#444444"))
     return parts
@@ -88,7 +89,7 @@ def draw(run):
              label(LEFT, 22, f"Halyard beside the best peer, {len(records)} cases, {run['records'][0]['machine'] if run['records'] else ''}", font_size=15, font_weight="bold")]
     if not records:
         return "\n".join([*parts, label(LEFT, 60, "no case has a peer"), "</svg>"]) + "\n"
-    parts.append(label(LEFT, 40, f"geometric mean {s['geometric_mean']:.2f}, 10th percentile {s['tenth']:.2f}, least {s['least']:.2f}; above 1 Halyard is faster",
+    parts.append(label(LEFT, 40, f"geometric mean {number(s['geometric_mean'])}, 10th percentile {number(s['tenth'])}, least {number(s['least'])}; above 1 Halyard is faster",
                        fill="#444444"))
     x = Axis([size_of(r) for r in records], LEFT, WIDTH - RIGHT, [1e-6, 1e-4])
     y = Axis([r["ratio"] for r in records], HEIGHT - BOTTOM, TOP, [0.5, 2])

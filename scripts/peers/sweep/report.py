@@ -7,7 +7,7 @@ COLUMNS = ("op", "cases", "with a peer", "mean", "10th", "least", "behind", "roo
 
 
 def number(x):
-    return f"{x:.2f}" if x is not None else "-"
+    return "-" if x is None else f"{x:.2f}" if x >= 0.1 else f"{x:.2g}"
 
 
 def cells(name, s):
