@@ -10,6 +10,7 @@ import time
 import torch
 
 from ..population.case import SHORT
+from ..population.chosen import said_by
 from ..population.cost import bytes_, flops
 from .library import Library
 from .run import copy_bandwidth, sets_for, times_of
@@ -121,7 +122,7 @@ def first_line(failure):
 
 
 def timed(case, library, compile_too, milliseconds):
-    """(times, notes, what is wrong with ours)"""
+    """(times, notes, what is wrong with ours, what the library says that it chose)"""
     of, notes = meaning(case), []
     size = bytes_(case)
     count = sets_for(size)
@@ -129,10 +130,10 @@ def timed(case, library, compile_too, milliseconds):
     first = inputs(case, of, 1)
     results = outputs(case, of, library)
     ours = [library.call({**given(first, of), **results})]
-    ours[0]()
+    version = said_by(ours[0])
     torch.cuda.synchronize()
     if not intact(first, of, case):
-        return None, notes, "writes between the rows of an input"
+        return None, notes, "writes between the rows of an input", version
     wrong = None
     for r, e in reference(case, of, first, results):
         wrong = wrong or apart([r], [e], case)
@@ -140,7 +141,7 @@ def timed(case, library, compile_too, milliseconds):
         holes = sum(int(r.isnan().sum()) for r in compared(of, results) if r.is_floating_point())
         wrong = f"{holes} results are NaN" if holes else None
     if wrong:
-        return None, notes, wrong
+        return None, notes, wrong, version
     sets, kept = [first], [results]
     for seed in range(2, count + 1):
         sets.append(inputs(case, of, seed))
@@ -157,17 +158,17 @@ def timed(case, library, compile_too, milliseconds):
         if failure:
             notes.append(failure)
             del contestants[name]
-    return times_of({"halyard": ours, **contestants}, milliseconds, use_stream={"halyard": library.use_stream}), notes, None
+    return times_of({"halyard": ours, **contestants}, milliseconds, use_stream={"halyard": library.use_stream}), notes, None, version
 
 
-def record_of(case, library_name, times, notes, machine):
+def record_of(case, chosen, times, notes, machine):
     ours, peers = times["halyard"], {n: t for n, t in times.items() if n != "halyard"}
     best = min(peers, key=peers.get) if peers else None
     floor, bound = machine.floor(case)
     return {"key": case.key, "op": case.op, "label": case.label, "shape": case.shape, "type": SHORT[case.type], "target": "cuda", "cache": "cold",
             "machine": machine.about["gpu"], "bytes": bytes_(case), "flops": flops(case), "floor_seconds": floor, "bound": bound, "seconds": ours,
             "roof_fraction": floor / ours, "peer": best, "peer_seconds": peers.get(best), "ratio": peers[best] / ours if best else None,
-            "contestants": times, "notes": notes, "chosen": {"library": library_name, "version": None}, "case": case.record(),
+            "contestants": times, "notes": notes, "chosen": chosen, "case": case.record(),
             "time": time.strftime("%Y-%m-%d %H:%M:%S")}
 
 
@@ -197,11 +198,11 @@ def work(o, folder, cases, results, until):
             if name not in loaded:
                 loaded[name] = Library(unpacked(os.path.join(folder, "libraries", name + ".so"), unpacked_to.name), name)
             library = loaded[name]
-            times, notes, wrong = timed(case, library, compile_too, o.milliseconds)
+            times, notes, wrong, version = timed(case, library, compile_too, o.milliseconds)
             if not wrong:
                 if not compile_too and not o.no_compile and functions(meaning(case)):
                     notes.append("torch.compile: no time was left")
-                record = record_of(case, name, times, notes, machine)
+                record = record_of(case, {"library": name, "version": version}, times, notes, machine)
                 results.add("records", record)
                 print(said(record), flush=True)
         except torch.OutOfMemoryError as failure:

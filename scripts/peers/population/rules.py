@@ -4,6 +4,7 @@ from .attention import HEADS_ON_GPU
 from .cost import bytes_, flops, output_size, working_bytes
 
 # Of one case: bytes, operations (as float32 on one thread, as half on the tensor cores), and bytes of what peers hold besides.
+FARTHEST_APART = 8  # elements that TMA fetches along a dimension: the stride of a convolution on tensor cores
 LIMITS = {"host": dict(bytes=192 << 20, flops=8e9, working=1 << 30), "cuda": dict(bytes=2 << 30, flops=4e12, working=12 << 30)}
 
 
@@ -33,6 +34,8 @@ def broken(case, target):
         wrong.append("groups do not divide channels")
     if case.op in ("moe_router", "gemm_top_k") and int(p["top_k"]) > d["n"]:
         wrong.append("fewer columns than are wanted")
+    if target == "cuda" and case.op in ("conv2d", "conv2d_int8") and int(p["stride"]) > FARTHEST_APART:
+        wrong.append(f"a stride of {p['stride']} has no schedule")
     if "conv2d" in case.op and min(output_size(d, p)) < 1:
         wrong.append("the kernel is larger than the image")
     if case.op == "softmax" and p.get("causal") == "true" and d["cols"] < d["rows"]:
