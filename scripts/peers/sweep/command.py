@@ -33,7 +33,8 @@ def measured(o, Run):
         stopped = True
     failed = [{"key": key, "message": message} for key, message in (f.split(": ", 1) for f in run.failures)]
     failed += [{"key": r["key"], "message": n} for r in run.records for n in r["notes"] if n.startswith("WRONG: halyard")]
-    return {"target": "host", "seed": o.seed, "count": o.sweep * len(o.threads), "records": run.records, "failed": failed}, stopped
+    count = len(run.records) + len(failed) if o.ops else o.sweep * len(o.threads)
+    return {"target": "host", "seed": o.seed, "count": count, "records": run.records, "failed": failed}, stopped
 
 
 def given(paths):

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 
 from .. import onednn
-from ..entry import ENTRIES
+from ..entry import ENTRIES, arguments_of
 from ..frameworks import F, torch
 from ..ops.attention import lengths_mask, slopes_mask
 from ..ops.convolution import image
@@ -13,7 +13,8 @@ from ..ops.weights import convolution, linear
 from ..population.case import SHORT, Case
 from ..population.cost import INT8, bytes_, flops
 from ..population.draw import sweep
-from ..population.in_torch import activate, meaning
+from ..population.in_torch import meaning
+from ..population.torch_ops.common import activate
 
 WINDOW = 256  # that the registry's default of window_left has: the native half sets no scalars
 WEIGHTS = {  # name -> (rows, columns) of weights, which peers get as [n, k]
@@ -114,9 +115,13 @@ def of_meaning(case, base, exact):
                    prepare=prepared(case, of), results=RESULTS.get(case.op),
                    constants=" ".join(n for n in names if n in ("weight", "bias", "mean", "variance") or n.startswith("bias_") or n.endswith("_nk")))
     if w:
-        changed.update(onnx=True, spelled=None, onednn=linear_of(case) if case.op == "gemm" and case.params["weights"] == "nk" else None, openblas=None)
+        # In operators that the ONNX exporter knows, as the table's entry has it, whose names of weights end otherwise.
+        spelled = base.spelled and call(lambda v: base.spelled(**arguments_of(base.spelled, {**vars(v), **{n: getattr(v, n + "_nk") for n in w}, **case.dims})))
+        changed.update(onnx=True, spelled=spelled and spelled(names), onednn=linear_of(case) if case.op == "gemm" and case.params["weights"] == "nk" else None, openblas=None)
     elif not exact:
         changed.update(onnx=True, spelled=None, onednn=None)
+    if case.gap and case.op != "gemm":  # oneDNN reads over the gaps
+        changed.update(onednn=None)
     if "attention" in case.op:
         changed.update(onnx=base.onnx if exact and not seen else None, native={}, onednn=None)
     return dataclasses.replace(base, **changed)

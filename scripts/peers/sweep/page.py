@@ -4,7 +4,7 @@ import os
 
 from . import kept
 from .report import cells as summary_cells, number
-from .statistics import by_op, summary, worst
+from .statistics import by, summary, worst
 
 TITLE = "Over the population"
 TEXT = """A table of sizes can be met while other sizes are slow. The population is what models really run: their hidden sizes, heads,
@@ -37,7 +37,7 @@ def section(runs=None, picture=lambda run: None):
     rows = []
     for run in runs:
         rows.append((run["label"], *summary_cells("in all", summary(run["records"]))))
-        rows += [(run["label"], *summary_cells(op, s)) for op, s in by_op(run["records"]).items()]
+        rows += [(run["label"], *summary_cells(op, s)) for op, s in by("op", run["records"]).items()]
     lines += ["", *lines_of(COLUMNS, rows), "", "The worst cases:", ""]
     slowest = [(run["label"], f"{r['op']} {r['label']}".strip(), r["shape"], r["type"], number(r["ratio"]), r["peer"], r["model"])
                for run in runs for r in worst(run["records"])]

@@ -1,7 +1,7 @@
 """The text of a run over the population."""
 
 from ..report import short, time_text
-from .statistics import by_op, summary, worst
+from .statistics import by, summary, worst
 
 COLUMNS = ("op", "cases", "with a peer", "mean", "10th", "least", "behind", "roof")
 
@@ -39,7 +39,7 @@ def text(run):
     records = run["records"]
     if not records:
         return "no case was timed"
-    rows = [COLUMNS, *(cells(op, s) for op, s in by_op(records).items()), cells("in all", summary(records))]
+    rows = [COLUMNS, *(cells(name, s) for field in ("op", "type") for name, s in by(field, records).items()), cells("in all", summary(records))]
     lines = [f"{run.get('target', 'host')}: {len(records)} cases of seed {run.get('seed')} on {records[0]['machine']}",
              "", *aligned(rows),
              "", "mean: geometric, of the best peer's time over ours; 10th: percentile; behind: cases with a faster peer;",

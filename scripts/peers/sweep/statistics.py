@@ -28,9 +28,9 @@ def summary(records):
             "least": min(of, default=None), "behind": sum(x < 1 for x in of), "roof": geometric_mean([r["roof_fraction"] for r in records])}
 
 
-def by_op(records):
-    """{op: its summary}, by name."""
-    return {op: summary([r for r in records if r["op"] == op]) for op in sorted({r["op"] for r in records})}
+def by(field, records):
+    """{value of a field, as the op: its summary}, by name."""
+    return {value: summary([r for r in records if r[field] == value]) for value in sorted({r[field] for r in records})}
 
 
 def worst(records, count=10):
