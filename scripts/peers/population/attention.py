@@ -4,12 +4,11 @@ from .architectures import DECODERS, TRANSFORMERS
 from .numbers import log_spread, rounded
 from .products import TYPES
 
-HEADS_ON_GPU = (32, 64, 80, 96, 128, 192, 256)  # that schedules/cuda/attention.lua has
 LONGEST = {"host": 4096, "cuda": 32768}
 
 
 def attention(n, u, target):
-    model = n.pick([a for a in TRANSFORMERS if target == "host" or a.head_dim in HEADS_ON_GPU])
+    model = n.pick(TRANSFORMERS)
     causal, params, dims = model.kind == "language", {}, {}
     length = n.pick(model.lengths) if model.lengths else rounded(n, log_spread(u, 16, LONGEST[target] if causal else 512), 8)
     batch = rounded(n, log_spread(u if model.lengths else n.uniform(), 1, 64))
