@@ -2,10 +2,10 @@
 
 from .cost import bytes_, flops, output_size, working_bytes
 
-# Of one case: bytes, operations (as float32 on one thread, as half on the tensor cores), and bytes of what peers hold besides.
 # What no default CUDA library does; each is a gap of the schedules, not of the models.
 HEADS_ON_GPU = (32, 64, 80, 96, 128)  # of schedules/cuda/attention.lua, whose default blocks leave no room for larger ones
 FARTHEST_APART = 8  # elements that TMA fetches along a dimension: the stride of a convolution on tensor cores
+# Of one case: bytes, operations (as float32 on one thread, as half on the tensor cores), and bytes of what peers hold besides.
 LIMITS = {"host": dict(bytes=192 << 20, flops=8e9, working=1 << 30), "cuda": dict(bytes=2 << 30, flops=4e12, working=12 << 30)}
 
 
