@@ -21,9 +21,7 @@ return schedule "gemm" {
   },
 
   where = function(p, target)
-    if p.rows == 0 or p.columns == 0 then
-      return p.rows == p.columns and p.stages == 3 and p.cluster == 1 and not p.ping_pong
-    end
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) and p.cluster == 1 and not p.ping_pong end
     if p.rows <= gemm.skinny and p.cluster > 1 then return false end
     -- Shared memory: the stages, and a part of the tile on its way out.
     return gemm.tiles_fit(p, target, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
@@ -31,7 +29,7 @@ return schedule "gemm" {
 
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
-    return gemm.versions({ rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }, target)
+    return gemm.versions({ rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }, target, {})
   end,
 
   apply = function(k, p)

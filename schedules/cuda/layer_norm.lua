@@ -1,4 +1,4 @@
--- LayerNorm with a block a row, read from memory once and twice more from L1.
+-- LayerNorm with a block a row, or several short ones, read from memory once and twice more from L1.
 
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
@@ -14,7 +14,10 @@ return schedule "layer_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, k.y, p, { sums = k:has "residual_out", a_row_each = k:has "residual_out" }) end,
+  versions = function(k, p)
+    local sums = k:has "residual_out"
+    return rows.versions(k.x, k.y, p, { sums = sums, a_row_each = sums })
+  end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)
