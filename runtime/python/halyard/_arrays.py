@@ -51,7 +51,7 @@ def _torch(torch):
 
     def export(tensor):
         if tensor.requires_grad and torch.is_grad_enabled():
-            raise RuntimeError("an op of Halyard has no gradient: call it under torch.no_grad(), or take halyard.torch.op")
+            raise RuntimeError("an op of Halyard has no gradient: call it under torch.no_grad() or torch.inference_mode()")
         return to_dlpack(tensor)
 
     def empty(like, shape, dtype):

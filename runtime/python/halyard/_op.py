@@ -32,10 +32,16 @@ class Op(_native.Function):
         for i, (argument, kind, *_) in enumerate(self.arguments):
             if kind == "scalar":
                 self._set_value(i, self._signature.default(argument))
+        self._set_order([i for i, _ in self.positions()])
         plain = self._signature.plain_extents()
         if plain is not None:
             self._set_extents(plain)
         self._known_shapes = {}
+
+    def positions(self):
+        """The arguments with their numbers, in the order in which they may be given by position: the registry's."""
+        registry = list(self._signature.by_name)
+        return sorted(enumerate(self.arguments), key=lambda a: registry.index(a[1][0]) if a[1][0] in registry else a[0])
 
     def __repr__(self):
         def text(argument):
@@ -44,7 +50,7 @@ class Op(_native.Function):
             dims = f"[{', '.join(reversed(extents))}]" if extents else f"[{dimensions} dimensions]" if kind != "scalar" else ""
             return f"{name}: {type_}{dims}"
 
-        inputs = ", ".join(text(a) for a in self.arguments if a[1] != "output")
+        inputs = ", ".join(text(a) for _, a in self.positions() if a[1] != "output")
         outputs = ", ".join(text(a) for a in self.arguments if a[1] == "output")
         return f"<halyard op {self.name}({inputs}) -> {outputs} on {self.device}>"
 
@@ -70,8 +76,8 @@ class Op(_native.Function):
         return self._signature.computed_default(name, shapes)
 
     def _wrong_arguments(self, count, named):
-        inputs = [a[0] for a in self.arguments if a[1] != "output"]
-        names = [a[0] for a in self.arguments] + ["out"]
+        inputs = [a[0] for _, a in self.positions() if a[1] != "output"]
+        names = [*inputs, *(a[0] for a in self.arguments if a[1] == "output"), "out"]
         for name in named or {}:
             if name not in names:
                 raise TypeError(f'{self.name}: there is no argument "{name}"; there are {", ".join(names)}{_nearest(name, names)}')

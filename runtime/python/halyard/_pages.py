@@ -93,13 +93,11 @@ def show(name, *, schedule=None, target=None, devices=None, set=None, facts=None
     words = _words(name, schedule, target, devices, set, facts, None, generator, params)
     report = json.loads(run("show", *words, "--json"))
     cell = "text-align: left; white-space: pre; font-family: monospace; padding: 0 1em 0 0"
-    rows, last = [], None
+    rows = []
     for loop in report.get("nest", []):
-        place = (loop["file"], loop["line"]) if "line" in loop else None
-        line = f"{os.path.basename(loop['file'])}:{loop['line']}  {loop['source']}" if place else ""
+        line = f"{os.path.basename(loop['file'])}:{loop['line']}  {loop['source']}" if "line" in loop else ""
         rows.append(f'<tr><td style="{cell}">{html.escape(loop["text"])}</td>'
                     f'<td style="{cell}; color: gray">{html.escape(line)}</td></tr>')
-        last = place
     page = (f"<!doctype html><meta charset=utf-8><title>{html.escape(name)}</title><p><code>{html.escape(report.get('script', name))}"
             f"</code> for <code>{html.escape(report.get('target', ''))}</code></p><table>{''.join(rows)}</table>")
     return Page(run("show", *words).rstrip(), page)

@@ -23,7 +23,8 @@ static int bind(struct Call *c, PyObject *self, PyObject *arguments, PyObject *n
     const Py_ssize_t count = PyTuple_Size(arguments);
     Py_ssize_t used = 0, found = 0;
     const Py_ssize_t names = named ? PyDict_Size(named) : 0;
-    for (int i = 0; i < f->count; i++) {
+    for (int k = 0; k < f->count; k++) {
+        const int i = f->order[k];
         const struct Argument *a = &f->arguments[i];
         c->given[i] = !a->is_output && used < count ? PyTuple_GetItem(arguments, used++) : NULL;
         PyObject *by_name = names ? PyDict_GetItemWithError(named, a->name) : NULL;

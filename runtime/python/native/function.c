@@ -48,7 +48,8 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
     f->device = strstr(m->target, "cuda") ? kCuda : kHost;
     f->arguments = PyMem_Calloc((size_t)m->num_arguments, sizeof(*f->arguments));
     f->extents = PyMem_Calloc((size_t)m->num_arguments, sizeof(*f->extents));
-    if (!f->name || !f->arguments || !f->extents) {
+    f->order = PyMem_Calloc((size_t)m->num_arguments, sizeof(*f->order));
+    if (!f->name || !f->arguments || !f->extents || !f->order) {
         PyErr_NoMemory();
         return -1;
     }
@@ -62,6 +63,7 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
         a->dimensions = from->dimensions;
         a->is_buffer = from->kind != halide_argument_kind_input_scalar;
         a->is_output = from->kind == halide_argument_kind_output_buffer;
+        f->order[i] = (short)i;
         f->outputs += a->is_output;
         f->count = i + 1;
         if (!a->name || !a->type || a->dimensions > HALYARD_MAX_DIMENSIONS) {
@@ -82,6 +84,7 @@ static void dealloc(PyObject *self) {
     }
     PyMem_Free(f->arguments);
     PyMem_Free(f->extents);
+    PyMem_Free(f->order);
     Py_XDECREF(f->name);
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -131,6 +134,22 @@ static PyObject *set_value(PyObject *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+// set_order([argument, ...]): in which order all of them may be given by position.
+static PyObject *set_order(PyObject *self, PyObject *list) {
+    struct Function *f = (struct Function *)self;
+    if (!PyList_Check(list) || PyList_Size(list) != f->count) {
+        return PyErr_Format(PyExc_ValueError, "the order is not that of %d arguments", f->count);
+    }
+    for (int k = 0; k < f->count; k++) {
+        const long i = PyLong_AsLong(PyList_GetItem(list, k));
+        if (i < 0 || i >= f->count) {
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_IndexError, "there is no argument %ld", i);
+        }
+        f->order[k] = (short)i;
+    }
+    Py_RETURN_NONE;
+}
+
 // set_extents([(output, dimension, argument, dimension), ...]): all extents of all outputs, where none needs _shapes().
 static PyObject *set_extents(PyObject *self, PyObject *list) {
     struct Function *f = (struct Function *)self;
@@ -158,6 +177,7 @@ static PyGetSetDef properties[] = {
 
 static PyMethodDef methods[] = {
     {"_set_value", set_value, METH_VARARGS, NULL},
+    {"_set_order", set_order, METH_O, NULL},
     {"_set_extents", set_extents, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -94,6 +94,7 @@ struct Function {
     int device, count, outputs;
     int computes_shapes;  // some extent is arithmetic: _shapes() knows
     struct Argument *arguments;
+    short *order;                                      // of arguments that are given by position
     struct Extent (*extents)[HALYARD_MAX_DIMENSIONS];  // of every argument that is an output, innermost first
 };
 
