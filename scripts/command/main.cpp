@@ -157,6 +157,7 @@ int main(int argc, char **argv) {
                "  halyard doctor                        what is installed, what is missing");
     add_list(app);
     add_build(app);
+    add_library(app);
     add_show(app);
     add_check(app);
     add_bench(app);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "kernel/cache_key.h"
 #include "kernel/cpu.h"
 #include "kernel/device_copies.h"
 #include "language/diagnostics.h"
@@ -44,24 +45,6 @@ std::string take_error() {
     std::string message;
     message.swap(error_message);
     return message;
-}
-
-// Executables by size and time, as hashing their bytes would take longer than the lookup saves.
-std::string stamp(const std::string &path) {
-    struct stat s = {};
-    stat(path.c_str(), &s);
-    return fmt::format("{}:{}:{}.{}", path, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
-}
-
-std::string cache_key(const Plan &plan) {
-    Hash hash;
-    hash.add(plan.op).add(plan.function).add(join(plan.targets, ",")).add(plan.devices).add(plan.script);
-    hash.add(assignments_text(plan.set)).add(assignments_text(plan.facts)).add(assignments_text(plan.params));
-    hash.add(stamp(paths().runtime)).add(system_compiler()).add(stamp(paths().llvm)).add(std::to_string(kFinishVersion));
-    for (const auto &input : plan.inputs) {
-        hash.add(ends_with(input, ".lua") ? input + read_file(input) : stamp(input));
-    }
-    return hash.hex();
 }
 
 void link(const Plan &plan, const std::string &directory, const std::string &output) {
@@ -130,7 +113,7 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
 
 std::string cached_shared_object(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "kernels";
-    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan))).string();
+    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, system_compiler()))).string();
     if (!fs::exists(path)) {
         build_shared_object(plan, path);
     }

@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const char *const kSharedRuntime = "libhalyard_runtime.so.0";  // runtime/CMakeLists.txt
+
 bool present(const fs::path &path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
@@ -64,6 +66,15 @@ std::string user_cache() {
     return (fs::temp_directory_path() / "halyard-cache").string();
 }
 
+// A wheel has it as its neighbour of PyPI, or wherever the Python package has found it.
+fs::path installed_llvm(const fs::path &root) {
+    if (const std::string given = environment("HALYARD_LLVMLITE"); !given.empty()) {
+        return given;
+    }
+    const fs::path own = root / "lib/halyard/libllvmlite.so", neighbour = root.parent_path() / "llvmlite/binding/libllvmlite.so";
+    return !present(own) && present(neighbour) ? neighbour : own;
+}
+
 Paths find_paths() {
     const fs::path root = find_root();
     Paths p;
@@ -72,10 +83,14 @@ Paths find_paths() {
     p.heads = (root / "bin/halyard-heads").string();
     p.plugin = (root / "lib/libhalyard.so").string();
     p.runtime = (root / "lib/libhalyard_runtime.a").string();
+    p.shared_runtime = (root / "lib/halyard" / kSharedRuntime).string();
     p.recorder = (root / "lib/halyard/liblaunch_recorder.so").string();
     const std::string source = cached_setting(root, "Halyard_SOURCE_DIR:STATIC");
     p.build_tree = !source.empty();
-    p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH") : (root / "lib/halyard/libllvmlite.so").string();
+    p.llvm = p.build_tree ? cached_setting(root, "HALYARD_LLVMLITE:FILEPATH") : installed_llvm(root).string();
+    if (std::ifstream identity(root / "lib/halyard/identity"); identity) {
+        std::getline(identity, p.identity);
+    }
     p.schedules = p.build_tree ? source + "/schedules" : (root / "share/halyard/schedules").string();
     p.cache = environment("HALYARD_CACHE");
     if (p.cache.empty()) {

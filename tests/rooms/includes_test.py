@@ -10,6 +10,7 @@ ROOMS = [
     "generators",
     "runtime/include/halyard",
     "runtime",
+    "runtime/python/native",
     "schedules/lowering",
     "schedules/lowering/host",
     "schedules/lowering/cuda/extract",

@@ -77,6 +77,16 @@ std::vector<std::string> Archive::names() const {
     return names;
 }
 
+std::vector<std::string> Archive::objects() const {
+    std::vector<std::string> contents;
+    for (const auto &m : members_) {
+        if (!m.name.empty()) {
+            contents.push_back(m.contents);
+        }
+    }
+    return contents;
+}
+
 void Archive::replace(const std::string &name, std::string contents) {
     for (auto &m : members_) {
         if (m.name == name) {

@@ -17,6 +17,9 @@ public:
 
     std::vector<std::string> names() const;
 
+    /** What the members hold, in the order of names(). */
+    std::vector<std::string> objects() const;
+
     /** Replaces the contents of a member by an object that defines the same symbols. Throws
      * std::runtime_error where there is no member of the name. */
     void replace(const std::string &name, std::string contents);

@@ -1,0 +1,5 @@
+"""python -m halyard"""
+
+from ._command import main
+
+main()
