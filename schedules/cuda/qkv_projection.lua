@@ -25,7 +25,7 @@ return schedule "qkv_projection" {
 
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
-    local columns = k.w_q_nk:dim(1):extent() + k.w_k_nk:dim(1):extent() + k.w_v_nk:dim(1):extent()
+    local columns = { k.w_q_nk:dim(1):extent(), k.w_k_nk:dim(1):extent(), k.w_v_nk:dim(1):extent() }
     local size = { rows = k.x:dim(1):extent(), columns = columns, depth = k.x:dim(0):extent() }
     return gemm.versions(size, target, { in_one_block = true, often = true })
   end,

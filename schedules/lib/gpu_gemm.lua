@@ -51,7 +51,7 @@ local function divided(n, by) return (n + (by - 1)) // by end
 -- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
 -- a tile's depth; many want large tiles, which read less for each product.
 --
--- size    rows, columns and depth of the product, as expressions       more    products: that share the rows (1), of so many columns each
+-- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other       more    products: that share the rows (1), of so many columns each
 --                                                                              operand_bytes: of an element (2)
 --                                                                              in_one_block: no blocks share a tile
 --                                                                              often: only those that are taken most often
@@ -60,8 +60,13 @@ function gemm.versions(size, target, more)
   local chosen, costs = {}, {}
   for _, t in ipairs(products == 2 and tiles_of_two or tiles) do
     if (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) then
-      local blocks = divided(size.rows, t.rows) * divided(size.columns, t.columns // products) * t.cluster
-      table.insert(costs, divided(blocks, target.multiprocessors) * (divided(size.depth, depth * t.cluster) * t.step + t.fill))
+      local rounds
+      for _, columns in ipairs(type(size.columns) == "table" and size.columns or { size.columns }) do
+        local blocks = divided(size.rows, t.rows) * divided(columns, t.columns // products) * t.cluster
+        local more_rounds = divided(blocks, target.multiprocessors)
+        rounds = rounds and rounds + more_rounds or more_rounds
+      end
+      table.insert(costs, rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill))
       table.insert(chosen, t)
     end
   end
