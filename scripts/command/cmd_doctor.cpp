@@ -37,7 +37,8 @@ Finding piece(const std::string &name, const std::string &path) {
 }
 
 Finding compiler() {
-    Finding f{"C++ compiler", false, true, "missing", "apt install g++ (only `halyard bench` and your program need it)"};
+    Finding f{"C++ compiler", false, needs_linker(), "missing",
+              needs_linker() ? "apt install g++ (only `halyard bench` and your program need it)" : "only programs of yours need it"};
     try {
         const ProcessResult r = run_process({system_compiler(), "--version"});
         f.ok = r.ok();

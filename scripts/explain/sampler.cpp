@@ -92,10 +92,16 @@ Samples sample_kernel(const Assembly &assembly, const std::string &function, std
     const TemporaryDirectory work(temporary_root());
     const std::string text = work.path() + "/kernel.s", library = work.path() + "/kernel.so";
     write_file(text, assembly.labelled);
-    const ProcessResult link =
-        run_process({system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text, "-Wl,--whole-archive",
-                     require_piece(paths().runtime, "the runtime library"), "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
-    const ProcessResult names = link.ok() ? run_process({"nm", "-n", library}) : link;
+    const std::string runtime = require_piece(paths().runtime, "the runtime library");
+    ProcessResult names;
+    try {
+        names = run_process({system_compiler(), "-shared", "-o", library, "-Wl,-Bsymbolic", text, "-Wl,--whole-archive", runtime,
+                             "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"});
+        names = names.ok() ? run_process({"nm", "-n", library}) : names;
+    } catch (const Failure &e) {  // there is no compiler, which only this needs
+        s.error = e.what();
+        return s;
+    }
     if (!names.ok()) {
         s.error = "the assembly could not be assembled: " + trim(names.err.substr(0, names.err.find('\n')));
         return s;

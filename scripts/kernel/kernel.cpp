@@ -20,6 +20,7 @@
 #include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
+#include "kernel/shared_object.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
 
@@ -47,12 +48,30 @@ std::string take_error() {
     return message;
 }
 
-void link(const Plan &plan, const std::string &directory, const std::string &output) {
+// The library over a runtime of its own, a copy beside it: no linker is asked.
+void link_ourselves(const std::string &library, const std::string &output, const std::string &path) {
+    try {
+        write_file(output, shared_object(read_file(library), {"$ORIGIN/" + fs::path(runtime_beside(path)).filename().string()}));
+    } catch (const Failure &) {
+        throw;
+    } catch (const std::runtime_error &e) {
+        throw Failure(fmt::format("{}: error: cannot be made a shared object: {}", library, e.what()));
+    }
+    const std::string part = output + ".runtime";
+    write_file(part, read_file(paths().shared_runtime));
+    fs::rename(part, runtime_beside(path));
+}
+
+void link(const Plan &plan, const std::string &directory, const std::string &output, const std::string &path) {
     const std::string library = (fs::path(directory) / (plan.function + ".a")).string();
     // A linker takes any text for its commands.
     const auto archives = outputs_in(directory, plan.function, ".a");
     if (std::count(archives.begin(), archives.end(), library) == 0 || beginning_of_file(library, 8) != "!<arch>\n") {
         throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
+    }
+    if (!needs_linker()) {
+        link_ourselves(library, output, path);
+        return;
     }
     // -Bsymbolic: each kernel calls its own runtime, whatever else the program has loaded.
     // Its temporary files go with the folder, should it be stopped.
@@ -106,18 +125,28 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
         throw Failure(result.error);
     }
     const std::string part = (fs::path(work.path()) / "kernel.so").string();
-    link(plan, work.path(), part);
+    link(plan, work.path(), part, path);
     fs::rename(part, path);
     return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
 }
 
 std::string cached_shared_object(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "kernels";
-    const std::string path = (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, system_compiler()))).string();
+    const std::string path =
+        (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, needs_linker() ? system_compiler() : "own runtime"))).string();
     if (!fs::exists(path)) {
         build_shared_object(plan, path);
     }
     return path;
+}
+
+bool needs_linker() {
+    std::error_code ignored;
+    return paths().build_tree || !fs::exists(paths().shared_runtime, ignored);
+}
+
+std::string runtime_beside(const std::string &path) {
+    return path + ".runtime";
 }
 
 std::string system_compiler() {

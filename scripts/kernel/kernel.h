@@ -159,6 +159,12 @@ int64_t build_shared_object(const Plan &plan, const std::string &path);
 /** The shared object of such a plan in the cache, built where it is not there. Throws Failure. */
 std::string cached_shared_object(const Plan &plan);
 
+/** Whether shared objects are made with the system's compiler: in a build tree. What is installed has all that it takes. */
+bool needs_linker();
+
+/** Where a shared object at `path` has its runtime, unless a linker has put it inside. */
+std::string runtime_beside(const std::string &path);
+
 /** CXX, or c++. */
 std::string system_compiler();
 

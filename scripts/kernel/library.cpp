@@ -60,8 +60,11 @@ Assignments values_of_params(const Plan &plan) {
 }
 
 nlohmann::json record_of(const Plan &plan) {
-    nlohmann::json record = {{"function", plan.function}, {"op", plan.op},           {"params", values_of_params(plan)},
-                             {"script", plan.script},     {"targets", plan.targets}, {"devices", plan.devices}};
+    nlohmann::json record = {{"function", plan.function},
+                             {"op", plan.op},
+                             {"params", values_of_params(plan)},
+                             {"targets", plan.targets},
+                             {"devices", plan.devices}};
     for (const auto &op : registry()) {
         if (op.name == plan.op && plan.executable == paths().generators) {
             record["arguments"] = op.signature;
@@ -112,6 +115,7 @@ nlohmann::json cached_library(const Plan &plan) {
     }
     nlohmann::json record = nlohmann::json::parse(read_file(fs::path(path).replace_extension(".json").string()));
     record["path"] = path.string();
+    record["script"] = plan.script;  // which may be a copy of the one that it was built by
     return record;
 }
 

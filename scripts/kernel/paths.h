@@ -15,16 +15,16 @@ namespace halyard {
 
 struct Paths {
     std::string root;
-    std::string generators;  // the executable that holds every op of the registry
-    std::string heads;       // the executable that reads the heads of scripts
-    std::string plugin;      // libhalyard.so
-    std::string runtime;     // libhalyard_runtime.a
+    std::string generators;      // the executable that holds every op of the registry
+    std::string heads;           // the executable that reads the heads of scripts
+    std::string plugin;          // libhalyard.so
+    std::string runtime;         // libhalyard_runtime.a
     std::string shared_runtime;  // libhalyard_runtime.so, for programs that load libraries while they run
-    std::string llvm;        // libllvmlite.so
-    std::string recorder;    // a CUDA driver that writes launches down (launch_recorder.h)
-    std::string schedules;   // the folder of cpu/, cuda/ and lib/
-    std::string cache;       // where built kernels and measured peaks are kept
-    std::string identity;    // of a wheel: the hash of what it was made of; else ""
+    std::string llvm;            // libllvmlite.so
+    std::string recorder;        // a CUDA driver that writes launches down (launch_recorder.h)
+    std::string schedules;       // the folder of cpu/, cuda/ and lib/
+    std::string cache;           // where built kernels and measured peaks are kept
+    std::string identity;        // of a wheel: the hash of what it was made of; else ""
     bool build_tree = false;
 };
 

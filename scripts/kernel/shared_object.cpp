@@ -115,7 +115,8 @@ private:
                           : s.header.sh_type == SHT_NOBITS         ? kZeros
                                                                    : kData;
         const uint64_t align = std::max<uint64_t>(1, s.header.sh_addralign);
-        if (align > kPage || (align & (align - 1)) != 0 || s.header.sh_size > kMostBytes) {
+        const bool is_empty_space = s.header.sh_type == SHT_NOBITS && part != kZeros;
+        if (is_empty_space || align > kPage || (align & (align - 1)) != 0 || s.header.sh_size > kMostBytes) {
             throw std::runtime_error(fmt::format("has a section {} of a strange size or alignment", s.name));
         }
         std::string &bytes = contents_[part];
@@ -224,8 +225,7 @@ private:
                 here ? void(table_here_.insert({target, table_here_.size()})) : void(external(o, ELF64_R_SYM(r.r_info)));
             } else if (type == R_X86_64_64) {
                 if (places_[o][i].part != kData) {
-                    throw std::runtime_error(
-                        fmt::format("has an address in {}, which is not written to", objects_[o].sections[i].name));
+                    throw std::runtime_error(fmt::format("has an address in {}, which is not written to", objects_[o].sections[i].name));
                 }
                 loader_entries_++;
                 here ? void() : void(external(o, ELF64_R_SYM(r.r_info)));
@@ -384,7 +384,20 @@ private:
     }
 
     // The sections that programs which read the file want to see: number, name, type, flags, address, size, link, info, entry.
-    enum SectionNumber : uint16_t { kNone, kRodataSection, kTextSection, kDataSection, kBssSection, kDynsym, kDynstr, kDynamic, kSymtab, kStrtab, kShstrtab, kSections };
+    enum SectionNumber : uint16_t {
+        kNone,
+        kRodataSection,
+        kTextSection,
+        kDataSection,
+        kBssSection,
+        kDynsym,
+        kDynstr,
+        kDynamic,
+        kSymtab,
+        kStrtab,
+        kShstrtab,
+        kSections
+    };
 
     static uint16_t section_of(Part part) {
         constexpr std::array<uint16_t, kParts> sections = {kRodataSection, kTextSection, kDataSection, kBssSection};
@@ -407,7 +420,8 @@ private:
         std::string file(end_of_file_, '\0');
         const auto copy = [&](uint64_t at, const std::string &bytes) { file.replace(at, bytes.size(), bytes); };
         copy(hash_at_, hash_table());
-        copy(symbols_at_, std::string(reinterpret_cast<const char *>(dynamic_symbols_.data()), dynamic_symbols_.size() * sizeof(Elf64_Sym)));
+        copy(symbols_at_,
+             std::string(reinterpret_cast<const char *>(dynamic_symbols_.data()), dynamic_symbols_.size() * sizeof(Elf64_Sym)));
         copy(strings_at_, strings_.text());
         copy(relocations_at_, std::string(reinterpret_cast<const char *>(loaded_.data()), loaded_.size() * sizeof(Elf64_Rela)));
         copy(dynamic_at_, dynamic_section());
@@ -445,8 +459,8 @@ private:
         file += names.text();
 
         std::vector<Elf64_Shdr> sections(kSections);
-        const auto set = [&](uint16_t number, const char *name, uint32_t type, uint64_t flags, uint64_t at, uint64_t size, uint32_t linked = 0,
-                             uint32_t info = 0, uint64_t entry = 0) {
+        const auto set = [&](uint16_t number, const char *name, uint32_t type, uint64_t flags, uint64_t at, uint64_t size,
+                             uint32_t linked = 0, uint32_t info = 0, uint64_t entry = 0) {
             const bool in_memory = (flags & SHF_ALLOC) != 0;
             sections[number] = {section_names.add(name), type, flags, in_memory ? at : 0, at, size, linked, info, 8, entry};
         };
@@ -454,10 +468,11 @@ private:
         set(kTextSection, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, part_at_[kCode], contents_[kCode].size());
         set(kDataSection, ".data", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, part_at_[kData], contents_[kData].size());
         set(kBssSection, ".bss", SHT_NOBITS, SHF_ALLOC | SHF_WRITE, part_at_[kZeros], zeros_);
-        set(kDynsym, ".dynsym", SHT_DYNSYM, SHF_ALLOC, symbols_at_, dynamic_symbols_.size() * sizeof(Elf64_Sym), kDynstr, 1, sizeof(Elf64_Sym));
+        set(kDynsym, ".dynsym", SHT_DYNSYM, SHF_ALLOC, symbols_at_, dynamic_symbols_.size() * sizeof(Elf64_Sym), kDynstr, 1,
+            sizeof(Elf64_Sym));
         set(kDynstr, ".dynstr", SHT_STRTAB, SHF_ALLOC, strings_at_, strings_.text().size());
-        set(kDynamic, ".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, dynamic_at_, (needed_.size() + kDynamicEntries) * sizeof(Elf64_Dyn), kDynstr, 0,
-            sizeof(Elf64_Dyn));
+        set(kDynamic, ".dynamic", SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, dynamic_at_, (needed_.size() + kDynamicEntries) * sizeof(Elf64_Dyn),
+            kDynstr, 0, sizeof(Elf64_Dyn));
         set(kSymtab, ".symtab", SHT_SYMTAB, 0, symbols_at, names_at - symbols_at, kStrtab, locals, sizeof(Elf64_Sym));
         set(kStrtab, ".strtab", SHT_STRTAB, 0, names_at, names.text().size());
         section_names.add(".shstrtab");
@@ -520,7 +535,8 @@ private:
     std::vector<Elf64_Rela> loaded_;  // what the loader fills in
     std::string table_;
     std::array<uint64_t, kParts> part_at_ = {};
-    uint64_t hash_at_ = 0, symbols_at_ = 0, strings_at_ = 0, relocations_at_ = 0, dynamic_at_ = 0, table_at_ = 0, end_of_file_ = 0, end_ = 0;
+    uint64_t hash_at_ = 0, symbols_at_ = 0, strings_at_ = 0, relocations_at_ = 0, dynamic_at_ = 0, table_at_ = 0, end_of_file_ = 0,
+             end_ = 0;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace {
 
-const Arguments kSubcommands = {"list", "build", "show", "check", "bench", "explain", "doctor", "version"};
+const Arguments kSubcommands = {"list", "build", "library", "show", "check", "bench", "explain", "doctor", "version"};
 
 struct Mistake {
     Arguments arguments;

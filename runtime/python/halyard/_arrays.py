@@ -47,7 +47,8 @@ def _numpy():
 
 
 def _torch(torch):
-    to_dlpack, new = torch._C._to_dlpack, torch.empty
+    from torch.utils.dlpack import to_dlpack
+    new = torch.empty
 
     def export(tensor):
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -60,6 +61,8 @@ def _torch(torch):
     def stream(device):
         return torch.cuda.current_stream(device).cuda_stream
 
+    # The same number without an object around it.
+    stream = getattr(torch._C, "_cuda_getCurrentRawStream", stream)
     return (export, empty, None, stream, _dtypes(lambda name: getattr(torch, name, None)))
 
 

@@ -52,7 +52,14 @@ def environment():
     return {**_settings(), **os.environ, **{k: v for k, v in _settings().items() if k == "LD_LIBRARY_PATH"}}
 
 
-def run(*arguments, warnings=False):
+def op_name(name):
+    """A word that the command takes for no option."""
+    if not isinstance(name, str) or not name or name.startswith("-"):
+        raise Error(f"{name!r} is not the name of an op; halyard.ops() has them")
+    return name
+
+
+def run(*arguments):
     """What the command prints. Raises Error with the text where it fails."""
     words = [str(ROOT / "bin" / "halyard"), *map(os.fspath, arguments)]
     result = subprocess.run(words, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
@@ -61,8 +68,6 @@ def run(*arguments, warnings=False):
         # How to ask the command for help is nothing for who did not call it.
         text = "\n".join(line for line in text.splitlines() if not line.startswith("  for help: "))
         raise Error(text or f"halyard {arguments[0]} ended with {result.returncode}")
-    if warnings and result.stderr.strip():
-        print(result.stderr.strip(), file=sys.stderr)
     return result.stdout
 
 
@@ -74,16 +79,14 @@ def value_text(value):
 def options(*, schedule=None, shape=None, target=None, devices=None, set=None, facts=None, generator=None, params=None):
     """The words that most of the command's subcommands take."""
     words = []
-    lists = (("--devices", devices),)
     for name, value in (("--schedule", schedule), ("--target", target), ("--generator", generator)):
-        words += [name, os.fspath(value)] if value is not None else []
-    for name, value in lists:
-        words += [name, value if isinstance(value, str) else ",".join(value)] if value is not None else []
+        words += [f"{name}={os.fspath(value)}"] if value is not None else []
+    if devices is not None:
+        words += [f"--devices={devices if isinstance(devices, str) else ','.join(devices)}"]
     if shape is not None:
-        words += ["--shape", shape if isinstance(shape, str) else ",".join(f"{k}={v}" for k, v in shape.items())]
+        words += ["--shape=" + (shape if isinstance(shape, str) else ",".join(f"{k}={v}" for k, v in shape.items()))]
     for name, values in (("--set", set), ("--fact", facts), ("--param", params)):
-        for key, value in (values or {}).items():
-            words += [name, f"{key}={value_text(value)}"]
+        words += [f"{name}={key}={value_text(value)}" for key, value in (values or {}).items()]
     return words
 
 

@@ -6,7 +6,7 @@ import json
 import os
 
 from . import _arrays, _native
-from ._command import ROOT, Error, run
+from ._command import ROOT, Error, op_name, run
 
 _native.set_up(Error, _arrays.ADAPTERS, _arrays.adapter)
 _native.load_runtime(str(ROOT / "lib" / "halyard" / "libhalyard_runtime.so.0"))
@@ -40,4 +40,4 @@ def architecture():
 
 def find_library(name, words):
     """The record of an op's library, which is built where the cache does not have it."""
-    return json.loads(run("library", name, "--json", *words))
+    return json.loads(run("library", op_name(name), "--json", *words))

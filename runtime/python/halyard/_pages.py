@@ -7,7 +7,7 @@ import os
 import pathlib
 import tempfile
 
-from ._command import options, run
+from ._command import op_name, options, run
 
 
 def _cache():
@@ -26,7 +26,7 @@ def _write(path, text):
 
 
 class Page:
-    """A text, and the page of it that a notebook shows."""
+    """A text, and the page of it that a notebook shows; `page` is that or a function that makes it."""
 
     def __init__(self, text, page=None):
         self.text, self._page = text, page
@@ -36,17 +36,20 @@ class Page:
 
     __repr__ = __str__
 
+    @property
+    def page(self):
+        """A whole document of HTML."""
+        if callable(self._page):
+            self._page = self._page()
+        return self._page or f"<!doctype html><meta charset=utf-8><pre>{html.escape(self.text)}</pre>"
+
     def _repr_html_(self):
-        if self._page is None:
-            return f"<pre>{html.escape(self.text)}</pre>"
         # A document of its own, with its own styles.
-        return (f'<iframe srcdoc="{html.escape(self._page)}" style="width: 100%; height: 40em; border: 0; background: white">'
-                "</iframe>")
+        return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: 40em; border: 0; background: white"></iframe>'
 
     def save(self, path):
         """Writes the page as a file."""
-        page = self._page or f"<!doctype html><meta charset=utf-8>{self._repr_html_()}"
-        pathlib.Path(path).write_text(page)
+        pathlib.Path(path).write_text(self.page)
 
 
 class Schedule(os.PathLike):
@@ -73,18 +76,20 @@ class Schedule(os.PathLike):
 def schedule(script):
     """A schedule: a Lua file, or the text of one, as a cell of a notebook has it. It is checked; halyard.Error says what is wrong."""
     text = os.fspath(script)
-    if "\n" in text:
-        path = _cache() / "scripts" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.lua"
-        _write(path, text)
-    else:
-        path = pathlib.Path(text).absolute()
-        text = path.read_text()
-    run("check", path)
+    found = _of_text(text) if "\n" in text else Schedule(pathlib.Path(text).absolute(), pathlib.Path(text).read_text())
+    run("check", found)
+    return found
+
+
+def _of_text(text):
+    """The text as a file that stays."""
+    path = _cache() / "scripts" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.lua"
+    _write(path, text)
     return Schedule(path, text)
 
 
 def _words(name, schedule, target, devices, set, facts, shape, generator, params):
-    return [name, *options(schedule=schedule, target=target, devices=devices, set=set, facts=facts, shape=shape, generator=generator,
+    return [op_name(name), *options(schedule=schedule, target=target, devices=devices, set=set, facts=facts, shape=shape, generator=generator,
                            params=params)]
 
 
@@ -106,10 +111,14 @@ def show(name, *, schedule=None, target=None, devices=None, set=None, facts=None
 def explain(name, *, schedule=None, shape=None, target=None, devices=None, set=None, facts=None, generator=None, predict=False, **params):
     """Where bytes and time of an op go, with the roofline."""
     words = _words(name, schedule, target, devices, set, facts, shape, generator, params) + (["--predict"] if predict else [])
-    with tempfile.TemporaryDirectory() as folder:
-        page = pathlib.Path(folder, "page.html")
-        text = run("explain", *words, "--html", page)
-        return Page(text.rstrip(), page.read_text())
+
+    def page():
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "page.html")
+            run("explain", *words, "--html", file)
+            return file.read_text()
+
+    return Page(run("explain", *words).rstrip(), page)
 
 
 class Exploration(Page):
@@ -129,13 +138,8 @@ def explore(name, *, shape=None, budget="1m", schedule=None, most=None, threads=
     with tempfile.TemporaryDirectory() as folder:
         script, page, report = (pathlib.Path(folder, name) for name in ("found.lua", "page.html", "report.json"))
         text = run("explore", *words, "-o", script, "--html", page, "--report", report)
-        found = schedule_of_text(script.read_text()) if script.exists() else None
+        found = _of_text(script.read_text()) if script.exists() else None
+        text = text.replace(f"{script}: ", "").replace(f"{page}\n", "")
         return Exploration(text.rstrip(), page.read_text() if page.exists() else None, found,
                            json.loads(report.read_text()) if report.exists() else None)
 
-
-def schedule_of_text(text):
-    """The text as a file that stays."""
-    path = _cache() / "scripts" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.lua"
-    _write(path, text)
-    return Schedule(path, text)

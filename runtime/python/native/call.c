@@ -63,8 +63,8 @@ static int bind(struct Call *c, PyObject *self, PyObject *arguments, PyObject *n
     return 1;
 }
 
-static const char *device_name(int device) {
-    return device == kHost ? "the host" : device == kCuda ? "a CUDA device" : "another device";
+static void name_device(const struct Array *a, char text[32]) {
+    PyOS_snprintf(text, 32, a->device == kHost ? "the host" : a->device == kCuda ? "CUDA device %d" : "another device", a->device_id);
 }
 
 static int check_array(struct Call *c, int i) {
@@ -115,8 +115,11 @@ static int import_argument(struct Call *c, int i, PyObject *value) {
     }
     const struct Array *first = &c->arrays[c->first], *this = &c->arrays[i];
     if (this->device != first->device || (this->device == kCuda && this->device_id != first->device_id)) {
-        PyErr_Format(PyExc_ValueError, "%U: %U is on %s %d, but %U is on %s %d", c->function->name, name, device_name(this->device),
-                     this->device_id, c->function->arguments[c->first].name, device_name(first->device), first->device_id);
+        char is[32], other[32];
+        name_device(this, is);
+        name_device(first, other);
+        PyErr_Format(PyExc_ValueError, "%U: %U is on %s, but %U is on %s", c->function->name, name, is,
+                     c->function->arguments[c->first].name, other);
         return -1;
     }
     return check_array(c, i) ? 1 : -1;
@@ -272,7 +275,7 @@ static int take_outputs(struct Call *c, PyObject *self) {
         const int needs_shapes = !c->given[i] && f->computes_shapes && !computed;
         if (needs_shapes) {
             PyObject *shapes = shapes_of_inputs(c);
-            computed = shapes ? PyObject_CallMethod(self, "_shapes", "O", shapes) : NULL;
+            computed = shapes ? PyObject_CallMethod(self, "_shapes", "(O)", shapes) : NULL;
         }
         if (!needs_shapes || computed) {
             c->results[number] = c->given[i] ? Py_NewRef(c->given[i]) : make_output(c, computed, i, number);

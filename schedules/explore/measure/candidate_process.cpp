@@ -15,6 +15,7 @@
 #include "kernel/cpu.h"
 #include "kernel/failure.h"
 #include "kernel/json_text.h"
+#include "kernel/kernel.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/targets.h"
@@ -97,9 +98,13 @@ std::optional<Confinement> confinement(const std::string &command, const std::st
     if (const char *given = std::getenv("HALYARD_CUDA_DRIVER")) {
         c.reads.push_back(given);
     }
-    c.reads.push_back(job.value("library", directory));
+    const auto read_library = [&](const std::string &path) {
+        c.reads.push_back(path);
+        c.reads.push_back(runtime_beside(path));
+    };
+    read_library(job.value("library", directory));
     for (const json &k : job.value("kernels", json::array())) {
-        c.reads.push_back(k.at("library"));
+        read_library(k.at("library"));
     }
     if (const std::string outputs = job.value("outputs", ""); !outputs.empty()) {
         // Those of a schedule that is trusted are made, beside the candidates.

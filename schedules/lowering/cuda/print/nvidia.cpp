@@ -21,7 +21,7 @@ void *open_library(const char *variable, const char *path, const char *soname) {
         }
     }
     throw std::runtime_error(std::string("CUDA kernels need ") + soname + ", which was not found (" + dlerror() +
-                             "); run scripts/setup, or name it in " + variable);
+                             "); run scripts/setup, pip install \"halyard[cuda]\", or name it in " + variable);
 }
 
 template<typename F>

@@ -1,0 +1,107 @@
+"""What goes wrong in a call or in the making of an op is an exception that says what, and what there is instead."""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+
+import halyard
+
+
+def floats(*shape):
+    return np.ones(shape, np.float32)
+
+
+class Calls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.norm = staticmethod(halyard.op("rms_norm"))
+
+    def refuses(self, kind, pattern, *arguments, **named):
+        with self.assertRaisesRegex(kind, pattern):
+            self.norm(*arguments, **named)
+
+    def test_shapes(self):
+        self.refuses(halyard.Error, "rms_norm: Input buffer weight is accessed at 99, which is beyond the max", floats(2, 100), floats(7))
+        self.refuses(ValueError, "rms_norm: x has 1 dimensions, and the op takes 2", floats(100), floats(100))
+        self.refuses(ValueError, "x has more dimensions", floats(1, 1, 1, 1, 1, 1, 1, 1, 1), floats(100))
+        self.refuses(halyard.Error, "x", floats(2, 100), floats(100), out=floats(3, 100))
+
+    def test_types(self):
+        self.refuses(TypeError, "rms_norm: weight is float64, and this op was built for float32", floats(2, 8), np.ones(8))
+        self.refuses(TypeError, "rms_norm: x is no array but a <class 'list'>", [1.0], floats(8))
+        self.refuses(TypeError, "x has elements of a type that no library takes", np.ones((2, 8), complex), floats(8))
+        self.refuses(TypeError, "x has its bytes in the other order", floats(2, 8).astype(">f4"), floats(8))
+        self.refuses(TypeError, "rms_norm: eps is float32, which cannot be made of 'small'", floats(2, 8), floats(8), eps="small")
+
+    def test_strides(self):
+        self.refuses(halyard.Error, "stride.*\n.*contiguous", floats(8, 8).T, floats(8))
+        self.refuses(ValueError, "x has a stride that is no multiple", np.ones((4, 8), [("a", "f4"), ("b", "u1")])["a"], floats(8))
+
+    def test_read_only(self):
+        y = floats(2, 8)
+        y.flags.writeable = False
+        self.refuses(ValueError, "rms_norm: y is read-only", floats(2, 8), floats(8), out=y)
+
+    def test_names(self):
+        self.refuses(TypeError, 'there is no argument "weigth"; there are x, weight, eps, y, out; did you mean "weight"', floats(2, 8), weigth=floats(8))
+        self.refuses(TypeError, "rms_norm: weight is missing", floats(2, 8))
+        self.refuses(TypeError, "takes 3 inputs .x, weight, eps., and 4 are given", floats(2, 8), floats(8), 1e-6, 1)
+        self.refuses(TypeError, "x is given by position and by name", floats(2, 8), floats(8), x=floats(2, 8))
+        self.refuses(TypeError, "out= takes 1 arrays", floats(2, 8), floats(8), out=(floats(2, 8), floats(2, 8)))
+
+    def test_a_call_after_an_error_is_right(self):
+        self.refuses(halyard.Error, "weight", floats(2, 8), floats(7))
+        self.assertTrue(np.allclose(self.norm(floats(2, 8), floats(8)), 1))
+
+    def test_results_of_unknown_size(self):
+        packed = halyard.op("gemm")
+        with self.assertRaisesRegex(TypeError, "do not say how large the result is .n is in none of them.; give y, or out="):
+            packed(floats(4, 8), np.ones((1, 8, int(packed.params["panel"]), 1), np.float32))
+
+    def test_numbers_that_do_not_fit(self):
+        loss = halyard.op("cross_entropy")
+        with self.assertRaisesRegex(OverflowError, "ignore_index = 4294967296 does not fit in int32"):
+            loss(floats(2, 8), np.zeros(2, np.int32), ignore_index=1 << 32)
+
+
+class Building(unittest.TestCase):
+    def refuses(self, pattern, *arguments, **named):
+        with self.assertRaisesRegex(halyard.Error, pattern):
+            halyard.op(*arguments, **named)
+
+    def test_names(self):
+        self.refuses('there is no op "rms_nrom".*\n.*did you mean "rms_norm"', "rms_nrom")
+        self.refuses('rms_norm has no such parameter.*\n.*did you mean "type"', "rms_norm", typ="float16")
+        self.refuses('does not take this value.*\n.*did you mean "float16"', "rms_norm", type="float17")
+        self.refuses('there is no device "gpu"', "rms_norm", device="gpu")
+        self.refuses("devices= is for CUDA", "rms_norm", device="cpu", devices="sm_90a")
+        self.refuses('has no schedule "unfusd".*\n.*did you mean "unfused"', "rms_norm", schedule="unfusd")
+        self.refuses("no architecture", "rms_norm", devices="sm90")
+        self.refuses("row", "rms_norm", set={"rwos": 4})
+
+    def test_a_schedule_that_is_wrong(self):
+        text = pathlib.Path(halyard.op("rms_norm").script).read_text().replace("k.inv_rms", "k.inv_rns")
+        with self.assertRaisesRegex(halyard.Error, 'lua:\\d+: error: there is no Func "inv_rns".*\n.*did you mean "inv_rms"'):
+            halyard.schedule(text)
+
+    def test_an_option_is_no_command(self):
+        self.refuses("'--help' is not the name of an op", "--help")
+        self.refuses("has no schedule \"--help\"", "rms_norm", schedule="--help")
+
+    @unittest.skipIf(os.getuid() == 0, "root may write everywhere")
+    def test_a_cache_that_cannot_be_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o500)
+            before = os.environ["HALYARD_CACHE"]
+            os.environ["HALYARD_CACHE"] = folder + "/cache"
+            try:
+                self.refuses("no directory can be made", "rms_norm")
+            finally:
+                os.environ["HALYARD_CACHE"] = before
+
+
+if __name__ == "__main__":
+    unittest.main()
