@@ -168,13 +168,26 @@ static int set_scalar(struct Call *c, int i, PyObject *value) {
     return 1;
 }
 
+// (columns, *shape) of packed weights.
+static PyObject *with_columns(PyObject *shape, int64_t columns) {
+    PyObject *before = shape && columns ? Py_BuildValue("(L)", (long long)columns) : NULL;
+    if (!before) {
+        return shape;
+    }
+    PyObject *both = PySequence_Concat(before, shape);
+    Py_DECREF(before);
+    Py_DECREF(shape);
+    return both;
+}
+
 // A tuple with the shape of every input that is an array, and None for the others.
 static PyObject *shapes_of_inputs(struct Call *c) {
     if (!c->shapes) {
         c->shapes = PyTuple_New(c->function->count);
         for (int i = 0; c->shapes && i < c->function->count; i++) {
             const struct Argument *a = &c->function->arguments[i];
-            PyObject *shape = a->is_buffer && !a->is_output ? shape_of_array(&c->arrays[i]) : Py_NewRef(Py_None);
+            PyObject *shape = a->is_buffer && !a->is_output ? with_columns(shape_of_array(&c->arrays[i]), columns_of_buffer(c->given[i]))
+                                                            : Py_NewRef(Py_None);
             if (!shape || PyTuple_SetItem(c->shapes, i, shape)) {
                 Py_CLEAR(c->shapes);
             }
