@@ -20,6 +20,7 @@
 #include "math/elements.h"
 #include "math/exp.h"
 #include "math/heads.h"
+#include "math/open_number.h"
 #include "math/weights.h"
 #include "math/unread.h"
 
@@ -27,13 +28,14 @@ namespace {
 
 using namespace Halide;
 using namespace halyard;
+using Halide::Internal::simplify;
 
 enum class SoftmaxForm { kTwoPass, kRescaled };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};       // float32, float16 or bfloat16
-    GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block
+    GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block; -1: as many as the schedule's parameter `split`
     GeneratorParam<int> key_block{"key_block", 16};
     GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
     /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
@@ -64,7 +66,8 @@ public:
 
     void generate() {
         const bool rescaled = softmax == SoftmaxForm::kRescaled;
-        const int block = key_block, rows = row_block, of_split = split_keys, blocks = of_split / block;
+        const int block = key_block, rows = row_block;
+        const Expr blocks = simplify(number_or_open(split_keys, "split") / block);
         const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
         read_only_if(*this, keys > 0, {"k", "v"});
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);

@@ -12,6 +12,7 @@ return schedule "decode_attention" {
   generator = decode.generator,
   params = decode.params,
   where = decode.where,
+  versions = decode.versions,
 
   apply = function(k, p)
     decode.fix_head_dim(k, p.head_dim)
@@ -29,7 +30,7 @@ return schedule "decode_attention" {
     for _, of_keys in ipairs { k.logits, k.p } do
       of_keys:compute_at(split, "rb"):store_in "gpu_shared":reorder_storage("r", "j", "kb", "sp", "rb", "hk", "n")
       of_keys:bound("r", 0, p.row_block):bound_extent("j", p.key_block)
-        :bound_storage("kb", p.split_keys // p.key_block)
+        :bound_storage("kb", p.split // p.key_block)
     end
     decode.dot_products(k, p, vector)
     if fixed and p.ahead > 0 then decode.fetch_block(k.k_block, p, vector, { k.logits, "kb" }, block) end

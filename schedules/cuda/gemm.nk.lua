@@ -12,8 +12,8 @@ return schedule "gemm" {
   },
 
   params = {
-    rows    = tune { 64, 128, 192, default = 128 },
-    columns = tune { 64, 128, 192, 256, default = 256 },
+    rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile; 0: the sizes of a call decide
+    columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
@@ -21,8 +21,15 @@ return schedule "gemm" {
   },
 
   where = function(p, target)
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) and p.cluster == 1 and not p.ping_pong end
+    if p.rows <= gemm.skinny and p.cluster > 1 then return false end
     -- Shared memory: the stages, and a part of the tile on its way out.
     return gemm.tiles_fit(p, target, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
+  end,
+
+  versions = function(k, p, target)
+    if p.rows > 0 then return { {} } end
+    return gemm.versions({ rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }, target, {})
   end,
 
   apply = function(k, p)

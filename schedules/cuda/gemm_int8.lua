@@ -9,15 +9,22 @@ return schedule "gemm_int8" {
   generator = { weights = "nk" },
 
   params = {
-    rows    = tune { 64, 128, 192, default = 128 },
-    columns = tune { 64, 128, 192, 256, default = 256 },
-    stages  = tune { 2, 3, 4, 5, 6, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
+    rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile; 0: the sizes of a call decide
+    columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
   },
 
   where = function(p, target)
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) end
     -- Shared memory: the stages, and a part of the tile on its way out.
     return gemm.tiles_fit(p, target, { products = 1 })
+  end,
+
+  versions = function(k, p, target)
+    if p.rows > 0 then return { {} } end
+    local size = { rows = k.a:dim(1):extent(), columns = k.b_nk:dim(1):extent(), depth = k.a:dim(0):extent() }
+    return gemm.versions(size, target, { operand_bytes = 1, in_one_block = true })
   end,
 
   apply = function(k, p)

@@ -1,4 +1,4 @@
--- LayerNorm with a block a row, read from memory once and twice more from L1.
+-- LayerNorm with a block a row, or several short ones, read from memory once and twice more from L1.
 
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
@@ -14,13 +14,16 @@ return schedule "layer_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, p, k:has "residual_out") end,
+  versions = function(k, p)
+    local sums = k:has "residual_out"
+    return rows.versions(k.x, k.y, p, { sums = sums, a_row_each = sums })
+  end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)
     -- 40 registers, for 6 blocks of 256 threads; with 44 there are 5.
     if p.resident == 0 and p.held == "registers" and p.unroll <= 2 and not k:has "residual_out" then
-      o.resident = math.min(1536 // p.threads, 16)
+      o.resident = math.min(1536 // (p.threads * p.block_rows), 16)
     end
     rows.blocks(k.y, o)
     k.y:stream()

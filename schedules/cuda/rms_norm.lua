@@ -1,5 +1,5 @@
--- RMSNorm with a block a row. The row is read twice, the second time from L1, so that rows of any length will do and
--- many blocks are on a multiprocessor to hide the latency of memory.
+-- RMSNorm with a block a row, or several short ones. The row is read twice, the second time from L1, so that rows of any length will
+-- do and many blocks are on a multiprocessor to hide the latency of memory.
 
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
@@ -11,7 +11,10 @@ return schedule "rms_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, p, k:has "residual_out") end,
+  versions = function(k, p)
+    local sums = k:has "residual_out"
+    return rows.versions(k.x, k.y, p, { sums = sums, a_row_each = sums or k:has "row_scale" })
+  end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)

@@ -13,15 +13,22 @@ return schedule "rms_norm_gemm" {
   },
 
   params = {
-    rows    = tune { 64, 128, 192, default = 128 },
-    columns = tune { 64, 128, 192, 256, default = 256 },
-    stages  = tune { 2, 3, 4, 5, 6, default = 3 },
+    rows    = tune { 0, 16, 32, 64, 128, 192, default = 0 }, -- of a tile; 0: the sizes of a call decide
+    columns = tune { 0, 32, 64, 128, 192, 256, default = 0 },
+    stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
     raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
   },
 
   where = function(p, target)
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) end
     return gemm.tiles_fit(p, target, { products = 1 })
+  end,
+
+  versions = function(k, p, target)
+    if p.rows > 0 then return { {} } end
+    local size = { rows = k.x:dim(1):extent(), columns = k.w_nk:dim(1):extent(), depth = k.x:dim(0):extent() }
+    return gemm.versions(size, target, { in_one_block = true })
   end,
 
   apply = function(k, p)

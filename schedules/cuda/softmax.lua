@@ -1,4 +1,4 @@
--- Softmax with a block a row: maximum, sum, output. The row comes from memory once and from L1 after that; the
+-- Softmax with a block a row, or several short ones: maximum, sum, output. The row comes from memory once and from L1 after that; the
 -- exponentials are computed twice, which costs less than to keep them.
 
 local grid = require "lib.gpu_grid"
@@ -11,7 +11,7 @@ return schedule "softmax" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p) return rows.versions(k.x, p) end,
+  versions = function(k, p) return rows.versions(k.x, k.y, p, {}) end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)

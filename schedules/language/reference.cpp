@@ -48,6 +48,7 @@ const std::vector<Fact> kFacts = {
     {"l1", "integer", "", "Bytes of first-level data cache a core."},
     {"l2", "integer", "", "Bytes of second-level cache a core."},
     {"l3", "integer", "", "Bytes of last-level cache, shared."},
+    {"multiprocessors", "integer", "", "Multiprocessors of the GPU: 132, as of an H100, unless --fact says another number."},
     {"processors", "integer", "", "Cores that the thread pool may use."},
     {"shared_bytes", "integer", "", "Bytes of shared memory that a block of an sm_90a device can have."},
     {"vector_bytes", "integer", "", "Bytes of a SIMD register."},

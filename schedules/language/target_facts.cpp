@@ -52,8 +52,9 @@ int target_has(lua_State *L) {
 }
 
 int unknown_fact(lua_State *L) {
-    const std::vector<std::string> names = {"bits",  "features", "has",        "l1",           "l2",           "l3",
-                                            "lanes", "name",     "processors", "shared_bytes", "vector_bytes", "vector_registers"};
+    const std::vector<std::string> names = {
+        "bits",         "features",        "has", "l1", "l2", "l3", "lanes", "multiprocessors", "name", "processors", "shared_bytes",
+        "vector_bytes", "vector_registers"};
     const std::string name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
     Diagnostic d;
     d.message = "target has no \"" + name + "\"; it has " + quoted_list(names);
@@ -102,8 +103,11 @@ TargetFacts target_facts(const std::string &target, const std::map<std::string, 
             t.l3 = value;
         } else if (fact.first == "processors") {
             t.processors = int(value);
+        } else if (fact.first == "multiprocessors") {
+            t.multiprocessors = int(value);
         } else {
-            throw std::invalid_argument("there is no fact \"" + fact.first + R"("; the facts are "l1", "l2", "l3", "processors")");
+            throw std::invalid_argument("there is no fact \"" + fact.first +
+                                        R"("; the facts are "l1", "l2", "l3", "multiprocessors", "processors")");
         }
     }
     return t;
@@ -116,6 +120,7 @@ void push_target(LuaHost &host, const TargetFacts &facts) {
         {"l1", facts.l1},
         {"l2", facts.l2},
         {"l3", facts.l3},
+        {"multiprocessors", facts.multiprocessors},
         {"processors", facts.processors},
         {"shared_bytes", facts.shared_bytes},
         {"vector_bytes", facts.vector_bytes},

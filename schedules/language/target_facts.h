@@ -28,11 +28,12 @@ struct TargetFacts {
     int64_t l1 = 32 << 10, l2 = 1 << 20, l3 = 32 << 20;
     // Of a block on sm_90a, the largest device that there is code for.
     int64_t shared_bytes = multiprocessor(90).shared_of_block();
+    int multiprocessors = 132;  // of an H100 or H200 (SXM)
 
     bool has(const std::string &feature) const;
 };
 
-/** Reads a Halide target string; `facts` overrides l1, l2, l3 (bytes; K and M suffixes), processors.
+/** Reads a Halide target string; `facts` overrides l1, l2, l3 (bytes; K and M suffixes), processors, multiprocessors.
  * Throws std::invalid_argument on an unknown fact or an illegal value. */
 TargetFacts target_facts(const std::string &target, const std::map<std::string, std::string> &facts);
 

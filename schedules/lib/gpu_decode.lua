@@ -8,17 +8,27 @@ local grid = require "lib.gpu_grid"
 local decode = { fix_head_dim = attention.fix_head_dim }
 
 decode.generator = {
-  split_keys = tune { 256, 512, 1024, default = 1024 },
+  split_keys = -1, -- as split says
   key_block = tune { 32, 64, default = 32 }, -- small ones leave shared memory for more blocks
   row_block = tune { 1, 4, 8, default = 4 }, -- queries that share a read of the keys, of all heads of a group
 }
 
 decode.params = {
+  split    = tune { 0, 256, 512, 1024, default = 0 }, -- keys of a block; 0: what a call's sizes are best off with
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
   threads  = tune { 64, 128, 256, default = 64 },
   head_dim = tune { 0, 64, 128, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
 }
+
+-- Short splits where long ones would leave multiprocessors idle: few sequences, or few keys. Long ones leave less to put together.
+function decode.versions(k, p, target)
+  if p.split > 0 then return { {} } end
+  local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
+  local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
+  local blocks = groups * ((k.k:dim(1):extent() + 1023) // 1024)
+  return { { when = blocks:at_most(2 * target.multiprocessors), split = 256 }, { split = 1024 } }
+end
 
 -- Each thread along the keys has one of a block at least.
 function decode.where(p)

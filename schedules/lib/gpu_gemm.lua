@@ -22,6 +22,72 @@ function gemm.tiles_fit(p, target, o)
   return p.stages * 128 * (p.rows + o.products * p.columns) + 128 * rows_of_results <= room
 end
 
+-- The tiles among which a call chooses, and how long a block takes for one: `fill` ns, and `step` ns for each 128 bytes of a row that it
+-- has. Measured on an H100 at 924 sizes of bfloat16 (docs/notes/2026-11-gemm-versions.md).
+local tiles = {
+  { rows = 16,  columns = 32,  stages = 8, cluster = 1, fill = 500,  step = 94,  often = true },
+  { rows = 32,  columns = 64,  stages = 6, cluster = 1, fill = 1100, step = 94 },
+  { rows = 64,  columns = 64,  stages = 6, cluster = 1, fill = 170,  step = 174, often = true },
+  { rows = 64,  columns = 64,  stages = 6, cluster = 8, fill = 3980, step = 291 },
+  { rows = 64,  columns = 256, stages = 4, cluster = 1, fill = 1440, step = 340, often = true },
+  { rows = 128, columns = 128, stages = 4, cluster = 2, fill = 5790, step = 478 },
+  { rows = 128, columns = 192, stages = 4, cluster = 1, fill = 1620, step = 468 },
+  { rows = 128, columns = 256, stages = 3, cluster = 1, fill = 2390, step = 607, often = true },
+}
+
+-- The same of two products of the same rows, each of which has half of the columns of a tile.
+local tiles_of_two = {
+  { rows = 16,  columns = 64,  stages = 5, cluster = 1, fill = 790,  step = 109 },
+  { rows = 64,  columns = 128, stages = 4, cluster = 1, fill = 320,  step = 281 },
+  { rows = 64,  columns = 128, stages = 4, cluster = 4, fill = 3440, step = 377 },
+  { rows = 64,  columns = 256, stages = 4, cluster = 1, fill = 1440, step = 340 },
+  { rows = 128, columns = 192, stages = 4, cluster = 1, fill = 1620, step = 468 },
+  { rows = 128, columns = 256, stages = 4, cluster = 1, fill = 2390, step = 607 },
+}
+
+local function divided(n, by) return (n + (by - 1)) // by end
+
+-- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
+-- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
+-- a tile's depth; many want large tiles, which read less for each product.
+--
+-- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other       more    products: that share the rows (1), of so many columns each
+--                                                                              operand_bytes: of an element (2)
+--                                                                              in_one_block: no blocks share a tile
+--                                                                              often: only those that are taken most often
+function gemm.versions(size, target, more)
+  local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
+  local chosen, costs = {}, {}
+  for _, t in ipairs(products == 2 and tiles_of_two or tiles) do
+    if (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) then
+      local rounds
+      for _, columns in ipairs(type(size.columns) == "table" and size.columns or { size.columns }) do
+        local blocks = divided(size.rows, t.rows) * divided(columns, t.columns // products) * t.cluster
+        local more_rounds = divided(blocks, target.multiprocessors)
+        rounds = rounds and rounds + more_rounds or more_rounds
+      end
+      table.insert(costs, rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill))
+      table.insert(chosen, t)
+    end
+  end
+  local versions = {}
+  for i, t in ipairs(chosen) do
+    local when
+    for j = i + 1, #chosen do
+      local sooner = costs[i]:at_most(costs[j])
+      when = when and when:and_(sooner) or sooner
+    end
+    versions[i] = { when = when, rows = t.rows, columns = t.columns // products, stages = t.stages }
+    if not more.in_one_block then versions[i].cluster = t.cluster end
+  end
+  return versions
+end
+
+-- What versions set, the caller does not: for `where`. `stages` is the default.
+function gemm.sizes_decide(p, stages)
+  return p.rows == 0 and p.columns == 0 and p.stages == stages
+end
+
 -- Has the tensor cores compute a tile of a product in a block, which applies what follows the product to its sums.
 --
 --   for row: for col: y = f(sum over k of a * b)

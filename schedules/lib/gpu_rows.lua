@@ -1,44 +1,94 @@
--- Rows of a matrix on a GPU: a block has a row, its threads have neighbouring vectors of columns.
+-- Rows of a matrix on a GPU: a block has a row, or several short ones, whose threads have neighbouring vectors of columns.
 
 local grid = require "lib.gpu_grid"
 local reduce = require "lib.gpu_reduce"
 
 local rows = {}
 
--- What the schedules of rows tune. With threads = 0, the columns of a call decide on threads, unroll, held and resident.
+-- What the schedules of rows tune. With threads = 0, the columns of a call decide on threads, block_rows, unroll, held and resident.
 rows.params = {
-  threads = tune { 0, 32, 64, 128, 256, 384, 512, 1024, default = 0 },
-  vector  = tune { 2, 4, 8, default = 8 }, -- columns a thread handles at once
+  threads = tune { 0, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, default = 0 }, -- that share a row
+  block_rows = tune { 1, 4, 8, 16, 32, 64, default = 1 }, -- rows of a block; several are for rows that a warp or less shares
+  vector  = tune { 1, 2, 4, 8, default = 8 }, -- columns a thread handles at once
   unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- vectors of a thread in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
 }
 
--- The versions of a schedule of rows of x. Short rows are held in registers, longer ones in shared memory, of which a block of any
--- device from sm_80 on has 96 KiB. Rows that do not fit there are read again.
---
--- sums      whether rows of x + residual are what is held
-function rows.versions(x, p, sums)
-  if p.threads > 0 then return { {} } end
-  local cols, kib = x:dim(0):extent(), 1024 // grid.bytes_of[x:type()]
+-- A version for rows of up to `most` columns.
+local function version(most, threads, o)
   return {
-    { when = cols:at_most(1024), threads = 128, unroll = 1, held = "registers", resident = 0 },
-    { when = cols:at_most(sums and 4096 or 6144), threads = 128, unroll = 2, held = "registers", resident = 0 },
-    { when = cols:at_most(28 * kib), threads = 256, unroll = 2, held = "shared", resident = 0 },
-    { when = cols:at_most(96 * kib), threads = 512, unroll = 2, held = "shared", resident = 3 },
-    { threads = 1024, unroll = 4, held = "registers", resident = 0 },
+    most = most, threads = threads, block_rows = o.rows or 1, vector = o.vector or 8, unroll = o.unroll or 1, held = o.held or "registers",
+    resident = o.resident or 0,
   }
+end
+
+-- Rows that are no multiple of a vector begin at any address. Neighbouring threads then have neighbouring columns.
+local function of_any_length(bytes)
+  local kib = 1024 // bytes
+  return {
+    version(128, 16, { rows = 8, vector = 1, unroll = 8 }),
+    version(2 * kib, 32, { rows = 4, vector = 1 }),
+    version(6144, 128, { vector = 1 }),
+    version(96 * kib, 1024, { vector = 1, unroll = 4, held = "shared" }),
+    version(nil, 1024, { vector = 1, unroll = 4 }),
+  }
+end
+
+-- A few lanes share a short row, and a block has many of them, so that all threads load at once. Longer rows have a block each, and are
+-- held in registers, or in shared memory, of which a block of any device from sm_80 on has 96 KiB. Longer ones yet are read again.
+local function of_vectors(bytes, sums)
+  local kib = 1024 // bytes
+  return {
+    version(16, 2, { rows = 64 }),
+    version(32, 4, { rows = 32 }),
+    version(128, 8, { rows = 16 }),
+    version(512, 32, { rows = 4, unroll = 2 }),
+    version(1024, 128, {}),
+    version(sums and 4096 or 6144, 128, { unroll = 2 }),
+    version(28 * kib, 256, { unroll = 2, held = "shared" }),
+    version(96 * kib, 512, { unroll = 2, held = "shared", resident = 3 }),
+    version(nil, 1024, { unroll = 4 }),
+  }
+end
+
+-- The versions of a schedule of rows of x. Where each takes over was measured (docs/notes/2026-11-row-versions.md).
+--
+-- y         the output         more    sums: rows of x + residual are what is held; a_row_each: a block has to have one row
+function rows.versions(x, y, p, more)
+  if p.threads > 0 then return { {} } end
+  local cols, bytes, versions = x:dim(0):extent(), grid.bytes_of[x:type()], {}
+  local function add(list, condition)
+    for _, v in ipairs(list) do
+      local when = condition
+      if v.most then when = when and when:and_(cols:at_most(v.most)) or cols:at_most(v.most) end
+      -- The last block of several rows has the last ones.
+      if v.block_rows > 1 then when = when:and_(y:dim(1):extent():at_least(v.block_rows)) end
+      v.most, v.when = nil, when
+      if v.block_rows == 1 or not more.a_row_each then table.insert(versions, v) end
+    end
+  end
+  local odd = cols:multiple_of(8):not_()
+  if not more.a_row_each then
+    add({ version(2048, 32, { rows = 4, vector = 4, unroll = 2 }) }, odd:and_(cols:multiple_of(4)):and_(cols:above(128)))
+    add(of_any_length(bytes), odd:and_(cols:above(64)))
+  end
+  add(of_vectors(bytes, more.sums))
+  return versions
 end
 
 -- What versions set, the caller does not.
 function rows.params_fit(p)
-  return p.threads > 0 or (p.unroll == 2 and p.held == "registers" and p.resident == 0)
+  if p.threads == 0 then return p.block_rows == 1 and p.vector == 8 and p.unroll == 2 and p.held == "registers" and p.resident == 0 end
+  if p.block_rows == 1 then return p.threads >= 32 end
+  return p.threads <= 32 and p.threads * p.block_rows % 32 == 0 and p.threads * p.block_rows <= 1024 and p.held == "registers"
 end
 
 -- The options of the helpers below, for rows of y. Rows held in shared memory have to fit there.
 function rows.options(y, p)
   return {
-    at = { y, "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll, held = p.held, resident = p.resident,
+    at = { y, p.block_rows > 1 and "row_in_block" or "row" }, threads = p.threads, vector = p.vector, unroll = p.unroll, held = p.held,
+    resident = p.resident, rows = p.block_rows,
   }
 end
 
@@ -54,11 +104,32 @@ end
 -- y       a Func over [col, row]       threads, vector    how many, and of how many columns
 --
 -- Accesses of `vector` elements are 16 bytes where possible: 8 of a half type, 4 of f32.
+--
+-- rows    of a block, if not 1: there have to be so many, as the last block takes the last ones
+--
+--   for row: for col: y
+--     ->
+--   blocks row
+--     threads row_in_block: threads thread: ...
 function rows.blocks(y, o)
+  if (o.rows or 1) > 1 then
+    rows.blocks_of_rows(y, o)
+    return
+  end
   grid.over_threads(y, "col", o)
   rows.blocks_around(y, { "lane", "step", "chunk", "thread" }, o)
   y:gpu_threads("thread")
   grid.in_registers(y)
+end
+
+-- The same of several rows. A thread of a row that is not there would leave others to wait for what it reduces.
+function rows.blocks_of_rows(y, o)
+  y:split("row", o.rows, "shift_inwards", "row", "row_in_block")
+  grid.over_threads(y, "col", o)
+  y:reorder("lane", "step", "chunk", "thread", "row_in_block", "row")
+  y:gpu_blocks "row":gpu_threads { "thread", "row_in_block" }
+  grid.in_registers(y)
+  y:never_partition("thread", "row_in_block", "row")
 end
 
 -- Has a block handle a row, whatever the `inner` loops of a row are.

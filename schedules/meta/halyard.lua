@@ -1444,6 +1444,7 @@ function Expr:select(yes, no) end
 ---@field l1 integer Bytes of first-level data cache a core.
 ---@field l2 integer Bytes of second-level cache a core.
 ---@field l3 integer Bytes of last-level cache, shared.
+---@field multiprocessors integer Multiprocessors of the GPU: 132, as of an H100, unless --fact says another number.
 ---@field processors integer Cores that the thread pool may use.
 ---@field shared_bytes integer Bytes of shared memory that a block of an sm_90a device can have.
 ---@field vector_bytes integer Bytes of a SIMD register.

@@ -28,7 +28,10 @@ def options():
                "  scripts/bench softmax --shape rows=100,cols=1000 --no-peers\n  scripts/bench --record\n"
                "  scripts/bench --family GEMM --export FOLDER --target avx512_sapphirerapids, there\n"
                "  cd FOLDER && python3 -m peers --family GEMM --json FILE, and here\n"
-               "  scripts/bench --from FILE --record")
+               "  scripts/bench --from FILE --record\n"
+               "  scripts/bench --sweep 300 --seed 1 --threads 1 --against scripts/peers/sweeps/MACHINE.json\n"
+               "  scripts/gpu --sweep 300 FOLDER, there python3 -m peers.gpu.sweep --json FILE, and here\n"
+               "  scripts/bench --sweep --from FILE")
     lists = lambda text: [t for t in text.split(",") if t]
     p.add_argument("ops", nargs="*", help="ops of the registry [all]")
     p.add_argument("--family", action="append", default=[], choices=FAMILIES, help="only these; may be repeated")
@@ -57,6 +60,11 @@ def options():
     p.add_argument("--export", metavar="FOLDER", help="the rows' kernels and what times them, for another machine: "
                                                        "`python3 -m peers` in the folder there, with these options")
     p.add_argument("--target", help="of --export: a level as avx512_sapphirerapids, or several with commas")
+    p.add_argument("--sweep", type=int, nargs="?", const=0, metavar="N", help="N cases of the population that models run "
+                                                                             "(scripts/peers/population), instead of the table; with --from, a report")
+    p.add_argument("--seed", type=int, default=1, help="of --sweep: which cases [1]")
+    p.add_argument("--first", type=int, default=0, help="of --sweep: the number of the first case [0]")
+    p.add_argument("--against", metavar="FILE", help="of --sweep: a recorded run; fails where the geometric mean or the 10th percentile fell")
     p.add_argument("--verbose", action="store_true", help="also what the peers print")
     return p.parse_args()
 
@@ -213,6 +221,10 @@ def main():
         return listing()
     if o.export:
         return export(o)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the worker ends too
+    if o.sweep is not None:
+        from .sweep import command
+        return command.main(o, Run)
     run = Run(o)
     if o.given:
         rows = {}
@@ -221,7 +233,6 @@ def main():
                 rows.update((r["key"], r) for r in json.load(f))
         run.records = list(rows.values())
         return finish(o, run)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the worker ends too
     try:
         run.run()
     except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from . import library, measure, onednn, openblas
 from .contestants import Case, Ours, Unavailable, TOLERANCE, difference, makers
 from .entry import TYPES, call_by_name, dims_of
 from .frameworks import torch
+from .population.chosen import said_by
 
 MATRIX = {"GEMM", "attention", "convolution", "blocks"}  # whose arithmetic is dot products
 SETTLING = 0.012  # longer than OpenMP's workers spin after a call, which is 300000 times
@@ -89,7 +90,7 @@ class Contest:
 
     def run(self):
         kernels = self.kernels()
-        first = library.Arguments(kernels[0], self.shape)
+        first = library.Arguments(kernels[0], self.shape, strides=self.entry.strides)
         size = value(self.entry.bytes, self.dims) or first.bytes
         for cache in self.caches(first.bytes):
             kept = list(self.notes)
@@ -103,19 +104,20 @@ class Contest:
         ours, peers = [], []
         for kernel in kernels:
             kernel.set_threads(self.machine.threads)
-            sets = [library.Arguments(kernel, self.shape, seed + 1) for seed in range(count)]
+            sets = [library.Arguments(kernel, self.shape, seed + 1, self.entry.strides) for seed in range(count)]
             ours.append(Ours(kernel, sets))
         if torch:
             peers = self.peers(ours)
         else:
             for o in ours:
                 o.sample(0, 1)
+        said = {o.name: said_by(lambda o=o: o.sample(0, 1)) for o in ours} if self.entry.case else {}
         all_ = ours + [p for p in peers if p.name not in self.wrong]
         if self.machine.threads > 1 and peers:
             all_ = [Settled(c, count) for c in all_]
         with self.o.lock:
             times = measure.measure(all_, count, self.o.seconds)
-        return self.record(cache, size, times, [o.name for o in ours])
+        return self.record(cache, size, times, [o.name for o in ours], said)
 
     def peers(self, ours):
         torch.set_num_threads(self.machine.threads)
@@ -162,7 +164,7 @@ class Contest:
             self.notes.append(f"WRONG: {name} and halyard differ: {sentence}")
         return not sentence
 
-    def record(self, cache, size, times, ours):
+    def record(self, cache, size, times, ours, said):
         flops = value(self.entry.flops, self.dims) or library.flops(self.entry.op, self.shape)
         arithmetic = flops / self.machine.flops(self.kind, self.entry.family)
         bandwidth = self.machine.bandwidth(size) if cache == "warm" else self.machine.about["copy"][-1][1]
@@ -183,6 +185,8 @@ class Contest:
                             for n, t in times.items()},
             "notes": self.notes, "wrong": self.wrong, "machine": self.machine.name,
             "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+        if self.entry.case:
+            record.update(case=self.entry.case, chosen={"schedule": best, "version": said.get(best)})
         if others:
             peer = min(others, key=lambda n: times[n].least)
             # The best peer of each part of the run against the best of ours beside it: by how much

@@ -25,8 +25,10 @@ class Unavailable(Exception):
 
 def tensor(item):
     """A view of a buffer of Halyard's: no copy, last index innermost."""
-    memory = (ctypes.c_char * item["bytes"]).from_address(item["address"])
-    return torch.frombuffer(memory, dtype=DTYPES[item["type"]]).view(item["extents"][::-1])
+    dtype, extents, strides = DTYPES[item["type"]], item["extents"][::-1], item["strides"][::-1]
+    count = 1 + sum((e - 1) * s for e, s in zip(extents, strides)) if all(extents) else 0
+    memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(item["address"])
+    return torch.frombuffer(memory, dtype=dtype).as_strided(extents, strides) if count else torch.empty(extents, dtype=dtype)
 
 
 class Ours:

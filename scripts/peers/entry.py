@@ -42,6 +42,8 @@ class Entry:
     native: dict = dataclasses.field(default_factory=dict)  # name -> function: further ones like it
     openblas: typing.Callable = None
     tolerance: float = 1               # times that of the type
+    strides: dict = None               # of arguments that are not dense: name -> innermost first
+    case: typing.Any = None            # of the population, of which it is
 
     @property
     def name(self):

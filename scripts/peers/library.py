@@ -22,7 +22,7 @@ def _load():
     for name, result, arguments in (
             ("error", s, []), ("registry", s, []), ("machine", s, [i, i]), ("multiply_peak", d, [s, i]),
             ("kernel", p, [s]), ("export_kernel", s, [s, s, s]), ("load_kernel", p, [s, s]), ("describe_kernel", s, [p]), ("free_kernel", None, [p]), ("set_threads", None, [p, i]),
-            ("flops", d, [s, s]), ("arguments", p, [p, s, s, ctypes.c_uint64]), ("free_arguments", None, [p]),
+            ("flops", d, [s, s]), ("arguments", p, [p, s, s, s, ctypes.c_uint64]), ("free_arguments", None, [p]),
             ("describe_arguments", s, [p, p]), ("time", d, [p, ctypes.POINTER(p), i, i, i])):
         f = getattr(native, "peers_" + name)
         f.restype, f.argtypes = result, arguments
@@ -105,11 +105,11 @@ class Kernel:
 
 
 class Arguments:
-    """One set of buffers and scalars; `items` has a record for each."""
+    """One set of buffers and scalars; `items` has a record for each. `strides`: of buffers that are not dense, innermost first."""
 
-    def __init__(self, kernel, shape, seed=1):
+    def __init__(self, kernel, shape, seed=1, strides=None):
         self.kernel = kernel
-        self.handle = _call("arguments", kernel.handle, kernel.op.encode(), shape.encode(), seed)
+        self.handle = _call("arguments", kernel.handle, kernel.op.encode(), shape.encode(), json.dumps(strides or {}).encode(), seed)
         self.items = json.loads(_call("describe_arguments", kernel.handle, self.handle))
 
     @property

@@ -58,6 +58,20 @@ struct Arguments {
     std::vector<void *> addresses;
 };
 
+// Lays inputs and outputs out with other strides than dense ones: {"x": [1, 4160]}, in elements, innermost first.
+void lay_out(KernelArguments &values, const CompiledKernel &kernel, const json &strides, uint64_t seed) {
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && strides.contains(a.name)) {
+            Layout layout(values.buffer(a.name).extents());
+            layout.strides = strides.at(a.name).get<std::vector<int>>();
+            HostBuffer &buffer = values.buffer(a.name, layout);
+            if (!a.is_output) {
+                buffer.fill_random(++seed);
+            }
+        }
+    }
+}
+
 }  // namespace
 
 #define PEERS_API extern "C" __attribute__((visibility("default")))
@@ -142,13 +156,15 @@ PEERS_API double peers_flops(const char *op_name, const char *shape) {
     return guarded<double>(-1, [&] { return flops_of(find_op(op_name), parse_shape(shape)); });
 }
 
-// Buffers of that shape with random inputs, as `halyard bench` makes them.
-PEERS_API void *peers_arguments(void *handle, const char *op_name, const char *shape, uint64_t seed) {
+// Buffers of that shape with random inputs, as `halyard bench` makes them, dense but for those of which `strides` says more.
+PEERS_API void *peers_arguments(void *handle, const char *op_name, const char *shape, const char *strides, uint64_t seed) {
     return guarded<void *>(nullptr, [&]() -> void * {
         const Op &op = find_op(op_name);
         const Dims dims = parse_shape(shape);
         check_shape(op, dims);
-        auto made = std::make_unique<Arguments>(Arguments{make_arguments(op, *static_cast<CompiledKernel *>(handle), dims, seed), {}});
+        const auto &kernel = *static_cast<CompiledKernel *>(handle);
+        auto made = std::make_unique<Arguments>(Arguments{make_arguments(op, kernel, dims, seed), {}});
+        lay_out(made->values, kernel, json::parse(strides), seed);
         made->addresses = made->values.addresses();
         return made.release();
     });
@@ -158,7 +174,7 @@ PEERS_API void peers_free_arguments(void *handle) {
     delete static_cast<Arguments *>(handle);
 }
 
-// Where each argument lies: extents innermost first, and the address of a buffer or scalar.
+// Where each argument lies: extents and strides innermost first, and the address of a buffer or scalar.
 PEERS_API const char *peers_describe_arguments(void *kernel, void *handle) {
     return guarded<const char *>(nullptr, [&] {
         auto &arguments = *static_cast<Arguments *>(handle);
@@ -168,7 +184,11 @@ PEERS_API const char *peers_describe_arguments(void *kernel, void *handle) {
             json one = {{"name", a.name}, {"type", type_name(a.type)}, {"buffer", a.is_buffer}, {"output", a.is_output}};
             if (a.is_buffer) {
                 HostBuffer &b = arguments.values.buffer(a.name);
-                one.update({{"extents", b.extents()}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});
+                std::vector<int> strides;
+                for (int d = 0; d < b.raw()->dimensions; d++) {
+                    strides.push_back(b.raw()->dim[d].stride);
+                }
+                one.update({{"extents", b.extents()}, {"strides", strides}, {"bytes", b.bytes()}, {"address", uint64_t(b.raw()->host)}});
             } else {
                 one.update({{"value", load_element(a.type, arguments.addresses[i])}});
             }

@@ -15,6 +15,7 @@ import re
 from . import ratios
 from .entry import ENTRIES, FAMILIES
 from .report import cells as bench_cells, short
+from .sweep import page as population
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -142,12 +143,12 @@ def summary(rows):
 SUMMARY = ("machine", "family", "rows with a peer", "ratio, geometric mean", "least", "rows below 1")
 
 
-def page(runs, recorded, pictures=None):
+def page(runs, recorded, pictures=None, sweeps=None):
     rows = all_rows(runs, recorded)
     lines = [HEAD, "## Contents\n", "- [Summary](#summary)", "- [The runs](#the-runs)",
              "- [Where a peer is faster](#where-a-peer-is-faster)"]
     families = [f for f in FAMILIES if any(r["family"] == f for r in rows)]
-    lines += [f"- [{f}](#{f.lower().replace(' ', '-')})" for f in families] + [""]
+    lines += [f"- [{f}](#{f.lower().replace(' ', '-')})" for f in (population.TITLE, *families)] + [""]
     lines += ["## Summary\n", *lines_of(SUMMARY, summary(rows)), "", "## The runs\n"]
     for run in runs:
         what = ", ".join(sorted({r["op"] for r in run["rows"]})) if len({r["op"] for r in run["rows"]}) == 1 else "all ops"
@@ -156,6 +157,7 @@ def page(runs, recorded, pictures=None):
                      + (f" Peaks: {peaks}." if peaks else "") + (f" {run['note']}" if run["note"] else ""))
     behind = sorted((r for r in rows if (number(r["ratio"]) or 1) < 1), key=lambda r: (number(r["ratio"]), order(r)))
     lines += ["", "## Where a peer is faster\n", *lines_of(COLUMNS, map(cells, behind)), ""]
+    lines += population.section(sweeps, population.picture_beside(PAGE))
     for family in families:
         lines.append(f"## {family}\n")
         if pictures and family in pictures:

@@ -60,7 +60,7 @@ def main():
         say(machine=machine.name, copy=machine.about["copy"], flops=machine.about["flops"])
         options = types.SimpleNamespace(lock=Lock(task["lock"]), seconds=task["seconds"], peers=task["peers"],
                                         schedule=task["schedule"])
-        for number, (entry, shape, kind) in enumerate(selected(task)):
+        for number, entry, shape, kind in numbered(task):
             if number in task["done"]:
                 continue
             say(begin=number, row=f"{entry.name} {shape} {kind} {machine.threads}t")
@@ -86,7 +86,7 @@ def main():
 
 def application_cases(task):
     """Of minilm, which has peers only."""
-    wanted = ((not task["ops"] or application.OP in task["ops"]) and not task["label"] and not task["schedule"]
+    wanted = (not task.get("sweep") and (not task["ops"] or application.OP in task["ops"]) and not task["label"] and not task["schedule"]
               and (not task["families"] or application.FAMILY in task["families"]))
     if wanted and torch:
         for kind in application.TYPES:
@@ -103,6 +103,15 @@ def free_memory():
         torch._dynamo.reset()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
+
+
+def numbered(task):
+    """The rows of a run, or those of its part of the population."""
+    if task.get("sweep"):
+        from .sweep import host
+        yield from ((n, *row) for n, *row in host.rows(*task["sweep"]) if not task["ops"] or row[0].op in task["ops"])
+    else:
+        yield from ((n, *row) for n, row in enumerate(selected(task)))
 
 
 def selected(task):

@@ -66,6 +66,15 @@ inline std::vector<Case> row_cases(const Assignments &build) {
             cases.push_back({"the longest of a version", {{"cols", limit}, {"rows", 2}}});
             cases.push_back({"the shortest of the next", {{"cols", limit + 1}, {"rows", 1}}});
         }
+        // Several short rows in a block, the last of which takes some again, and lengths that are no multiple of a vector.
+        const Dims short_rows[] = {{{"cols", 3}, {"rows", 65}},   {{"cols", 16}, {"rows", 130}}, {{"cols", 24}, {"rows", 33}},
+                                   {{"cols", 32}, {"rows", 32}},  {{"cols", 40}, {"rows", 17}},  {{"cols", 77}, {"rows", 9}},
+                                   {{"cols", 104}, {"rows", 40}}, {{"cols", 128}, {"rows", 16}}, {{"cols", 132}, {"rows", 5}},
+                                   {{"cols", 200}, {"rows", 6}},  {{"cols", 204}, {"rows", 6}},  {{"cols", 512}, {"rows", 7}},
+                                   {{"cols", 513}, {"rows", 5}},  {{"cols", 2044}, {"rows", 5}}, {{"cols", 2047}, {"rows", 1}}};
+        for (const Dims &dims : short_rows) {
+            cases.push_back({"several rows a block", dims});
+        }
     }
     return cases;
 }

@@ -122,6 +122,11 @@ bool uses_tensor_cores(const halyard::ScriptHeader &head) {
            (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") || has_param(head, "block"));
 }
 
+// With rows = 0 the sizes of a call decide on the tiles, and on the blocks that share one.
+bool chooses_tiles(const halyard::ScriptHeader &head) {
+    return std::any_of(head.params.begin(), head.params.end(), [](const auto &t) { return t.name == "rows" && t.value == "0"; });
+}
+
 // Few assignments that hold every value of each choice.
 std::vector<Assignments> all_values(const std::vector<Choice> &choices) {
     size_t most = 1;
@@ -186,6 +191,8 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
             if (!with_large_tiles.insert(build["devices"]).second) {
                 const Assignments tiles = small_tiles(head);
                 build.insert(tiles.begin(), tiles.end());
+            } else if (chooses_tiles(head)) {
+                build.erase("set.cluster");
             }
             if (build["devices"].empty()) {
                 build.erase("devices");

@@ -1,0 +1,1 @@
+"""What ops compute, in torch, a file a family."""
