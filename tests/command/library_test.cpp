@@ -4,9 +4,9 @@
 #include <random>
 
 #include <catch2/catch.hpp>
+#include <HalideRuntime.h>
 #include <dlfcn.h>
 
-#include "kernel/paths.h"
 #include "kernel/shared_object.h"
 #include "support.h"
 

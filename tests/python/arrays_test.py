@@ -123,6 +123,19 @@ class Ops(unittest.TestCase):
         a, b = rows(5, 32), rows(32, 24)
         np.testing.assert_allclose(halyard.op("gemm", schedule="kn")(a, b), a @ b, rtol=1e-4, atol=1e-4)
 
+    def test_packed_weights(self):
+        a, b = rows(5, 32), rows(32, 100)
+        for type_, near in (("float32", 1e-4), ("float16", 2e-2)):
+            product = halyard.op("gemm", type=type_)
+            weights = product.pack("b_packed", b.T)
+            y = product(a.astype(type_), weights)
+            self.assertEqual(y.shape, (5, 100))
+            np.testing.assert_allclose(y.astype("f4"), a @ b, rtol=near, atol=10 * near)
+        with self.assertRaisesRegex(TypeError, 'no packed argument "b"; there are b_packed'):
+            product.pack("b", b)
+        with self.assertRaises(halyard.Error):
+            product.pack("b_packed", b[0])
+
     def test_the_size_of_a_convolution(self):
         conv = halyard.op("depthwise_conv2d", stride=2)
         x, weight = rows(2, 9, 11, 16), rows(3, 3, 16)

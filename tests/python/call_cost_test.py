@@ -11,7 +11,8 @@ import numpy as np
 
 import halyard
 
-MOST = 5.0  # microseconds
+MOST = 5.0  # microseconds, on a machine that has nothing else to do
+OFTEN = 4   # or so many times an addition of the arrays' own library, which takes its time where others work too
 
 
 def microseconds(call, number=5000):
@@ -58,7 +59,10 @@ class Cost(unittest.TestCase):
         times = {"a new array": microseconds(lambda: norm(x, w, eps=1e-6)),
                  "a given array": microseconds(lambda: norm(x, w, eps=1e-6, out=y))}
         print({k: round(v, 2) for k, v in times.items()}, "ctypes:", round(microseconds(lambda: plain(x, w, 1e-6)), 2))
-        self.assertLess(max(times.values()), MOST)
+        self.check(times, microseconds(lambda: np.add(x, w)))
+
+    def check(self, times, addition):
+        self.assertLess(max(times.values()), max(MOST, OFTEN * addition))
 
     def test_torch(self):
         try:
@@ -72,7 +76,7 @@ class Cost(unittest.TestCase):
         y = torch.empty_like(x)
         times = {"a new tensor": microseconds(lambda: norm(x, w, eps=1e-6)), "a given tensor": microseconds(lambda: norm(x, w, out=y))}
         print({k: round(v, 2) for k, v in times.items()}, "operator:", round(microseconds(lambda: operator(x, w, 1e-6)), 2))
-        self.assertLess(max(times.values()), MOST)
+        self.check(times, microseconds(lambda: torch.add(x, w)))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,18 @@ class Op(_native.Function):
             self._set_extents(plain)
         self._known_shapes = {}
 
+    def pack(self, name, weights):
+        """The weights for an argument such as b_packed, as this op reads them: a Buffer, for any number of calls of this op.
+
+        `weights` have the shape of the argument in its plain layout: of a product (n, k), as torch.nn.Linear has them, and .T of (k, n);
+        of a convolution (groups, output channels, y, x, channels).
+        """
+        packed = [a[0] for a in self.arguments if a[0].endswith("_packed")]
+        if name not in packed:
+            there_are = f"there are {', '.join(packed)}" if packed else "this op takes its weights as they are"
+            raise TypeError(f'{self.name}: there is no packed argument "{name}"; {there_are}{_nearest(name, packed)}')
+        return self._pack(name, weights)
+
     def positions(self):
         """The arguments with their numbers, in the order in which they may be given by position: the registry's."""
         registry = list(self._signature.by_name)

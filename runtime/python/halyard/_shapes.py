@@ -52,6 +52,7 @@ class Signature:
         for a in self.by_name.values():
             if a.name not in params and a.name in ("kernel", "stride", "dilation", "padding") and a.value is not None:
                 self.known[a.name] = _number(a.value)
+        self.packed = {}  # of arguments with packed weights: the name of the columns, of which the extents tell only the panels
         self.places = {}  # of the names of extents: number of the argument, dimension
         for i, (name, kind, _, dimensions, _) in enumerate(arguments):
             extents = self._extents(name)
@@ -59,6 +60,8 @@ class Signature:
                 for d, extent in enumerate(extents):
                     if extent.isidentifier() and extent not in self.known:
                         self.places.setdefault(extent, (i, d))
+                    elif columns := re.fullmatch(r"\((\w+)\+panel-1\)//panel", extent):
+                        self.packed[i] = columns[1]
 
     def _extents(self, name):
         return self.by_name[name].extents if name in self.by_name else None
@@ -76,8 +79,10 @@ class Signature:
         return plain
 
     def _values(self, shapes):
-        """The names with their values; shapes are Python's, outermost dimension first."""
-        return {**self.known, **{name: shapes[i][-1 - d] for name, (i, d) in self.places.items()}}
+        """The names with their values; shapes are Python's, outermost dimension first. Packed weights of Op.pack() have their columns
+        before the others."""
+        columns = {name: shapes[i][0] for i, name in self.packed.items() if len(shapes[i]) > self.arguments[i][3]}
+        return {**columns, **self.known, **{name: shapes[i][-1 - d] for name, (i, d) in self.places.items()}}
 
     def shapes(self, shapes):
         """Of every output, as Python has them. Raises KeyError with the name that no input says."""

@@ -12,6 +12,7 @@ struct Buffer {
     struct halide_dimension_t dim[HALYARD_MAX_DIMENSIONS];
     int64_t shape[HALYARD_MAX_DIMENSIONS], strides[HALYARD_MAX_DIMENSIONS];  // as DLPack has them
     size_t bytes;
+    int64_t columns;  // of packed weights
     int device, device_id;
 };
 
@@ -65,6 +66,34 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
         }
     }
     return 0;
+}
+
+PyObject *buffer_of_memory(void *memory, const struct halide_buffer_t *layout, int64_t columns) {
+    PyTypeObject *type = (PyTypeObject *)module.buffer;
+    const allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct Buffer *b = (struct Buffer *)allocate(type, 0);
+    if (!b) {
+        free(memory);
+        return NULL;
+    }
+    const int n = layout->dimensions;
+    b->buffer = *layout;
+    b->buffer.dim = b->dim;
+    b->buffer.host = memory;
+    b->bytes = (size_t)((layout->type.bits + 7) / 8);
+    for (int d = 0; d < n; d++) {
+        b->dim[d] = layout->dim[d];
+        b->shape[n - 1 - d] = layout->dim[d].extent;
+        b->strides[n - 1 - d] = layout->dim[d].stride;
+        b->bytes *= (size_t)layout->dim[d].extent;
+    }
+    b->columns = columns;
+    b->device = kHost;
+    return (PyObject *)b;
+}
+
+int64_t columns_of_buffer(PyObject *array) {
+    return (PyObject *)Py_TYPE(array) == module.buffer ? ((struct Buffer *)array)->columns : 0;
 }
 
 static void dealloc(PyObject *self) {

@@ -3,10 +3,11 @@
 #include "native.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 // An object that is not shared stays loaded: its code may run on threads of the pool whenever there are calls.
-static int open_library(struct Function *f, const char *path, const char *function, const struct halide_filter_metadata_t **metadata) {
+static int open_library(struct Function *f, const char *path, const char *function) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         PyErr_Format(PyExc_ImportError, "%s cannot be loaded: %s", path, dlerror());
@@ -21,7 +22,7 @@ static int open_library(struct Function *f, const char *path, const char *functi
         PyErr_Format(PyExc_ImportError, "%s has no function %s of Halyard", path, function);
         return 0;
     }
-    *metadata = ask();
+    f->metadata = ask();
     return 1;
 }
 
@@ -36,10 +37,10 @@ static int init(PyObject *self, PyObject *arguments, PyObject *named) {
         PyErr_SetString(PyExc_RuntimeError, "a Function is made once");
         return -1;
     }
-    const struct halide_filter_metadata_t *m;
-    if (!open_library(f, path, function, &m)) {
+    if (!open_library(f, path, function)) {
         return -1;
     }
+    const struct halide_filter_metadata_t *m = f->metadata;
     if (m->num_arguments > MOST_ARGUMENTS) {
         PyErr_Format(PyExc_ValueError, "%s has more than %d arguments", function, MOST_ARGUMENTS);
         return -1;
@@ -117,6 +118,43 @@ static PyObject *get_device(PyObject *self, void *unused) {
     return PyUnicode_FromString(((const struct Function *)self)->device == kCuda ? "cuda" : "cpu");
 }
 
+// pack(argument, weights): the weights as this library wants them, a Buffer.
+static PyObject *pack(PyObject *self, PyObject *arguments) {
+    const struct Function *f = (const struct Function *)self;
+    PyObject *name, *weights;
+    if (!PyArg_ParseTuple(arguments, "UO", &name, &weights)) {
+        return NULL;
+    }
+    PyObject *adapter = adapter_of(weights), *text = PyUnicode_AsUTF8String(name), *packed = NULL;
+    struct Array a;
+    if (!adapter || !text || !import_array(&a, weights, adapter, name)) {
+        Py_XDECREF(text);
+        return NULL;
+    }
+    a.buffer.host = (uint8_t *)a.data;
+    void *memory = NULL;
+    struct halyard_array layout;
+    if (a.device != kHost) {
+        PyErr_Format(PyExc_ValueError, "%U: the weights to pack have to be on the host", name);
+    } else {
+        const int64_t bytes = runtime.packed_bytes(f->metadata, PyBytes_AsString(text), &a.buffer);
+        memory = bytes < 0 ? NULL : aligned_alloc(64, (size_t)(bytes + 127) / 64 * 64);
+        // What fills up the last panels is read, and does not matter.
+        if (memory) {
+            memset(memory, 0, (size_t)bytes);
+        }
+        if (!memory || runtime.pack(f->metadata, PyBytes_AsString(text), &a.buffer, memory, &layout)) {
+            raise_error(runtime.last_error());
+            free(memory);
+        } else {
+            packed = buffer_of_memory(memory, &layout.buffer, a.dim[a.buffer.dimensions == 2 ? 1 : 3].extent);
+        }
+    }
+    Py_DECREF(text);
+    release_array(&a);
+    return packed;
+}
+
 // set_value(argument, value): of a scalar that a call leaves out; True where _default() is to be asked.
 static PyObject *set_value(PyObject *self, PyObject *arguments) {
     const struct Function *f = (const struct Function *)self;
@@ -176,6 +214,7 @@ static PyGetSetDef properties[] = {
 };
 
 static PyMethodDef methods[] = {
+    {"_pack", pack, METH_VARARGS, NULL},
     {"_set_value", set_value, METH_VARARGS, NULL},
     {"_set_order", set_order, METH_O, NULL},
     {"_set_extents", set_extents, METH_O, NULL},

@@ -43,7 +43,7 @@ __attribute__((visibility("default"))) PyMODINIT_FUNC PyInit__native(void) {
     module.name_out = PyUnicode_InternFromString("out");
     module.name_array_struct = PyUnicode_InternFromString("__array_struct__");
     if (!m || !module.name_out || !module.name_array_struct || add_type(m, "Function", &function_type) ||
-        add_type(m, "Buffer", &buffer_type)) {
+        add_type(m, "Buffer", &buffer_type) || !(module.buffer = PyObject_GetAttrString(m, "Buffer"))) {
         Py_XDECREF(m);
         return NULL;
     }

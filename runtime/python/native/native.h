@@ -29,6 +29,8 @@ struct Runtime {
     int (*device_free)(void *, struct halide_buffer_t *);
     int (*copy_to_host)(void *, struct halide_buffer_t *);
     int (*copy_to_device)(void *, struct halide_buffer_t *, const struct halide_device_interface_t *);
+    int64_t (*packed_bytes)(const struct halide_filter_metadata_t *, const char *, const struct halide_buffer_t *);
+    int (*pack)(const struct halide_filter_metadata_t *, const char *, const struct halide_buffer_t *, void *, struct halyard_array *);
 };
 extern struct Runtime runtime;
 
@@ -37,6 +39,7 @@ struct Module {
     PyObject *error;     // raised for what a library or its runtime says
     PyObject *adapters;  // by the type of an array, a tuple of enum Adapter
     PyObject *adapt;     // makes one for a type that is new
+    PyObject *buffer;    // the type halyard.Buffer
     PyObject *name_out, *name_array_struct;
 };
 extern struct Module module;
@@ -91,6 +94,7 @@ struct Extent {
 struct Function {
     PyObject_HEAD PyObject *name;
     int (*argv)(void **);
+    const struct halide_filter_metadata_t *metadata;
     int device, count, outputs;
     int computes_shapes;  // some extent is arithmetic: _shapes() knows
     struct Argument *arguments;
@@ -99,6 +103,13 @@ struct Function {
 };
 
 #define MOST_ARGUMENTS 48
+
+/** A Buffer of memory from aligned_alloc(), which it takes, with the layout of another; of packed weights with so many columns, which
+ * their panels do not tell. */
+PyObject *buffer_of_memory(void *memory, const struct halide_buffer_t *layout, int64_t columns);
+
+/** 0 for everything but packed weights. */
+int64_t columns_of_buffer(PyObject *array);
 
 PyObject *call_function(PyObject *self, PyObject *arguments, PyObject *named);
 

@@ -34,6 +34,8 @@ PyObject *load_runtime(PyObject *self, PyObject *path) {
         {&runtime.device_free, "halide_device_free"},
         {&runtime.copy_to_host, "halide_copy_to_host"},
         {&runtime.copy_to_device, "halide_copy_to_device"},
+        {&runtime.packed_bytes, "halyard_packed_bytes"},
+        {&runtime.pack, "halyard_pack"},
     };
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         *(void **)functions[i].to = dlsym(library, functions[i].name);
