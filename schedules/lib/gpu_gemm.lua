@@ -51,10 +51,9 @@ local function divided(n, by) return (n + (by - 1)) // by end
 -- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
 -- a tile's depth; many want large tiles, which read less for each product.
 --
--- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other       more    products: that share the rows (1), of so many columns each
---                                                                              operand_bytes: of an element (2)
---                                                                              in_one_block: no blocks share a tile
---                                                                              often: only those that are taken most often
+-- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other
+-- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
+--         in_one_block: no blocks share a tile                               often: only those that are taken most often
 function gemm.versions(size, target, more)
   local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
   local chosen, costs = {}, {}

@@ -281,7 +281,8 @@ TEST_CASE("facts of targets", "[script]") {
         options.facts = {{name, text}};
         return error(kScript, options);
     };
-    CHECK(wrong("l4", "1") == "script.lua: error: there is no fact \"l4\"; the facts are \"l1\", \"l2\", \"l3\", \"processors\"");
+    CHECK(wrong("l4", "1") ==
+          "script.lua: error: there is no fact \"l4\"; the facts are \"l1\", \"l2\", \"l3\", \"multiprocessors\", \"processors\"");
     for (const char *text : {"", "M", "0", "-1", "2G", "1e6", "99999999999999999999"}) {
         CHECK_THAT(wrong("l2", text), Contains("the fact l2=" + std::string(text) + " is not a positive count"));
     }
