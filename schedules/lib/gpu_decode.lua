@@ -21,13 +21,15 @@ decode.params = {
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
 }
 
--- Short splits where long ones would leave multiprocessors idle: few sequences, or few keys. Long ones leave less to put together.
+-- Short splits where long ones would leave multiprocessors idle, or would be mostly empty: few sequences, or few keys. Long ones leave less
+-- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
   if p.split > 0 then return { {} } end
   local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
   local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
-  local blocks = groups * ((k.k:dim(1):extent() + 1023) // 1024)
-  return { { when = blocks:at_most(2 * target.multiprocessors), split = 256 }, { split = 1024 } }
+  local keys = k.k:dim(1):extent()
+  local idle = (groups * ((keys + 1023) // 1024)):at_most(2 * target.multiprocessors)
+  return { { when = idle:or_(keys:at_most(512)), split = 256 }, { split = 1024 } }
 end
 
 -- Each thread along the keys has one of a block at least.
