@@ -1,6 +1,8 @@
 #include "language/effects.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 namespace halyard {
 
@@ -96,6 +98,42 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
             continue;
         }
         throw ScriptError(d);
+    }
+}
+
+void check_fused_async(const Binding &binding, const PipelineView &view) {
+    std::map<std::string, Function> functions;
+    for (const auto &entry : view.funcs()) {
+        functions.emplace(entry.second.function.name(), entry.second.function);
+    }
+    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f, const Internal::Definition &d) {
+        const auto other = functions.find(d.schedule().fuse_level().level.func_name());
+        if (other != functions.end() && (f.schedule().async() || other->second.schedule().async())) {
+            const std::string name = view.name_of(f.name());
+            Diagnostic at;
+            for (const Touch &t : binding.touches()) {
+                if (t.word == "compute_with" && t.func == name) {
+                    at.file = t.file;
+                    at.line = t.line;
+                    at.word = t.word;
+                }
+            }
+            at.message = "runs " + name + " in the loops of " + view.name_of(other->first) +
+                         ", of which one is async: the thread of one would read what the other's has not stored yet";
+            at.hint = "leave out async, or compute each in loops of its own";
+            throw ScriptError(at);
+        }
+        for (const auto &s : d.specializations()) {
+            check(f, s.definition);
+        }
+    };
+    for (const auto &[name, f] : functions) {
+        if (f.has_pure_definition()) {
+            check(f, f.definition());
+        }
+        for (const auto &update : f.updates()) {
+            check(f, update);
+        }
     }
 }
 

@@ -19,6 +19,10 @@ void check_effect(const Call &call, const Word &word);
  * ended. */
 void check_buffers_in_turn(const Binding &binding, const PipelineView &view);
 
+/** Throws a ScriptError where Funcs share their loops (compute_with) and one is async: Halide orders only what each of them reads.
+ * Call it when the script has ended. */
+void check_fused_async(const Binding &binding, const PipelineView &view);
+
 /** Throws a ScriptError where something was said of the loops or the memory of a Func that has none, as it is
  * computed inline. Call it when the script has ended. */
 void check_placed(const Binding &binding, const PipelineView &view);

@@ -22,7 +22,8 @@ std::string plain_name(const std::string &halide_name) {
 
 bool is_variable_of_loops(const std::string &name) {
     const std::set<std::string> names = {"min", "max", "extent", "stride", "loop_min", "loop_max", "loop_extent"};
-    return names.count(name) > 0 || name.rfind("__", 0) == 0;
+    const std::set<std::string> of_devices = {"block_id_", "thread_id_"};  // and the letter of a dimension
+    return names.count(name) > 0 || of_devices.count(name.substr(0, name.size() - 1)) > 0 || name.rfind("__", 0) == 0;
 }
 
 std::vector<LoopName> loops_of(const Stage &stage) {

@@ -265,20 +265,22 @@ public:
                 return std::make_pair(at.func, *loop);
             }
         }
-        // A reduction that is placed nowhere is computed in the innermost loop of whoever needs it.
-        if (!is_unplaced(f) || f.can_be_inlined() || is_output(f)) {
-            return std::nullopt;
+        for (const Place &at : places_of_readers(f)) {
+            if (const auto loop = loop_from(at, tail)) {
+                return std::make_pair(at.func, *loop);
+            }
         }
-        for (const auto &[name, reader] : functions_) {
-            std::optional<std::pair<Function, std::string>> found;
-            for_each_definition(reader, [&, &reader = reader](const Definition &d, int) {
-                const auto loop = reads_inline(d, f) ? loop_from({reader, d, 0}, tail) : std::nullopt;
-                if (loop) {
-                    found = std::make_pair(reader, *loop);
-                }
-            });
-            if (found) {
-                return found;
+        return std::nullopt;
+    }
+
+    /** The Func over whose threads f is computed for each value, as it is placed nowhere; nothing where there is none. */
+    std::optional<Function> runs_in_threads_of(const Function &f) {
+        for (const Place &at : places_of_readers(f)) {
+            if (loops_over_threads_around(at) > 0) {
+                return at.func;
+            }
+            if (const auto further_out = runs_in_threads_of(at.func)) {
+                return further_out;
             }
         }
         return std::nullopt;
@@ -325,6 +327,21 @@ private:
 
     bool is_output(const Function &f) const {
         return std::any_of(view_.outputs().begin(), view_.outputs().end(), [&](const Function &o) { return o.same_as(f); });
+    }
+
+    // A reduction that is placed nowhere is computed in the innermost loop of whoever needs it.
+    std::vector<Place> places_of_readers(const Function &f) const {
+        std::vector<Place> places;
+        if (is_unplaced(f) && !f.can_be_inlined() && !is_output(f)) {
+            for (const auto &[name, reader] : functions_) {
+                for_each_definition(reader, [&, &reader = reader](const Definition &d, int) {
+                    if (!reader.same_as(f) && reads_inline(d, f)) {
+                        places.push_back({reader, d, 0});
+                    }
+                });
+            }
+        }
+        return places;
     }
 
     int loops_over_threads_around(const Place &at) {
@@ -472,6 +489,14 @@ void check_places(const Binding &binding, const PipelineView &view) {
         }
         const MemoryType memory = f.schedule().memory_type();
         const bool of_thread = memory == MemoryType::Register || memory == MemoryType::Stack;
+        if (place.own > 0) {
+            if (const auto consumer = places.runs_in_threads_of(f)) {
+                const std::string reader = places.name_of(*consumer);
+                fail(binding, func, {"gpu_threads", "gpu_lanes", "gpu_tile", "gpu"},
+                     "gives " + func + " loops over threads; it is placed nowhere, so each thread of " + reader + " computes it",
+                     "compute " + func + " at a loop outside of the threads, or give it no threads of its own");
+            }
+        }
         if (place.around > 0 && place.around_memory > 0 && place.around < place.nest && !of_thread) {
             fail(binding, func, computes,
                  "puts " + func + " between two loops over threads of " + place.consumer +

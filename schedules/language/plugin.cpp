@@ -365,6 +365,7 @@ private:
     static void finish_script(const Halide::Pipeline &pipeline, const Binding &binding) {
         check_placed(binding, binding.view());
         check_buffers_in_turn(binding, binding.view());
+        check_fused_async(binding, binding.view());
         check_places(binding, binding.view());
         binding.add_requirements(pipeline);
     }

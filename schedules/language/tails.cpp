@@ -54,7 +54,38 @@ std::vector<Type> types_of(const std::vector<Expr> &values) {
     return find.types;
 }
 
+// Whether one of several values is computed from another as it was.
+bool reads_another(const std::string &func, const std::vector<Expr> &values) {
+    class FindOthers : public Internal::IRGraphVisitor {
+        using IRGraphVisitor::visit;
+        void visit(const Internal::Call *op) override {
+            found = found || (op->call_type == Internal::Call::Halide && op->name == func && op->value_index != value);
+            IRGraphVisitor::visit(op);
+        }
+
+    public:
+        std::string func;
+        int value = 0;
+        bool found = false;
+    } find;
+    find.func = func;
+    for (size_t i = 0; i < values.size(); i++) {
+        find.value = int(i);
+        values[i].accept(&find);
+    }
+    return find.found;
+}
+
 }  // namespace
+
+std::string wrong_values(const Internal::StageSchedule &schedule, const std::string &func, const std::vector<Expr> &values) {
+    const bool masked = std::any_of(schedule.splits().begin(), schedule.splits().end(), [](const Split &s) {
+        return s.split_type == Split::SplitVar && !s.exact && s.tail == TailStrategy::PredicateLoads;
+    });
+    return masked && values.size() > 1 && reads_another(func, values)
+               ? "masks the loads of a stage that computes one of its values from another: that one would be read after it was stored"
+               : "";
+}
 
 std::string wrong_tails(const Internal::StageSchedule &schedule, bool pure) {
     std::map<std::string, Origin> loops;

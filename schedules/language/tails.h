@@ -19,6 +19,10 @@ namespace halyard {
  * know nothing of it. If the shift blends, vectors over both loops store one element from two lanes. */
 std::string wrong_tails(const Halide::Internal::StageSchedule &schedule, bool pure);
 
+/** What is wrong with the tails of a stage that computes several `values` of `func` (by Halide's name), "" for nothing: where loads are
+ * masked, Halide no longer keeps what was read before the first value is stored. */
+std::string wrong_values(const Halide::Internal::StageSchedule &schedule, const std::string &func, const std::vector<Halide::Expr> &values);
+
 /** What is wrong with the vectors of a stage that computes `values`, "" for nothing: LLVM cuts a vector under a mask into ones of the processor's width, and
  * ends where a rest of one lane is left. `pure`: as above. */
 std::string wrong_masks(const Halide::Internal::StageSchedule &schedule, const std::vector<Halide::Expr> &values, bool pure,

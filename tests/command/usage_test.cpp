@@ -36,7 +36,7 @@ const std::vector<Mistake> kMistakes = {
     {{"build", "rms_norm", "--param", "tpye=float16"}, 1, "did you mean \"type\"?"},
     {{"build", "rms_norm", "--param", "type=flaot16"}, 1, "did you mean \"float16\"?"},
     {{"build", "rms_norm", "--set", "rows=5"}, 1, "\"1\", \"4\", \"8\", \"16\""},
-    {{"build", "rms_norm", "--fact", "l9=1M"}, 1, "\"l1\", \"l2\", \"l3\", \"processors\""},
+    {{"build", "rms_norm", "--fact", "l9=1M"}, 1, "\"l1\", \"l2\", \"l3\", \"multiprocessors\", \"processors\""},
     {{"build", "rms_norm", "--schedule", "nowhere.lua"}, 1, "nowhere.lua: error: there is no such file"},
     {{"build", "rms_norm", "--target", "x86-64-linux-avx9"}, 1, "x86-64-linux-avx9"},
     {{"build", "rms_norm", "--target", "-1"}, 2, "there is no target \"-1\""},
