@@ -143,6 +143,7 @@ static_assert(sizeof(LaunchConfig) == 56, "CUlaunchConfig");
       (void *map, int type, unsigned rank, DevicePointer address, const uint64_t *extents, const uint64_t *strides, const uint32_t *box,   \
        const uint32_t *steps, int interleave, int swizzle, int promotion, int fill))                                                       \
     F(stream_synchronize, "cuStreamSynchronize", (Stream stream))                                                                          \
+    F(stream_is_capturing, "cuStreamIsCapturing", (Stream stream, int *status))                                                            \
     F(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))
 
 /** The driver's functions. Where it has none, or there is no driver, ours return an error. */

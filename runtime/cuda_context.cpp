@@ -224,6 +224,11 @@ int halyard_cuda_synchronize(void) {
     return r ? report(nullptr, halide_error_code_device_sync_failed, r, "CUDA work failed") : 0;
 }
 
+int halyard_cuda_is_captured(void) {
+    int status = 0;
+    return driver().stream_is_capturing(thread.stream, &status) == kSuccess && status != 0;
+}
+
 void halyard_cuda_release_context(Context context) {
     if (context) {
         release_modules(context);

@@ -37,6 +37,7 @@
 #include "language/effects.h"
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
+#include "lowering/host/verbose_calls.h"
 #include "language/fixed_part.h"
 #include "language/lua_text.h"
 #include "language/nest.h"
@@ -128,6 +129,34 @@ void write_description(const PluginSettings &settings, const Halide::Pipeline &p
     std::ofstream(settings.describe) << j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// The highest of the instruction sets that code may have, as the command calls it; or "cuda".
+std::string level_of(const Halide::Target &target) {
+    using F = Halide::Target;
+    const std::pair<F::Feature, const char *> levels[] = {{F::CUDA, "cuda"},
+                                                          {F::AVX512_SapphireRapids, "avx512_sapphirerapids"},
+                                                          {F::AVX512_Zen5, "avx512_zen5"},
+                                                          {F::AVXVNNI, "avx512_avxvnni"},
+                                                          {F::AVX512_Zen4, "avx512_zen4"},
+                                                          {F::AVX512_Cannonlake, "avx512_cannonlake"},
+                                                          {F::AVX512_Skylake, "avx512"},
+                                                          {F::AVX2, "avx2"}};
+    for (const auto &[feature, name] : levels) {
+        if (target.has_feature(feature)) {
+            return name;
+        }
+    }
+    return "x86-64";
+}
+
+// What a version sets, as `--set` takes it.
+std::string text_of(const Script::Version &version) {
+    std::string text;
+    for (const auto &[name, value] : version) {
+        text += (text.empty() ? "" : ",") + name + "=" + value;
+    }
+    return text;
+}
+
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
@@ -145,6 +174,7 @@ public:
             if (!settings.sizes.empty()) {
                 versions = {version_at(versions, parse_sizes(settings.sizes))};
             }
+            rest_ = text_of(versions.back().set);
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
             }
@@ -181,6 +211,9 @@ public:
             }
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
+            if (!settings.function.empty()) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(tell_of_calls(settings.function, level_of(target)).release());
+            }
             Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, wide).release());
             write_report(nullptr);
         } catch (const ScriptError &e) {
@@ -318,11 +351,14 @@ private:
 
     // Before the schedule is applied to the pipeline itself.
     void add_version(const Halide::Pipeline &pipeline, const Halide::Target &target, const ScheduleVersion &version) {
-        auto &v = versions_.emplace_back(version.condition, std::make_unique<VersionedPipeline>(pipeline, *script_, version.set)).second;
-        v->binding = new_binding(v->view(), target);
-        script_->apply([&](lua_State *L) { v->binding->push_funcs(L); }, version.set);
-        finish_script(v->pipeline(), *v->binding);
-        checked_size(v->view(), *v->binding, target);
+        Version &v = versions_.emplace_back();
+        v.condition = version.condition;
+        v.text = text_of(version.set);
+        v.pipeline = std::make_unique<VersionedPipeline>(pipeline, *script_, version.set);
+        v.pipeline->binding = new_binding(v.pipeline->view(), target);
+        script_->apply([&](lua_State *L) { v.pipeline->binding->push_funcs(L); }, version.set);
+        finish_script(v.pipeline->pipeline(), *v.pipeline->binding);
+        checked_size(v.pipeline->view(), *v.pipeline->binding, target);
     }
 
     // Before Halide lowers it. Throws ScriptError.
@@ -393,9 +429,11 @@ private:
             o.observe = [this](const PassRun &p) { add_pass(p); };
         }
         o.schedule = cuda_schedule(view_, *binding_);
+        const bool tells = !settings.function.empty();
+        o.text = tells ? rest_ : "";
         for (auto &v : versions_) {
-            const auto lowered = [this, v = v.second.get(), target] { return v->lowered(script_->header().op, target); };
-            o.versions.push_back({v.first, lowered, cuda_schedule(v.second->view(), *v.second->binding)});
+            const auto lowered = [this, p = v.pipeline.get(), target] { return p->lowered(script_->header().op, target); };
+            o.versions.push_back({v.condition, tells ? v.text : "", lowered, cuda_schedule(v.pipeline->view(), *v.pipeline->binding)});
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
         copy.add_custom_lowering_pass(new Attributed(*this, offload_to_cuda(std::move(o))));
@@ -586,7 +624,13 @@ private:
     CodeSize size_;  // that the schedule asks for
     std::unique_ptr<Script> script_;
     std::unique_ptr<Binding> binding_;
-    std::vector<std::pair<Halide::Expr, std::unique_ptr<VersionedPipeline>>> versions_;  // but the last, which is the pipeline itself
+    struct Version {
+        Halide::Expr condition;
+        std::string text;
+        std::unique_ptr<VersionedPipeline> pipeline;
+    };
+    std::vector<Version> versions_;  // but the last, which is the pipeline itself
+    std::string rest_;               // the text of that
     json steps_ = json::array(), passes_ = json::array();
     std::unique_ptr<TrafficReport> traffic_report_;
     json traffic_;

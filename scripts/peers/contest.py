@@ -111,7 +111,7 @@ class Contest:
         else:
             for o in ours:
                 o.sample(0, 1)
-        said = {o.name: said_by(lambda o=o: o.sample(0, 1)) for o in ours} if self.entry.case else {}
+        said = {o.name: said_by(lambda o=o: o.sample(0, 1), o.kernel.set_verbose) for o in ours} if self.entry.case else {}
         all_ = ours + [p for p in peers if p.name not in self.wrong]
         if self.machine.threads > 1 and peers:
             all_ = [Settled(c, count) for c in all_]

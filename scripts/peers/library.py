@@ -21,7 +21,7 @@ def _load():
     p, s, i, d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_double
     for name, result, arguments in (
             ("error", s, []), ("registry", s, []), ("machine", s, [i, i]), ("multiply_peak", d, [s, i]),
-            ("kernel", p, [s]), ("export_kernel", s, [s, s, s]), ("load_kernel", p, [s, s]), ("describe_kernel", s, [p]), ("free_kernel", None, [p]), ("set_threads", None, [p, i]),
+            ("kernel", p, [s]), ("export_kernel", s, [s, s, s]), ("load_kernel", p, [s, s]), ("describe_kernel", s, [p]), ("free_kernel", None, [p]), ("set_threads", None, [p, i]), ("set_verbose", None, [p, i]),
             ("flops", d, [s, s]), ("arguments", p, [p, s, s, s, ctypes.c_uint64]), ("free_arguments", None, [p]),
             ("describe_arguments", s, [p, p]), ("time", d, [p, ctypes.POINTER(p), i, i, i])):
         f = getattr(native, "peers_" + name)
@@ -98,6 +98,9 @@ class Kernel:
 
     def set_threads(self, threads):
         _native.peers_set_threads(self.handle, threads)
+
+    def set_verbose(self, on):
+        _native.peers_set_verbose(self.handle, on)
 
     def __del__(self):
         if getattr(self, "handle", None):

@@ -148,6 +148,10 @@ PEERS_API void peers_free_kernel(void *handle) {
     delete static_cast<CompiledKernel *>(handle);
 }
 
+PEERS_API void peers_set_verbose(void *handle, int on) {
+    reinterpret_cast<void (*)(int)>(static_cast<CompiledKernel *>(handle)->library_function("halyard_set_verbose"))(on);
+}
+
 PEERS_API void peers_set_threads(void *handle, int threads) {
     static_cast<CompiledKernel *>(handle)->set_threads(threads);
 }

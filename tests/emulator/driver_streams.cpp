@@ -70,6 +70,12 @@ int cuStreamEndCapture(Stream *stream, void **graph) {
     return stream->invalid ? kCaptureInvalidated : kSuccess;
 }
 
+int cuStreamIsCapturing(Stream *stream, int *status) {
+    ENTER;
+    *status = w.streams.count(stream) && stream->capturing;
+    return kSuccess;
+}
+
 int cuThreadExchangeStreamCaptureMode(int *mode) {
     std::swap(*mode, capture_mode);
     return kSuccess;

@@ -47,6 +47,9 @@ void halyard_cuda_set_device(int device);
 /** How many devices there are; 0 where there is no driver. */
 int halyard_cuda_device_count(void);
 
+/** Whether calls of this thread are captured into a CUDA graph now, in place of being run. */
+int halyard_cuda_is_captured(void);
+
 /** Multiprocessors of the device that a call of this thread goes to, where `user_context` is NULL, by which a program picks
  * between libraries for small and for large arguments. At least 1; an error shows at the call. */
 int halyard_cuda_multiprocessors(void *user_context);

@@ -32,6 +32,15 @@ void halyard_set_spin_microseconds(int microseconds);
  * ends. Memory that is new in each call costs time, as the system clears it. halide_set_custom_malloc() replaces all of this. */
 void halyard_set_kept_bytes(size_t bytes);
 
+/** Whether each call of a library writes one line to standard error, with its function and target, the types and extents of its
+ * buffers (innermost dimension first), the version of its schedule that these sizes took, and its time in microseconds:
+ *
+ *   halyard: softmax[cuda] logits=bfloat16[4096,8] y=bfloat16[4096,8] version{threads=256} 12.3 us
+ *
+ * At the start the environment variable HALYARD_VERBOSE says so (1: each call; 0 or none: nothing). A call on a device is waited for, but
+ * for one whose stream is being captured. */
+void halyard_set_verbose(int on);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lowering/depends_on_data.h"
+#include "lowering/host/verbose_calls.h"
 #include "lowering/cuda/extract/allocations.h"
 #include "lowering/cuda/simt/barriers.h"
 #include "lowering/cuda/tensor_cores/fused_kernel.h"
@@ -123,11 +124,11 @@ public:
         tensor_cores_ = false;
         instructions_.clear();
         begin(s, options_.schedule);
-        Stmt host = IRMutator::mutate(s);
+        Stmt host = told(IRMutator::mutate(s), options_.text);
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
             const Stmt version = v->lowered();
             begin(version, v->schedule);
-            host = IfThenElse::make(of_arguments(v->condition), IRMutator::mutate(version), host);
+            host = IfThenElse::make(of_arguments(v->condition), told(IRMutator::mutate(version), v->text), host);
         }
         inside_ = false;
         return source_.empty() ? host : with_image(allocate_together(host));
@@ -135,6 +136,10 @@ public:
 
 private:
     using IRMutator::visit;
+
+    static Stmt told(const Stmt &version, const std::string &text) {
+        return text.empty() ? version : Block::make(version, tell_version(text));
+    }
 
     // Of a version of the pipeline.
     void begin(const Stmt &s, const CudaSchedule &schedule) {

@@ -33,6 +33,7 @@ struct CudaSchedule {
 /** A version of the pipeline, lowered up to this pass, for calls whose sizes fulfil a condition. */
 struct CudaVersion {
     Halide::Expr condition;
+    std::string text;  // what a call that takes it tells (verbose_calls.h); "" for nothing
     std::function<Halide::Internal::Stmt()> lowered;
     CudaSchedule schedule;
 };
@@ -45,6 +46,7 @@ struct CudaOptions {
     std::string source_file;                 // where the printed kernels go too; "" for nowhere
     CudaSchedule schedule;
     std::vector<CudaVersion> versions;  // a call takes the first whose condition holds, else what the pass is given
+    std::string text;                   // of that
     std::function<void(const std::string &func, const std::string &message)> fail;
     std::function<void(const PassRun &)> observe;  // may be empty
 };

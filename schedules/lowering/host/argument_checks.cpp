@@ -226,6 +226,16 @@ private:
 
 }  // namespace
 
+std::vector<std::string> buffers_of(const Stmt &body) {
+    FindArguments find;
+    body.accept(&find);
+    std::vector<std::string> names;
+    for (const auto &a : find.arguments) {
+        names.push_back(a.name);
+    }
+    return names;
+}
+
 std::unique_ptr<IRMutator> check_arguments(const std::string &function, bool wide_indices) {
     return std::make_unique<CheckArguments>(function, wide_indices);
 }

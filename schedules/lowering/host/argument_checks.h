@@ -16,6 +16,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -24,6 +25,9 @@ namespace halyard {
 /** A pass for Pipeline::add_custom_lowering_pass, the last of them. Without the name of a function, which asks for Halyard's
  * runtime, messages are Halide's own. `wide_indices`: the library computes in 64 bits where an element is. */
 std::unique_ptr<Halide::Internal::IRMutator> check_arguments(const std::string &function, bool wide_indices);
+
+/** The names of the buffers that a library is called with: those of which Halide checks something. */
+std::vector<std::string> buffers_of(const Halide::Internal::Stmt &body);
 
 }  // namespace halyard
 

@@ -130,7 +130,7 @@ def timed(case, library, compile_too, milliseconds):
     first = inputs(case, of, 1)
     results = outputs(case, of, library)
     ours = [library.call({**given(first, of), **results})]
-    version = said_by(ours[0])
+    version = said_by(ours[0], library.native.halyard_set_verbose)
     torch.cuda.synchronize()
     if not intact(first, of, case):
         return None, notes, "writes between the rows of an input", version
@@ -207,8 +207,8 @@ def work(o, folder, cases, results, until):
                 print(said(record), flush=True)
         except torch.OutOfMemoryError as failure:
             wrong = f"out of memory: {first_line(failure)}"
-        except (RuntimeError, AssertionError, NotImplementedError) as failure:
-            wrong = first_line(failure)
+        except Exception as failure:
+            wrong = f"{type(failure).__name__}: {first_line(failure)}"
             if "CUDA error" in wrong or "illegal" in wrong:  # the context is gone
                 results.add("failed", {"index": case.index, "key": case.key, "message": wrong})
                 print(f"FAILED {case.index} {case.key}: {wrong}", flush=True)

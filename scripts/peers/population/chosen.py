@@ -1,4 +1,4 @@
-"""What a library says that it chose for a call, where it says so (HALYARD_VERBOSE=1, on standard error)."""
+"""What a library says that it chose for a call (halyard_set_verbose, on standard error)."""
 
 import os
 import tempfile
@@ -6,21 +6,17 @@ import tempfile
 MOST = 300  # characters
 
 
-def said_by(call):
-    """Calls it once, and returns what came on standard error meanwhile; None if nothing."""
-    before = os.environ.get("HALYARD_VERBOSE")
+def said_by(call, verbose):
+    """Calls it once, and returns what came on standard error meanwhile; None if nothing. `verbose`: halyard_set_verbose of its runtime."""
     kept = os.dup(2)
     with tempfile.TemporaryFile() as f:
-        os.environ["HALYARD_VERBOSE"] = "1"
         os.dup2(f.fileno(), 2)
         try:
+            verbose(1)
             call()
         finally:
+            verbose(0)
             os.dup2(kept, 2)
             os.close(kept)
-            if before is None:
-                del os.environ["HALYARD_VERBOSE"]
-            else:
-                os.environ["HALYARD_VERBOSE"] = before
         f.seek(0)
         return f.read().decode(errors="replace").strip()[:MOST] or None

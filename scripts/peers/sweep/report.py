@@ -1,5 +1,7 @@
 """The text of a run over the population."""
 
+import re
+
 from ..report import short, time_text
 from .statistics import by, summary, worst
 
@@ -23,7 +25,8 @@ def aligned(rows, left=1):
 def chosen(r):
     """What the library took for the case, as far as it says so."""
     of = r.get("chosen") or {}
-    return of.get("version") or of.get("schedule") or "-"
+    version = re.search(r"version\{(.*?)\}", of.get("version") or "")
+    return version[1] if version else of.get("schedule") or "-"
 
 
 def worst_rows(records):
