@@ -30,18 +30,23 @@ using namespace Halide;
 using namespace halyard;
 using Halide::Internal::simplify;
 
-enum class SoftmaxForm { kTwoPass, kRescaled };
+enum class SoftmaxForm { kTwoPass, kRescaled, kOpen };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};       // float32, float16 or bfloat16
-    GeneratorParam<int> split_keys{"split_keys", 512};  // a multiple of key_block; -1: as many as the schedule's parameter `split`
+    /** A multiple of key_block. -1: what the schedule says, by its parameter `split`; or, in the rescaled form, by `blocks`, how many
+     * splits there are to be of all heads, and all sequences. */
+    GeneratorParam<int> split_keys{"split_keys", 512};
     GeneratorParam<int> key_block{"key_block", 16};
     GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
     /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
-     * only once; scale is above 0 there. */
+     * only once; scale is above 0 there. open: rescaled where the schedule's parameter of that name is 1, by blocks of 16 keys, and of
+     * as many rows as `rows` says. */
     GeneratorParam<SoftmaxForm> softmax{
-        "softmax", SoftmaxForm::kTwoPass, {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}}};
+        "softmax",
+        SoftmaxForm::kTwoPass,
+        {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}, {"open", SoftmaxForm::kOpen}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
     /** Of several queries, each sees the keys up to the one it stands at. */
@@ -65,13 +70,34 @@ public:
     }
 
     void generate() {
-        const bool rescaled = softmax == SoftmaxForm::kRescaled;
-        const int block = key_block, rows = row_block;
-        const Expr blocks = simplify(number_or_open(split_keys, "split") / block);
-        const Expr keys = k.dim(1).extent(), queries = out.dim(1).extent();
-        read_only_if(*this, keys > 0, {"k", "v"});
-        const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
         const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), k.dim(2).extent());
+        if (softmax == SoftmaxForm::kOpen) {
+            const Expr rescaled = attended(true, group), two_pass = attended(false, group);
+            out(d, query, h, n) = select(number_or_open(kOpen, "rescaled") == 1, rescaled, two_pass);
+        } else {
+            out(d, query, h, n) = attended(softmax == SoftmaxForm::kRescaled, group);
+        }
+        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v"});
+        q.dim(1).set_extent(out.dim(1).extent());
+        k.dim(0).set_extent(q.dim(0).extent());
+        v.dim(1).set_extent(k.dim(1).extent());
+        v.dim(2).set_extent(k.dim(2).extent());
+        out.dim(0).set_extent(v.dim(0).extent());
+    }
+
+private:
+    // The mean of the values that (d, query, h, n) sees, `group` heads of which share keys.
+    Expr attended(bool rescaled, const Expr &group) {
+        Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"},
+            row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+        Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
+        Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
+        const bool open = softmax == SoftmaxForm::kOpen;
+        const int block = open && rescaled ? kBlockOfTiles : int(key_block);
+        const Expr rows = open && rescaled ? number_or_open(kOpen, "rows") : Expr(int(row_block));
+        const Expr keys = k.dim(1).extent(), queries = q.dim(1).extent();
+        const Expr blocks = rescaled && split_keys == kOpen ? blocks_of_split(block, rows) : simplify(number_or_open(split_keys, "split") / block);
+        const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
         // Finite, as LLVM is told that there are no infinities: far enough below where maxima start that the
         // exponential of the difference is 0, also where a row sees nothing.
         const Expr unseen = -std::numeric_limits<float>::max(), lowest = -1e38f;
@@ -82,7 +108,7 @@ public:
         const Expr row = min(rb * rows + r, group * queries - 1);
         const Expr of_row = row % max(queries, 1);
         const auto query_of_row = [&](const Expr &row) {
-            return q(d, row % max(queries, 1) + out.dim(1).min(), hk * group + row / max(queries, 1), n);
+            return q(d, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
         };
         // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
         const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
@@ -107,9 +133,11 @@ public:
         // One split: the blocks that begin before the length, one at least.
         const Expr last_block = max((length - 1) / block - sp * blocks, 0);
         if (rescaled) {
-            // A factor that is not above 0 would make a maximum a minimum. In units of log2(e).
-            Parameter given = Expr(scale).as<Internal::Variable>()->param;
-            given.set_min_value(std::numeric_limits<float>::min());
+            // A factor that is not above 0 would make a maximum a minimum; an open schedule asks. In units of log2(e).
+            if (!open) {
+                Parameter given = Expr(scale).as<Internal::Variable>()->param;
+                given.set_min_value(std::numeric_limits<float>::min());
+            }
             const Expr factor = scale * Expr(std::log2(std::exp(1.0f)));
             RDom rj(0, block, "key");
             raw_max(r, kb, sp, rb, hk, n) = Float(32).min();
@@ -159,21 +187,22 @@ public:
         sum(with(row_of, 0, d)) += weight(with(here, 1, Expr(rs))) * part(d, rs)[0];
         const Expr divisor = total(here);
         mean(with(row_of, 0, d)) = sum(with(here, 0, Expr(d))) * select(is_zero_f32(divisor), 0.0f, 1.0f / divisor);
-        out(d, query, h, n) = store_as(type, rescaled ? mean(d, query, h, n) : mean(d, number % rows, number / rows, h / group, n));
-
-        q.dim(1).set_extent(out.dim(1).extent());
-        k.dim(0).set_extent(q.dim(0).extent());
-        v.dim(1).set_extent(k.dim(1).extent());
-        v.dim(2).set_extent(k.dim(2).extent());
-        out.dim(0).set_extent(v.dim(0).extent());
+        return store_as(type, rescaled ? mean(d, query, h, n) : mean(d, number % rows, number / rows, h / group, n));
     }
 
-private:
+    // So many that all splits are as many as wanted, if there are keys for them.
+    Expr blocks_of_split(int block, const Expr &rows) {
+        const Expr all = (k.dim(1).extent() + (block - 1)) / block;
+        const Expr of_head = q.dim(2).extent() * q.dim(1).extent() / max(k.dim(2).extent(), 1);
+        const Expr groups = (of_head + (rows - 1)) / rows * k.dim(2).extent() * k.dim(3).extent();
+        const Expr wanted = number_or_open(kOpen, "blocks") / max(groups, 1);
+        const Expr splits = max(min(wanted, (all + (kLeastBlocks - 1)) / kLeastBlocks), 1);
+        return max((all + (splits - 1)) / splits, 1);
+    }
+
+    static constexpr int kBlockOfTiles = 16, kLeastBlocks = 4;  // keys of a block, blocks of a split
+
     Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
-    Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"},
-        p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
-    Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
-    Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
 };
 
 }  // namespace

@@ -27,22 +27,6 @@ return schedule "decode_attention" {
 
   apply = function(k, p)
     decode.fix_head_dim(k, p.head_dim)
-    for _, buffer in ipairs { k.q, k.out } do buffer:dim(1):set_bounds(0, 1) end
-    local split = k.split:compute_root():bound("r", 0, p.row_block)
-    split:reorder("d", "r", "rb", "sp", "hk", "n"):fuse("hk", "n", "head")
-    split:gpu_blocks { "rb", "sp", "head" }:never_partition_all()
-    k.acc:compute_at(k.split, "rb"):store_in "register":bound_extent("d", p.head_dim):bound_extent("r", 16)
-    for _, one in ipairs { "sp", "rb", "hk", "n" } do k.acc:bound_extent(one, 1) end
-    k.acc:update(0):reorder("d", "r", "block"):never_partition_all()
-    for _, func in ipairs { k.scores, k.raw_max, k.block_max, k.p, k.block_sum, k.weights, k.pv } do
-      func:compute_at(k.acc, "block"):store_in "register":bound_extent("r", 16):never_partition_all()
-      for _, one in ipairs { "kb", "sp", "rb", "hk", "n" } do func:bound_extent(one, 1) end
-    end
-    for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", p.key_block) end
-    k.pv:bound_extent("d", p.head_dim)
-    k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):split_k_warps(p.warps)
-    for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end
-    k.pv:update(0):reorder("key", "d", "r"):never_partition_all():mma()
-    decode.splits_of_queries(k)
+    decode.by_tensor_cores(k, p, p.row_block, p.key_block)
   end,
 }

@@ -17,11 +17,12 @@ return schedule "gemm" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 }, -- fetched ahead; a stage takes 128 (rows + columns) bytes
     raster  = tune { 4, 8, 16, default = 16 },     -- rows of tiles taken together
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
+    repack  = tune { false, true, default = false }, -- copies of a and b, where their rows begin anywhere
     ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
   },
 
   where = function(p, target)
-    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) and p.cluster == 1 and not p.ping_pong end
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 3) and p.cluster == 1 and not p.ping_pong and not p.repack end
     if p.rows <= gemm.skinny and p.cluster > 1 then return false end
     -- Shared memory: the stages, and a part of the tile on its way out.
     return gemm.tiles_fit(p, target, { products = 1, ping_pong = p.ping_pong }) and not (p.ping_pong and p.cluster > 1)
@@ -29,10 +30,15 @@ return schedule "gemm" {
 
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
-    return gemm.versions({ rows = k.a:dim(1):extent(), columns = k.b:dim(0):extent(), depth = k.a:dim(0):extent() }, target, {})
+    local size = { rows = k.a:dim(1):extent(), columns = k.b:dim(0):extent(), depth = k.a:dim(0):extent() }
+    return gemm.versions(size, target, { repacked = { k.a, k.b } })
   end,
 
   apply = function(k, p)
+    if p.repack then
+      gemm.repack(k.a)
+      gemm.repack(k.b)
+    end
     gemm.tensor_tiles(k.y, k.acc, p, { cluster = p.cluster, ping_pong = p.ping_pong })
   end,
 }

@@ -1,5 +1,5 @@
--- The three projections on the tensor cores, a kernel each. Few columns of k and v leave blocks without work;
--- the tiles of x come from L2.
+-- The three projections on the tensor cores, a kernel each, of which the next is launched before the last has ended. The tiles of x come
+-- from L2.
 
 local gemm = require "lib.gpu_gemm"
 

@@ -1,5 +1,8 @@
 #include "language/versions.h"
 
+#include <functional>
+#include <map>
+
 #include "language/open_numbers.h"
 #include "lowering/guarded_loads.h"
 
@@ -22,6 +25,45 @@ public:
     Stmt mutate(const Stmt &s) override {
         throw Lowered{s};
     }
+};
+
+// Has what refers to an array refer to another one of the same name.
+class Refer : public IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Internal::Call *op) override {
+        const Expr e = IRMutator::visit(op);
+        const auto *call = e.as<Internal::Call>();
+        return call && call->param.defined() && call->param.is_buffer()
+                   ? Internal::Call::make(call->type, call->name, call->args, call->call_type, call->func, call->value_index, call->image,
+                                          to_(call->param))
+                   : e;
+    }
+
+    Expr visit(const Variable *op) override {
+        return op->param.defined() && op->param.is_buffer() ? Variable::make(op->type, op->name, to_(op->param)) : Expr(op);
+    }
+
+    Expr visit(const Load *op) override {
+        const Expr e = IRMutator::visit(op);
+        const auto *load = e.as<Load>();
+        return load && load->param.defined()
+                   ? Load::make(load->type, load->name, load->index, load->image, to_(load->param), load->predicate, load->alignment)
+                   : e;
+    }
+
+    Stmt visit(const Store *op) override {
+        const Stmt s = IRMutator::visit(op);
+        const auto *store = s.as<Store>();
+        return store && store->param.defined()
+                   ? Store::make(store->name, store->value, store->index, to_(store->param), store->predicate, store->alignment)
+                   : s;
+    }
+
+    const std::function<Parameter(const Parameter &)> to_;
+
+public:
+    explicit Refer(std::function<Parameter(const Parameter &)> to) : to_(std::move(to)) {}
 };
 
 std::vector<Function> copies_of(const std::vector<Function> &outputs) {
@@ -95,8 +137,45 @@ void set_open_numbers(const Pipeline &pipeline, const Script &script, const Scri
 VersionedPipeline::VersionedPipeline(const Pipeline &pipeline, const Script &script, const Script::Version &version)
     : pipeline_(copy_of(pipeline)) {
     set_open_numbers(pipeline_, script, version);
+    take_arrays();
     view_ = std::make_unique<PipelineView>(pipeline_);
     requirements_ = pipeline.requirements();
+}
+
+// Has the copy refer to arrays of its own of the same names, so that what a version promises of them (set_bounds) is promised of the calls that
+// take it, and of no others. Outputs it shares.
+void VersionedPipeline::take_arrays() {
+    std::map<std::string, Parameter> copies;
+    for (const Function &f : functions_of(pipeline_)) {
+        for (const Parameter &p : f.output_buffers()) {
+            copies.emplace(p.name(), p);
+        }
+    }
+    std::function<Parameter(const Parameter &)> copy_of;
+    const auto refer = [&](const Expr &e) { return e.defined() ? Refer(copy_of).mutate(e) : e; };
+    copy_of = [&](const Parameter &p) {
+        const auto known = copies.find(p.name());
+        if (known != copies.end()) {
+            return known->second;
+        }
+        Parameter copy(p.type(), true, p.dimensions(), p.name());
+        copies.emplace(p.name(), copy);
+        arrays_.emplace(p.name(), p);
+        copy.set_host_alignment(p.host_alignment());
+        for (int d = 0; d < p.dimensions(); d++) {
+            const BufferConstraint &c = p.buffer_constraints()[size_t(d)];
+            copy.set_min_constraint(d, refer(c.min));
+            copy.set_extent_constraint(d, refer(c.extent));
+            copy.set_stride_constraint(d, refer(c.stride));
+            copy.set_min_constraint_estimate(d, c.min_estimate);
+            copy.set_extent_constraint_estimate(d, c.extent_estimate);
+        }
+        return copy;
+    };
+    Refer to_copies(copy_of);
+    for (auto &f : build_environment(functions_of(pipeline_))) {
+        f.second.mutate(&to_copies);
+    }
 }
 
 Stmt VersionedPipeline::lowered(const std::string &name, const Target &target) const {
@@ -107,7 +186,11 @@ Stmt VersionedPipeline::lowered(const std::string &name, const Target &target) c
     try {
         lower(functions_of(pipeline_), name, target, {}, LinkageType::ExternalPlusMetadata, requirements, false, {&take});
     } catch (const Lowered &l) {
-        return guard_loads_of_conditions()->mutate(l.body);
+        Refer to_originals([this](const Parameter &p) {
+            const auto original = arrays_.find(p.name());
+            return original == arrays_.end() ? p : original->second;
+        });
+        return guard_loads_of_conditions()->mutate(to_originals.mutate(l.body));
     }
     return Stmt();
 }

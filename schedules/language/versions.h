@@ -13,7 +13,9 @@
  * kept, and how many threads there are. Each is a copy of the pipeline, scheduled and lowered by itself.
  */
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "language/binding.h"
 #include "language/index_value.h"
@@ -55,7 +57,10 @@ public:
     std::unique_ptr<Binding> binding;
 
 private:
+    void take_arrays();
+
     Halide::Pipeline pipeline_;
+    std::map<std::string, Halide::Parameter> arrays_;  // of the pipeline that this one is a copy of
     std::unique_ptr<PipelineView> view_;
     std::vector<Halide::Internal::Stmt> requirements_;
 };

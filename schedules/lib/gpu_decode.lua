@@ -1,19 +1,31 @@
 -- What the CUDA schedules of decode_attention share. A block has the rows of a group of queries, `lanes` threads
 -- side by side along the head, and threads / lanes of these for the keys.
 
-local attention = require "lib.attention"
 local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
 
-local decode = { fix_head_dim = attention.fix_head_dim }
+local decode = {}
+
+-- Promises the size of a head, where it is known. Versions share the array of the results, but have promises of their own on the others.
+function decode.fix_head_dim(k, head_dim)
+  if head_dim > 0 then
+    for _, buffer in ipairs { k.q, k.k, k.v } do buffer:dim(0):set_bounds(0, head_dim) end
+    k.out:bound("d", 0, head_dim)
+  end
+end
 
 decode.generator = {
-  split_keys = -1, -- as split says
+  softmax = "open",
+  split_keys = -1, -- as split and blocks say
   key_block = tune { 32, 64, default = 32 }, -- small ones leave shared memory for more blocks
   row_block = tune { 1, 4, 8, default = 4 }, -- queries that share a read of the keys, of all heads of a group
 }
 
 decode.params = {
+  rescaled = tune { 0, 1, default = 0 }, -- 1: one pass over the keys, by tensor cores, for one query of a head of a known size
+  rows     = tune { 4, 8, 16, default = 4 }, -- of that: heads of a group, of which the tile has 16
+  blocks   = tune { 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences, if they have so many
+  warps    = tune { 1, 2, 4, 8, default = 4 }, -- of that: they share a split
   split    = tune { 0, 256, 512, 1024, default = 0 }, -- keys of a block; 0: what a call's sizes are best off with
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
   threads  = tune { 64, 128, 256, default = 64 },
@@ -21,19 +33,37 @@ decode.params = {
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
 }
 
+-- Those of tensor cores: heads of 64 and 128, by how many share keys.
+local function of_tensor_cores(k)
+  local versions, one_query = {}, k.q:dim(1):extent():eq(1)
+  local group = k.q:dim(2):extent() // k.k:dim(2):extent()
+  for _, head_dim in ipairs { 64, 128 } do
+    local fits = one_query:and_(k.q:dim(0):extent():eq(head_dim)):and_(k.v:dim(0):extent():eq(head_dim)):and_(k.scale:above(0))
+    table.insert(versions, { when = fits:and_(group:at_most(4)), head_dim = head_dim, rows = 4, rescaled = 1, ahead = 1, split = 256 })
+    table.insert(versions, { when = fits, head_dim = head_dim, rows = 16, rescaled = 1, ahead = 1, split = 256 })
+  end
+  return versions
+end
+
 -- Short splits where long ones would leave multiprocessors idle, or would be mostly empty: few sequences, or few keys. Long ones leave less
 -- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
   if p.split > 0 then return { {} } end
+  local versions = k.k:type() ~= "f32" and of_tensor_cores(k) or {}
   local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
   local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
   local keys = k.k:dim(1):extent()
   local idle = (groups * ((keys + 1023) // 1024)):at_most(2 * target.multiprocessors)
-  return { { when = idle:or_(keys:at_most(512)), split = 256 }, { split = 1024 } }
+  table.insert(versions, { when = idle:or_(keys:at_most(512)), split = 256 })
+  table.insert(versions, { split = 1024 })
+  return versions
 end
 
--- Each thread along the keys has one of a block at least.
+-- Each thread along the keys has one of a block at least. A block of the tensor cores has so much shared memory on sm_80.
 function decode.where(p)
+  if p.rescaled == 1 then
+    return p.head_dim > 0 and p.ahead > 0 and p.split > 0 and 4 * p.head_dim * (8 + p.warps * (p.ahead + 1) * 16) <= 163 * 1024
+  end
   return p.threads // p.lanes <= p.key_block
 end
 
@@ -238,6 +268,59 @@ end
 -- Where the queries stand.
 function decode.splits_of_queries(k)
   weigh_splits(k, k.out, { "query", "h", "n" }, { "query", "h", "n" })
+end
+
+-- One pass over the keys of a split: scores, maxima, weights and sums of a block of keys in registers, rescaled from block to block. Warps,
+-- of which some share a split, have the heads that share keys as rows of a tile of 16.
+--
+-- p    head_dim, ahead, warps        rows, keys    of a group, and of a block, as the algorithm has them
+function decode.by_tensor_cores(k, p, rows, keys)
+  k.q:dim(1):set_bounds(0, 1)
+  k.out:bound("query", 0, 1)
+  local split = k.split:compute_root():bound("r", 0, rows)
+  split:reorder("d", "r", "rb", "sp", "hk", "n"):fuse("hk", "n", "head")
+  split:gpu_blocks { "rb", "sp", "head" }:never_partition_all()
+  k.acc:compute_at(k.split, "rb"):store_in "register":bound_extent("d", p.head_dim):bound_extent("r", 16)
+  for _, one in ipairs { "sp", "rb", "hk", "n" } do k.acc:bound_extent(one, 1) end
+  k.acc:update(0):reorder("d", "r", "block"):never_partition_all()
+  for _, func in ipairs { k.scores, k.raw_max, k.block_max, k.p, k.block_sum, k.weights, k.pv } do
+    func:compute_at(k.acc, "block"):store_in "register":bound_extent("r", 16):never_partition_all()
+    for _, one in ipairs { "kb", "sp", "rb", "hk", "n" } do func:bound_extent(one, 1) end
+  end
+  for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", keys) end
+  k.pv:bound_extent("d", p.head_dim)
+  k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):split_k_warps(p.warps)
+  for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end
+  k.pv:update(0):reorder("key", "d", "r"):never_partition_all():mma()
+  decode.splits_of_queries(k)
+end
+
+-- By threads. With a known head_dim, blocks of keys and values are fetched ahead, and q and the sums are in registers.
+function decode.by_threads(k, p)
+  local vector = grid.vector_of(k.k)
+  local split = decode.split_blocks(k, p)
+  local block = { split, "rb" }
+
+  local fixed = p.head_dim > 0 -- then a thread has its part of all rows in registers
+  k.q_f:compute_at(split, "rb"):store_in(fixed and "register" or "gpu_shared"):bound("r", 0, p.row_block)
+  k.q_f:split("d", p.lanes * vector, "guard", "tile", "in_tile")
+  k.q_f:split("in_tile", vector, "guard", "thread", "lane")
+  k.q_f:reorder("lane", "tile", fixed and "r" or "thread", fixed and "thread" or "r")
+  k.q_f:gpu_threads(fixed and { "thread" } or { "thread", "r" }):vectorize "lane":never_partition_all()
+
+  for _, of_keys in ipairs { k.logits, k.p } do
+    of_keys:compute_at(split, "rb"):store_in "gpu_shared":reorder_storage("r", "j", "kb", "sp", "rb", "hk", "n")
+    of_keys:bound("r", 0, p.row_block):bound_extent("j", p.key_block)
+      :bound_storage("kb", p.split // p.key_block)
+  end
+  decode.dot_products(k, p, vector)
+  if fixed and p.ahead > 0 then decode.fetch_block(k.k_block, p, vector, { k.logits, "kb" }, block) end
+  decode.over_keys(k.row_max, p, block)
+  k.p:split("j", p.lanes, "auto", "thread_key", "thread")
+  k.p:reorder("r", "kb", "thread", "thread_key"):gpu_threads { "thread", "thread_key" }:vectorize "r"
+  decode.over_keys(k.row_sum, p, block)
+  decode.weigh_values(k, p, vector, block, "tile")
+  decode.all_splits(k, p)
 end
 
 return decode

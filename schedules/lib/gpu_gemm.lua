@@ -47,6 +47,51 @@ local tiles_of_two = {
 
 local function divided(n, by) return (n + (by - 1)) // by end
 
+-- Of the tiles, those for operands that were repacked.
+local function suits_repacked(t) return t.cluster == 1 and t.rows > gemm.skinny and t.often end
+
+-- Whether rows of a matrix begin where the copy engine can take them. Views with another pitch, and matrices with an odd number of columns,
+-- do not.
+local function is_aligned(x) return x:dim(1):stride():multiple_of(8) end
+
+-- Nanoseconds that a product takes in tiles `t`.
+local function cost_of(t, size, target, more)
+  local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
+  local rounds
+  for _, columns in ipairs(type(size.columns) == "table" and size.columns or { size.columns }) do
+    local blocks = divided(size.rows, t.rows) * divided(columns, t.columns // products) * t.cluster
+    local more_rounds = divided(blocks, target.multiprocessors)
+    rounds = rounds and rounds + more_rounds or more_rounds
+  end
+  return rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill)
+end
+
+-- Has a call take the version that costs least: sets `when` of each. `condition`: for which calls they are, if not for all.
+local function cheapest(versions, costs, condition)
+  for i, v in ipairs(versions) do
+    v.when = condition
+    for j = i + 1, #versions do
+      local sooner = costs[i]:at_most(costs[j])
+      v.when = v.when and v.when:and_(sooner) or sooner
+    end
+  end
+  return versions
+end
+
+-- The versions of one way to read the matrices. `suits`: of which tiles.
+local function tile_versions(size, target, more, suits, condition)
+  local versions, costs = {}, {}
+  for _, t in ipairs(more.products == 2 and tiles_of_two or tiles) do
+    if suits(t) then
+      local v = { rows = t.rows, columns = t.columns // (more.products or 1), stages = t.stages }
+      if not more.in_one_block then v.cluster = t.cluster end
+      table.insert(versions, v)
+      table.insert(costs, cost_of(t, size, target, more))
+    end
+  end
+  return cheapest(versions, costs, condition)
+end
+
 -- The versions of a product: a call takes the tiles that are done first. All multiprocessors have a block at a time, so a product takes as
 -- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
 -- a tile's depth; many want large tiles, which read less for each product.
@@ -54,32 +99,48 @@ local function divided(n, by) return (n + (by - 1)) // by end
 -- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
 --         in_one_block: no blocks share a tile                               often: only those that are taken most often
+--         repacked: the matrices that repack() takes, for versions that do
 function gemm.versions(size, target, more)
-  local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
-  local chosen, costs = {}, {}
-  for _, t in ipairs(products == 2 and tiles_of_two or tiles) do
-    if (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) then
-      local rounds
-      for _, columns in ipairs(type(size.columns) == "table" and size.columns or { size.columns }) do
-        local blocks = divided(size.rows, t.rows) * divided(columns, t.columns // products) * t.cluster
-        local more_rounds = divided(blocks, target.multiprocessors)
-        rounds = rounds and rounds + more_rounds or more_rounds
-      end
-      table.insert(costs, rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill))
-      table.insert(chosen, t)
-    end
-  end
   local versions = {}
-  for i, t in ipairs(chosen) do
-    local when
-    for j = i + 1, #chosen do
-      local sooner = costs[i]:at_most(costs[j])
-      when = when and when:and_(sooner) or sooner
-    end
-    versions[i] = { when = when, rows = t.rows, columns = t.columns // products, stages = t.stages }
-    if not more.in_one_block then versions[i].cluster = t.cluster end
+  if more.repacked then
+    local aligned
+    for _, x in ipairs(more.repacked) do aligned = aligned and aligned:and_(is_aligned(x)) or is_aligned(x) end
+    versions = tile_versions(size, target, more, suits_repacked, aligned:not_():and_(size.rows:above(gemm.skinny)))
+    for _, v in ipairs(versions) do v.repack = true end
   end
+  local function suits(t) return (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) end
+  for _, v in ipairs(tile_versions(size, target, more, suits)) do table.insert(versions, v) end
   return versions
+end
+
+-- Tiles of two products that share the rows, and of the product of what comes of them.
+local chains = { { 1, 1 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 6, 8 } }
+
+-- The versions of a chain: two products that share the rows, then one of what comes of them. The tiles of the latter are back_rows, back
+-- columns, back_stages and back_cluster.
+function gemm.chain_versions(size, size_back, target)
+  local versions, costs = {}, {}
+  for _, c in ipairs(chains) do
+    local t, back = tiles_of_two[c[1]], tiles[c[2]]
+    table.insert(versions, {
+      rows = t.rows, columns = t.columns // 2, stages = t.stages, cluster = t.cluster,
+      back_rows = back.rows, back = back.columns, back_stages = back.stages, back_cluster = back.cluster,
+    })
+    table.insert(costs, cost_of(t, size, target, { products = 2 }) + cost_of(back, size_back, target, {}))
+  end
+  return cheapest(versions, costs)
+end
+
+-- Copies a matrix whose rows begin anywhere, so that they begin where the copy engine can take them. A product that reads it so, element by
+-- element, takes ten times as long.
+function gemm.repack(x)
+  local copy = x:in_()
+  copy:compute_root():align_storage("_0", 8)
+  copy:bound("_0", x:dim(0):min(), x:dim(0):extent()):bound("_1", x:dim(1):min(), x:dim(1):extent())
+  copy:split("_0", 2048, "guard", "block", "rest")
+  copy:split("rest", 256, "guard", "step", "thread")
+  copy:reorder("step", "thread", "block", "_1"):unroll "step"
+  copy:gpu_blocks({ "block", "_1" }):gpu_threads "thread"
 end
 
 -- What versions set, the caller does not: for `where`. `stages` is the default.

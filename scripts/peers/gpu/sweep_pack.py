@@ -76,10 +76,11 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--devices", default="sm_90a")
     p.add_argument("--keep", action="store_true", help="do not build again what the folder has: goes on with an interrupted pack")
+    p.add_argument("--ops", type=lambda t: t.split(","), default=[], help="only the cases of these, with commas")
     o = p.parse_args()
     into = os.path.join(o.folder, "libraries")
     os.makedirs(into, exist_ok=True)
-    cases = sweep(o.seed, 0, o.sweep, "cuda")
+    cases = [c for c in sweep(o.seed, 0, o.sweep, "cuda") if not o.ops or c.op in o.ops]
     needed = {libraries.name(c): c for c in cases}
     for file in os.listdir(into):
         if not (o.keep and file.removesuffix(".so.xz") in needed):

@@ -34,7 +34,7 @@ struct DependentLaunch {
 
 /** For sm_90a: a producer warp has TMA fetch the tiles, `stages` steps ahead; warpgroups of 64 rows each multiply
  * them by wgmma, and the result leaves by TMA. Blocks stay and take tile after tile. */
-TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print);
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together);
 
 /** For sm_80 and all later ones: the threads fetch tiles by cp.async, and warps multiply parts of them by mma.sync. */
 TileKernel make_mma_kernel(const TileProgram &program, const PrintOptions &print);

@@ -15,7 +15,8 @@ namespace {
 
 class WgmmaKernel : public WgmmaResults {
 public:
-    WgmmaKernel(const TileProgram &program, const PrintOptions &print) : WgmmaResults(program, print) {}
+    WgmmaKernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together)
+        : WgmmaResults(program, print), together_(together) {}
 
     TileKernel make() {
         const int bytes = layout_.shared_bytes(WgmmaForm::kWhole);
@@ -56,6 +57,9 @@ private:
         declare_array(type_text(tile().a.type), "a_tiles", 0, layout_.stages(form) * tile().rows * tile().depth);
         declare_array(type_text(tile().b.type), "b_tiles", layout_.offset_b(form),
                       layout_.stages(form) * products() * layout_.elements_b());
+        if (together_.starts_next) {
+            out.line("start_next();");
+        }
         out.line("const int warpgroup = threadIdx.x / " + number(kWarpgroup) + ", thread = threadIdx.x % " + number(kWarpgroup) + ";");
         if (layout_.cluster(form) > 1) {
             out.line("const int rank = cluster_rank();");
@@ -70,6 +74,9 @@ private:
             out.close();
         } else {
             consumers(form);
+        }
+        if (together_.beside_last) {
+            out.line("wait_for_last();");
         }
         return out.finish();
     }
@@ -320,13 +327,14 @@ private:
         out_->line("wgmma_commit();");
     }
 
+    const DependentLaunch together_;
     WgmmaOperands *operands_ = nullptr;  // of the text that is printed
 };
 
 }  // namespace
 
-TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print) {
-    return WgmmaKernel(program, print).make();
+TileKernel make_wgmma_kernel(const TileProgram &program, const PrintOptions &print, const DependentLaunch &together) {
+    return WgmmaKernel(program, print, together).make();
 }
 
 }  // namespace halyard
