@@ -45,6 +45,13 @@ install(FILES ${PROJECT_BINARY_DIR}/halyard.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY schedules/cpu schedules/cuda schedules/lib schedules/meta DESTINATION share/halyard/schedules COMPONENT halyard
     FILES_MATCHING PATTERN "*.lua")
 
+# The manual, and what shells complete command lines with, where they look for it.
+set(written ${PROJECT_BINARY_DIR}/share)
+install(FILES ${written}/halyard.1 DESTINATION share/man/man1)
+install(FILES ${written}/halyard.bash DESTINATION share/bash-completion/completions RENAME halyard)
+install(FILES ${written}/_halyard DESTINATION share/zsh/site-functions)
+install(FILES ${written}/halyard.fish DESTINATION share/fish/vendor_completions.d)
+
 configure_package_config_file(runtime/cmake/HalyardConfig.cmake.in
     ${PROJECT_BINARY_DIR}/HalyardConfig.cmake INSTALL_DESTINATION lib/cmake/Halyard)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/HalyardConfigVersion.cmake

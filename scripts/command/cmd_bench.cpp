@@ -11,6 +11,7 @@
 #include "kernel/failure.h"
 #include "kernel/heads.h"
 #include "kernel/measure.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/paths.h"
 #include "explain/peak.h"
@@ -189,6 +190,9 @@ void add_bench(CLI::App &app) {
     cmd->add_flag("--measure-again", o->again, "Measure the machine's peaks, also if they are in the cache");
     cmd->add_flag("--json", o->json, "A list of records on standard output, one for warm and one for cold");
     o->add(*cmd, "The instruction set [host]");
+    put_in_group(*cmd, group::kSchedule, {"--schedule", "--all-schedules"});
+    put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--seconds", "--measure-again"});
+    put_in_group(*cmd, group::kOutput, {"--json"});
     cmd->footer("\nwarm takes the same buffers again and again; cold takes turns over twice the last level of cache.\n"
                 "The roof is the larger of bytes over the bandwidth of a copy (warm: in the cache that holds the\n"
                 "data) and flops over the f32 multiply-add peak, both measured here with as many threads.\n"

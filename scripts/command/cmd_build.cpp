@@ -1,13 +1,17 @@
 // halyard build: an op and a schedule become a static library and a header.
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "command/build_record.h"
 #include "command/commands.h"
 #include "kernel/failure.h"
+#include "language/diagnostics.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "explore/store/pick.h"
 #include "kernel/place.h"
@@ -24,7 +28,7 @@ namespace {
 struct BuildOptions : CommonOptions {
     std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu;
     int threads = 0;
-    bool quiet = false, no_db = false;
+    bool quiet = false, no_db = false, json = false;
 };
 
 // What is built for one size takes the best schedule known for it; what is built for all takes the one that ships, so
@@ -45,16 +49,36 @@ explore::Pick choose(const BuildOptions &o, const GenerateRequest &request) {
     if (o.no_db || !o.schedule.empty()) {
         return shipped;
     }
-    explore::Pick picked = explore::pick(o.database(), request, shape, o.threads, o.gpu);
-    fmt::print(stderr, "{}: {}\n", request.op, picked.why);
-    return picked;
+    return explore::pick(o.database(), request, shape, o.threads, o.gpu);
+}
+
+// A generation that failed; the report of the plugin may have its place.
+class BuildFailure : public Failure {
+public:
+    explicit BuildFailure(const Generated &generated) : Failure(generated.error), report(generated.report) {}
+    nlohmann::json report;
+};
+
+void print_json(const nlohmann::json &record) {
+    fmt::print("{}\n", record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 void build(const BuildOptions &o) {
+    const auto start = std::chrono::steady_clock::now();
     GenerateRequest request = o.request(o.op, o.schedule);
     request.function = o.name;
     request.emit = split(o.emit, ',');
     const explore::Pick picked = choose(o, request);
+    std::vector<std::string> notes;
+    const auto note = [&](const std::string &text) {
+        notes.push_back(text);
+        if (!o.json) {
+            fmt::print(stderr, "{}\n", text);
+        }
+    };
+    if (!picked.why.empty()) {
+        note(fmt::format("{}: {}", request.op, picked.why));
+    }
     Plan plan = make_plan(picked.request);
 
     std::optional<Progress> progress;
@@ -65,24 +89,62 @@ void build(const BuildOptions &o) {
     if (!result.ok && picked.found) {
         // A record may hold anything; it costs no more than its time.
         progress.emplace();
-        fmt::print(stderr, "{}: the shipped schedule, as {} does not build: {}\n", request.op, picked.schedule, result.error);
+        note(fmt::format("{}: the shipped schedule, as {} does not build: {}", request.op, picked.schedule, result.error));
         plan = make_plan(request);
         work = std::make_unique<TemporaryDirectory>(o.directory);
         result = generate(plan, work->path());
     }
     if (!result.ok) {
-        throw Failure(result.error);
+        throw BuildFailure(result);
     }
     check_signals();
     const auto files = place_files(work->path(), plan.function, o.directory, o.depfile, plan.inputs);
-    if (!result.notes.empty()) {
-        fmt::print(stderr, "{}\n", result.notes);
+    progress.reset();
+    for (const auto &text : split(result.notes, '\n')) {
+        note(text);
     }
-    if (o.quiet) {
+    if (o.json) {
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        print_json(build_record(plan, result, files, notes, seconds.count()));
         return;
     }
-    for (const auto &file : files) {
+    for (const auto &file : o.quiet ? std::vector<std::string>() : files) {
         fmt::print("{}\n", std::filesystem::path(file).lexically_normal().string());
+    }
+}
+
+// With --json what went wrong is a record too.
+void run_build(const BuildOptions &o) {
+    try {
+        build(o);
+    } catch (const ScriptError &e) {
+        if (!o.json) {
+            throw;
+        }
+        const Diagnostic &d = e.diagnostic;
+        print_json(build_failure(
+            o.op, d.text(),
+            {{"error",
+              {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}}}}));
+        throw ExitCode{1};
+    } catch (const BuildFailure &e) {
+        if (!o.json) {
+            throw;
+        }
+        print_json(build_failure(o.op, e.what(), e.report));
+        throw ExitCode{1};
+    } catch (const Failure &e) {
+        if (!o.json) {
+            throw;
+        }
+        print_json(build_failure(o.op, e.what()));
+        throw ExitCode{1};
+    } catch (const UsageError &e) {
+        if (!o.json) {
+            throw;
+        }
+        print_json(build_failure(o.op, e.what()));
+        throw ExitCode{2};
     }
 }
 
@@ -99,7 +161,7 @@ void add_build(CLI::App &app) {
     cmd->add_option("--name", o->name, "Name of the C function and of the files [OP]")->type_name("FUNCTION");
     add_output(*cmd, "-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
     cmd->add_option("--emit", o->emit, "What to write, with commas; also stmt, conceptual_stmt, assembly, object, ...")
-        ->type_name("LIST")
+        ->type_name("OUTPUTS")
         ->capture_default_str();
     cmd->add_option("--shape", o->shape,
                     "Build for this size: the best schedule of the database for it, as rows=64,cols=4096; "
@@ -113,17 +175,26 @@ void add_build(CLI::App &app) {
                     "machine's, else the last imported]")
         ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
+    cmd->add_flag("--json", o->json, "What was built as an object on standard output, or the error");
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin");
+    put_in_group(*cmd, group::kOp, {"--name"});
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kDatabase, {"--shape", "--threads", "--gpu", "--no-db"});
+    put_in_group(*cmd, group::kOutput, {"--output", "--emit", "--depfile", "--json", "--quiet"});
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
                 "With --shape it says on standard error which schedule it took, and why.\n"
+                "\n--json: ok, op, function, files, targets, devices, params, set, facts, arguments, schedule, generator, notes,\n"
+                "seconds; or ok and error, which has text, and file, line, word, message and hint where a script is wrong. A\n"
+                "command line that cannot be read is text on standard error, as ever.\n"
                 "\nExamples:\n"
                 "  halyard build rms_norm -o out\n"
                 "  halyard build rms_norm --schedule my.lua --set rows=16 --param type=float16 --name rms_norm_f16\n"
                 "  halyard build rms_norm --target host --emit stmt,assembly\n"
+                "  halyard build rms_norm --json | jq -r '.files[]'\n"
                 "  halyard build rms_norm --target host --shape rows=64,cols=4096\n"
                 "  halyard build blur --generator ./my.generator --schedule blur.lua");
-    cmd->callback([o] { build(*o); });
+    cmd->callback([o] { run_build(*o); });
 }
 
 }  // namespace halyard

@@ -9,6 +9,7 @@
 #include "command/commands.h"
 #include "kernel/failure.h"
 #include "kernel/heads.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
@@ -154,6 +155,7 @@ void add_check(CLI::App &app) {
     cmd->add_option("what", o->what, "Lua files, or ops (all their schedules)")->required()->type_name("SCRIPT|OP");
     o->add(*cmd, "Instruction sets to check for, with commas [the lowest that the script takes]");
     cmd->add_flag("--json", o->json, "A list of records on standard output");
+    put_in_group(*cmd, group::kOutput, {"--json"});
     cmd->footer("\nExit code 1 if one of them is wrong.\n"
                 "\nExamples:\n  halyard check my.lua\n  halyard check rms_norm softmax --target avx512 --json");
     cmd->callback([o] { run(*o); });

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "explore/store/database.h"
 #include "explain/explain_words.h"
@@ -243,6 +244,7 @@ CLI::App *add(CLI::App &db, const std::string &name, const std::string &what, co
               void (*action)(const DbOptions &)) {
     CLI::App *cmd = db.add_subcommand(name, what);
     add_output(*cmd, "--db", o->db, "The database [HALYARD_DB, else ~/.local/share/halyard/schedules.db]");
+    put_in_group(*cmd, group::kDatabase, {"--db"});
     cmd->callback([o, action] { action(*o); });
     return cmd;
 }
@@ -250,6 +252,7 @@ CLI::App *add(CLI::App &db, const std::string &name, const std::string &what, co
 void add_selection(CLI::App *cmd, const std::shared_ptr<DbOptions> &o) {
     cmd->add_option("op", o->op, "Of this op only")->type_name("OP");
     cmd->add_option("--shape", o->shape, "Of this size only, as rows=64,cols=4096")->type_name("DIMS");
+    put_in_group(*cmd, group::kDatabase, {"--shape"});
 }
 
 }  // namespace
@@ -264,14 +267,18 @@ void add_db(CLI::App &app) {
     cmd->add_option("--best", o->best, "So many of each")->type_name("N")->capture_default_str();
     cmd->add_flag("--all", o->all, "All that was ever measured, failures too, in the order in which it came");
     cmd->add_flag("--json", o->json, "A list of records on standard output");
+    put_in_group(*cmd, group::kDatabase, {"--best", "--all"});
+    put_in_group(*cmd, group::kOutput, {"--json"});
 
     cmd = add(*db, "show", "The Lua of one on standard output, and what is known of it on standard error", o, show);
     cmd->add_option("id", o->id, "Its id, or how that begins")->required()->type_name("ID");
     cmd->add_flag("--json", o->json, "The record on standard output");
+    put_in_group(*cmd, group::kOutput, {"--json"});
 
     cmd = add(*db, "export", "Records as JSON, one a line", o, export_entries);
     add_selection(cmd, o);
     add_output(*cmd, "-o,--output", o->output, "Where they go [standard output]");
+    put_in_group(*cmd, group::kOutput, {"--output"});
 
     cmd = add(*db, "import", "Take records of `halyard db export`; the faster of two times of the same stays", o, import_entries);
     cmd->add_option("files", o->files, "Files; - is standard input")->required()->type_name("FILE");
@@ -284,6 +291,7 @@ void add_db(CLI::App &app) {
     cmd->add_flag("--failed", o->failed, "Those that did not build, crashed or were wrong, and what is damaged");
     cmd->add_flag("--stale", o->stale, "Those of other compilers, or whose library files have changed since, and what is damaged");
     cmd->add_option("--keep", o->keep, "All but the N fastest of each op, size and machine")->type_name("N")->check(CLI::Range(1, 1000000));
+    put_in_group(*cmd, group::kDatabase, {"--failed", "--stale", "--keep"});
     db->footer("\nA schedule of the database can be named wherever a schedule is: --schedule db:ID\n"
                "\nExamples:\n"
                "  halyard db list rms_norm\n"

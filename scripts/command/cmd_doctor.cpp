@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/commands.h"
+#include "command/option_table.h"
 #include "kernel/confine.h"
 #include "kernel/cpu.h"
 #include "kernel/failure.h"
@@ -172,6 +173,7 @@ void add_doctor(CLI::App &app) {
     auto json = std::make_shared<bool>(false);
     CLI::App *cmd = app.add_subcommand("doctor", "What is installed, what is missing, how to get it");
     cmd->add_flag("--json", *json, "An object on standard output; \"plugin\" is the path of the Halide plugin");
+    put_in_group(*cmd, group::kOutput, {"--json"});
     cmd->footer("\nExit code 1 if something needed is missing.\n"
                 "\nExamples:\n  halyard doctor\n  halyard doctor --json | jq -r .plugin");
     cmd->callback([json] {

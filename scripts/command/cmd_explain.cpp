@@ -14,6 +14,7 @@
 #include "command/explore_compare.h"
 #include "command/explore_device.h"
 #include "kernel/failure.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/place.h"
 #include "kernel/schedules.h"
@@ -175,6 +176,10 @@ void add_explain(CLI::App &app) {
     cmd->add_flag("--json", o->json, "Everything, on standard output");
     add_output(*cmd, "--html", o->html, "Write a page with the roofline and the loop nest");
     o->add(*cmd, "The instruction set [host]");
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kTarget, {"--gpu"});
+    put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--seconds", "--cold", "--predict", "--count", "--measure-again"});
+    put_in_group(*cmd, group::kOutput, {"--json", "--html"});
     cmd->footer("\nr/w is what a stage reads from a level and writes to it. A stage takes as long as the slowest of its\n"
                 "instructions (llvm-mca on its loops) and its bytes over each level's measured bandwidth.\n"
                 "docs/guide/explain.md says how it is computed and where it is off.\n"

@@ -16,6 +16,7 @@
 #include "command/explore_device.h"
 #include "command/explore_memory.h"
 #include "command/explore_options.h"
+#include "command/option_table.h"
 #include "explore/compare/explore_report.h"
 #include "kernel/failure.h"
 #include "explore/space/halide.h"
@@ -360,6 +361,13 @@ void add_explore(CLI::App &app) {
     cmd->add_flag("--guess", o->guess, "Print what the search would begin with, and its decisions");
     add_repeated(*cmd, "--with", o->with, "With --guess: another answer to a decision")->type_name("DECISION=ANSWER");
     o->add(*cmd, "The instruction set [host]");
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kTarget, {"--gpu"});
+    put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again"});
+    put_in_group(*cmd, group::kSearch,
+                 {"--budget", "--seed", "--most", "--until", "--beside", "--halide", "--compare", "--translate", "--guess", "--with",
+                  "--export", "--candidates"});
+    put_in_group(*cmd, group::kOutput, {"--output", "--html", "--report", "--json"});
     cmd->footer("\nNumbers among the generator's parameters on which the result does not depend are chosen too; give\n"
                 "the others, as weights=packed, by --param. The same command finds its measurements in the database\n"
                 "and goes on from there.\n"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/cpu.h"
 #include "kernel/failure.h"
@@ -58,6 +59,9 @@ void add_library(CLI::App &app) {
     cmd->add_option("--shape", o->shape, "With --schedule best: the size, as rows=64,cols=4096")->type_name("DIMS");
     o->add(*cmd, "The instruction set [host]");
     cmd->add_flag("--json", o->json, "A record on standard output: its path, function, parameters and arguments");
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kDatabase, {"--shape"});
+    put_in_group(*cmd, group::kOutput, {"--json"});
     cmd->footer("\nPrints the path. What was built before is found by the hash of all that it was made of. The shared object needs\n"
                 "libhalyard_runtime.so.0, of which all libraries of a program share one.\n"
                 "\nExamples:\n"

@@ -1,5 +1,6 @@
-// halyard list: the ops of the registry and their schedules; of a single op, the parameters of its generator, too.
+// halyard list: the ops of the registry, a line each; of named ones, arguments, parameters and schedules.
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -11,6 +12,9 @@
 #include "kernel/generator_params.h"
 #include "kernel/heads.h"
 #include "command/ops_page.h"
+#include "command/option_table.h"
+#include "command/pager.h"
+#include "command/wrapped_text.h"
 #include "kernel/paths.h"
 #include "kernel/registry.h"
 #include "kernel/schedules.h"
@@ -88,31 +92,48 @@ void print_markdown(const Op &op, const Summaries &summaries) {
     fmt::print("\n");
 }
 
-std::string first_sentence(const std::string &text) {
-    const size_t end = text.find(". ");
-    return end == std::string::npos ? text : text.substr(0, end + 1);
-}
-
-void print(const Op &op, const Summaries &summaries) {
-    const size_t width = output_width();
-    fmt::print("{}  {}\n", paint(Colour::kBold, op.name), op.summary);
-    for (const auto &s : schedules_of(op.name)) {
-        const std::string line = fmt::format("  {:<5} {:<26} {}", s.place, s.name, first_sentence(summaries.at(s.path)));
-        fmt::print("{}\n", width > 0 && columns(line) > width ? fit(line, width) : line);
+// A line an op, as wide as the terminal.
+std::string short_list(const std::vector<Op> &ops) {
+    size_t longest = 0;
+    for (const auto &op : ops) {
+        longest = std::max(longest, op.name.size());
     }
+    const size_t width = output_width();
+    std::string text;
+    for (const auto &op : ops) {
+        const std::string blanks(longest - op.name.size() + 2, ' ');
+        const size_t left = longest + 2;
+        const bool cut = width > left + 10 && left + columns(op.summary) > width;
+        text += paint(Colour::kBold, op.name) + blanks + (cut ? fit(op.summary, width - left) : op.summary) + "\n";
+    }
+    if (width > 0) {
+        text += paint(Colour::kDim, "`halyard list OP` says what an op takes, and which schedules it has.") + "\n";
+    }
+    return text;
 }
 
 // One op with all that there is to say.
-void print_whole(const Op &op, const Summaries &summaries) {
-    fmt::print("{}  {}\n  {}\n", paint(Colour::kBold, op.name), op.summary, op.signature);
-    fmt::print("parameters of the generator, the default first\n");
+std::string whole(const Op &op, const Summaries &summaries) {
+    const size_t width = prose_width();
+    const auto title = [](const std::string &name) { return paint(Colour::kBold, name) + "\n"; };
+    std::string text = beside(paint(Colour::kBold, op.name) + "  " + op.summary, "", 0, width);
+    text += title("arguments, extents of the innermost dimension first");
+    for (const auto &line : wrapped(op.signature, width - 2)) {
+        text += "  " + line + "\n";
+    }
+    text += title("sizes that bench and explain take by default");
+    for (const auto &shape : op.shapes) {
+        text += "  " + shape_text(op, shape) + "\n";
+    }
+    text += title("parameters of the generator, the default first");
     for (const auto &p : params_of(op)) {
-        fmt::print("  {}\n", with_values(p));
+        text += "  " + with_values(p) + "\n";
     }
-    fmt::print("schedules\n");
+    text += title("schedules");
     for (const auto &s : schedules_of(op.name)) {
-        fmt::print("  {:<5} {}  {}\n", s.place, s.name, summaries.at(s.path));
+        text += beside(fmt::format("  {:<5} {}", s.place, s.name), summaries.at(s.path), 30, width);
     }
+    return text;
 }
 
 }  // namespace
@@ -121,11 +142,13 @@ void add_list(CLI::App &app) {
     auto named = std::make_shared<std::vector<std::string>>();
     auto json = std::make_shared<bool>(false);
     auto markdown = std::make_shared<bool>(false);
-    CLI::App *cmd = app.add_subcommand("list", "The ops and their schedules; of named ones, also their parameters");
+    CLI::App *cmd = app.add_subcommand("list", "The ops; of named ones, also their arguments, parameters and schedules");
     cmd->add_option("ops", *named, "Ops [all]")->type_name("OP");
     cmd->add_flag("--markdown", *markdown, "The page docs/reference/ops.md on standard output");
     cmd->add_flag("--json", *json, "A list of records on standard output");
-    cmd->footer("\nExamples:\n  halyard list\n  halyard list softmax\n  halyard list --json");
+    put_in_group(*cmd, group::kOutput, {"--markdown", "--json"});
+    cmd->footer("\nOn a terminal what does not fit is shown by $PAGER (less).\n"
+                "\nExamples:\n  halyard list\n  halyard list softmax\n  halyard list --json");
     cmd->callback([named, json, markdown] {
         std::vector<Op> ops;
         for (const auto &name : *named) {
@@ -133,6 +156,10 @@ void add_list(CLI::App &app) {
         }
         if (ops.empty()) {
             ops = registry();
+        }
+        if (named->empty() && !*markdown && !*json) {
+            page(short_list(ops));
+            return;
         }
         const Summaries summaries = summaries_of(ops);
         if (*markdown) {
@@ -147,9 +174,11 @@ void add_list(CLI::App &app) {
             }
             fmt::print("{}\n", records.dump(1));
         } else {
+            std::string text;
             for (const auto &op : ops) {
-                named->empty() ? print(op, summaries) : print_whole(op, summaries);
+                text += (text.empty() ? "" : "\n") + whole(op, summaries);
             }
+            page(text);
         }
     });
 }

@@ -11,6 +11,7 @@
 #include "kernel/failure.h"
 #include "language/diagnostics.h"
 #include "command/nest_view.h"
+#include "command/option_table.h"
 #include "command/options.h"
 #include "kernel/process.h"
 #include "kernel/targets.h"
@@ -199,6 +200,8 @@ void add_show(CLI::App &app) {
     cmd->add_option("--after", o->after, "With --target cuda: the kernels as a pass left them")->type_name("PASS");
     cmd->add_flag("--json", o->json, "The report as the plugin wrote it");
     o->add(*cmd, "The instruction set to show; the first of several [avx512]");
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kOutput, {"--step", "--passes", "--after", "--json"});
     cmd->footer("\nExamples:\n"
                 "  halyard show rms_norm\n"
                 "  halyard show rms_norm --schedule unfused --set rows=16\n"

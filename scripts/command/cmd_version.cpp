@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command/commands.h"
+#include "command/option_table.h"
 #include "explore/store/entry.h"
 
 namespace halyard {
@@ -18,7 +19,8 @@ void add_version(CLI::App &app) {
     CLI::App *cmd = app.add_subcommand("version", "Print the version");
     auto json = std::make_shared<bool>(false);
     cmd->add_flag("--json", *json, "With the machine and the compilers, by which measurements are kept");
-    cmd->footer("\nExample:\n  halyard version");
+    put_in_group(*cmd, group::kOutput, {"--json"});
+    cmd->footer("\nExamples:\n  halyard version\n  halyard version --json");
     cmd->callback([json] {
         if (*json) {
             const nlohmann::json all = {

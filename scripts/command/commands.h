@@ -24,6 +24,8 @@ void add_explore(CLI::App &app);
 void add_measure(CLI::App &app);
 void add_doctor(CLI::App &app);
 void add_version(CLI::App &app);
+void add_completion(CLI::App &app);
+void add_man(CLI::App &app);
 
 /** "halyard 0.1.0" */
 std::string version_text();

@@ -1,5 +1,6 @@
 // The `halyard` command.
 
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -11,6 +12,9 @@
 #include <fmt/format.h>
 
 #include "command/commands.h"
+#include "command/complete.h"
+#include "command/help.h"
+#include "command/option_table.h"
 #include "language/diagnostics.h"
 #include "kernel/failure.h"
 #include "kernel/process.h"
@@ -45,39 +49,73 @@ std::vector<std::string> option_names(const CLI::App &app) {
 
 const CLI::App &chosen(const CLI::App &app) {
     const auto subcommands = app.get_subcommands();
-    return subcommands.empty() ? app : *subcommands.front();
+    return subcommands.empty() ? app : chosen(*subcommands.front());
 }
 
-std::string full_name(const CLI::App &app) {
-    return &chosen(app) == &app ? "halyard" : "halyard " + chosen(app).get_name();
+std::vector<std::string> subcommand_names(const CLI::App &app) {
+    std::vector<std::string> names;
+    for (const CLI::App *s : visible_subcommands(app)) {
+        names.push_back(s->get_name());
+    }
+    return names;
 }
 
-// What CLI11 could not place: the first such argument, with the nearest name that exists.
-std::string unknown_argument(const CLI::App &app) {
+// Of what CLI11 could not place the first that looks like an option, else the first, with the nearest name that exists.
+std::string unknown_argument(const CLI::App &app, bool only_options) {
     const CLI::App &command = chosen(app);
+    std::string other;
     for (const auto &argument : app.remaining(true)) {
         const std::string name = argument.substr(0, argument.find('='));
         if (name.size() > 1 && name[0] == '-') {
-            return with_hint(fmt::format("{} has no option {}", full_name(app), name), name, option_names(command));
+            return with_hint(fmt::format("{} has no option {}", full_name(command), name), name, option_names(command));
         }
-        if (&command == &app) {
-            std::vector<std::string> names;
-            for (const CLI::App *s : app.get_subcommands({})) {
-                if (!s->get_group().empty()) {  // not one that the command starts itself with
-                    names.push_back(s->get_name());
-                }
-            }
-            return with_hint(fmt::format("there is no subcommand \"{}\"; there are {}", name, quoted_list(names)), name, names);
-        }
-        return fmt::format("{} takes no argument \"{}\" there", full_name(app), argument);
+        other = other.empty() ? argument : other;
     }
-    return "";
+    if (other.empty() || only_options) {
+        return "";
+    }
+    const auto names = subcommand_names(command);
+    if (names.empty()) {
+        return fmt::format("{} takes no argument \"{}\" there", full_name(command), other);
+    }
+    return with_hint(fmt::format("{} has no subcommand \"{}\"; there are {}", full_name(command), other, quoted_list(names)), other, names);
+}
+
+// "op is required" in the words of --help.
+std::string missing_argument(const CLI::App &app, const std::string &message) {
+    const std::string name = message.substr(0, message.find(" is required"));
+    for (const CLI::Option *option : chosen(app).get_options()) {
+        if (option->get_positional() && option->get_required() && option->get_name(true) == name) {
+            std::string text = option->get_description();
+            text[0] = char(std::tolower(text[0]));
+            return fmt::format("{} is required: {}", option->get_type_name(), text);
+        }
+    }
+    return message;
 }
 
 int usage_error(const CLI::App &app, const std::string &message) {
     print_error(message);
-    std::fputs(fmt::format("  for help: {} --help\n", full_name(app)).c_str(), stderr);
+    std::fputs(fmt::format("  for help: {} --help\n", full_name(chosen(app))).c_str(), stderr);
     return kUsage;
+}
+
+// A misspelt option first: its value was taken for an argument, or the argument that is missing is what it was to say.
+int command_line_error(const CLI::App &app, const CLI::Error &e) {
+    const auto subcommands = subcommand_names(chosen(app));
+    const bool only_options = subcommands.empty() && !dynamic_cast<const CLI::ExtrasError *>(&e);
+    const std::string unknown = unknown_argument(app, only_options);
+    if (unknown.empty() && !subcommands.empty()) {
+        return usage_error(app, fmt::format("{} needs a subcommand: {}", full_name(chosen(app)), quoted_list(subcommands)));
+    }
+    return usage_error(app, unknown.empty() ? missing_argument(app, e.what()) : unknown);
+}
+
+// --help and --version. Not by CLI11, whose stream knows nothing of a guarded terminal.
+int answer(const std::string &text) {
+    std::fputs(text.c_str(), stdout);
+    output_error = std::ferror(stdout) ? errno : 0;
+    return 0;
 }
 
 int run(CLI::App &app, int argc, char **argv) {
@@ -91,15 +129,12 @@ int run(CLI::App &app, int argc, char **argv) {
         return 0;
     } catch (const ExitCode &e) {
         return e.code;
-    } catch (const CLI::Success &e) {
-        const int code = app.exit(e);  // --help and --version
-        output_error = std::ferror(stdout) ? errno : 0;
-        return code;
-    } catch (const CLI::ExtrasError &e) {
-        const std::string message = unknown_argument(app);
-        return usage_error(app, message.empty() ? e.what() : message);
+    } catch (const CLI::CallForHelp &) {
+        return answer(app.help());
+    } catch (const CLI::CallForVersion &) {
+        return answer(version_text() + "\n");
     } catch (const CLI::Error &e) {
-        return usage_error(app, e.what());
+        return command_line_error(app, e);
     } catch (const UsageError &e) {
         return usage_error(app, e.what());
     } catch (const Interrupted &e) {
@@ -146,15 +181,7 @@ int main(int argc, char **argv) {
     CLI::App app("Kernels ahead of time: Halide algorithms, Lua schedules, static libraries.", "halyard");
     app.set_version_flag("--version", version_text(), "Print the version");
     app.set_help_flag("-h,--help", "Print this help");
-    app.get_formatter()->column_width(36);
-    app.footer("\nExamples:\n"
-               "  halyard list                          the ops and their schedules\n"
-               "  halyard build rms_norm -o out         out/rms_norm.a and out/rms_norm.h\n"
-               "  halyard show rms_norm                 each Lua line beside the loops it made\n"
-               "  halyard bench rms_norm --all-schedules\n"
-               "  halyard explain rms_norm              bytes, flops, time: why fusing pays\n"
-               "  halyard explore rms_norm --budget 2m  the fastest schedule, as Lua\n"
-               "  halyard doctor                        what is installed, what is missing");
+    app.formatter(help_formatter());
     add_list(app);
     add_build(app);
     add_library(app);
@@ -169,5 +196,20 @@ int main(int argc, char **argv) {
     add_finish(app);
     add_doctor(app);
     add_version(app);
+    add_completion(app);
+    add_man(app);
+    // Behind the subcommands, which would have it too.
+    app.footer("\nExamples:\n"
+               "  halyard list                          the ops; of a named one, its schedules\n"
+               "  halyard build rms_norm -o out         out/rms_norm.a and out/rms_norm.h\n"
+               "  halyard show rms_norm                 each Lua line beside the loops it made\n"
+               "  halyard bench rms_norm --all-schedules\n"
+               "  halyard explain rms_norm              bytes, flops, time: why fusing pays\n"
+               "  halyard explore rms_norm --budget 2m  the fastest schedule, as Lua\n"
+               "  halyard doctor                        what is installed, what is missing\n"
+               "  halyard completion bash               what makes the tab key complete all of this");
+    if (argc > 1 && std::string(argv[1]) == kComplete) {  // not a subcommand: no word behind it is an option of ours
+        return flushed(answer(completions(app, {argv + 2, argv + argc})));
+    }
     return flushed(run(app, argc, argv));
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "command/option_table.h"
 #include "kernel/failure.h"
 #include "explore/store/pick.h"
 #include "kernel/text.h"
@@ -46,7 +47,7 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
     app.add_option("--devices", devices,
                    "With --target cuda: architectures, with commas, as sm_90a; or emulator, to run on the host "
                    "[sm_80,sm_90a,sm_100,sm_120]")
-        ->type_name("LIST");
+        ->type_name("DEVICES");
     add_repeated(app, "--set", set, "A value for a tune{} parameter of the schedule")->type_name("NAME=VALUE");
     add_repeated(app, "--param", params, "A generator parameter, as type=float16")->type_name("NAME=VALUE");
     add_repeated(app, "--fact", facts, "A fact about the target, as l2=2M or processors=8")->type_name("NAME=VALUE");
@@ -56,6 +57,11 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
         ->check(positive_seconds())
         ->capture_default_str();
     add_output(app, "--db", db, "The schedules that searches found [HALYARD_DB, else ~/.local/share/halyard/schedules.db]");
+    put_in_group(app, group::kOp, {"--generator", "--param"});
+    put_in_group(app, group::kSchedule, {"--set", "--fact"});
+    put_in_group(app, group::kTarget, {"--target", "--devices"});
+    put_in_group(app, group::kDatabase, {"--db"});
+    put_in_group(app, group::kLimits, {"--timeout"});
 }
 
 std::string CommonOptions::database() const {

@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 
 #include "kernel/compile_failure.h"
+#include "kernel/emit_names.h"
 #include "kernel/failure.h"
 #include "kernel/finish.h"
 #include "kernel/finish_process.h"
+#include "kernel/generator_notes.h"
 #include "kernel/generator_params.h"
 #include "kernel/generator_run.h"
 #include "kernel/header_text.h"
@@ -36,39 +38,6 @@ namespace fs = std::filesystem;
 
 std::string place_of(const std::vector<std::string> &targets) {
     return target_features(targets.front()).count("cuda") > 0 ? "cuda" : "cpu";
-}
-
-// Halide's emit options, for a message with the nearest; GenGen would drown it in its usage text.
-const std::vector<std::string> kEmits = {"assembly",
-                                         "bitcode",
-                                         "c_header",
-                                         "c_source",
-                                         "compiler_log",
-                                         "conceptual_stmt",
-                                         "conceptual_stmt_html",
-                                         "cuda",
-                                         "device_code",
-                                         "featurization",
-                                         "function_info_header",
-                                         "hlpipe",
-                                         "llvm_assembly",
-                                         "object",
-                                         "python_extension",
-                                         "pytorch_wrapper",
-                                         "registration",
-                                         "schedule",
-                                         "static_library",
-                                         "stmt",
-                                         "stmt_html"};
-
-void check_emit(const std::vector<std::string> &emit) {
-    for (const auto &e : emit) {
-        if (std::find(kEmits.begin(), kEmits.end(), e) == kEmits.end()) {
-            const std::string hint = did_you_mean(e, kEmits);
-            throw UsageError(fmt::format("--emit: there is no output \"{}\"; there are {}{}", e, quoted_list(kEmits),
-                                         hint.empty() ? "" : "\n  " + hint));
-        }
-    }
 }
 
 // The name of a C function, since it goes into a header and into symbols.
@@ -428,7 +397,7 @@ Generated generate(const Plan &plan, const std::string &directory) {
             generated.error = error_text(plan, result, run.options, generated.report, last, directory);
             return generated;
         }
-        generated.notes = trim(result.err);
+        generated.notes = generator_notes(plan, result.err);
         complete(plan, directory, generated.report);
         generated.ok = true;
     } catch (const Failure &e) {

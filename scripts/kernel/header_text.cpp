@@ -19,9 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Parameter {
-    std::string type, name;  // as the prototype has them: "" for an array
-};
+using Parameter = HeaderArgument;
 
 // `struct halide_buffer_t *_x_buffer` or `float _eps`; a name that the pipeline has twice ends with a number.
 Parameter parse_parameter(const std::string &text) {
@@ -135,19 +133,26 @@ std::string description(const std::string &function, const std::vector<Parameter
 
 }  // namespace
 
+std::vector<HeaderArgument> header_arguments(const std::string &header, const std::string &function) {
+    const size_t prototype = header.find("int " + function + "(");
+    const size_t end = prototype == std::string::npos ? prototype : header.find(");", prototype);
+    std::vector<HeaderArgument> arguments;
+    if (end != std::string::npos) {
+        const size_t open = header.find('(', prototype) + 1;
+        for (const auto &text : split(header.substr(open, end - open), ',')) {
+            arguments.push_back(parse_parameter(text));
+        }
+    }
+    return arguments;
+}
+
 std::string described_header(const std::string &header, const std::string &function, const std::string &op, const Assignments &params,
                              const json &arguments) {
     static const std::string attributes = "HALIDE_FUNCTION_ATTRS\n";
-    const size_t prototype = header.find("int " + function + "(");
-    const size_t begin = header.rfind(attributes, prototype);
-    const size_t end = header.find(");", prototype);
-    if (!arguments.is_object() || prototype == std::string::npos || begin == std::string::npos || end == std::string::npos) {
+    const size_t begin = header.rfind(attributes, header.find("int " + function + "("));
+    const auto parameters = header_arguments(header, function);
+    if (!arguments.is_object() || parameters.empty() || begin == std::string::npos) {
         return header;
-    }
-    const size_t open = header.find('(', prototype) + 1;
-    std::vector<Parameter> parameters;
-    for (const auto &text : split(header.substr(open, end - open), ',')) {
-        parameters.push_back(parse_parameter(text));
     }
     return header.substr(0, begin) + description(function, parameters, op, params, arguments) + header.substr(begin);
 }

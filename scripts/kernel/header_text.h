@@ -6,12 +6,20 @@
  */
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "kernel/assignments.h"
 
 namespace halyard {
+
+struct HeaderArgument {
+    std::string type, name;  // as the prototype has them: the type is "" for an array
+};
+
+/** The arguments of a function in their order; none where the header has no such function. */
+std::vector<HeaderArgument> header_arguments(const std::string &header, const std::string &function);
 
 /** A header with a comment before `function`: what it computes, and of each argument its type, its extents and what packs it. `arguments`
  * is what the plugin reports of arrays; without it, or where the header has no such function, the header stays as it is. */

@@ -138,6 +138,10 @@ std::string own_control(const std::string &sequence) {
     return guarded ? mark() + sequence + mark() : sequence;
 }
 
+std::string as_on_terminal(std::string text) {
+    return guarded_text(text);
+}
+
 std::string visible(const std::string &text) {
     std::string result;
     for (size_t at = 0; at < text.size();) {

@@ -16,6 +16,9 @@ void guard_terminal();
 /** A control sequence of our own, as "\x1b[0m": marked, so that a guarded terminal gets it. */
 std::string own_control(const std::string &sequence);
 
+/** What a guarded terminal gets of a whole text, for a pager that is started in its place. */
+std::string as_on_terminal(std::string text);
+
 /** `\x1b` and the like in place of what controls a terminal or reorders text; lines and tabs stay. */
 std::string visible(const std::string &text);
 

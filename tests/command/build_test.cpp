@@ -192,9 +192,10 @@ TEST_CASE("A library for several targets has every variant and chooses among the
 
 TEST_CASE("The unfused schedule and none at all are built too", "[build]") {
     const Folder folder;
-    for (const std::string schedule : {"rms_norm", "unfused", "none"}) {
+    for (const std::string schedule : {"rms_norm", "unfused"}) {
         build({"rms_norm", kAvx2, "--schedule", schedule, "-o", folder / schedule});
     }
+    CHECK(run({"build", "rms_norm", kAvx2, "--schedule", "none", "-o", folder / "none"}).exit_code == 0);  // with a note
     CHECK((read_file(folder / "rms_norm/rms_norm.a") != read_file(folder / "unfused/rms_norm.a")));
     CHECK((read_file(folder / "none/rms_norm.a") != read_file(folder / "unfused/rms_norm.a")));
 }

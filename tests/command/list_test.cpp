@@ -70,8 +70,16 @@ TEST_CASE("Every op and every schedule is listed", "[list]") {
     for (const auto &op : ops) {
         CHECK(contains("\n" + text.out, "\n" + op + "  "));
     }
+    CHECK(halyard::split(text.out, '\n').size() == ops.size());
+    const ProcessResult narrow = run({"list"}, {"COLUMNS=60"});
+    for (const auto &line : halyard::split(narrow.out, '\n')) {
+        CHECK(halyard::columns(line) <= (line[0] == '`' ? 80 : 60));
+    }
+    Arguments whole = {"list"};
+    whole.insert(whole.end(), ops.begin(), ops.end());
+    const std::string all = run(whole).out;
     for (const auto &file : files) {
-        CHECK(contains(text.out, " " + fs::path(file).stem().string() + " "));
+        CHECK(std::regex_search(all, std::regex(" " + fs::path(file).stem().string() + "(  |\n)")));
     }
 }
 

@@ -38,6 +38,7 @@ std::string run_on_terminal(const Arguments &arguments, const std::vector<std::s
     }
     if (pid == 0) {
         setenv("TERM", "xterm", 1);
+        setenv("PAGER", "cat", 1);  // one that waits for a key would wait for ever
         for (const auto &e : environment) {
             putenv(const_cast<char *>(e.c_str()));
         }

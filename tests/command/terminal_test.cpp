@@ -49,6 +49,22 @@ TEST_CASE("On a terminal there are both, until NO_COLOR is set", "[terminal]") {
     CHECK(contains(run_on_terminal({"list"}, {"NO_COLOR="}), kBold));
 }
 
+TEST_CASE("What does not fit a terminal is shown by a pager, and nothing else is", "[terminal]") {
+    const std::vector<std::string> marks = {"PAGER=sed 's/^/paged /'"};
+    const Arguments longer = {"list", "softmax", "gemm"};
+    const std::string paged = run_on_terminal(longer, marks);
+    CHECK(contains(paged, "paged "));
+    CHECK(contains(paged, std::string(kBold) + "softmax"));  // colours, as less -R shows them
+    CHECK_FALSE(contains(paged, "\x1b<"));
+    CHECK_FALSE(contains(run_on_terminal({"list"}, marks), "paged "));  // 40 lines are enough
+    CHECK_FALSE(contains(run(longer, marks).out, "paged "));
+    CHECK_FALSE(contains(run_on_terminal(longer, {marks[0], "TERM=dumb"}), "paged "));
+    for (const std::string none : {"PAGER=", "PAGER=cat", "PAGER=/nowhere/pager"}) {
+        CHECK(contains(run_on_terminal(longer, {none}), "gemm.unfused"));
+    }
+    CHECK(run_on_terminal(longer, {"PAGER=true"}).size() < 10);  // one that reads nothing is no error
+}
+
 TEST_CASE("The progress line is gone at the end", "[terminal]") {
     const Folder folder;
     const std::string text = run_on_terminal({"build", "rms_norm", "--target", "avx2", "-o", folder / "out"});

@@ -6,7 +6,8 @@
 
 namespace {
 
-const Arguments kSubcommands = {"list", "build", "library", "show", "check", "bench", "explain", "doctor", "version"};
+const Arguments kSubcommands = {"list",    "build",   "library", "show",    "check",      "bench",
+                                "explain", "explore", "doctor",  "version", "completion", "man"};
 
 struct Mistake {
     Arguments arguments;
@@ -50,7 +51,14 @@ const std::vector<Mistake> kMistakes = {
     {{"explore", "rms_norm", "--export", ""}, 2, "--export: the name is empty"},
     {{"db", "export", "-o", ""}, 2, "--output: the name is empty"},
     {{"db", "import", "x", "--db", ""}, 2, "--db: the name is empty"},
-    {{"build"}, 2, "op is required"},
+    {{"build"}, 2, "OP is required: the op, as `halyard list` names it"},
+    // The misspelt option, and not what it left missing.
+    {{"build", "--shcedule", "x"}, 2, "did you mean \"--schedule\"?"},
+    {{"build", "--shcedule=x"}, 2, "did you mean \"--schedule\"?"},
+    {{"build", "--threads", "x", "--shcedule=x"}, 2, "did you mean \"--schedule\"?"},
+    {{"db", "show", "--jsno"}, 2, "did you mean \"--json\"?"},
+    {{"db", "imprt"}, 2, "did you mean \"import\"?"},
+    {{"db"}, 2, "halyard db needs a subcommand: \"list\""},
     {{"build", "rms_norm", "softmax"}, 2, "takes no argument \"softmax\""},
     {{"build", "rms_norm", "--set", "rows"}, 2, "--set name=value"},
     {{"build", "rms_norm", "--name", "rms-norm"}, 2, "not the name of a C function"},
@@ -70,7 +78,23 @@ TEST_CASE("--help of every subcommand", "[usage]") {
         CHECK(r.err == "");
         CHECK(contains(r.out, "Usage: halyard " + name));
         CHECK(contains(r.out, "Example"));
+        CHECK_FALSE(contains(r.out, "\nOptions:"));  // each option has a group
+        const std::string options = r.out.substr(0, r.out.find("\nExamples:"));
+        for (const auto &line : halyard::split(options, '\n')) {
+            INFO(line);
+            CHECK(halyard::columns(line) <= 80);
+        }
     }
+    const std::string build = run({"build", "--help"}).out;
+    size_t last = 0;
+    for (const std::string group : {"Arguments", "What is built", "Schedule", "Target", "Database", "Output", "Limits", "Help"}) {
+        INFO(group);
+        const size_t at = build.find("\n" + group + ":\n");
+        CHECK(at != std::string::npos);
+        CHECK(at > last);
+        last = at;
+    }
+    CHECK(contains(run({"build", "--help"}, {"COLUMNS=60"}).out, "\n                          ~/.local"));
     const ProcessResult whole = run({"--help"});
     CHECK(whole.exit_code == 0);
     CHECK(whole.err == "");

@@ -109,7 +109,7 @@ TEST_CASE("Softmax for CUDA, fused and unfused, without a GPU", "[device]") {
     CHECK_FALSE(contains(html, "\"inf"));
     const auto shown = shown_by_browser(page);
     if (!shown) {
-        WARN("skipped: no Chromium is installed (third_party/debian.txt)");
+        WARN("skipped: no Chromium is installed (third_party/packages.txt)");
         return;
     }
     REQUIRE(shown->exit_code == 0);

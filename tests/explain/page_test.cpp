@@ -34,7 +34,7 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
 
     const auto shown = shown_by_browser(page);
     if (!shown) {
-        WARN("skipped: no Chromium is installed (third_party/debian.txt)");
+        WARN("skipped: no Chromium is installed (third_party/packages.txt)");
         return;
     }
     INFO(shown->err);

@@ -64,7 +64,7 @@ TEST_CASE("Alternatives side by side", "[compare]") {
     CHECK_FALSE(contains(html, "nan"));
     const auto shown = shown_by_browser(page);
     if (!shown) {
-        WARN("skipped: no Chromium is installed (third_party/debian.txt)");
+        WARN("skipped: no Chromium is installed (third_party/packages.txt)");
         return;
     }
     INFO(shown->err);
@@ -170,7 +170,7 @@ TEST_CASE("Alternatives for CUDA where there is no device, with what the databas
     CHECK_FALSE(contains(html, "nan"));
     const auto shown = shown_by_browser(page);
     if (!shown) {
-        WARN("skipped: no Chromium is installed (third_party/debian.txt)");
+        WARN("skipped: no Chromium is installed (third_party/packages.txt)");
         return;
     }
     REQUIRE(shown->exit_code == 0);

@@ -9,6 +9,10 @@ trap 'rm -rf "$scratch"' EXIT
 
 "$cmake" --install "$build" --prefix "$scratch/first" >/dev/null
 mv "$scratch/first" "$scratch/prefix"   # an installation can be moved
+# The manual and the completions, where programs look for them.
+for file in man/man1/halyard.1 bash-completion/completions/halyard zsh/site-functions/_halyard fish/vendor_completions.d/halyard.fish; do
+    [ -s "$scratch/prefix/share/$file" ] || { echo "failed: share/$file is not installed" >&2; exit 1; }
+done
 cp -r "$here/project" "$scratch/project"
 cd "$scratch/project"
 "$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" >configure.log 2>&1 || { cat configure.log; exit 1; }

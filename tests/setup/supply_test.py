@@ -41,8 +41,16 @@ class Supply(unittest.TestCase):
     def test_what_is_installed_without_dependencies_is_what_is_asked_for(self):
         self.assertEqual(set(wheels("requirements")), set(wanted("requirements")), "run scripts/pins")
 
+    def test_the_pythons_of_ubuntu_have_the_same_versions(self):
+        tests_alone = {pin for pin in wanted("requirements") if pin.split("==")[0] in ("numpy", "ml_dtypes")}
+        for version in ("3.10", "3.12"):
+            with self.subTest(version):
+                has = set(wheels(f"requirements-{version}"))
+                self.assertEqual(has - set(wanted("requirements")), set(), "run scripts/pins")
+                self.assertEqual(set(wanted("requirements")) - has - tests_alone, set(), "run scripts/pins")
+
     def test_no_index_is_named(self):
-        for name in ("requirements.in", "requirements.txt", "peers.in", "peers.txt"):
+        for name in ("requirements.in", "requirements.txt", "requirements-3.10.txt", "requirements-3.12.txt", "peers.in", "peers.txt"):
             self.assertNotRegex(read(name), r"://|--(extra-)?index|--find-links")
 
     def test_the_bill_of_materials_has_every_wheel_and_package(self):
@@ -56,10 +64,9 @@ class Supply(unittest.TestCase):
         hashes = {f"{c['name']}=={c['version']}": [h["content"] for h in c["hashes"]] for c in parts.values() if "hashes" in c}
         self.assertEqual(hashes, {**wheels("peers"), **wheels("requirements")})
         packages = {c["name"] for c in parts.values() if c["purl"].startswith("pkg:deb/")}
-        with open(os.path.join(ROOT, "third_party", "debian.txt"), encoding="utf-8") as f:
-            for line in f:
-                if line.split("#")[0].strip():
-                    self.assertIn(line.split("#")[0].strip(), packages)
+        for line in read("packages.txt").splitlines():
+            if columns := line.split("#")[0].split():
+                self.assertIn(columns[1], packages)
         self.assertIn("libc6", packages)  # nobody asks for it by name
         for edge in bill["dependencies"]:
             self.assertEqual(set(edge["dependsOn"]) - set(parts), set())
