@@ -41,14 +41,6 @@ inline Halide::Expr log_f32(const Halide::Expr &x) {
     return select(bits == 0, Float(32).min(), bits < 0 || bits >= 0x7f800000, x, log_x);
 }
 
-/** log_f32 for all f32 x: log(-0) = -infinity, NaN where x < 0. */
-inline Halide::Expr log_or_nan_f32(const Halide::Expr &x) {
-    using namespace Halide;
-    const Expr bits = reinterpret<int32_t>(x), size = bits & 0x7fffffff;
-    const Expr of_positive = log_f32(reinterpret<float>(size));
-    return select(bits < 0 && size != 0, reinterpret<float>(Expr(0x7fc00000)), of_positive);
-}
-
 /** log(1 + x) for x >= 0, with a relative error below 3 epsilon also where x is small; infinity and NaN
  * stay: f is x itself there. (x - (2^n - 1)) / 2^n would be without a choice, but LLVM may, and does, make
  * (1 + x) / 2^n - 1 of it. */

@@ -2,14 +2,23 @@
 #define HALYARD_MATH_POW_H
 
 /** \file
- * Powers in f32 that vectorise to any width.
+ * Powers in f32, and logarithms of all numbers, that vectorise to any width.
  */
 
 #include <Halide.h>
 
 #include "math/compare.h"
+#include "math/log.h"
 
 namespace halyard {
+
+/** log_f32 for all f32 x: log(-0) = -infinity, NaN where x < 0. */
+inline Halide::Expr log_or_nan_f32(const Halide::Expr &x) {
+    using namespace Halide;
+    const Expr bits = reinterpret<int32_t>(x), size = bits & 0x7fffffff;
+    const Expr of_positive = log_f32(reinterpret<float>(size));
+    return select(bits < 0 && size != 0, reinterpret<float>(Expr(0x7fc00000)), of_positive);
+}
 
 /** log2(x) in f64 for finite f32 x > 0, within 2^-38 of it: of the exponent, and of the mantissa in [sqrt(1/2), sqrt(2))
  * the series in s = (m - 1) / (m + 1), which is below 0.172. */

@@ -14,7 +14,7 @@ namespace halyard {
 /** The largest |x| that sin_f32 and cos_f32 are for. */
 constexpr float kLargestAngle = 131072.0f;
 
-/** sin(x + quarters pi/2) for |x| <= kLargestAngle, within 1.5 epsilon of it.
+/** sin(x + quarters pi/2) for |x| <= kLargestAngle, within 1.6 units in the last place of it.
  *
  * x is cut into n pi/2, for an integer n, and a rest in [-pi/4, pi/4], in f64: pi/2 has a part of 33 bits, whose product
  * with n is exact, and one of the 53 behind it. What is left after the first is clamped, which changes nothing, as

@@ -7,7 +7,6 @@
 
 #include "math/activation.h"
 #include "math/exp.h"
-#include "math/log.h"
 #include "math/pow.h"
 #include "math/tanh.h"
 #include "math/trig.h"

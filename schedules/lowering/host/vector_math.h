@@ -11,7 +11,7 @@
  * | function | error, in units of the last place | others |
  * | --- | --- | --- |
  * | tanh | 1.3 | |
- * | sin, cos | 1.5 up to 131072 | a vector with a larger one, an infinity or a NaN: libm |
+ * | sin, cos | 1.6 up to 131072 | a vector with a larger one, an infinity or a NaN: libm |
  * | exp, with FMA | 1.5 + \|x\| / 20, 5.5 at the ends | 0 below -86.98, where it is under 1.7e-38 |
  * | exp, without | 0.6 | |
  * | log | 1.5 | |
