@@ -67,25 +67,29 @@ inline Halide::Expr exp_exact_f32(const Halide::Expr &x) {
     return select(nan, x, exp2_of_wide(cast<double>(end) * Expr(1.4426950408889634)));
 }
 
-/** x^y for finite x and y, within 0.52 epsilon of it, with zeros, denormals and signs as C has them: NaN for x < 0 and a y
- * that is no integer. By way of f64, as an error of y log2(x) is one of the power times 88. */
+/** x^y for all f32, within 0.52 epsilon of it, with zeros, infinities, NaN, denormals and signs as C has them: 1 where y is 0 or
+ * x is 1, NaN for x < 0 and a y that is no integer. By way of f64, as an error of y log2(x) is one of the power times 88. */
 inline Halide::Expr pow_f32(const Halide::Expr &x, const Halide::Expr &y) {
     using namespace Halide;
+    const int32_t kInfinity = 0x7f800000, kSign = std::numeric_limits<int32_t>::min();
     const Expr x_bits = f32_bits(x), y_bits = f32_bits(y);
     const Expr size_bits = x_bits & 0x7fffffff, y_size_bits = y_bits & 0x7fffffff;
-    const Expr zero = size_bits == 0;
-    const Expr size = reinterpret<float>(select(zero, f32_bits(1.0f), size_bits));
-    const Expr exponent = max(min(cast<double>(y) * log2_wide(size), Expr(1000.0)), Expr(-1000.0));
-    const Expr infinity = Expr(0x7f800000);
-    const Expr of_zero = select(y_size_bits == 0, f32_bits(1.0f), y_bits < 0, infinity, Expr(0));
-    const Expr power = select(zero, of_zero, f32_bits(exp2_of_wide(exponent)));
+    const Expr end = size_bits == 0 || size_bits >= kInfinity;
+    const Expr size = reinterpret<float>(select(end, f32_bits(1.0f), size_bits));
+    // The largest number does for infinity.
+    const Expr number = reinterpret<float>(min(y_size_bits, kInfinity - 1) | (y_bits & kSign));
+    const Expr exponent = max(min(cast<double>(number) * log2_wide(size), Expr(1000.0)), Expr(-1000.0));
+    const Expr grows = (size_bits == 0) == (y_bits < 0);  // of 0 and of infinity
+    const Expr of_end = select(y_size_bits == 0, f32_bits(1.0f), grows, kInfinity, 0);
+    const Expr power = select(end, of_end, f32_bits(exp2_of_wide(exponent)));
     // From 2^24 on every f32 is even.
-    const Expr whole = cast<int32_t>(max(min(y, 16777216.0f), -16777216.0f));
+    const Expr whole = cast<int32_t>(max(min(number, 16777216.0f), -16777216.0f));
     const Expr is_whole = y_size_bits == 0 || f32_bits(cast<float>(whole)) == y_bits || y_size_bits >= f32_bits(16777216.0f);
     const Expr odd = is_whole && (whole & 1) == 1;
-    const Expr sign = select(odd, x_bits & Expr(std::numeric_limits<int32_t>::min()), Expr(0));
-    const Expr no_number = x_bits < 0 && !zero && !is_whole;
-    return reinterpret<float>(select(no_number, Expr(0x7fc00000), power | sign));
+    const Expr sign = select(odd, x_bits & kSign, 0);
+    const Expr no_root = x_bits < 0 && !end && !is_whole;
+    const Expr is_nan = (size_bits > kInfinity || y_size_bits > kInfinity) && y_size_bits != 0 && x_bits != f32_bits(1.0f);
+    return reinterpret<float>(select(no_root || is_nan, 0x7fc00000, power | sign));
 }
 
 }  // namespace halyard

@@ -90,6 +90,9 @@ void fill_inputs(const CompiledKernel &kernel, KernelArguments &arguments, const
 }
 
 Dims with_params(const Op &op, Dims dims, const Assignments &params) {
+    if (op.is_own()) {
+        return dims;
+    }
     for (const auto &p : params) {
         if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));

@@ -69,7 +69,7 @@ TEST_CASE("an input that has no size gets the one that the kernel wants", "[own]
 TEST_CASE("explain, show and check take one's own generator", "[own]") {
     const Folder folder;
     const std::string file = written(folder);
-    const auto j = run_json(with_generator({"explain", "soft_cap", "--schedule", file, "--shape", "x=512x16,y=512x16", "--predict"}));
+    const auto j = run_json(with_generator({"explain", "soft_cap", "--schedule", file, "--shape", "x=512x16,y=512x16", "--count"}));
     const std::string text = j.dump();
     CHECK(contains(text, "x=512x16,y=512x16"));
     CHECK(contains(text, "row_max"));
@@ -125,12 +125,20 @@ TEST_CASE("a schedule with k:libm() computes the same", "[own]") {
     CHECK(records.size() == 2);
 }
 
-TEST_CASE("explore searches one's own generator at the sizes of its arrays", "[own]") {
+TEST_CASE("explore describes one's own generator at the sizes of its arrays", "[own]") {
     const Folder folder;
-    const ProcessResult r = run(with_generator({"explore", "soft_cap", "--shape", "y=256x64", "--threads", "1", "--budget", "4s", "--most", "3",
-                                                "--db", folder / "db", "-o", folder / "found.lua", "--report", folder / "report.json"}));
-    INFO(r.out << r.err);
-    REQUIRE(r.exit_code == 0);
-    CHECK(contains(read_file(folder / "found.lua"), "return schedule \"soft_cap\""));
-    CHECK(message({"check", folder / "found.lua"}, 0) == "");
+    const auto guess = [&](const std::string &shape) {
+        const ProcessResult r =
+            run(with_generator({"explore", "soft_cap", "--shape", shape, "--threads", "1", "--guess", "--db", folder / "db"}));
+        INFO(r.err);
+        REQUIRE(r.exit_code == 0);
+        return r.out;
+    };
+    const std::string small = guess("y=256x64"), large = guess("y=4096x1000,x=4096x1000");
+    CHECK(contains(small, "return schedule \"soft_cap\""));
+    CHECK(small != large);
+    write_file(folder / "guess.lua", small);
+    const auto records = run_json(with_generator({"bench", "soft_cap", "--schedule", folder / "guess.lua", "--threads", "1", "--seconds", "0.01",
+                                                  "--shape", "x=256x64,y=256x64"}));
+    CHECK(records.size() == 2);
 }

@@ -25,7 +25,7 @@ Expr by_name(const std::string &name, const Expr &x) {
 }
 
 struct Case {
-    const char *name;
+    std::string name;
     Function function;
     Reference exact;
     double with_fma, without_fma;  // units in the last place
@@ -45,7 +45,7 @@ std::vector<Case> cases() {
     for (const float y : {0.5f, -0.5f, 3.0f, -3.0f, 1.0001f, -7.25f, 37.3f, 1e-3f, 33554432.0f, 0.0f}) {
         // Not pow(x, 3): Halide makes products of a constant whole exponent.
         const auto power = [y](const Expr &x) { return Internal::Call::make(Float(32), "powf", {x, y}, Internal::Call::PureExtern); };
-        all.push_back({"pow", power, [y](double x) { return double(std::pow((long double)x, (long double)y)); }, 0.6, 0.6, -kAll, kAll});
+        all.push_back({"pow " + std::to_string(y), power, [y](double x) { return double(std::pow((long double)x, (long double)y)); }, 0.6, 0.6, -kAll, kAll});
     }
     return all;
 }
@@ -59,7 +59,8 @@ std::vector<float> computed(const Function &function, const std::vector<float> &
     Pipeline p(f);
     p.add_custom_lowering_pass(halyard::compute_math_in_vectors(target).release());
     std::vector<float> y(x.size());
-    p.realize(Buffer<float>(y.data(), int(y.size())), target);
+    Buffer<float> out(y.data(), int(y.size()));
+    p.realize(out, target);
     return y;
 }
 
@@ -168,10 +169,11 @@ TEST_CASE("vector math: errors, infinities, NaN and the sign of 0", "[vector_mat
             for (size_t i = 0; i < x.size(); i++) {
                 const double exact = c.exact(x[i]);
                 const bool special = std::isnan(exact) || std::isinf(float(exact)) || exact == 0;
-                if (std::isnan(exact)) {
-                    wrong += !std::isnan(y[i]);
-                } else if (special) {
-                    wrong += y[i] != float(exact) || std::signbit(y[i]) != std::signbit(exact);
+                if (std::isnan(exact) || special) {
+                    const bool right = std::isnan(exact) ? std::isnan(y[i]) : y[i] == float(exact) && std::signbit(y[i]) == std::signbit(exact);
+                    if (!right && wrong++ == 0) {
+                        UNSCOPED_INFO("f(" << x[i] << ") is " << y[i] << " and not " << exact);
+                    }
                 } else if (x[i] < c.from) {
                     wrong += !(std::fabs(y[i] - exact) < 1.8e-38);
                 } else if (!(last_places(y[i], exact) <= worst)) {
@@ -182,7 +184,7 @@ TEST_CASE("vector math: errors, infinities, NaN and the sign of 0", "[vector_mat
             INFO("at " << at);
             CHECK(wrong == 0);
             CHECK(worst < bound);
-            CHECK(worst > 0.5 * bound);  // the bound is not a wide one
+            CHECK((worst > 0.5 * bound || c.exact(2) == 1));  // the bound is not a wide one
         }
     }
 }

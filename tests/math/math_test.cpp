@@ -181,7 +181,7 @@ TEST_CASE("tanh, sin, cos, log and powers of fragments: errors, NaN, signs") {
         {"cos", [](const auto &v) { return cos_f32(v); }, [](double v) { return std::cos(v); }, 1.6, kLargestAngle},
         {"log", [](const auto &v) { return log_or_nan_f32(v); }, [](double v) { return std::log(v); }, 1.5, INFINITY},
         {"exp", [](const auto &v) { return exp_exact_f32(v); }, [](double v) { return std::exp(v); }, 0.6, INFINITY},
-        {"pow", [](const auto &v) { return pow_f32(v, -7.25f); }, [](double v) { return std::pow(v, -7.25); }, 0.6, 3e38f},
+        {"pow", [](const auto &v) { return pow_f32(v, -7.25f); }, [](double v) { return std::pow(v, -7.25); }, 0.6, INFINITY},
     };
     const auto x = samples(65537, around({0.0f, 0.625f, 1.0f, 1e-4f, 1.5707964f, 3.1415927f, 102943.7f}));
     for (const auto &target : targets()) {
@@ -192,7 +192,7 @@ TEST_CASE("tanh, sin, cos, log and powers of fragments: errors, NaN, signs") {
             size_t wrong = 0;
             for (size_t i = 0; i < x.size(); i++) {
                 const double exact = f.exact(x[i]);
-                if (std::fabs(x[i]) > f.largest || (std::isnan(x[i]) && f.largest < INFINITY)) {
+                if (!(std::fabs(x[i]) <= f.largest) && f.largest < INFINITY) {
                     continue;
                 }
                 if (std::isnan(exact)) {

@@ -34,10 +34,6 @@ Expr is_large_angle(const Arguments &a) {
     return size_bits(a[0]) > f32_bits(kLargestAngle);
 }
 
-Expr has_infinite(const Arguments &a) {
-    return max(size_bits(a[0]), size_bits(a[1])) >= 0x7f800000;
-}
-
 // By Halide's names without the type, and by those of C with an f behind.
 const Function *function_of(const std::string &name) {
     static const std::map<std::string, Function> kFunctions = {
@@ -48,7 +44,7 @@ const Function *function_of(const std::string &name) {
         {"erf", {1, [](const Arguments &a) { return select(is_nan_f32(a[0]), a[0], erf_f32(a[0])); }, {}}},
         {"sin", {1, [](const Arguments &a) { return sin_f32(a[0]); }, is_large_angle}},
         {"cos", {1, [](const Arguments &a) { return cos_f32(a[0]); }, is_large_angle}},
-        {"pow", {2, [](const Arguments &a) { return pow_f32(a[0], a[1]); }, has_infinite}},
+        {"pow", {2, [](const Arguments &a) { return pow_f32(a[0], a[1]); }, {}}},
     };
     const auto it = kFunctions.find(name);
     return it == kFunctions.end() ? nullptr : &it->second;
@@ -145,7 +141,6 @@ private:
         return lanes == 1 ? e : Widen(lanes).mutate(e);
     }
 
-    // By C's name: Halide takes pow_f32 for vector code of its own.
     static Expr of_libm(const Type &type, const std::string &name, const Arguments &arguments) {
         return Call::make(type, name + "f", arguments, Call::PureExtern);
     }

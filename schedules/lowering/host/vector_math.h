@@ -15,7 +15,7 @@
  * | exp, with FMA | 1.5 + \|x\| / 20, 5.5 at the ends | 0 below -86.98, where it is under 1.7e-38 |
  * | exp, without | 0.6 | |
  * | log | 1.5 | |
- * | pow | 0.6 | a vector with an infinity or a NaN: libm |
+ * | pow | 0.6 | |
  * | erf, of generators that call it by its name | 5, without FMA 6.5 | |
  *
  * NaN, infinities, denormals and the sign of 0 are as in libm. Those of f16 are computed in f32, and f64 stays. Halide's own erf
