@@ -30,8 +30,7 @@ inline Halide::Expr sin_quarters_f32(const Halide::Expr &x, int quarters) {
     const Expr r = cast<float>(most - turns * kSecond);
     const Expr z = r * r;
     const Expr sine = r + r * (z * ((-1.9515295891e-4f * z + 8.3321608736e-3f) * z - 1.6666654611e-1f));
-    const Expr cosine =
-        (z * z) * ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) + (1.0f - 0.5f * z);
+    const Expr cosine = (z * z) * ((2.443315711809948e-5f * z - 1.388731625493765e-3f) * z + 4.166664568298827e-2f) + (1.0f - 0.5f * z);
     const Expr quarter = n + quarters;
     const Expr value = select((quarter & 1) == 0, sine, cosine);
     // By its bits, as fast-math takes -0 for 0.

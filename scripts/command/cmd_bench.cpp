@@ -222,8 +222,10 @@ void add_bench(CLI::App &app) {
     add_repeated(*cmd, "--schedule", o->schedules, "A Lua file, the name of one that ships, db:ID or best; several are interleaved")
         ->type_name("FILE|NAME");
     cmd->add_flag("--all-schedules", o->all_schedules, "Every schedule that ships for the op");
-    add_repeated(*cmd, "--shape", o->shapes, "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [those of the registry, "
-                                        "or that it estimates]")->type_name("DIMS");
+    add_repeated(*cmd, "--shape", o->shapes,
+                 "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [those of the registry, "
+                 "or that it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Thread counts, as 1,2 [all processors]")->type_name("LIST");
     cmd->add_option("--seconds", o->seconds, "Time for each kernel and size, about")
         ->type_name("SEC")

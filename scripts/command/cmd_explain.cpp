@@ -183,8 +183,10 @@ void add_explain(CLI::App &app) {
     add_repeated(*cmd, "--schedule", o->schedules,
                  "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
         ->type_name("FILE|NAME");
-    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
-                                      "what it estimates]")->type_name("DIMS");
+    cmd->add_option("--shape", o->shape,
+                    "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
+                    "what it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
     cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")
         ->type_name("SEC")

@@ -318,8 +318,10 @@ void add_explore(CLI::App &app) {
     auto o = std::make_shared<ExploreOptions>();
     CLI::App *cmd = app.add_subcommand("explore", "Look for the fastest schedule, and write it as Lua");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
-                                      "what it estimates]")->type_name("DIMS");
+    cmd->add_option("--shape", o->shape,
+                    "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
+                    "what it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
     cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();

@@ -61,8 +61,8 @@ TEST_CASE("bench of one's own generator: its estimates, or the sizes of its arra
 
 TEST_CASE("an input that has no size gets the one that the kernel wants", "[own]") {
     const Folder folder;
-    const auto records = run_json(with_generator(
-        {"bench", "soft_cap", "--schedule", written(folder), "--threads", "1", "--seconds", "0.01", "--shape", "y=64x3"}));
+    const auto records = run_json(
+        with_generator({"bench", "soft_cap", "--schedule", written(folder), "--threads", "1", "--seconds", "0.01", "--shape", "y=64x3"}));
     CHECK(records.at(0).at("shape") == "cap=30,x=64x3,y=64x3");
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("explore describes one's own generator at the sizes of its arrays", "[
     CHECK(contains(small, "return schedule \"soft_cap\""));
     CHECK(small != large);
     write_file(folder / "guess.lua", small);
-    const auto records = run_json(with_generator({"bench", "soft_cap", "--schedule", folder / "guess.lua", "--threads", "1", "--seconds", "0.01",
-                                                  "--shape", "x=256x64,y=256x64"}));
+    const auto records = run_json(with_generator(
+        {"bench", "soft_cap", "--schedule", folder / "guess.lua", "--threads", "1", "--seconds", "0.01", "--shape", "x=256x64,y=256x64"}));
     CHECK(records.size() == 2);
 }

@@ -45,7 +45,8 @@ std::vector<Case> cases() {
     for (const float y : {0.5f, -0.5f, 3.0f, -3.0f, 1.0001f, -7.25f, 37.3f, 1e-3f, 33554432.0f, 0.0f}) {
         // Not pow(x, 3): Halide makes products of a constant whole exponent.
         const auto power = [y](const Expr &x) { return Internal::Call::make(Float(32), "powf", {x, y}, Internal::Call::PureExtern); };
-        all.push_back({"pow " + std::to_string(y), power, [y](double x) { return double(std::pow((long double)x, (long double)y)); }, 0.6, 0.6, -kAll, kAll});
+        all.push_back({"pow " + std::to_string(y), power, [y](double x) { return double(std::pow((long double)x, (long double)y)); }, 0.6,
+                       0.6, -kAll, kAll});
     }
     return all;
 }
@@ -170,7 +171,8 @@ TEST_CASE("vector math: errors, infinities, NaN and the sign of 0", "[vector_mat
                 const double exact = c.exact(x[i]);
                 const bool special = std::isnan(exact) || std::isinf(float(exact)) || exact == 0;
                 if (std::isnan(exact) || special) {
-                    const bool right = std::isnan(exact) ? std::isnan(y[i]) : y[i] == float(exact) && std::signbit(y[i]) == std::signbit(exact);
+                    const bool right =
+                        std::isnan(exact) ? std::isnan(y[i]) : y[i] == float(exact) && std::signbit(y[i]) == std::signbit(exact);
                     if (!right && wrong++ == 0) {
                         UNSCOPED_INFO("f(" << x[i] << ") is " << y[i] << " and not " << exact);
                     }

@@ -172,8 +172,8 @@ TEST_CASE("tanh, sin, cos, log and powers of fragments: errors, NaN, signs") {
         const char *name;
         Fragment fragment;
         double (*exact)(double);
-        double bound;    // of the result, in epsilons
-        float largest;   // |x|
+        double bound;   // of the result, in epsilons
+        float largest;  // |x|
     };
     const Function functions[] = {
         {"tanh", [](const auto &v) { return tanh_f32(v); }, [](double v) { return std::tanh(v); }, 1.3, INFINITY},
