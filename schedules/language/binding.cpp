@@ -203,6 +203,11 @@ int Binding::index_funcs(lua_State *L) {
         });
         return 1;
     }
+    // k:libm() has functions of f32 as Halide and libm have them.
+    if (name == "libm") {
+        lua_pushcfunction(L, keep_libm);
+        return 1;
+    }
     // k:open "weight" leaves it to `halyard explore`.
     if (name == "open") {
         lua_pushcfunction(L, open);
@@ -244,6 +249,25 @@ Diagnostic Binding::no_func(const std::string &name) const {
     d.message = "there is no Func \"" + name + "\" in this algorithm; there are " + quoted_list(names);
     d.hint = did_you_mean(name, names);
     return d;
+}
+
+int Binding::keep_libm(lua_State *L) {
+    Binding &b = of(L);
+    const auto fail = [&](const std::string &message, const std::string &hint) {
+        Diagnostic d;
+        d.word = "libm";
+        d.message = message;
+        d.hint = hint;
+        b.host_.raise(std::move(d));
+    };
+    if (lua_gettop(L) != 1 || !lua_istable(L, 1)) {
+        fail("is about all functions of the pipeline, and takes nothing", "write k:libm()");
+    }
+    if (b.target.has_feature(Target::CUDA)) {
+        fail("is for the host", "leave it out: on CUDA, functions of f32 are CUDA's own");
+    }
+    b.libm = true;
+    return 0;
 }
 
 int Binding::open(lua_State *L) {
@@ -409,7 +433,8 @@ int Binding::call_word(lua_State *L) {
         if (const std::string wrong = wrong_tails(call.stage().get_schedule(), pure); !wrong.empty()) {
             call.fail(wrong, "split the outer loop first, or let one of the tails be \"guard\"");
         }
-        if (const std::string wrong = wrong_values(call.stage().get_schedule(), receiver.func.name(), values_of(receiver)); !wrong.empty()) {
+        if (const std::string wrong = wrong_values(call.stage().get_schedule(), receiver.func.name(), values_of(receiver));
+            !wrong.empty()) {
             call.fail(wrong, "let the tail be \"guard\"");
         }
         if (const std::string wrong = wrong_masks(call.stage().get_schedule(), values_of(receiver), pure, b.target); !wrong.empty()) {

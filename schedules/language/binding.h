@@ -91,6 +91,9 @@ public:
     /** Whether a search asks; otherwise a part that is left open is an error. */
     bool may_be_open = false;
 
+    /** Whether the script wants Halide's functions of f32 as they are: `k:libm()`. */
+    bool libm = false;
+
     const std::optional<OpenPart> &open_part() const {
         return open_;
     }
@@ -184,6 +187,7 @@ public:
 private:
     static int index_funcs(lua_State *L);
     static int open(lua_State *L);
+    static int keep_libm(lua_State *L);
     static int index_handle(lua_State *L);
     static int call_word(lua_State *L);
     static void check_version(Binding &b, lua_State *L, const Call &call);

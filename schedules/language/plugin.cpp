@@ -47,6 +47,7 @@
 #include "language/script.h"
 #include "language/traffic_report.h"
 #include "language/versions.h"
+#include "lowering/host/vector_math.h"
 
 namespace halyard {
 
@@ -199,6 +200,9 @@ public:
                     add_side_by_side(traffic_);
                     write_report(nullptr);
                 });
+            }
+            if (!binding_->libm && !target.has_feature(Halide::Target::CUDA)) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(compute_math_in_vectors(target).release());
             }
             add_passes(pipeline, target, target_facts(options.target, options.facts));
             Halide::Pipeline(pipeline).add_custom_lowering_pass(guard_loads_of_conditions().release());

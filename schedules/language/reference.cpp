@@ -62,6 +62,9 @@ const std::vector<Fact> kFacts = {
 const std::vector<Fact> kOfAllFuncs = {
     {"has", "boolean", "name: string", "Whether this variant of the algorithm has a Func: `k:has \"bias\"`."},
     {"names", "string[]", "", "The Funcs that can be scheduled."},
+    {"libm", "", "",
+     "On the host, leaves exp, log, pow, tanh, sin and cos of f32 and f16 to Halide and to libm, which is called "
+     "for each element. Without it they are vector code of ours: own_op.md has the errors of both."},
     {"open", "", "...: string",
      "Leaves Funcs to `halyard explore --schedule`, without names all of which the script says "
      "nothing: the statements that it finds are written in this place. It stands last, and is "

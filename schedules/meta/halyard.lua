@@ -1480,6 +1480,9 @@ function Funcs:has(name) end
 ---@return string[]
 function Funcs:names() end
 
+--- On the host, leaves exp, log, pow, tanh, sin and cos of f32 and f16 to Halide and to libm, which is called for each element. Without it they are vector code of ours: own_op.md has the errors of both.
+function Funcs:libm() end
+
 --- Leaves Funcs to `halyard explore --schedule`, without names all of which the script says nothing: the statements that it finds are written in this place. It stands last, and is an error in a build.
 ---@param ... string
 function Funcs:open(...) end

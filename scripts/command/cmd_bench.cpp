@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "command/bench_table.h"
+#include "command/naive_check.h"
 #include "command/commands.h"
 #include "kernel/cpu.h"
 #include "kernel/failure.h"
 #include "kernel/heads.h"
 #include "kernel/measure.h"
 #include "command/option_table.h"
+#include "kernel/own_op.h"
 #include "command/options.h"
 #include "kernel/paths.h"
 #include "explain/peak.h"
@@ -59,6 +61,9 @@ std::vector<std::string> schedules_for(const BenchOptions &o, const Op &op) {
     if (!o.all_schedules) {
         return o.schedules.empty() ? std::vector<std::string>{""} : o.schedules;
     }
+    if (!o.generator.empty()) {
+        throw UsageError("--all-schedules are those that ship, and for a generator of your own none does; name yours with --schedule");
+    }
     const auto features = target_features(resolve_targets(o.target.empty() ? "host" : o.target).front());
     std::vector<std::string> scripts = o.schedules;
     for (const auto &s : schedules_of(op.name)) {
@@ -101,10 +106,12 @@ public:
 
     void run() {
         for (const auto &name : o_.ops) {
-            find_op(name);  // before anything is built
+            if (o_.generator.empty()) {
+                find_op(name);  // before anything is built
+            }
         }
         for (const auto &name : o_.ops) {
-            bench_op(find_op(name));
+            o_.generator.empty() ? bench_op(find_op(name)) : bench_own(name);
         }
         progress_.say("");
         if (o_.json) {
@@ -124,15 +131,50 @@ private:
             kernels.push_back(CompiledKernel::build(request));
         }
         for (const auto &dims : shapes) {
-            std::vector<Contestant> contestants(kernels.size());
-            for (size_t i = 0; i < kernels.size(); i++) {
-                contestants[i].name = schedule_name(kernels[i].script());
-                contestants[i].kernel = &kernels[i];
-                contestants[i].sets = make_sets(op, kernels[i], dims);
+            bench_kernels(op, dims, kernels);
+        }
+    }
+
+    // Of a generator of the user's, which may have no schedule.
+    void bench_own(const std::string &name) {
+        std::vector<Dims> shapes;
+        for (const auto &text : o_.shapes) {
+            for (const auto &one : split(text, ';')) {
+                shapes.push_back(parse_own_shape(one));
             }
-            for (int threads : threads_) {
-                bench_shape(op, dims, threads, contestants);
+        }
+        if (shapes.empty()) {
+            shapes.emplace_back();  // those that it estimates
+        }
+        Op op;
+        op.name = name;
+        std::vector<CompiledKernel> kernels;
+        std::unique_ptr<NaiveSchedule> naive;
+        for (const auto &schedule : schedules_for(o_, op)) {
+            progress_.say(fmt::format("{}: building {}", name, schedule));
+            const GenerateRequest request = o_.request(name, schedule, shapes.size() == 1 ? &shapes.front() : nullptr);
+            kernels.push_back(CompiledKernel::build(request));
+            naive = naive ? std::move(naive) : std::make_unique<NaiveSchedule>(request, kernels.front().params());
+        }
+        for (const auto &dims : shapes) {
+            op = own_op(name, kernels.front(), dims);
+            progress_.say(fmt::format("{}: checking against the naive schedule", name));
+            for (const auto &kernel : kernels) {
+                naive->check(kernel, kernel.script().empty() ? name : kernel.script(), dims);
             }
+            bench_kernels(op, dims, kernels);
+        }
+    }
+
+    void bench_kernels(const Op &op, const Dims &dims, const std::vector<CompiledKernel> &kernels) {
+        std::vector<Contestant> contestants(kernels.size());
+        for (size_t i = 0; i < kernels.size(); i++) {
+            contestants[i].name = kernels[i].script().empty() ? "none" : schedule_name(kernels[i].script());
+            contestants[i].kernel = &kernels[i];
+            contestants[i].sets = make_sets(op, kernels[i], dims);
+        }
+        for (int threads : threads_) {
+            bench_shape(op, dims, threads, contestants);
         }
     }
 
@@ -177,11 +219,14 @@ private:
 void add_bench(CLI::App &app) {
     auto o = std::make_shared<BenchOptions>();
     CLI::App *cmd = app.add_subcommand("bench", "Time schedules, beside what the machine can do");
-    cmd->add_option("op", o->ops, "Ops, as `halyard list` names them")->required()->type_name("OP");
+    cmd->add_option("op", o->ops, "Ops, as `halyard list` names them, or generators of --generator")->required()->type_name("OP");
     add_repeated(*cmd, "--schedule", o->schedules, "A Lua file, the name of one that ships, db:ID or best; several are interleaved")
         ->type_name("FILE|NAME");
     cmd->add_flag("--all-schedules", o->all_schedules, "Every schedule that ships for the op");
-    add_repeated(*cmd, "--shape", o->shapes, "A size, as rows=64,cols=4096 [those of the registry]")->type_name("DIMS");
+    add_repeated(*cmd, "--shape", o->shapes,
+                 "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [those of the registry, "
+                 "or that it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Thread counts, as 1,2 [all processors]")->type_name("LIST");
     cmd->add_option("--seconds", o->seconds, "Time for each kernel and size, about")
         ->type_name("SEC")
@@ -199,7 +244,10 @@ void add_bench(CLI::App &app) {
                 "\nExamples:\n"
                 "  halyard bench rms_norm --all-schedules --threads 1,2\n"
                 "  halyard bench softmax --schedule softmax --schedule my.lua --shape rows=64,cols=4096\n"
-                "  halyard bench gemm --json");
+                "  halyard bench gemm --json\n"
+                "  halyard bench blur --generator ./my.generator --schedule blur.lua --schedule none --shape y=4096x64\n"
+                "What a generator of your own computes is checked against its naive schedule first, and its flops are not counted:\n"
+                "the roof is that of its bytes.");
     cmd->callback([o] { Bench(*o).run(); });
 }
 

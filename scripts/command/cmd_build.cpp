@@ -12,7 +12,9 @@
 #include "kernel/failure.h"
 #include "language/diagnostics.h"
 #include "command/option_table.h"
+#include "command/naive_check.h"
 #include "command/options.h"
+#include "kernel/own_op.h"
 #include "explore/store/pick.h"
 #include "kernel/place.h"
 #include "kernel/process.h"
@@ -42,13 +44,15 @@ explore::Pick choose(const BuildOptions &o, const GenerateRequest &request) {
         }
         return shipped;
     }
-    const Dims shape = parse_shape(o.shape);
     if (request.generator.empty()) {
-        check_shape(find_op(request.op), shape);
+        check_shape(find_op(request.op), parse_shape(o.shape));
     }
+    const Dims given = request.generator.empty() ? parse_shape(o.shape) : parse_own_shape(o.shape);
     if (o.no_db || !o.schedule.empty()) {
         return shipped;
     }
+    // A search has the sizes of all arrays.
+    const Dims shape = request.generator.empty() ? given : NaiveSchedule(request, request.params).whole_sizes(given);
     return explore::pick(o.database(), request, shape, o.threads, o.gpu);
 }
 

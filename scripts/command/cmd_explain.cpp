@@ -15,7 +15,9 @@
 #include "command/explore_device.h"
 #include "kernel/failure.h"
 #include "command/option_table.h"
+#include "command/naive_check.h"
 #include "command/options.h"
+#include "kernel/own_op.h"
 #include "kernel/place.h"
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
@@ -69,13 +71,14 @@ void show(const ExplainOptions &o, const std::function<std::string()> &page, con
 }
 
 // For CUDA: the first against the others, on the device here, or one that is known.
-void explain_cuda(const ExplainOptions &o, const Op &op) {
+void explain_cuda(const ExplainOptions &o) {
     if (o.cold || o.again || o.count || o.threads != 1) {
         throw UsageError("--cold, --count, --measure-again and --threads are for the host");
     }
     if (!o.generator.empty()) {
-        throw UsageError("explain takes ops of the registry, whose sizes are known; leave --generator out");
+        throw UsageError("for CUDA, explain takes ops of the registry, whose sizes are known; leave --generator out, or --target cuda");
     }
+    const Op &op = find_op(o.op);
     explore::Task task;
     task.op = o.op;
     task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
@@ -109,21 +112,44 @@ void explain_cuda(const ExplainOptions &o, const Op &op) {
         [&] { print_explanation(all, device.gpu); });
 }
 
+// An op of the user's generator, at one size, after all its schedules were found to compute what the naive one does.
+Op checked_own_op(const ExplainOptions &o, Progress &progress) {
+    const Dims shape = o.shape.empty() ? Dims() : parse_own_shape(o.shape);
+    if (o.schedules.empty()) {
+        throw UsageError("explain needs a schedule for a generator of your own: name a Lua file with --schedule");
+    }
+    std::vector<CompiledKernel> kernels;
+    for (const auto &schedule : o.schedules) {
+        progress.say(fmt::format("{}: building {}", o.op, schedule));
+        kernels.push_back(CompiledKernel::build(o.request(o.op, schedule, &shape)));
+    }
+    Op op = own_op(o.op, kernels.front(), shape);
+    if (!o.count) {
+        progress.say(fmt::format("{}: checking against the naive schedule", o.op));
+        NaiveSchedule naive(o.request(o.op, o.schedules.front(), &shape), kernels.front().params());
+        for (const auto &kernel : kernels) {
+            naive.check(kernel, kernel.script(), shape);
+        }
+    }
+    return op;
+}
+
 void explain(const ExplainOptions &o) {
-    const Op &op = find_op(o.op);
     check_outputs({o.html});
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
     }
     if (for_cuda(o)) {
-        explain_cuda(o, op);
+        explain_cuda(o);
         return;
     }
     if (!o.gpu.empty()) {
         throw UsageError("--gpu is for CUDA; add --target cuda-sm_90a");
     }
+    Progress progress;
+    const Op op = o.generator.empty() ? find_op(o.op) : checked_own_op(o, progress);
     ExplainRequest request;
-    request.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
+    request.shape = o.shape.empty() || op.is_own() ? op.shapes.front() : parse_shape(o.shape);
     check_shape(op, request.shape);
     request.threads = o.threads;
     request.seconds = o.seconds;
@@ -140,7 +166,6 @@ void explain(const ExplainOptions &o) {
         }
         request.schedules.push_back(g);
     }
-    Progress progress;
     const auto all =
         o.count ? count_schedules(op, request) : explain_schedules(op, request, [&](const std::string &what) { progress.say(what); });
     progress.say("");
@@ -159,7 +184,10 @@ void add_explain(CLI::App &app) {
     add_repeated(*cmd, "--schedule", o->schedules,
                  "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
         ->type_name("FILE|NAME");
-    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
+    cmd->add_option("--shape", o->shape,
+                    "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
+                    "what it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads")->type_name("N")->capture_default_str();
     cmd->add_option("--seconds", o->seconds, "Time to measure each kernel, about")
         ->type_name("SEC")
@@ -188,7 +216,8 @@ void add_explain(CLI::App &app) {
                 "  halyard explain attention --shape d=64,queries=1024,keys=1024,heads=8,key_heads=8,batch=1\n"
                 "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
                 "  halyard explain layer_norm --html layer_norm.html\n"
-                "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096");
+                "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096\n"
+                "  halyard explain blur --generator ./my.generator --schedule blur.lua --shape y=4096x64");
     cmd->callback([o] { explain(*o); });
 }
 

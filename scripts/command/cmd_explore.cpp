@@ -21,6 +21,8 @@
 #include "kernel/failure.h"
 #include "explore/space/halide.h"
 #include "explore/space/search.h"
+#include "command/naive_check.h"
+#include "kernel/own_op.h"
 #include "kernel/place.h"
 #include "kernel/targets.h"
 #include "kernel/terminal.h"
@@ -55,7 +57,7 @@ Task task_of(const ExploreOptions &o) {
         task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
         check_shape(op, task.shape);
     } else if (!o.shape.empty()) {
-        task.shape = parse_shape(o.shape);
+        task.shape = NaiveSchedule(o.request(o.op, ""), task.params).whole_sizes(parse_own_shape(o.shape));
     }
     if (is_cuda(task.target) && o.compare.empty()) {
         choose_device(o, task);
@@ -317,7 +319,10 @@ void add_explore(CLI::App &app) {
     auto o = std::make_shared<ExploreOptions>();
     CLI::App *cmd = app.add_subcommand("explore", "Look for the fastest schedule, and write it as Lua");
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
-    cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
+    cmd->add_option("--shape", o->shape,
+                    "A size, as rows=64,cols=4096, or of the arrays of your --generator, as x=4096x64,y=4096x64 [the registry's first, or "
+                    "what it estimates]")
+        ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
     cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();

@@ -217,7 +217,7 @@ Assignments all_params(const GenerateRequest &g) {
 
 void set_floors(Explained &e, const Op &op, const Assignments &params, const Dims &shape, const Machine &machine, const Peak &peak) {
     // Some schedules leave out padding or what a causal mask hides.
-    const double operations = std::min(flops_of(op, with_params(op, shape, params)), e.flops);
+    const double operations = op.is_own() ? e.flops : std::min(flops_of(op, with_params(op, shape, params)), e.flops);
     const double flops = operations / std::max(peak.flops, product_rate(e, machine));
     const double warm = e.needed_bytes / peak.bandwidth(int64_t(e.needed_bytes)), cold = e.needed_bytes / peak.memory_bandwidth();
     e.warm_floor = std::max(flops, std::min(warm, arguments_once(e.arguments, machine, false)));

@@ -7,6 +7,7 @@
 
 #include "language/diagnostics.h"
 #include "kernel/failure.h"
+#include "kernel/own_op.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -144,6 +145,9 @@ Dims parse_shape(const std::string &text) {
 }
 
 std::string shape_text(const Op &op, const Dims &dims) {
+    if (op.is_own()) {
+        return own_shape_text(op.own_sizes);
+    }
     std::vector<std::string> items;
     for (const auto &name : op.dims) {
         if (const auto d = dims.find(name); d != dims.end()) {

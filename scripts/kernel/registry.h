@@ -31,6 +31,11 @@ struct Op {
     std::string flops;
     std::vector<std::string> dims;  // in the order in which the registry writes them
     std::vector<Dims> shapes;       // the sizes that a benchmark takes by default
+    Dims own_sizes;                 // of one's own generator, which no registry knows (own_op.h): of all its arrays
+
+    bool is_own() const {
+        return !own_sizes.empty();
+    }
 
     /** nullptr where there is none of that name. */
     const OpArgument *argument(const std::string &name) const;

@@ -8,6 +8,7 @@
 #include "language/diagnostics.h"
 #include "kernel/element.h"
 #include "kernel/failure.h"
+#include "kernel/own_op.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -39,9 +40,28 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
     return layout;
 }
 
+void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
+    const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
+    const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
+    if (argument.name == "lengths" && keys != dims.end()) {
+        buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
+    } else if (integer && argument.type.bits == 8) {  // quantised values
+        buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
+    } else if (argument.name == "variance") {
+        buffer.fill_random(seed, 0, 1);
+    } else {
+        buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
+    }
+}
+
+}  // namespace
+
 // Asks the kernel itself: a buffer without memory gets the extents that the kernel wants it to have. One of no elements would be
 // an empty array, which may have no memory.
 void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, const std::vector<KernelArgument> &unknown) {
+    if (unknown.empty()) {
+        return;
+    }
     for (const auto &a : unknown) {
         halide_buffer_t *raw = arguments.buffer(a.name, Layout(std::vector<int>(a.dimensions, 1))).raw();
         raw->host = nullptr;
@@ -61,23 +81,18 @@ void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, con
     }
 }
 
-void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
-    const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
-    const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
-    if (argument.name == "lengths" && keys != dims.end()) {
-        buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
-    } else if (integer && argument.type.bits == 8) {  // quantised values
-        buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
-    } else if (argument.name == "variance") {
-        buffer.fill_random(seed, 0, 1);
-    } else {
-        buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
+void fill_inputs(const CompiledKernel &kernel, KernelArguments &arguments, const Dims &dims, uint64_t seed) {
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !a.is_output) {
+            fill(arguments.buffer(a.name), a, dims, ++seed);
+        }
     }
 }
 
-}  // namespace
-
 Dims with_params(const Op &op, Dims dims, const Assignments &params) {
+    if (op.is_own()) {
+        return dims;
+    }
     for (const auto &p : params) {
         if (!p.second.empty() && p.second.size() < 10 && p.second.find_first_not_of("0123456789") == std::string::npos) {
             dims.emplace(p.first, std::stol(p.second));
@@ -95,6 +110,9 @@ Dims with_params(const Op &op, Dims dims, const Assignments &params) {
 }
 
 void check_shape(const Op &op, const Dims &dims) {
+    if (op.is_own()) {
+        return;  // the kernel says what is wrong with it
+    }
     for (const auto &d : dims) {
         if (std::find(op.dims.begin(), op.dims.end(), d.first) == op.dims.end()) {
             const std::string hint = did_you_mean(d.first, op.dims);
@@ -111,6 +129,9 @@ void check_shape(const Op &op, const Dims &dims) {
 }
 
 KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const Dims &shape, uint64_t seed, bool filled) {
+    if (op.is_own()) {
+        return make_own_arguments(kernel, shape, seed, filled);
+    }
     const Dims dims = with_params(op, shape, kernel.params());
     KernelArguments arguments(kernel);
     std::vector<KernelArgument> unknown;
@@ -124,13 +145,9 @@ KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const
             unknown.push_back(a);
         }
     }
-    if (!unknown.empty()) {
-        query_layouts(kernel, arguments, unknown);
-    }
-    for (const auto &a : kernel.arguments()) {
-        if (filled && a.is_buffer && !a.is_output) {
-            fill(arguments.buffer(a.name), a, shape, ++seed);
-        }
+    query_layouts(kernel, arguments, unknown);
+    if (filled) {
+        fill_inputs(kernel, arguments, shape, seed);
     }
     return arguments;
 }
@@ -156,14 +173,8 @@ KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t 
             unknown.push_back(a);
         }
     }
-    if (!unknown.empty()) {
-        query_layouts(kernel, arguments, unknown);
-    }
-    for (const auto &a : kernel.arguments()) {
-        if (a.is_buffer && !a.is_output) {
-            fill(arguments.buffer(a.name), a, {}, ++seed);
-        }
-    }
+    query_layouts(kernel, arguments, unknown);
+    fill_inputs(kernel, arguments, {}, seed);
     return arguments;
 }
 
@@ -176,6 +187,9 @@ double flops_of(const Op &op, const Dims &dims) {
 }
 
 std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &kernel, KernelArguments &arguments) {
+    if (op.is_own()) {
+        return own_sizes_text(op.own_sizes);
+    }
     std::vector<std::string> items;
     for (const auto &a : kernel.arguments()) {
         if (!a.is_buffer) {
@@ -197,6 +211,9 @@ std::string sizes_text(const Op &op, const Dims &dims, const CompiledKernel &ker
 }
 
 std::string sizes_text(const Op &op, const Dims &dims) {
+    if (op.is_own()) {
+        return own_sizes_text(op.own_sizes);
+    }
     std::vector<std::string> items;
     for (const auto &a : op.arguments) {
         std::vector<std::string> extents;

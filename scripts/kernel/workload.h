@@ -27,6 +27,13 @@ KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const
  * estimates none for an output. */
 KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t seed);
 
+/** Gives buffers without a size the one that the kernel wants them to have. Throws Failure. */
+void query_layouts(const CompiledKernel &kernel, KernelArguments &arguments, const std::vector<KernelArgument> &unknown);
+
+/** Fills all inputs as make_arguments() does. */
+void fill_inputs(const CompiledKernel &kernel, KernelArguments &arguments, const Dims &dims, uint64_t seed);
+
+/** 0 for one's own generators, of which nobody says. */
 double flops_of(const Op &op, const Dims &dims);
 
 /** The extents of the arguments and the values of whole scalars, as the plugin takes them: "x:4096x64,y:4096x64". */

@@ -8,7 +8,10 @@
 #include "math/activation.h"
 #include "math/compare.h"
 #include "math/exp.h"
+#include "math/pow.h"
 #include "math/quantize.h"
+#include "math/tanh.h"
+#include "math/trig.h"
 #include "support.h"
 
 namespace {
@@ -160,6 +163,50 @@ TEST_CASE("GELU for bf16: error, limits, NaN") {
             CHECK(wrong == 0);
             CHECK(worst < 0x1p-16);
             CHECK(worst > 0x1p-18);
+        }
+    }
+}
+
+TEST_CASE("tanh, sin, cos, log and powers of fragments: errors, NaN, signs") {
+    struct Function {
+        const char *name;
+        Fragment fragment;
+        double (*exact)(double);
+        double bound;   // of the result, in epsilons
+        float largest;  // |x|
+    };
+    const Function functions[] = {
+        {"tanh", [](const auto &v) { return tanh_f32(v); }, [](double v) { return std::tanh(v); }, 1.4, INFINITY},
+        {"sin", [](const auto &v) { return sin_f32(v); }, [](double v) { return std::sin(v); }, 1.6, kLargestAngle},
+        {"cos", [](const auto &v) { return cos_f32(v); }, [](double v) { return std::cos(v); }, 1.6, kLargestAngle},
+        {"log", [](const auto &v) { return log_or_nan_f32(v); }, [](double v) { return std::log(v); }, 1.6, INFINITY},
+        {"exp", [](const auto &v) { return exp_exact_f32(v); }, [](double v) { return std::exp(v); }, 0.6, INFINITY},
+        {"pow", [](const auto &v) { return pow_f32(v, -7.25f); }, [](double v) { return std::pow(v, -7.25); }, 0.6, INFINITY},
+    };
+    const auto x = samples(65537, around({0.0f, 0.625f, 1.0f, 1e-4f, 1.5707964f, 3.1415927f, 102943.7f}));
+    for (const auto &target : targets()) {
+        for (const Function &f : functions) {
+            INFO(target.to_string() << " " << f.name);
+            const auto y = evaluate<float>(f.fragment, x, target);
+            double worst = 0;
+            size_t wrong = 0;
+            for (size_t i = 0; i < x.size(); i++) {
+                const double exact = f.exact(x[i]);
+                if (!(std::fabs(x[i]) <= f.largest) && f.largest < INFINITY) {
+                    continue;
+                }
+                if (std::isnan(exact)) {
+                    wrong += !std::isnan(y[i]);
+                } else if (exact == 0 || std::isinf(float(exact))) {
+                    wrong += y[i] != float(exact) || std::signbit(y[i]) != std::signbit(exact);
+                } else {
+                    const double spacing = std::max(std::fabs(exact) * kEpsilon, 0x1p-149);
+                    worst = std::max(worst, std::fabs(y[i] - exact) / spacing);
+                }
+            }
+            CHECK(wrong == 0);
+            CHECK(worst < f.bound);
+            CHECK(worst > 0.3 * f.bound);
         }
     }
 }

@@ -31,10 +31,6 @@ struct Measurer::Implementation {
         resolve_targets(task.target);
         if (task.generator.empty()) {
             check_shape(find_op(task.op), task.shape);
-        } else if (!task.shape.empty()) {
-            throw UsageError(fmt::format("{} is not of the registry: its sizes are those that its generator estimates, "
-                                         "so leave the shape out",
-                                         task.op));
         }
         if (task.threads < 1 || task.threads > 1024) {
             throw UsageError(fmt::format("{} is not a number of threads", task.threads));

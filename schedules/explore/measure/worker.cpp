@@ -22,6 +22,7 @@
 #include "language/script.h"
 #include "explore/task.h"
 #include "kernel/text.h"
+#include "kernel/own_op.h"
 #include "kernel/workload.h"
 
 namespace halyard::explore {
@@ -108,8 +109,8 @@ struct Work {
         const auto ops = op_names();
         const Dims shape = job.at("shape").get<Dims>();
         double flops = 0;
-        if (std::find(ops.begin(), ops.end(), name) == ops.end() || shape.empty()) {
-            arguments = make_estimated_arguments(kernel, 1);
+        if (std::find(ops.begin(), ops.end(), name) == ops.end() || shape.empty() || !job.value("generator", "").empty()) {
+            arguments = make_own_arguments(kernel, shape, 1);
         } else {
             const Op &op = find_op(name);
             const Dims dims = with_params(op, shape, job.at("params").get<Assignments>());

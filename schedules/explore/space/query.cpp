@@ -13,6 +13,7 @@
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
 #include "kernel/outputs.h"
+#include "kernel/own_op.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
 #include "kernel/process_limits.h"
@@ -64,7 +65,7 @@ Assignments all_params(const Task &task, const Assignments &params) {
 // "x:4096x64,y:4096x64"
 std::string sizes_text(const Task &task, const Assignments &params) {
     const Op *op = task.generator.empty() ? registered(task.op) : nullptr;
-    return op ? sizes_text(*op, with_params(*op, task.shape, all_params(task, params))) : "";
+    return op ? sizes_text(*op, with_params(*op, task.shape, all_params(task, params))) : own_sizes_text(task.shape);
 }
 
 // Schedules that name these serve one value of them; a search leaves them as the caller has them.
