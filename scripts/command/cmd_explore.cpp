@@ -259,7 +259,13 @@ void explore_op(const ExploreOptions &o) {
     }
     if (!on_device) {
         progress.say(o.op + ": measuring the machine, once");
+        const auto begin = std::chrono::steady_clock::now();
         measured_machine(task.threads, false);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        if (seconds > 1) {
+            progress.say("");
+            fmt::print(stderr, "{}: measured the machine first, which is kept for other searches: {:.0f} s, beside the budget\n", o.op, seconds);
+        }
     }
     Budget budget(options.seconds);
     Memory memory(o, task);

@@ -183,7 +183,7 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
 
 Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> &beside, const Ending &ending) {
     const Candidate &mine = found.proposal.candidate;
-    const auto name = [](const Beside &b) { return b.ships ? b.name + ", which ships," : b.name; };
+    const auto name = [](const Beside &b) { return b.ships ? "the shipped " + b.name : b.name; };
     const auto id = [](const Candidate &c) { return "db:" + c.id(); };
     const auto verdict = [&](const Candidate &a, const Candidate &b, const std::string &of_a, const std::string &of_b) {
         return ending.contest->verdict(ending.place.at(a.id()), ending.place.at(b.id()), of_a, of_b);
@@ -209,7 +209,7 @@ Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> 
         std::any_of(beside.begin(), beside.end(), [&](const Beside &b) { return b.ships && b.candidate.id() == mine.id(); });
     if (winner) {
         o.sentence = fmt::format("{}: the search did not win: {}. The best is {} ({}).", task.op,
-                                 verdict(winner->candidate, mine, name(*winner), fmt::format("what it found ({})", time)),
+                                 verdict(winner->candidate, mine, name(*winner), "what it found (" + time + ")"),
                                  id(winner->candidate), seconds_text(winner->measured.median));
     } else if (is_shipped) {
         o.sentence = fmt::format("{}: a tie: the best is what ships, {} ({}).", task.op, id(mine), time);
@@ -218,7 +218,7 @@ Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> 
                                  id(mine), time);
     } else {
         const bool same = tie(mine, against->candidate);
-        o.sentence = fmt::format("{}: {}: {}. The best is {} ({}).", task.op, same ? "a tie" : "the search won",
+        o.sentence = fmt::format("{}: {}{}. The best is {} ({}).", task.op, same ? "" : "the search won: ",
                                  verdict(mine, against->candidate, "what it found", name(*against)), id(mine), time);
     }
     return o;

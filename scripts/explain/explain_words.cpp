@@ -105,7 +105,7 @@ std::string measured_text(const Explained &a, const Explained &b, const Explaine
     if (of_a.with(of_b)) {
         return of_a.contest->verdict(of_a.place, of_b.place, a.schedule, b.schedule);
     }
-    return !differ(of_a, of_b, times) ? fmt::format("{} and {} tie", a.schedule, b.schedule)
+    return !differ(of_a, of_b, times) ? fmt::format("a tie between {} and {}", a.schedule, b.schedule)
            : times > 1                ? fmt::format("{} is {:.2f} times as fast as {}", a.schedule, times, b.schedule)
                                       : fmt::format("{} is {:.2f} times as fast as {}", b.schedule, 1 / times, a.schedule);
 }

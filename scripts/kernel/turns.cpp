@@ -61,14 +61,14 @@ bool Contest::tie(size_t a, size_t b) const {
 
 std::string Contest::verdict(size_t a, size_t b, const std::string &name_a, const std::string &name_b) const {
     const Ratio r = ratio(a, b);
+    const std::string range = fmt::format("{:.2f} to {:.2f}, noise {:.1f} %", r.low, r.high, 100 * threshold());
     if (tie(a, b)) {
-        return fmt::format("{} and {} tie ({:.2f} to {:.2f} times as fast, noise {:.1f} %)", name_a, name_b, r.low, r.high,
-                           100 * threshold());
+        return fmt::format("a tie between {} and {} ({})", name_a, name_b, range);
     }
     if (r.times < 1) {
         return verdict(b, a, name_b, name_a);
     }
-    return fmt::format("{} is {:.2f} times as fast as {} ({:.2f} to {:.2f})", name_a, r.times, name_b, r.low, r.high);
+    return fmt::format("{} is {:.2f} times as fast as {} ({})", name_a, r.times, name_b, range);
 }
 
 nlohmann::json to_json(const Contest &c) {

@@ -61,7 +61,7 @@ struct Contest {
     Ratio ratio(size_t a, size_t b) const;
     /** Whether they differ by no more than noise explains. */
     bool tie(size_t a, size_t b) const;
-    /** "A is 1.23 times as fast as B (1.20 to 1.26)", "A and B tie (0.99 to 1.02 times as fast, noise 2.1 %)" */
+    /** "A is 1.23 times as fast as B (1.20 to 1.26, noise 1.0 %)", "a tie between A and B (0.99 to 1.02, noise 2.1 %)" */
     std::string verdict(size_t a, size_t b, const std::string &name_a, const std::string &name_b) const;
     /** What a difference has to exceed. */
     double threshold() const;

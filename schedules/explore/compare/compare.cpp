@@ -80,7 +80,11 @@ std::string headline(const Comparison &c) {
     std::string line = fmt::format("{} {} {}.", best.name, c.measured ? "takes" : "is predicted to take", seconds_text(c.seconds(best)));
     for (size_t i = 1; i < c.alternatives.size(); i++) {
         const Alternative &other = c.alternatives[i];
-        line += other.failed() ? "" : " " + verdict(c, best, other) + ".";
+        if (!other.failed()) {
+            std::string text = verdict(c, best, other);
+            text[0] = text[0] == 'a' && starts_with(text, "a tie") ? 'A' : text[0];
+            line += " " + text + ".";
+        }
     }
     if (best.explained) {
         line += fmt::format(" What holds it up most: {}.", c.gpu ? best.explained->device_limit : limit_name(best.explained->warm.limit));
@@ -106,7 +110,7 @@ std::string verdict(const Comparison &c, const Alternative &a, const Alternative
     if (!c.measured) {
         return predicted_text(a.name, b.name, times);
     }
-    return !differ({}, {}, times) ? fmt::format("{} and {} tie", a.name, b.name)
+    return !differ({}, {}, times) ? fmt::format("a tie between {} and {}", a.name, b.name)
                                   : fmt::format("{} is {:.2f} times as fast as {}", a.name, times, b.name);
 }
 

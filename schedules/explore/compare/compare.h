@@ -78,7 +78,7 @@ Comparison compare_on_device(const Task &task, const std::vector<Contender> &con
 /** Keeps what came of their turns. */
 void set_turns(const std::vector<Alternative *> &alternatives, const InTurns &turns);
 
-/** How two of them compare: "A is 1.20 times as fast as B (1.18 to 1.22)", "A and B tie (...)". */
+/** How two of them compare: "A is 1.20 times as fast as B (1.18 to 1.22, noise 1.0 %)", "a tie between A and B (...)". */
 std::string verdict(const Comparison &comparison, const Alternative &a, const Alternative &b);
 
 /** Noise, and what else used the machine; nothing where they took no turns. */
