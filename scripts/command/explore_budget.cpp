@@ -35,14 +35,15 @@ double Budget::turn_seconds() const {
 double seconds_of_end(const std::vector<explore::Tried> &few, const std::vector<Beside> &beside, const explore::Measurer &measurer,
                       double turn_seconds, size_t tables) {
     constexpr double kLoading = 0.5, kOther = 1.5;  // what a column takes besides its builds
-    double build = 0;
+    double build = 0, loading = kLoading;
     size_t missing = 0;
     for (const explore::Tried &t : few) {
         build = std::max(build, t.measured.build_seconds);
+        loading = std::max(loading, t.measured.run_seconds);  // which is longer where others use the machine
         missing += measurer.is_built(t.proposal.candidate) ? 0 : 1;
     }
     const size_t all = few.size() + beside.size() + 1;
-    return kLoading + double(all) * 1.4 * turn_seconds + double(missing) * build / std::max(cpu().processors, 1) +
+    return loading + double(all) * 1.6 * turn_seconds + double(missing) * build / std::max(cpu().processors, 1) +
            double(tables) * (2 * build + kOther);
 }
 

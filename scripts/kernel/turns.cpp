@@ -1,6 +1,7 @@
 #include "kernel/turns.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <random>
 
@@ -116,7 +117,14 @@ Contest take_turns(const std::vector<Sampler *> &samplers, Sampler *again, const
     for (size_t i = 0; i < order.size(); i++) {
         order[i] = i;
     }
+    // Samples are in processor time where one thread computes: where others leave it little, the clock ends the turns.
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(1.5 * options.seconds * double(all.size())));
     for (size_t round = 0, busy = 1; busy > 0 && round < options.most_rounds; round++) {
+        if (round >= options.least_rounds && Clock::now() > end) {
+            break;
+        }
         check_signals();
         busy = 0;
         std::shuffle(order.begin(), order.end(), random);
