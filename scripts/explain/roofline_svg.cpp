@@ -243,7 +243,7 @@ std::string roofline_svg(const Roofline &r) {
 std::string roofline_key(const Roofline &r, const std::vector<Explained> &all, const std::string &small) {
     std::string s = "<ul class=\"points\">\n";
     for (size_t i = 0; i < all.size(); i++) {
-        s += "<li>" + key(i) + " <b>" + escape_html(all[i].schedule) + "</b>";
+        s += "<li><span>" + key(i) + " <b>" + escape_html(all[i].schedule) + "</b></span>";
         for (size_t n = 0; n < r.points.size(); n++) {
             const RooflinePoint &p = r.points[n];
             if (p.schedule == i) {

@@ -89,7 +89,7 @@ std::string time_scale(double most, int left, int width, int top, int bottom) {
 }
 
 std::string bars_svg(const Comparison &c) {
-    constexpr int kLeft = 190, kWidth = 620, kBar = 13, kGap = 22, kBars = 5;
+    constexpr int kLeft = 96, kWidth = 620, kBar = 15, kName = 18, kGap = 22, kBars = 5;
     double most = 1e-12;
     int groups = 0;
     for (const auto &a : c.alternatives) {
@@ -102,7 +102,7 @@ std::string bars_svg(const Comparison &c) {
         }
     }
     const auto x = [&](double seconds) { return kLeft + kWidth * seconds / most; };
-    const int group = kBars * kBar + kGap, height = groups * group + 30;
+    const int group = kName + kBars * kBar + kGap, height = groups * group + 30;
     std::string s = fmt::format("<div class=\"wide\"><svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
                                 "machine takes, a group of bars for each schedule\">\n",
                                 kLeft + kWidth + 190, height);
@@ -113,25 +113,26 @@ std::string bars_svg(const Comparison &c) {
             continue;
         }
         const Explained &e = *a.explained;
-        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n", top + kBar,
-                         escape_html(fit(a.name, 22)));
-        int level = 0;
-        for (const Bar &b : bars_of(e, c.gpu.has_value())) {
-            const int y = top + level * kBar;
-            s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
-                             "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
-                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
-                             kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
-                             seconds_text(b.seconds), x(b.seconds) + 5, y + 10, b.seconds > 0 ? seconds_text(b.seconds) : "none",
-                             b.note.empty() ? "" : ", " + b.note);
-        }
+        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n", top + kBar - 2,
+                         escape_html(fit(a.name, 90)));
+        const int bars = top + kName;
         const auto mark = [&](const char *kind, double seconds) {
-            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind, x(seconds), top - 2,
-                             top + kBars * kBar + 2);
+            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind, x(seconds), bars - 2,
+                             bars + kBars * kBar + 2);
         };
         mark("said", e.warm.predicted);
         if (!c.gpu || e.warm.measured) {
             mark("taken", a.seconds());
+        }
+        int level = 0;
+        for (const Bar &b : bars_of(e, c.gpu.has_value())) {
+            const int y = bars + level * kBar;
+            s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
+                             "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
+                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
+                             kLeft - 6, y + 11, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
+                             seconds_text(b.seconds), x(b.seconds) + 5, y + 11, b.seconds > 0 ? seconds_text(b.seconds) : "none",
+                             b.note.empty() ? "" : ", " + b.note);
         }
         s += "</g>\n";
         top += group;
