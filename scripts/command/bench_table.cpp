@@ -60,8 +60,9 @@ std::vector<std::string> cells(const BenchRow &r) {
     for (const State &s : states(r)) {
         const double m = s.timing.median;
         const bool below = m < s.floor;
-        all.insert(all.end(), {time_text(m), fmt::format("-{:.0f} +{:.0f} %", 100 * (1 - s.timing.lower / m), 100 * (s.timing.upper / m - 1)),
-                               fmt::format("{:.4g} {}", work / m * 1e-9, unit), fmt::format("{}{:.0f}%", below ? "*" : "", 100 * s.floor / m)});
+        all.insert(all.end(),
+                   {time_text(m), fmt::format("-{:.0f} +{:.0f} %", 100 * (1 - s.timing.lower / m), 100 * (s.timing.upper / m - 1)),
+                    fmt::format("{:.4g} {}", work / m * 1e-9, unit), fmt::format("{}{:.0f}%", below ? "*" : "", 100 * s.floor / m)});
     }
     return all;
 }
@@ -75,8 +76,8 @@ void print_verdicts(const std::vector<BenchRow> &rows) {
         for (const State &s : states(r)) {
             below = below || s.timing.median < s.floor;
             if (!s.verdict.empty()) {
-                fmt::print("{}{} {}, {} thread{}, {}: {}.\n", compared ? "" : "\n", r.op, r.shape, r.threads, r.threads == 1 ? "" : "s", s.cache,
-                           s.verdict);
+                fmt::print("{}{} {}, {} thread{}, {}: {}.\n", compared ? "" : "\n", r.op, r.shape, r.threads, r.threads == 1 ? "" : "s",
+                           s.cache, s.verdict);
                 compared = true;
             }
         }

@@ -22,7 +22,7 @@ struct BenchRow {
     std::string warm_verdict, cold_verdict;  // against the first of its schedules; "" for that one
     double warm_noise = 0, cold_noise = 0;
     bool warm_tie = false, cold_tie = false;
-    double warm_times = 1, cold_times = 1;   // how many times as fast as the first it is
+    double warm_times = 1, cold_times = 1;  // how many times as fast as the first it is
     std::string busy;
     double warm_floor = 0, cold_floor = 0;  // seconds that the machine needs at least
     bool arithmetic_bound = false;          // the rate is shown in GFLOP/s instead of GB/s

@@ -231,7 +231,8 @@ void prune(const DbOptions &o) {
     for (const Entry &e : entries) {
         check_signals();
         const auto &sorted = times[task(e)];
-        const bool slow = o.keep > 0 && e.measured.ok() && !e.chosen && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
+        const bool slow =
+            o.keep > 0 && e.measured.ok() && !e.chosen && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
         const bool failed = (o.failed || o.keep > 0) && !e.measured.ok();
         if (slow || failed || (o.stale && stale(e))) {
             gone.push_back(e);

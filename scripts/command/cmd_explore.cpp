@@ -264,7 +264,8 @@ void explore_op(const ExploreOptions &o) {
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         if (seconds > 1) {
             progress.say("");
-            fmt::print(stderr, "{}: measured the machine first, which is kept for other searches: {:.0f} s, beside the budget\n", o.op, seconds);
+            fmt::print(stderr, "{}: measured the machine first, which is kept for other searches: {:.0f} s, beside the budget\n", o.op,
+                       seconds);
         }
     }
     Budget budget(options.seconds);
@@ -389,9 +390,8 @@ void explore_op(const ExploreOptions &o) {
     const double each = seconds_of_end({result.ranking.front()}, {}, memory.measurer(), 0, 1);
     const size_t most = asked_for_table ? 3 : size_t(std::clamp(budget.left() / each, 0.0, 5.0));
     if (asked_for_table || (!on_device && !o.output.empty() && o.report.empty() && most > 1)) {
-        const Comparison c = compare(task, fusions(result.ranking, beside, ending, most), [&](const std::string &what) {
-            progress.say(fmt::format("{}: the table: {}", o.op, what));
-        });
+        const Comparison c = compare(task, fusions(result.ranking, beside, ending, most),
+                                     [&](const std::string &what) { progress.say(fmt::format("{}: the table: {}", o.op, what)); });
         progress.say("");
         show_comparison(c, o.json, o.html);
     }
@@ -409,7 +409,9 @@ void add_explore(CLI::App &app) {
     cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
     cmd->add_option("--shape", o->shape, "A size, as rows=64,cols=4096 [the registry's first]")->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
-    cmd->add_option("--budget", o->budget, "Time for all of it, builds and the comparison at the end too, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
+    cmd->add_option("--budget", o->budget, "Time for all of it, builds and the comparison at the end too, as 90s, 10m or 1h")
+        ->type_name("TIME")
+        ->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     add_output(*cmd, "-o,--output", o->output, "Where the best goes [standard output]");

@@ -199,7 +199,8 @@ Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> 
         }
         const bool faster = b.measured.median < found.measured.median && !tie(b.candidate, mine);
         winner = faster && (!winner || b.measured.median < winner->measured.median) ? &b : winner;
-        const bool ahead = !against || (b.ships && !against->ships) || (b.ships == against->ships && b.measured.median < against->measured.median);
+        const bool ahead =
+            !against || (b.ships && !against->ships) || (b.ships == against->ships && b.measured.median < against->measured.median);
         against = ahead ? &b : against;
     }
     Outcome o;
@@ -209,17 +210,18 @@ Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> 
         std::any_of(beside.begin(), beside.end(), [&](const Beside &b) { return b.ships && b.candidate.id() == mine.id(); });
     if (winner) {
         o.sentence = fmt::format("{}: the search did not win: {}. The best is {} ({}).", task.op,
-                                 verdict(winner->candidate, mine, name(*winner), "what it found (" + time + ")"),
-                                 id(winner->candidate), seconds_text(winner->measured.median));
+                                 verdict(winner->candidate, mine, name(*winner), "what it found (" + time + ")"), id(winner->candidate),
+                                 seconds_text(winner->measured.median));
     } else if (is_shipped) {
         o.sentence = fmt::format("{}: a tie: the best is what ships, {} ({}).", task.op, id(mine), time);
     } else if (!against) {
-        o.sentence = fmt::format("{}: the best is {} ({}); no schedule that ships takes these arguments, so it is held against none.", task.op,
-                                 id(mine), time);
+        o.sentence = fmt::format("{}: the best is {} ({}); no schedule that ships takes these arguments, so it is held against none.",
+                                 task.op, id(mine), time);
     } else {
         const bool same = tie(mine, against->candidate);
-        o.sentence = fmt::format("{}: {}{}. The best is {} ({}).", task.op, same ? "" : "the search won: ",
-                                 verdict(mine, against->candidate, "what it found", name(*against)), id(mine), time);
+        o.sentence =
+            fmt::format("{}: {}{}. The best is {} ({}).", task.op,
+                        same ? "" : "the search won: ", verdict(mine, against->candidate, "what it found", name(*against)), id(mine), time);
     }
     return o;
 }

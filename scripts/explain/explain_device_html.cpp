@@ -115,7 +115,8 @@ std::string explanation_html(const std::vector<Explained> &all, const GpuFigures
     }
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
-        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) + kernel_table(e) + nest_table(e) + stage_table(e);
+        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) + kernel_table(e) +
+             nest_table(e) + stage_table(e);
         if (!e.notes.empty()) {
             s += "<p class=\"dim\">Where a figure is a bound:</p>\n" + list(e.notes);
         }

@@ -140,7 +140,7 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     std::vector<std::string> lines;
     const double predicted = b.warm.predicted / a.warm.predicted;
     const bool measured = a.warm.measured && b.warm.measured;
-    const double ratio = !measured                      ? predicted
+    const double ratio = !measured                         ? predicted
                          : a.warm_turns.with(b.warm_turns) ? a.warm_turns.contest->ratio(a.warm_turns.place, b.warm_turns.place).times
                                                            : *b.warm.measured / *a.warm.measured;
     const bool tie = measured ? !differ(a.warm_turns, b.warm_turns, ratio) : std::abs(ratio - 1) < 0.05;

@@ -87,8 +87,8 @@ std::string counter_table(const Explained &e) {
                         bytes_text(e.warm.bytes[kDram].both())));
     }
     row("page faults", e.counters.page_faults, seconds_text(e.page_seconds));
-    return fmt::format("<div class=\"wide\"><table class=\"counters\"><caption>Counted in one call of {}</caption>\n{}{}</table></div>\n", escape_html(e.schedule),
-                       head({"event", "count", ""}), rows);
+    return fmt::format("<div class=\"wide\"><table class=\"counters\"><caption>Counted in one call of {}</caption>\n{}{}</table></div>\n",
+                       escape_html(e.schedule), head({"event", "count", ""}), rows);
 }
 
 }  // namespace
@@ -120,7 +120,8 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
                               cell(l.bytes > 0 ? fmt::format("{} KiB", l.bytes >> 10) : "–"), cell(fmt::format("{:.1f}", l.read / 1e9)),
                               cell(fmt::format("{:.1f}", l.written / 1e9)));
     }
-    s += fmt::format("<h2>The machine</h2>\n<div class=\"wide\"><table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} GHz</caption>\n{}{}</table></div>\n",
+    s += fmt::format("<h2>The machine</h2>\n<div class=\"wide\"><table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} "
+                     "GHz</caption>\n{}{}</table></div>\n",
                      machine.flops / 1e9, machine.hertz / 1e9, head({"level", "size", "GB/s read", "GB/s written"}), levels);
     if (!first.counters.available && !first.counters.why_not.empty()) {
         s += "<p class=\"dim\">No hardware counters: " + escape_html(first.counters.why_not) + ".</p>\n";

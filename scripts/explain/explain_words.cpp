@@ -55,8 +55,9 @@ double scalar_share(const ExplainedStage &s) {
 }
 
 std::string middle_half(const Explained::InTurns &turns) {
-    return turns.contest ? fmt::format(", half of the rounds {} to {}", seconds_text(turns.timing().lower), seconds_text(turns.timing().upper))
-                         : "";
+    return turns.contest
+               ? fmt::format(", half of the rounds {} to {}", seconds_text(turns.timing().lower), seconds_text(turns.timing().upper))
+               : "";
 }
 
 }  // namespace

@@ -23,19 +23,24 @@ const char *const kStyle = R"(
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 0 auto;
   max-width: 76rem; padding: 1rem 1.25rem 3rem; }
 *, *::before { box-sizing: border-box; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 .25rem; overflow-wrap: anywhere; } h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 .25rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; } h3 { font-size: 1rem; }
 p.sub, .dim { color: var(--dim); } .warning { border-left: 4px solid var(--two); padding: .1rem .6rem; } p.sub { margin-top: 0; }
 .wide { overflow-x: auto; margin-bottom: .75rem; max-width: 100%;
   background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 2.5rem 100% local no-repeat,
     linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 2.5rem 100% local no-repeat,
     linear-gradient(to right, var(--line), transparent) 0 0 / .9rem 100% no-repeat,
-    linear-gradient(to left, var(--line), transparent) 100% 0 / .9rem 100% no-repeat; } table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+    linear-gradient(to left, var(--line), transparent) 100% 0 / .9rem 100% no-repeat; }
+table { border-collapse: collapse; font-size: .85rem;
+  font-variant-numeric: tabular-nums; }
 caption { text-align: left; color: var(--dim); padding-bottom: .25rem; max-width: min(60rem, calc(100vw - 2.5rem)); }
 th, td { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child, .left { text-align: left; }
-tbody th:first-child, thead th:first-child { position: sticky; left: 0; background: var(--paper); } thead th:first-child { background: var(--band); }
+tbody th:first-child, thead th:first-child { position: sticky; left: 0; background: var(--paper); }
+thead th:first-child { background: var(--band); }
 ul { padding-left: 1.2rem; } li { margin: .2rem 0; overflow-wrap: anywhere; } p { overflow-wrap: anywhere; }
-ul.points { list-style: none; padding: 0; margin: .25rem 0; font-size: .9rem; } ul.points li { display: flex; flex-wrap: wrap; gap: 0 .9rem; } ul.points span { white-space: nowrap; } thead th { background: var(--band); }
+ul.points { list-style: none; padding: 0; margin: .25rem 0; font-size: .9rem; }
+ul.points li { display: flex; flex-wrap: wrap; gap: 0 .9rem; } ul.points span { white-space: nowrap; } thead th { background: var(--band); }
 tr.all td, tr.all th { font-weight: 600; }
 code, .nest { font: .82rem/1.55 ui-monospace, monospace; }
 .nest td { border: 0; padding: 0 .8rem 0 0; text-align: left; white-space: pre; }

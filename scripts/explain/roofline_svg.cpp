@@ -186,8 +186,10 @@ std::string roofline_svg(const Roofline &r) {
         const double foot = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
         double begin = r.bandwidths.size() > 1 ? foot : std::sqrt(foot * peak / b.rate);
         const auto covers = [&](const std::array<double, 2> &n) {
-            const double along = (x(begin) - n[0]) * std::cos(slope * M_PI / 180) + (y(begin * b.rate) - n[1]) * std::sin(slope * M_PI / 180);
-            const double across = (y(begin * b.rate) - n[1]) * std::cos(slope * M_PI / 180) - (x(begin) - n[0]) * std::sin(slope * M_PI / 180);
+            const double along =
+                (x(begin) - n[0]) * std::cos(slope * M_PI / 180) + (y(begin * b.rate) - n[1]) * std::sin(slope * M_PI / 180);
+            const double across =
+                (y(begin * b.rate) - n[1]) * std::cos(slope * M_PI / 180) - (x(begin) - n[0]) * std::sin(slope * M_PI / 180);
             return std::abs(across) < 14 && std::abs(along) < 110;
         };
         while (std::any_of(named.begin(), named.end(), covers) && begin < 0.5 * peak / b.rate) {
@@ -229,8 +231,12 @@ std::string roofline_svg(const Roofline &r) {
         const double width = i + 1 < 10 ? 8 : 15, height = 12;
         std::vector<std::array<double, 4>> boxes;
         for (const double out : {0.0, 8.0, 16.0, 26.0}) {
-            for (const auto &[dx, dy] : {std::pair{10 + out, 0.0}, {-10 - out - width, 0.0}, {10 + out / 2, -11.0 - out}, {-10 - out / 2 - width, -11.0 - out},
-                                         {10 + out / 2, 11.0 + out}, {-10 - out / 2 - width, 11.0 + out}}) {
+            for (const auto &[dx, dy] : {std::pair{10 + out, 0.0},
+                                         {-10 - out - width, 0.0},
+                                         {10 + out / 2, -11.0 - out},
+                                         {-10 - out / 2 - width, -11.0 - out},
+                                         {10 + out / 2, 11.0 + out},
+                                         {-10 - out / 2 - width, 11.0 + out}}) {
                 boxes.push_back({px + dx, py + dy - height / 2, px + dx + width, py + dy + height / 2});
             }
         }

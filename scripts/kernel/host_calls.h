@@ -14,7 +14,7 @@ namespace halyard {
 
 struct HostCallOptions {
     int threads = 1;
-    bool cold = false;              // the next set of arguments for every call; else one a sample
+    bool cold = false;               // the next set of arguments for every call; else one a sample
     double sample_seconds = 300e-6;  // at least, so that the time to read the clock does not count
 };
 

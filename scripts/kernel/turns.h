@@ -74,10 +74,10 @@ Contest contest_from_json(const nlohmann::json &json);
 constexpr double kLeastNoise = 0.01;
 
 struct TurnOptions {
-    double seconds = 0.5;      // a contestant, about; one whose calls are long leaves after `least_rounds`
+    double seconds = 0.5;  // a contestant, about; one whose calls are long leaves after `least_rounds`
     size_t least_rounds = 9;
     size_t most_rounds = 2000;
-    int threads = 1;           // that the contestants use, to tell others from them
+    int threads = 1;  // that the contestants use, to tell others from them
 };
 
 /** `again` is the first of `samplers` once more, with memory of its own; null where the noise is not asked for. */

@@ -29,8 +29,8 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
     for (const auto &r : records) {
         INFO(r.dump());
         CHECK(keys(r) == std::set<std::string>{"op", "shape", "type", "target", "schedule", "threads", "seconds", "floor_seconds",
-                                               "roof_fraction", "peer", "peer_seconds", "ratio", "cache",
-                                               "middle_half", "samples", "times", "tie", "noise", "busy"});
+                                               "roof_fraction", "peer", "peer_seconds", "ratio", "cache", "middle_half", "samples", "times",
+                                               "tie", "noise", "busy"});
         CHECK(r.at("middle_half")[0] <= r.at("seconds"));
         CHECK(r.at("seconds") <= r.at("middle_half")[1]);
         CHECK(r.at("samples") >= 9);

@@ -29,8 +29,8 @@ TEST_CASE("A search keeps its budget, and says who won", "[budget]") {
     // What an estimate misses: a batch that takes longer than those before, on a machine with other tests beside it.
     constexpr double kSlack = 6;
     const auto begin = std::chrono::steady_clock::now();
-    const ProcessResult r = run({"explore", "softmax", "--shape", "rows=16,cols=1024", "--threads", "1", "--budget", "12s", "--db", db, "-o",
-                                 folder / "best.lua", "--report", report});
+    const ProcessResult r = run({"explore", "softmax", "--shape", "rows=16,cols=1024", "--threads", "1", "--budget", "12s", "--db", db,
+                                 "-o", folder / "best.lua", "--report", report});
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     INFO(r.out << r.err);
     REQUIRE(r.ok());

@@ -118,9 +118,10 @@ std::vector<std::string> about_turns(const Comparison &c) {
     for (const auto &a : c.alternatives) {
         if (a.turns.contest && c.measured) {
             const Contest &contest = *a.turns.contest;
-            std::vector<std::string> lines = {fmt::format("Times are medians of {} rounds, in which the schedules took turns in an order drawn "
-                                                          "anew. The same schedule beside itself differed by {:.1f} %: less than that is a tie.",
-                                                          a.turns.timing().samples, 100 * contest.threshold())};
+            std::vector<std::string> lines = {
+                fmt::format("Times are medians of {} rounds, in which the schedules took turns in an order drawn "
+                            "anew. The same schedule beside itself differed by {:.1f} %: less than that is a tie.",
+                            a.turns.timing().samples, 100 * contest.threshold())};
             if (!contest.busy.empty()) {
                 lines.push_back("Warning: " + contest.busy);
             }

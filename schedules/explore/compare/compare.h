@@ -20,9 +20,9 @@ namespace halyard::explore {
 struct Contender {
     std::string name;  // "rms_norm.unfused": what tables call it
     Candidate candidate;
-    std::string file = {};                            // that the text is of; "" for none
-    std::optional<Measured> checked = std::nullopt;   // what is known of it already, so that it need not be found out
-    Explained::InTurns turns = {};                    // where all were timed in turns before
+    std::string file = {};                           // that the text is of; "" for none
+    std::optional<Measured> checked = std::nullopt;  // what is known of it already, so that it need not be found out
+    Explained::InTurns turns = {};                   // where all were timed in turns before
 };
 
 struct Alternative {

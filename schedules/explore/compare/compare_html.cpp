@@ -81,9 +81,10 @@ std::string time_scale(double most, int left, int width, int top, int bottom) {
     std::string s;
     for (int n = 0; n * step <= most * 1.0001; n++) {
         const double at = left + width * n * step / most;
-        s += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3}\" "
-                         "text-anchor=\"middle\">{4}</text>\n",
-                         at, top, bottom, bottom + 16, n == 0 ? "0" : scale_text(n * step));
+        s += fmt::format(
+            "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3}\" "
+            "text-anchor=\"middle\">{4}</text>\n",
+            at, top, bottom, bottom + 16, n == 0 ? "0" : scale_text(n * step));
     }
     return s;
 }
@@ -103,9 +104,10 @@ std::string bars_svg(const Comparison &c) {
     }
     const auto x = [&](double seconds) { return kLeft + kWidth * seconds / most; };
     const int group = kName + kBars * kBar + kGap, height = groups * group + 30;
-    std::string s = fmt::format("<div class=\"wide\"><svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
-                                "machine takes, a group of bars for each schedule\">\n",
-                                kLeft + kWidth + 190, height);
+    std::string s =
+        fmt::format("<div class=\"wide\"><svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
+                    "machine takes, a group of bars for each schedule\">\n",
+                    kLeft + kWidth + 190, height);
     s += time_scale(most, kLeft, kWidth, 8, height - 24);
     int top = 8;
     for (const auto &a : c.alternatives) {
@@ -124,15 +126,26 @@ std::string bars_svg(const Comparison &c) {
         if (!c.gpu || e.warm.measured) {
             mark("taken", a.seconds());
         }
+        std::vector<double> marks = {x(e.warm.predicted)};
+        if (!c.gpu || e.warm.measured) {
+            marks.push_back(x(a.seconds()));
+        }
+        std::sort(marks.begin(), marks.end());
         int level = 0;
         for (const Bar &b : bars_of(e, c.gpu.has_value())) {
             const int y = bars + level * kBar;
+            const std::string text = (b.seconds > 0 ? seconds_text(b.seconds) : "none") + (b.note.empty() ? "" : ", " + b.note);
+            // Past a line that would cross it.
+            constexpr double kLetter = 6.6;
+            double at = x(b.seconds) + 5;
+            for (const double m : marks) {
+                at = m > at - 4 && m < at + kLetter * double(text.size()) ? m + 6 : at;
+            }
             s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
                              "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
-                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
+                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
                              kLeft - 6, y + 11, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
-                             seconds_text(b.seconds), x(b.seconds) + 5, y + 11, b.seconds > 0 ? seconds_text(b.seconds) : "none",
-                             b.note.empty() ? "" : ", " + b.note);
+                             seconds_text(b.seconds), at, y + 11, text);
         }
         s += "</g>\n";
         top += group;
@@ -142,8 +155,10 @@ std::string bars_svg(const Comparison &c) {
                     "takes its launch and the longest of the others."
                   : "Bars: what the instructions take with all data in L1, and what each level takes at its measured bandwidth; "
                     "a stage takes as long as its longest.") +
-           " <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"said\" x1=\"0\" x2=\"26\" y1=\"6\" y2=\"6\"/></svg> "
-           "predicted for all of it, <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"taken\" x1=\"0\" x2=\"26\" "
+           " <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"said\" x1=\"0\" x2=\"26\" y1=\"6\" "
+           "y2=\"6\"/></svg> "
+           "predicted for all of it, <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"taken\" x1=\"0\" "
+           "x2=\"26\" "
            "y1=\"6\" y2=\"6\"/></svg> measured.</p>\n";
 }
 
@@ -234,7 +249,8 @@ std::string table(const Comparison &c) {
 std::string comparison_html(const Comparison &c) {
     const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape), c.alternatives.size());
     std::string s = page_begin(title, machine_text(c), kOwnStyle);
-    s += table(c) + turns_note(about_turns(c)) + (any_below_floor(c) ? turns_note({kBelowFloor}) : "") + "<h2>Where the time goes</h2>\n" + bars_svg(c);
+    s += table(c) + turns_note(about_turns(c)) + (any_below_floor(c) ? turns_note({kBelowFloor}) : "") + "<h2>Where the time goes</h2>\n" +
+         bars_svg(c);
     for (const auto &a : c.alternatives) {
         s += c.gpu && a.explained ? kernel_table(*a.explained) : "";
     }

@@ -106,8 +106,8 @@ std::string compared_text(const Comparison &c, const Alternative &a, const Alter
         return "best";
     }
     const bool turns = c.measured && a.turns.with(best->turns);
-    const double times = turns ? a.turns.contest->ratio(best->turns.place, a.turns.place).times
-                               : c.seconds(a) / std::max(c.seconds(*best), 1e-12);
+    const double times =
+        turns ? a.turns.contest->ratio(best->turns.place, a.turns.place).times : c.seconds(a) / std::max(c.seconds(*best), 1e-12);
     return turns && a.turns.contest->tie(best->turns.place, a.turns.place) ? "tie" : fmt::format("{:.2f}x as long", times);
 }
 

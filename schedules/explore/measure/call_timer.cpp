@@ -26,8 +26,7 @@ Contest time_in_turns(const std::vector<Timed> &kernels, const Timed &again, int
     std::vector<std::unique_ptr<HostCalls>> all;
     std::vector<Sampler *> samplers;
     const auto calls = [&](const Timed &t) {
-        return std::make_unique<HostCalls>(*t.kernel, std::vector<std::vector<void *>>{t.arguments->addresses()},
-                                           HostCallOptions{threads});
+        return std::make_unique<HostCalls>(*t.kernel, std::vector<std::vector<void *>>{t.arguments->addresses()}, HostCallOptions{threads});
     };
     for (const Timed &t : kernels) {
         all.push_back(calls(t));

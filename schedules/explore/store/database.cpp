@@ -43,8 +43,7 @@ CREATE TABLE kept(task INTEGER NOT NULL REFERENCES task(id), name TEXT NOT NULL,
 
 // What a search chose: its id, in quotes, as JSON has it.
 const char *const kChosen = "chosen";
-const char *const kIsChosen =
-    "EXISTS(SELECT 1 FROM kept k WHERE k.task=r.task AND k.name='chosen' AND k.value='\"'||r.candidate||'\"')";
+const char *const kIsChosen = "EXISTS(SELECT 1 FROM kept k WHERE k.task=r.task AND k.name='chosen' AND k.value='\"'||r.candidate||'\"')";
 
 const char *const kTaskColumns = "op, generator, shape, params, target, machine, compilers, threads";
 
@@ -385,7 +384,8 @@ std::optional<Measured> Database::lookup(const Task &task, const Candidate &cand
 std::vector<Entry> Database::best(const Task &task, size_t count) {
     std::vector<Entry> found;
     const int64_t id = find_task(*sqlite_, key_of(task));
-    Statement &s = sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.status='ok' ORDER BY {} DESC, r.least, r.id", kSelectEntries, kIsChosen));
+    Statement &s =
+        sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.status='ok' ORDER BY {} DESC, r.least, r.id", kSelectEntries, kIsChosen));
     read_entries(*sqlite_, s.bind(id), [&](Entry &&e) {
         if (e.script_hash == script_hash(e.candidate)) {
             found.push_back(std::move(e));
@@ -445,9 +445,9 @@ std::vector<Entry> Database::entries(const Filter &f) {
     if (f.ok || f.best > 0) {
         where += " AND r.status='ok'";
     }
-    Statement &s = sqlite_->prepare(
-        fmt::format("{} WHERE {} ORDER BY {}", kSelectEntries, where,
-                    f.best > 0 ? fmt::format("t.op, t.shape, t.id, {} DESC, r.least, r.id", kIsChosen) : "r.id"));
+    Statement &s =
+        sqlite_->prepare(fmt::format("{} WHERE {} ORDER BY {}", kSelectEntries, where,
+                                     f.best > 0 ? fmt::format("t.op, t.shape, t.id, {} DESC, r.least, r.id", kIsChosen) : "r.id"));
     for (const auto &v : values) {
         s.bind(v);
     }
