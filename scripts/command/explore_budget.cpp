@@ -43,7 +43,7 @@ double seconds_of_end(const std::vector<explore::Tried> &few, const std::vector<
         missing += measurer.is_built(t.proposal.candidate) ? 0 : 1;
     }
     const size_t all = few.size() + beside.size() + 1;
-    return loading + double(all) * 1.6 * turn_seconds + double(missing) * build / std::max(cpu().processors, 1) +
+    return loading + double(all) * 2 * turn_seconds + double(missing) * build / std::max(cpu().processors, 1) +
            double(tables) * (2 * build + kOther);
 }
 

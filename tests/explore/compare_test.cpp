@@ -171,7 +171,7 @@ TEST_CASE("Alternatives for CUDA where there is no device, with what the databas
     const std::string html = read_file(page);
     CHECK(count(html, "<g class=\"alternative\">") == 2);
     CHECK(count(html, "class=\"bar-of level-") == 10);
-    CHECK(count(html, "class=\"taken\"") == 2);
+    CHECK(count(html, "class=\"taken\"") == 3);  // with the key
     CHECK(count(html, "<table class=\"kernels\">") == 2);
     CHECK(count(html, "<section class=\"tree\">") == 2);
     CHECK_FALSE(contains(html, "nan"));

@@ -89,6 +89,18 @@ std::string time_scale(double most, int left, int width, int top, int bottom) {
     return s;
 }
 
+// A piece of a line, for the key.
+std::string sample(const std::string &kind) {
+    return fmt::format("<svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"{}\" x1=\"0\" x2=\"26\" y1=\"6\" "
+                       "y2=\"6\"/></svg>",
+                       kind);
+}
+
+bool any_measured(const Comparison &c) {
+    return std::any_of(c.alternatives.begin(), c.alternatives.end(),
+                       [&](const Alternative &a) { return a.explained && (!c.gpu || a.explained->warm.measured); });
+}
+
 std::string bars_svg(const Comparison &c) {
     constexpr int kLeft = 96, kWidth = 620, kBar = 15, kName = 18, kGap = 22, kBars = 5;
     double most = 1e-12;
@@ -155,11 +167,7 @@ std::string bars_svg(const Comparison &c) {
                     "takes its launch and the longest of the others."
                   : "Bars: what the instructions take with all data in L1, and what each level takes at its measured bandwidth; "
                     "a stage takes as long as its longest.") +
-           " <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"said\" x1=\"0\" x2=\"26\" y1=\"6\" "
-           "y2=\"6\"/></svg> "
-           "predicted for all of it, <svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"taken\" x1=\"0\" "
-           "x2=\"26\" "
-           "y1=\"6\" y2=\"6\"/></svg> measured.</p>\n";
+           " " + sample("said") + " predicted for all of it" + (any_measured(c) ? ", " + sample("taken") + " measured" : "") + ".</p>\n";
 }
 
 struct Node {
