@@ -44,6 +44,12 @@ Status status_of(const std::string &name) {
     throw Failure(fmt::format("\"{}\" is no status of a candidate", name));
 }
 
+void Measured::refuse(int code, const std::string &text) {
+    constexpr int kOutOfMemoryCode = -11;  // halide_error_code_out_of_memory
+    status = code == kOutOfMemoryCode ? Status::kOutOfMemory : Status::kWrongResult;
+    message = fmt::format("the kernel answered with error {}: {}", code, text);
+}
+
 nlohmann::json to_json(const Measured &m) {
     return {{"status", status_name(m.status)},
             {"message", m.message},

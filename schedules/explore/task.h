@@ -72,6 +72,8 @@ struct Measured {
     bool ok() const {
         return status == Status::kOk;
     }
+    /** The kernel answered with an error of Halide's. */
+    void refuse(int code, const std::string &message);
 };
 
 nlohmann::json to_json(const Measured &measured);

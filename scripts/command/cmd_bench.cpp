@@ -184,8 +184,8 @@ private:
         for (auto &c : contestants) {
             c.kernel->set_threads(threads);
         }
-        const auto warm = measure(contestants, {false, o_.seconds});
-        const auto cold = measure(contestants, {true, o_.seconds});
+        const Contest warm = measure(contestants, {false, o_.seconds, threads});
+        const Contest cold = measure(contestants, {true, o_.seconds, threads});
         for (size_t i = 0; i < contestants.size(); i++) {
             const Contestant &c = contestants[i];
             BenchRow row;
@@ -197,8 +197,20 @@ private:
             row.threads = threads;
             row.bytes = double(c.sets.front().bytes());
             row.flops = flops_of(op, with_params(op, dims, c.kernel->params()));
-            row.warm = warm[i];
-            row.cold = cold[i];
+            row.warm = warm.all[i].timing;
+            row.cold = cold.all[i].timing;
+            row.busy = warm.busy.empty() ? cold.busy : warm.busy;
+            row.warm_noise = warm.noise;
+            row.cold_noise = cold.noise;
+            if (i > 0) {
+                const std::string &first = contestants.front().name;
+                row.warm_verdict = warm.verdict(0, i, first, c.name);
+                row.cold_verdict = cold.verdict(0, i, first, c.name);
+                row.warm_tie = warm.tie(0, i);
+                row.cold_tie = cold.tie(0, i);
+                row.warm_times = warm.ratio(i, 0).times;
+                row.cold_times = cold.ratio(i, 0).times;
+            }
             const double arithmetic = row.flops / peak.flops;
             row.warm_floor = std::max(row.bytes / peak.bandwidth(int64_t(row.bytes)), arithmetic);
             row.cold_floor = std::max(row.bytes / peak.memory_bandwidth(), arithmetic);
@@ -238,7 +250,10 @@ void add_bench(CLI::App &app) {
     put_in_group(*cmd, group::kSchedule, {"--schedule", "--all-schedules"});
     put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--seconds", "--measure-again"});
     put_in_group(*cmd, group::kOutput, {"--json"});
-    cmd->footer("\nwarm takes the same buffers again and again; cold takes turns over twice the last level of cache.\n"
+    cmd->footer("\nwarm takes buffers that are in the cache; cold goes through twice the last level of cache.\n"
+                "Times are medians; middle half is how far the quartiles lie from it. Several schedules take turns, and\n"
+                "the first runs beside itself too: what differs less than that is a tie. On one thread it is the\n"
+                "processor's time that counts.\n"
                 "The roof is the larger of bytes over the bandwidth of a copy (warm: in the cache that holds the\n"
                 "data) and flops over the f32 multiply-add peak, both measured here with as many threads.\n"
                 "\nExamples:\n"

@@ -65,6 +65,9 @@ bool stale(const Entry &e) {
 // One line an entry; the machine and the compilers only where they are not these.
 std::string remarks(const Entry &e) {
     std::vector<std::string> items;
+    if (e.chosen) {
+        items.emplace_back("the best, in turns");
+    }
     if (e.key.machine != this_machine()) {
         items.push_back(e.key.machine);
     }
@@ -229,7 +232,8 @@ void prune(const DbOptions &o) {
     for (const Entry &e : entries) {
         check_signals();
         const auto &sorted = times[task(e)];
-        const bool slow = o.keep > 0 && e.measured.ok() && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
+        const bool slow =
+            o.keep > 0 && e.measured.ok() && !e.chosen && sorted.size() > size_t(o.keep) && e.measured.least > sorted[size_t(o.keep) - 1];
         const bool failed = (o.failed || o.keep > 0) && !e.measured.ok();
         if (slow || failed || (o.stale && stale(e))) {
             gone.push_back(e);

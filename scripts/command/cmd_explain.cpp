@@ -61,6 +61,9 @@ void show(const ExplainOptions &o, const std::function<std::string()> &page, con
     if (!o.html.empty()) {
         write_output(o.html, page());
     }
+    if (o.json && !o.html.empty()) {
+        fmt::print(stderr, "{}\n", o.html);
+    }
     if (o.json) {
         fmt::print("{}\n", json().dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (o.html.empty()) {

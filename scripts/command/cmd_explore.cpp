@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -12,12 +11,14 @@
 #include "command/commands.h"
 #include "kernel/cpu.h"
 #include "command/explore_beside.h"
+#include "command/explore_budget.h"
 #include "command/explore_compare.h"
 #include "command/explore_device.h"
 #include "command/explore_memory.h"
 #include "command/explore_options.h"
 #include "command/option_table.h"
 #include "explore/compare/explore_report.h"
+#include "explain/explain_words.h"
 #include "kernel/failure.h"
 #include "explore/space/halide.h"
 #include "explore/space/search.h"
@@ -35,15 +36,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace explore;
-
-// "90", "90s", "10m", "1h"
-double seconds_of(const std::string &text) {
-    std::smatch m;
-    if (!std::regex_match(text, m, std::regex("([0-9]{1,6}(?:\\.[0-9]{1,3})?)([smh]?)"))) {
-        throw UsageError(fmt::format("--budget \"{}\" is no time; write 90s, 10m or 1h", text));
-    }
-    return std::stod(m[1]) * (m[2] == "h" ? 3600 : m[2] == "m" ? 60 : 1);
-}
 
 Task task_of(const ExploreOptions &o) {
     Task task;
@@ -92,23 +84,32 @@ std::vector<Tried> finalists(const std::vector<Tried> &ranking) {
     return chosen;
 }
 
-// The best of each fusion, side by side.
-std::vector<Contender> fusions(const std::vector<Tried> &ranking) {
+// The best of each fusion and what ships, side by side; so many at most.
+std::vector<Contender> fusions(const std::vector<Tried> &ranking, const std::vector<Beside> &beside, const Ending &ending, size_t most) {
     std::vector<Contender> contenders;
     std::set<std::string> seen;
+    const auto add = [&](const std::string &name, const Candidate &c, const Measured &m) {
+        if (contenders.size() < most && ending.has(c)) {
+            contenders.push_back({name, c, "", m, ending.turns(c)});
+        }
+    };
+    add("found", ranking.front().proposal.candidate, ranking.front().measured);
+    seen.insert(ranking.front().proposal.form());
+    for (const Beside &b : beside) {
+        if (b.ships && b.ok() && b.candidate.id() != ranking.front().proposal.candidate.id()) {
+            add(b.name, b.candidate, b.measured);
+        }
+    }
     for (const Tried &t : ranking) {
         if (seen.insert(t.proposal.form()).second) {
-            contenders.push_back(
-                {contenders.empty() ? "best" : fmt::format("form {}", contenders.size() + 1), t.proposal.candidate, t.measured.least});
+            add(fmt::format("form {}", seen.size()), t.proposal.candidate, t.measured);
         }
     }
     return contenders;
 }
 
-constexpr double kTurnSeconds = 0.5;  // of timing in turns, a schedule
-
 // Whether one of the best so far has the speed that ends the search. Found out in turns where it may be.
-bool reaches_in_turns(const Task &task, std::vector<Tried> found, std::vector<Beside> beside) {
+bool reaches_in_turns(Measurer &measurer, std::vector<Tried> found, std::vector<Beside> beside) {
     if (!reaches(found.front(), beside, 0.9)) {
         return false;
     }
@@ -117,7 +118,7 @@ bool reaches_in_turns(const Task &task, std::vector<Tried> found, std::vector<Be
         return b.times == 0 || !b.ok() || b.measured.least > 2 * b.times * found.front().measured.least;
     };
     beside.erase(std::remove_if(beside.begin(), beside.end(), settled), beside.end());
-    time_in_turns(task, found, beside, kTurnSeconds);
+    time_in_turns(measurer, found, beside, kTurnSeconds);
     return !found.empty() && reaches(found.front(), beside);
 }
 
@@ -161,6 +162,44 @@ std::vector<Tried> seeds_of(const std::vector<Beside> &halide) {
     return seeds;
 }
 
+// What a build would take: what the search has to win against.
+void add_shipped(const ExploreOptions &o, const Task &task, const MeasureOne &one, std::vector<Beside> &beside) {
+    for (const Contender &c : shipped_for(o, task)) {
+        const auto known =
+            std::find_if(beside.begin(), beside.end(), [&](const Beside &b) { return b.candidate.id() == c.candidate.id(); });
+        if (known != beside.end()) {
+            known->ships = true;
+            continue;
+        }
+        Beside b = {c.name, false, c.candidate, one(c.candidate)};
+        b.ships = true;
+        beside.push_back(std::move(b));
+    }
+}
+
+// The best that the database knows takes part, whoever found it: otherwise it and the last line would name two.
+void add_known(const Task &task, Search &search, Memory &memory, std::vector<Tried> &ranking, std::vector<Beside> &beside) {
+    constexpr size_t kMost = 2;
+    for (const Entry &e : memory.database().best(task, kMost)) {
+        const std::string id = e.candidate.id();
+        const bool there = std::any_of(ranking.begin(), ranking.end(), [&](const Tried &t) { return t.proposal.candidate.id() == id; }) ||
+                           std::any_of(beside.begin(), beside.end(), [&](const Beside &b) { return b.candidate.id() == id; });
+        if (there || e.measured.least > 1.2 * ranking.front().measured.least) {
+            continue;
+        }
+        try {
+            Proposal p = search.propose(e.candidate.decisions.get<Answers>());
+            if (p.candidate.id() == id) {
+                ranking.push_back({p, e.measured});
+                continue;
+            }
+        } catch (const Failure &) {  // of another search
+        } catch (const nlohmann::json::exception &) {
+        }
+        beside.push_back({"db:" + id + ", found before,", false, e.candidate, e.measured});
+    }
+}
+
 // The best of what was measured elsewhere.
 void write_known(const ExploreOptions &o, const ExploreResult &result) {
     if (!o.output.empty() && !result.ranking.empty()) {
@@ -201,7 +240,7 @@ void explore_op(const ExploreOptions &o) {
         throw UsageError("--halide measures here, and --export elsewhere: say one of them");
     }
     SearchOptions options;
-    options.seconds = seconds_of(o.budget);
+    options.seconds = budget_seconds(o.budget);
     options.seed = o.seed;
     options.most = o.most;
     options.at_once = std::max(2, cpu().processors);
@@ -221,21 +260,45 @@ void explore_op(const ExploreOptions &o) {
         print_guess(o, task, options);
         return;
     }
-    Memory memory(o, task, false), patient_memory(o, patient(task), true);
+    if (!on_device) {
+        progress.say(o.op + ": measuring the machine, once");
+        const auto begin = std::chrono::steady_clock::now();
+        measured_machine(task.threads, false);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        if (seconds > 1) {
+            progress.say("");
+            fmt::print(stderr, "{}: measured the machine first, which is kept for other searches: {:.0f} s, beside the budget\n", o.op,
+                       seconds);
+        }
+    }
+    Budget budget(options.seconds);
+    Memory memory(o, task);
+    memory.measurer().end_at(budget.end());
     const auto one = [&](const Candidate &c) {
-        progress.say(o.op + ": " + c.origin);
-        return patient_memory({c}, 0).front();
+        progress.say(fmt::format("{}: {}, {:.0f} s left", o.op, c.origin, std::max(budget.left(), 0.0)));
+        return memory.patiently(c);
     };
     std::vector<Beside> beside = beside_shipped(o, task, schedules, one);
-    const auto begin = std::chrono::steady_clock::now();
+    if (!beside.empty() && o.beside.empty()) {
+        beside.front().ships = true;
+    } else if (o.generator.empty() && o.folder.empty()) {
+        add_shipped(o, task, one, beside);
+    }
+    if (!beside.empty() && beside.front().ok()) {
+        options.baseline = fmt::format("{} {}", beside.front().name, seconds_text(beside.front().measured.median));
+    }
     const double patience = patient(task).limits.build_seconds;
     std::vector<Beside> halide;
+    // What Halide's take is their own: they say nothing of how far they are.
     const auto add_halide = [&](const Task &t, double seconds, double times) {
+        const double before = budget.left();
+        memory.measurer().end_at(std::chrono::steady_clock::time_point::max());
         for (Beside &b : beside_halide(t, seconds, one, halide)) {
             b.times = times;
             beside.push_back(b);
             halide.push_back(std::move(b));
         }
+        return before - budget.left();
     };
     // What says when a search ends is known before it begins. Otherwise what Halide's have made in half of its time is
     // where it begins, and the others come after it: that may take minutes.
@@ -244,11 +307,11 @@ void explore_op(const ExploreOptions &o) {
         beside.front().times = o.until;
     }
     if (halide_first) {
-        add_halide(patient(task), 3 * patience, schedules.empty() ? o.until : 1);
+        budget.extend(add_halide(patient(task), 3 * patience, schedules.empty() ? o.until : 1));
     } else if (o.halide && options.scripts.empty()) {
-        add_halide(task, std::min(patience, options.seconds / 2), 0);
-        options.seconds -= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        add_halide(task, std::min(patience, budget.left() / 2), 0);
     }
+    memory.measurer().end_at(budget.end());
     if (o.halide && options.scripts.empty()) {
         options.seeds = seeds_of(halide);
     }
@@ -257,10 +320,19 @@ void explore_op(const ExploreOptions &o) {
             fmt::format("{}: error: --until: {} cannot be timed: {}", o.op, beside.front().name, beside.front().measured.message));
     }
     if (o.until > 0) {
-        options.enough = [&](const std::vector<Tried> &few) { return reaches_in_turns(patient(task), few, beside); };
+        options.enough = [&](const std::vector<Tried> &few) { return reaches_in_turns(memory.measurer(), few, beside); };
     }
+    const bool asked_for_table = !on_device && (!o.html.empty() || o.json);
+    const size_t tables = asked_for_table ? 3 : 0;
+    if (o.folder.empty()) {
+        options.reserve = [&](const std::vector<Tried> &few) {
+            return std::min(seconds_of_end(few, beside, memory.measurer(), budget.turn_seconds(), tables), options.seconds / 2);
+        };
+    }
+    options.seconds = budget.left();
     Search search(task, options, [&](const std::vector<Candidate> &c, double best) { return memory(c, best); });
     ExploreResult result{task, {}, 0, 0, 0, o.seed};
+    Ending ending;
     bool reached = false;
     // The comparison of the end may say otherwise than the shorter one that ended the search: then it goes on.
     for (bool go_on = true; go_on; go_on = search.ended_early() && !reached) {
@@ -272,28 +344,39 @@ void explore_op(const ExploreOptions &o) {
             return;
         }
         if (o.halide && !halide_first) {
-            add_halide(patient(task), 3 * patience, 0);
+            budget.extend(add_halide(patient(task), 3 * patience, 0));
         }
         result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed, !options.scripts.empty()};
         // Times that were taken one after the other differ by what else the machine did: the last word have those in
         // turns.
         if (!result.ranking.empty()) {
-            progress.say(o.op + ": the best in turns");
-            time_in_turns(patient(task), result.ranking, beside, kTurnSeconds);
+            progress.say(fmt::format("{}: the best {} in turns with {}, {:.0f} s left", o.op, result.ranking.size(),
+                                     beside.empty() ? "each other" : beside.front().name, std::max(budget.left(), 0.0)));
+            add_known(task, search, memory, result.ranking, beside);
+            memory.measurer().end_at(std::chrono::steady_clock::time_point::max());
+            ending = time_in_turns(memory.measurer(), result.ranking, beside, budget.turn_seconds());
+            memory.measurer().end_at(budget.end());
             reached = o.until > 0 && !result.ranking.empty() && reaches(result.ranking.front(), beside);
         }
     }
     progress.say("");
+    if (result.ranking.empty() && result.tried == 0) {
+        throw Failure(fmt::format("{}: error: --budget {} left no time to try a schedule\n  give it more", o.op, o.budget));
+    }
     if (result.ranking.empty()) {
         throw Failure(fmt::format("{}: error: none of {} schedules was right\n{}", o.op, result.tried, search.last_failure()));
     }
+    const Outcome end = outcome(task, result.ranking.front(), beside, ending);
+    memory.database().choose(task, end.best);
     print_beside(result.ranking.front(), beside);
     if (!o.report.empty()) {
-        nlohmann::json report = beside_json(task, result.ranking.front(), beside);
+        nlohmann::json report = beside_json(task, result.ranking.front(), beside, ending);
+        report["outcome"] = end.sentence;
+        report["best"] = end.best.id();
         report["tried"] = result.tried;
         report["failed"] = result.failed;
         report["seconds"] = result.seconds;
-        report["budget"] = options.seconds;
+        report["budget"] = budget_seconds(o.budget);
         report["until"] = o.until;
         report["reached"] = reached;
         report["lua"] = with_findings(result);
@@ -306,11 +389,19 @@ void explore_op(const ExploreOptions &o) {
         write_output(o.output, lua);
         fmt::print("{}: {}\n", o.output, summary(result));
     }
-    if (!on_device && ((!o.output.empty() && o.report.empty()) || !o.html.empty())) {
-        const Comparison c = compare(task, fusions(result.ranking), [&](const std::string &what) { progress.say(what); });
+    // As many as there is time for, where nobody asked for it.
+    const double each = seconds_of_end({result.ranking.front()}, {}, memory.measurer(), 0, 1);
+    const size_t most = asked_for_table ? 3 : size_t(std::clamp(budget.left() / each, 0.0, 5.0));
+    if (asked_for_table || (!on_device && !o.output.empty() && o.report.empty() && most > 1)) {
+        const Comparison c = compare(task, fusions(result.ranking, beside, ending, most),
+                                     [&](const std::string &what) { progress.say(fmt::format("{}: the table: {}", o.op, what)); });
         progress.say("");
         show_comparison(c, o.json, o.html);
     }
+    if (ending.contest && !ending.contest->busy.empty()) {
+        fmt::print(stderr, "Warning: {}\n", ending.contest->busy);
+    }
+    fmt::print(stderr, "{}\n", end.sentence);
 }
 
 }  // namespace
@@ -324,7 +415,9 @@ void add_explore(CLI::App &app) {
                     "what it estimates]")
         ->type_name("DIMS");
     cmd->add_option("--threads", o->threads, "Number of threads [all processors]")->type_name("N");
-    cmd->add_option("--budget", o->budget, "Time to look for it, as 90s, 10m or 1h")->type_name("TIME")->capture_default_str();
+    cmd->add_option("--budget", o->budget, "Time for all of it, builds and the comparison at the end too, as 90s, 10m or 1h")
+        ->type_name("TIME")
+        ->capture_default_str();
     cmd->add_option("--seed", o->seed, "Of the random part of the search")->type_name("N")->capture_default_str();
     cmd->add_option("--most", o->most, "Schedules to try at most")->type_name("N");
     add_output(*cmd, "-o,--output", o->output, "Where the best goes [standard output]");

@@ -9,7 +9,12 @@
 #include "explore/store/entry.h"
 #include "command/explore_compare.h"
 #include "explore/space/halide.h"
+#include "explore/measure/reference.h"
+#include "explain/explain_words.h"
 #include "explore/space/query.h"
+#include "kernel/failure.h"
+#include "kernel/schedules.h"
+#include "language/script.h"
 #include "kernel/targets.h"
 
 namespace halyard {
@@ -58,6 +63,36 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const Task &tas
     return all;
 }
 
+std::vector<Contender> shipped_for(const CommonOptions &options, const Task &task) {
+    const std::string place = is_cuda(task.target) ? "cuda" : "cpu";
+    std::vector<std::string> names = {""}, last;
+    for (const auto &s : schedules_of(task.op)) {
+        if (s.place == place && s.name != task.op) {
+            (s.name == task.op + ".unfused" ? last : names).push_back(s.name);
+        }
+    }
+    names.insert(names.end(), last.begin(), last.end());
+    CommonOptions plain = options;
+    plain.set.clear();  // for parameters of what is searched
+    const Assignments wanted = whole_params(task, beside_free(task, task.params));
+    for (const auto &name : names) {
+        GenerateRequest request = plain.request(task.op, name, &task.shape);
+        request.target = task.target;
+        for (const auto &p : task.params) {
+            request.params.insert(p);
+        }
+        try {
+            if (whole_params(task, beside_free(task, make_plan(request).params)) == wanted) {
+                return contenders_of(plain, task, {name});
+            }
+        } catch (const Failure &) {  // of another interface
+        } catch (const ScriptError &) {
+        } catch (const UsageError &) {
+        }
+    }
+    return {};
+}
+
 std::vector<Beside> beside_halide(const Task &task, double seconds, const MeasureOne &measure, const std::vector<Beside> &have) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
@@ -90,7 +125,7 @@ std::vector<Beside> beside_halide(const Task &task, double seconds, const Measur
     return all;
 }
 
-void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Beside> &beside, double seconds) {
+Ending time_in_turns(Measurer &measurer, std::vector<Tried> &found, std::vector<Beside> &beside, double seconds) {
     double fastest = 0;
     for (const Beside &b : beside) {
         if (b.halide && b.ok()) {
@@ -98,37 +133,39 @@ void time_in_turns(const Task &task, std::vector<Tried> &found, std::vector<Besi
         }
     }
     std::vector<Candidate> candidates;
-    std::vector<Measured *> results;
-    for (Tried &t : found) {
-        candidates.push_back(t.proposal.candidate);
-        results.push_back(&t.measured);
+    Ending ending;
+    const auto add = [&](const Candidate &c) {
+        if (ending.place.emplace(c.id(), candidates.size()).second) {  // what a search began with is timed once
+            candidates.push_back(c);
+        }
+    };
+    for (const Tried &t : found) {
+        add(t.proposal.candidate);
     }
-    std::vector<std::pair<Beside *, Tried *>> same;  // what a search began with is timed once
     for (Beside &b : beside) {
         b.in_turns = b.ok() && (!b.halide || b.measured.least <= kNear * fastest);
-        const auto t =
-            std::find_if(found.begin(), found.end(), [&](const Tried &f) { return f.proposal.candidate.id() == b.candidate.id(); });
-        if (b.in_turns && t != found.end()) {
-            same.emplace_back(&b, &*t);
-        } else if (b.in_turns) {
-            candidates.push_back(b.candidate);
-            results.push_back(&b.measured);
+        if (b.in_turns) {
+            add(b.candidate);
         }
     }
-    const auto measured = Measurer(task).in_turns(candidates, seconds);
-    for (size_t i = 0; i < measured.size(); i++) {
-        *results[i] = measured[i];
+    InTurns turns = measurer.in_turns(candidates, seconds);
+    ending.contest = std::make_shared<const Contest>(std::move(turns.contest));
+    for (Tried &t : found) {
+        t.measured = turns.measured[ending.place.at(t.proposal.candidate.id())];
     }
-    for (const auto &[b, t] : same) {
-        b->measured = t->measured;
+    for (Beside &b : beside) {
+        if (b.in_turns) {
+            b.measured = turns.measured[ending.place.at(b.candidate.id())];
+        }
     }
     found.erase(std::remove_if(found.begin(), found.end(), [](const Tried &t) { return !t.measured.ok(); }), found.end());
-    std::stable_sort(found.begin(), found.end(), [](const Tried &a, const Tried &b) { return a.measured.least < b.measured.least; });
+    std::stable_sort(found.begin(), found.end(), [](const Tried &a, const Tried &b) { return a.measured.median < b.measured.median; });
+    return ending;
 }
 
 bool reaches(const Tried &best, const std::vector<Beside> &beside, double slack) {
     return std::all_of(beside.begin(), beside.end(), [&](const Beside &b) {
-        return b.times == 0 || !b.ok() || b.measured.least >= slack * b.times * best.measured.least;
+        return b.times == 0 || !b.ok() || b.measured.median >= slack * b.times * best.measured.median;
     });
 }
 
@@ -136,14 +173,60 @@ void print_beside(const Tried &best, const std::vector<Beside> &beside) {
     for (const Beside &b : beside) {
         if (!b.ok()) {
             fmt::print(stderr, "{}: {}\n", b.name, b.measured.message);
-        } else {
-            fmt::print(stderr, "{}: {:.4g} ms{}, {:.2f} times as long{}\n", b.name, b.measured.least * 1e3, b.in_turns ? "" : " by itself",
-                       b.measured.least / best.measured.least, b.problem.empty() ? "" : "; not in words: " + b.problem);
+        } else if (b.candidate.id() != best.proposal.candidate.id()) {
+            fmt::print(stderr, "{}: {}{}, {:.2f} times as long as what was found{}\n", b.name, seconds_text(b.measured.median),
+                       b.in_turns ? "" : " by itself", b.measured.median / best.measured.median,
+                       b.problem.empty() ? "" : "; not in words: " + b.problem);
         }
     }
 }
 
-nlohmann::json beside_json(const Task &task, const Tried &best, const std::vector<Beside> &beside) {
+Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> &beside, const Ending &ending) {
+    const Candidate &mine = found.proposal.candidate;
+    const auto name = [](const Beside &b) { return b.ships ? "the shipped " + b.name : b.name; };
+    const auto id = [](const Candidate &c) { return "db:" + c.id(); };
+    const auto verdict = [&](const Candidate &a, const Candidate &b, const std::string &of_a, const std::string &of_b) {
+        return ending.contest->verdict(ending.place.at(a.id()), ending.place.at(b.id()), of_a, of_b);
+    };
+    const auto tie = [&](const Candidate &a, const Candidate &b) {
+        return ending.contest->tie(ending.place.at(a.id()), ending.place.at(b.id()));
+    };
+    // What is clearly faster than what was found; of several the fastest.
+    const Beside *winner = nullptr, *against = nullptr;
+    for (const Beside &b : beside) {
+        if (!b.ok() || !b.in_turns || !ending.has(b.candidate) || b.candidate.id() == mine.id()) {
+            continue;
+        }
+        const bool faster = b.measured.median < found.measured.median && !tie(b.candidate, mine);
+        winner = faster && (!winner || b.measured.median < winner->measured.median) ? &b : winner;
+        const bool ahead =
+            !against || (b.ships && !against->ships) || (b.ships == against->ships && b.measured.median < against->measured.median);
+        against = ahead ? &b : against;
+    }
+    Outcome o;
+    o.best = winner ? winner->candidate : mine;
+    const std::string time = seconds_text(found.measured.median);
+    const bool is_shipped =
+        std::any_of(beside.begin(), beside.end(), [&](const Beside &b) { return b.ships && b.candidate.id() == mine.id(); });
+    if (winner) {
+        o.sentence = fmt::format("{}: the search did not win: {}. The best is {} ({}).", task.op,
+                                 verdict(winner->candidate, mine, name(*winner), "what it found (" + time + ")"), id(winner->candidate),
+                                 seconds_text(winner->measured.median));
+    } else if (is_shipped) {
+        o.sentence = fmt::format("{}: a tie: the best is what ships, {} ({}).", task.op, id(mine), time);
+    } else if (!against) {
+        o.sentence = fmt::format("{}: the best is {} ({}); no schedule that ships takes these arguments, so it is held against none.",
+                                 task.op, id(mine), time);
+    } else {
+        const bool same = tie(mine, against->candidate);
+        o.sentence =
+            fmt::format("{}: {}{}. The best is {} ({}).", task.op,
+                        same ? "" : "the search won: ", verdict(mine, against->candidate, "what it found", name(*against)), id(mine), time);
+    }
+    return o;
+}
+
+nlohmann::json beside_json(const Task &task, const Tried &best, const std::vector<Beside> &beside, const Ending &ending) {
     nlohmann::json others = nlohmann::json::array();
     for (const Beside &b : beside) {
         nlohmann::json j = {{"name", b.name}, {"halide", b.halide}, {"in_turns", b.in_turns}, {"id", b.candidate.id()}};
@@ -152,8 +235,15 @@ nlohmann::json beside_json(const Task &task, const Tried &best, const std::vecto
             j["problem"] = b.problem;
         }
         if (b.ok()) {
-            j["seconds"] = b.measured.least;
-            j["ratio"] = b.measured.least / best.measured.least;
+            j["seconds"] = b.measured.median;
+            j["ratio"] = b.measured.median / best.measured.median;
+            if (ending.has(b.candidate) && ending.has(best.proposal.candidate)) {
+                const size_t mine = ending.place.at(best.proposal.candidate.id()), its = ending.place.at(b.candidate.id());
+                const Ratio r = ending.contest->ratio(mine, its);
+                j["ratio"] = r.times;
+                j["between"] = {r.low, r.high};
+                j["tie"] = ending.contest->tie(mine, its);
+            }
         } else {
             j["message"] = b.measured.message;
         }
@@ -168,7 +258,9 @@ nlohmann::json beside_json(const Task &task, const Tried &best, const std::vecto
             {"model", is_cuda(task.target) ? machine_for(task.target) : cpu().model},
             {"machine", key_of(task).machine},
             {"compilers", these_compilers()},
-            {"found", {{"id", best.proposal.candidate.id()}, {"seconds", best.measured.least}}},
+            {"found", {{"id", best.proposal.candidate.id()}, {"seconds", best.measured.median}}},
+            {"noise", ending.contest ? ending.contest->noise : 0},
+            {"busy", ending.contest ? ending.contest->busy : ""},
             {"beside", others}};
 }
 

@@ -6,6 +6,10 @@
  * with what was found.
  */
 
+#include <map>
+#include <memory>
+
+#include "explore/compare/compare.h"
 #include "explore/measure/measurer.h"
 #include "command/options.h"
 #include "explore/space/search.h"
@@ -23,6 +27,7 @@ struct Beside {
     bool in_turns = false;
     double times = 0;          // of its speed ends the search; 0: it has no say in that
     std::string problem = {};  // of one of Halide's: why it is not in words
+    bool ships = false;        // what a build takes where nobody names a schedule
 
     bool ok() const {
         return measured.ok();
@@ -41,22 +46,44 @@ Assignments beside_free(const explore::Task &task, Assignments params);
 std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::Task &task, const std::vector<std::string> &schedules,
                                    const MeasureOne &measure);
 
+/** The schedule that ships and takes the arguments of the task as they are; nothing where there is none. */
+std::vector<explore::Contender> shipped_for(const CommonOptions &options, const explore::Task &task);
+
 /** What Halide's autoschedulers make of the task, but for those that `have` has; where the task is not patient, without
  * those that take too long. They are asked and measured one after the other, for so many seconds in all. */
 std::vector<Beside> beside_halide(const explore::Task &task, double seconds, const MeasureOne &measure,
                                   const std::vector<Beside> &have = {});
 
+/** What came of the turns at the end. */
+struct Ending {
+    std::shared_ptr<const Contest> contest;
+    std::map<std::string, size_t> place;  // of a candidate's id
+
+    bool has(const explore::Candidate &c) const {
+        return contest && place.count(c.id()) > 0;
+    }
+    Explained::InTurns turns(const explore::Candidate &c) const {
+        return has(c) ? Explained::InTurns{contest, place.at(c.id())} : Explained::InTurns{};
+    }
+};
+
 /** Gives those of `found` and of `beside` that are right the times that they have in turns, and puts `found` in order.
  * Of Halide's only those near the fastest one take part: the others are far behind as it is. */
-void time_in_turns(const explore::Task &task, std::vector<explore::Tried> &found, std::vector<Beside> &beside, double seconds);
+Ending time_in_turns(explore::Measurer &measurer, std::vector<explore::Tried> &found, std::vector<Beside> &beside, double seconds);
 
-/** Whether `best` has so many times the speed of each as ends the search, `slack` times that will do. */
+/** Whether it has the speed that ends the search, with some slack for times that were not taken in turns. */
 bool reaches(const explore::Tried &best, const std::vector<Beside> &beside, double slack = 1);
 
-/** "1.08 times as fast as rms_norm": a line each. */
 void print_beside(const explore::Tried &best, const std::vector<Beside> &beside);
 
-nlohmann::json beside_json(const explore::Task &task, const explore::Tried &best, const std::vector<Beside> &beside);
+/** Which is the best in the end, what was found or one that it is held against, and that in a sentence. */
+struct Outcome {
+    explore::Candidate best;
+    std::string sentence;
+};
+Outcome outcome(const explore::Task &task, const explore::Tried &found, const std::vector<Beside> &beside, const Ending &ending);
+
+nlohmann::json beside_json(const explore::Task &task, const explore::Tried &best, const std::vector<Beside> &beside, const Ending &ending);
 
 }  // namespace halyard
 

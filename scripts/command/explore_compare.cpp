@@ -82,6 +82,9 @@ void show_comparison(const explore::Comparison &comparison, bool json, const std
     if (!html.empty()) {
         write_output(html, explore::comparison_html(comparison));
     }
+    if (json && !html.empty()) {
+        fmt::print(stderr, "{}\n", html);
+    }
     if (json) {
         fmt::print("{}\n", comparison_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
     } else if (html.empty()) {

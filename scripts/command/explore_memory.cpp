@@ -1,11 +1,23 @@
 #include "command/explore_memory.h"
 
+#include "command/explore_beside.h"
+
 namespace halyard {
 
 using namespace explore;
 
-Memory::Memory(const ExploreOptions &o, Task task, bool patient)
-    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), patient_(patient), pack_(!o.folder.empty()) {}
+Memory::Memory(const ExploreOptions &o, Task task)
+    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), pack_(!o.folder.empty()) {}
+
+Measured Memory::patiently(const Candidate &candidate) {
+    measurer_.keep(candidate);
+    measurer_.set_limits(patient(task_).limits);
+    patient_ = true;
+    const Measured m = (*this)({candidate}, 0).front();
+    patient_ = false;
+    measurer_.set_limits(task_.limits);
+    return m;
+}
 
 std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidates, double best) {
     std::vector<Measured> all(candidates.size());
@@ -23,7 +35,9 @@ std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidate
     // Kept one by one: who is killed loses the one that it was at.
     const auto keep = [&](size_t i, const Measured &m) {
         all[places[i]] = m;
-        database_.record(task_, fresh[i], m);
+        if (m.status != Status::kPending) {
+            database_.record(task_, fresh[i], m);
+        }
     };
     if (pack_) {
         for (const size_t place : places) {

@@ -15,10 +15,19 @@ namespace halyard {
  * to be built, for another machine: those it collects. */
 class Memory {
 public:
-    /** One that is patient does not take for granted that something takes too long. */
-    Memory(const ExploreOptions &options, explore::Task task, bool patient);
+    Memory(const ExploreOptions &options, explore::Task task);
 
     std::vector<explore::Measured> operator()(const std::vector<explore::Candidate> &candidates, double best);
+
+    /** One that the others are held against. With patience: it is not taken for granted that it takes too long. */
+    explore::Measured patiently(const explore::Candidate &candidate);
+
+    explore::Measurer &measurer() {
+        return measurer_;
+    }
+    explore::Database &database() {
+        return database_;
+    }
 
     /** What is to be measured elsewhere. */
     const std::vector<explore::Candidate> &pending() const {
@@ -31,7 +40,8 @@ private:
     const explore::Task task_;
     explore::Measurer measurer_;
     explore::Database database_;
-    const bool again_, patient_, pack_;
+    const bool again_, pack_;
+    bool patient_ = false;
     std::vector<explore::Candidate> pending_;
 };
 

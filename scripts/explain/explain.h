@@ -7,6 +7,7 @@
  */
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -136,7 +137,19 @@ struct Explained {
     Bytes arguments;                                    // of them what is read and what is written
     double warm_floor = 0, cold_floor = 0;
     Cost warm, cold;  // of the whole op
-    Timing warm_timing, cold_timing;
+    struct InTurns {
+        std::shared_ptr<const Contest> contest;  // with those that it is compared with; null where it was not measured
+        size_t place = 0;
+
+        const Timing &timing() const {
+            return contest->all.at(place).timing;
+        }
+        /** Whether the two took turns. */
+        bool with(const InTurns &other) const {
+            return contest && contest == other.contest;
+        }
+    };
+    InTurns warm_turns, cold_turns;
     Counters counters;        // of one warm call
     double page_seconds = 0;  // that its page faults take
     std::string mca_program, mca_processor, mca_error, sample_error;

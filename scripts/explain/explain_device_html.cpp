@@ -40,6 +40,7 @@ Roofline device_roofline(const std::vector<Explained> &all, const GpuFigures &gp
                 return;
             }
             RooflinePoint p;
+            p.name = number < 0 ? e.schedule : e.kernels[size_t(number)].name;
             p.kind = kind;
             p.schedule = i;
             p.stage = number;
@@ -71,30 +72,17 @@ std::string stage_table(const Explained &e) {
     return s + "</table></div>\n";
 }
 
-std::string numbers(const Roofline &r, const Explained &e, size_t index) {
-    std::string s;
-    if (const int n = point_number(r, index, -1); n > 0) {
-        s = fmt::format("In the picture: {} {}", n, escape_html(e.schedule));
-    }
-    for (size_t k = 0; k < e.kernels.size(); k++) {
-        if (const int n = point_number(r, index, int(k)); n > 0) {
-            s += fmt::format(", {} {}", n, escape_html(e.kernels[k].name));
-        }
-    }
-    return s.empty() ? "" : "<p class=\"dim\">" + s + ".</p>\n";
-}
-
 std::string device_table(const GpuFigures &g) {
     const auto row = [](const char *name, const std::string &value) {
         return fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n", name, cell(value));
     };
-    return "<h2>The device</h2>\n<table>" + row("multiprocessors", std::to_string(g.multiprocessors)) +
+    return "<h2>The device</h2>\n<div class=\"wide\"><table>" + row("multiprocessors", std::to_string(g.multiprocessors)) +
            row("memory, documented", fmt::format("{:.2f} TB/s", g.memory / 1e12)) +
            row(g.copy_measured ? "a copy, measured here" : "a copy, taken", fmt::format("{:.2f} TB/s", g.copy / 1e12)) +
            row("L2", fmt::format("{:.0f} MiB, about {:.1f} TB/s", g.l2_bytes / (1 << 20), g.l2 / 1e12)) +
            row("multiply-adds, f32", fmt::format("{:.1f} TFLOP/s", g.flops / 1e12)) +
            row("tensor cores, 16 bits", fmt::format("{:.0f} TFLOP/s", g.tensor_flops / 1e12)) +
-           row("tensor cores, 8 bits", fmt::format("{:.0f} TOP/s", g.tensor_ops / 1e12)) + "</table>\n";
+           row("tensor cores, 8 bits", fmt::format("{:.0f} TOP/s", g.tensor_ops / 1e12)) + "</table></div>\n";
 }
 
 }  // namespace
@@ -119,19 +107,16 @@ std::string explanation_html(const std::vector<Explained> &all, const GpuFigures
     const Explained &first = all.front();
     const Roofline roofline = device_roofline(all, gpu);
     std::string s = page_begin(fmt::format("{} {}, {}", first.op, first.shape, first.type), device_text(gpu));
-    s += "<h2 id=\"roofline\">Roofline</h2>\n" + roofline_svg(roofline) + "<p class=\"dim\">";
-    for (size_t i = 0; i < all.size(); i++) {
-        s += key(i) + " " + escape_html(all[i].schedule) + " &nbsp; ";
-    }
-    s += "Filled: measured. Hollow: predicted. Large: the whole op; small: its kernels.</p>\n";
+    s += "<h2 id=\"roofline\">Roofline</h2>\n<div class=\"wide\">" + roofline_svg(roofline) + "</div>\n" +
+         roofline_key(roofline, all, "kernels");
     for (size_t i = 1; i < all.size(); i++) {
         s += fmt::format("<h2>{} against {}</h2>\n", escape_html(first.schedule), escape_html(all[i].schedule)) +
              list(compare(first, all[i], gpu));
     }
     for (size_t i = 0; i < all.size(); i++) {
         const Explained &e = all[i];
-        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) + numbers(roofline, e, i) +
-             kernel_table(e) + nest_table(e) + stage_table(e);
+        s += fmt::format("<section>\n<h2>{}</h2>\n", escape_html(e.schedule)) + list(about_schedule(e, gpu)) + kernel_table(e) +
+             nest_table(e) + stage_table(e);
         if (!e.notes.empty()) {
             s += "<p class=\"dim\">Where a figure is a bound:</p>\n" + list(e.notes);
         }

@@ -106,7 +106,11 @@ std::vector<std::string> about_schedule(const Explained &e, const GpuFigures &gp
     } else {
         first += "; not measured";
     }
-    lines.push_back(first + fmt::format("; the floor is {}.", seconds_text(e.warm_floor)));
+    const bool below = e.warm.measured && *e.warm.measured < e.warm_floor;
+    lines.push_back(first + fmt::format("; the floor is {}.{}", seconds_text(e.warm_floor),
+                                        below ? " It is below the floor: what is read again may be in the L2, or the device copies faster "
+                                                "than is taken here."
+                                              : ""));
     lines.push_back(fmt::format("A call launches {} and moves {} of device memory, of which the arguments are {}.",
                                 kernels_text(launches_of(e)), bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.needed_bytes)));
     for (const auto &a : between(e)) {
@@ -136,11 +140,14 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
     std::vector<std::string> lines;
     const double predicted = b.warm.predicted / a.warm.predicted;
     const bool measured = a.warm.measured && b.warm.measured;
-    const double ratio = measured ? *b.warm.measured / *a.warm.measured : predicted;
-    std::string line = fmt::format("{} is predicted {:.2f} times as fast as {}", a.schedule, predicted, b.schedule);
+    const double ratio = !measured                         ? predicted
+                         : a.warm_turns.with(b.warm_turns) ? a.warm_turns.contest->ratio(a.warm_turns.place, b.warm_turns.place).times
+                                                           : *b.warm.measured / *a.warm.measured;
+    const bool tie = measured ? !differ(a.warm_turns, b.warm_turns, ratio) : std::abs(ratio - 1) < 0.05;
+    std::string line = predicted_text(a.schedule, b.schedule, predicted);
     if (measured) {
-        line += fmt::format(", and measured {:.2f} times", ratio);
-        line += (ratio - 1) * (predicted - 1) < 0 && std::abs(ratio - predicted) > 0.1 ? ": the prediction is wrong here" : "";
+        line += "; measured, " + measured_text(a, b, a.warm_turns, b.warm_turns, ratio);
+        line += !tie && (ratio - 1) * (predicted - 1) < 0 && std::abs(ratio - predicted) > 0.1 ? ": the prediction is wrong here" : "";
     }
     lines.push_back(line + ".");
 
@@ -185,9 +192,9 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const G
         }
     }
     const char *basis = measured ? "" : " (predicted)";
-    lines.push_back(ratio > 1.05   ? fmt::format("{} pays: {:.2f} times{}.", a.schedule, ratio, basis)
-                    : ratio < 0.95 ? fmt::format("{} does not pay: {} is {:.2f} times as fast{}.", a.schedule, b.schedule, 1 / ratio, basis)
-                                   : fmt::format("There is nothing in it either way{}.", basis));
+    lines.push_back(tie         ? fmt::format("It is a tie{}.", basis)
+                    : ratio > 1 ? fmt::format("{} pays: {:.2f} times as fast{}.", a.schedule, ratio, basis)
+                                : fmt::format("{} does not pay: {} is {:.2f} times as fast{}.", a.schedule, b.schedule, 1 / ratio, basis));
     return lines;
 }
 

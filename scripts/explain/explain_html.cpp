@@ -87,8 +87,8 @@ std::string counter_table(const Explained &e) {
                         bytes_text(e.warm.bytes[kDram].both())));
     }
     row("page faults", e.counters.page_faults, seconds_text(e.page_seconds));
-    return fmt::format("<table class=\"counters\"><caption>Counted in one call of {}</caption>\n{}{}</table>\n", escape_html(e.schedule),
-                       head({"event", "count", ""}), rows);
+    return fmt::format("<div class=\"wide\"><table class=\"counters\"><caption>Counted in one call of {}</caption>\n{}{}</table></div>\n",
+                       escape_html(e.schedule), head({"event", "count", ""}), rows);
 }
 
 }  // namespace
@@ -98,12 +98,9 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
     const Roofline roofline = host_roofline(all, machine);
     const std::string title = fmt::format("{} {}, {}", first.op, first.shape, first.type);
     std::string s = page_begin(title, fmt::format("{} · {} thread(s)", first.target, first.threads));
-    s += "<h2 id=\"roofline\">Roofline</h2>\n" + roofline_svg(roofline);
-    s += "<p class=\"dim\">";
-    for (size_t i = 0; i < all.size(); i++) {
-        s += key(i) + " " + escape_html(all[i].schedule) + " &nbsp; ";
-    }
-    s += "Filled: measured. Hollow: predicted. Large: the whole op. All with the data in the cache.</p>\n";
+    s += "<h2 id=\"roofline\">Roofline, with the data in the cache</h2>\n<div class=\"wide\">" + roofline_svg(roofline) + "</div>\n" +
+         roofline_key(roofline, all, "stages");
+    s += turns_note(about_turns(all));
     for (size_t i = 1; i < all.size(); i++) {
         s += fmt::format("<h2>{} against {}</h2>\n", escape_html(first.schedule), escape_html(all[i].schedule)) +
              list(compare(first, all[i], machine));
@@ -123,7 +120,8 @@ std::string explanation_html(const std::vector<Explained> &all, const Machine &m
                               cell(l.bytes > 0 ? fmt::format("{} KiB", l.bytes >> 10) : "–"), cell(fmt::format("{:.1f}", l.read / 1e9)),
                               cell(fmt::format("{:.1f}", l.written / 1e9)));
     }
-    s += fmt::format("<h2>The machine</h2>\n<table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} GHz</caption>\n{}{}</table>\n",
+    s += fmt::format("<h2>The machine</h2>\n<div class=\"wide\"><table><caption>Measured here: {:.1f} GFLOP/s, {:.2f} "
+                     "GHz</caption>\n{}{}</table></div>\n",
                      machine.flops / 1e9, machine.hertz / 1e9, head({"level", "size", "GB/s read", "GB/s written"}), levels);
     if (!first.counters.available && !first.counters.why_not.empty()) {
         s += "<p class=\"dim\">No hardware counters: " + escape_html(first.counters.why_not) + ".</p>\n";

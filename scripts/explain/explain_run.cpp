@@ -1,8 +1,8 @@
 #include "explain/explain_run.h"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -77,29 +77,6 @@ double arguments_once(const Bytes &b, const Machine &machine, bool cold) {
     const MemoryLevel &level = found == machine.levels.end() ? machine.levels.back() : *found;
     const double written = level.bytes == 0 ? std::max(level.written, machine.streamed) : level.written;
     return b.read / level.read + b.written / written;
-}
-
-// The least time of a call on the processor: where others use it, a long call is never left alone.
-double processor_seconds(const CompiledKernel &kernel, std::vector<KernelArguments> &sets, bool cold, double seconds) {
-    const auto now = [] {
-        timespec t = {};
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-    };
-    std::vector<std::vector<void *>> addresses;
-    for (auto &set : sets) {
-        addresses.push_back(set.addresses());
-    }
-    double best = 1e30;
-    const double begin = now();
-    for (size_t i = 0; i < 3 || (now() - begin < seconds && i < 100000); i++) {
-        check_signals();
-        const double before = now();
-        kernel.call(addresses[cold ? i % addresses.size() : 0].data());
-        // The first calls find pages and threads that are not there yet.
-        best = i < 2 ? best : std::min(best, now() - before);
-    }
-    return best;
 }
 
 // The loops of the assembly that are the loop of the tree. LLVM may have made copies; and a version of the loops that only the
@@ -299,22 +276,16 @@ std::vector<Explained> explain_schedules(const Op &op, const ExplainRequest &req
             contestants[i].kernel = &kernels[i];
             contestants[i].sets = std::move(sets[i]);
         }
-        const auto warm = measure(contestants, {false, request.seconds});
-        const auto cold = measure(contestants, {true, request.seconds});
+        const auto warm = std::make_shared<const Contest>(measure(contestants, {false, request.seconds, request.threads}));
+        const auto cold = std::make_shared<const Contest>(measure(contestants, {true, request.seconds, request.threads}));
         for (size_t i = 0; i < all.size(); i++) {
-            all[i].warm_timing = warm[i];
-            all[i].cold_timing = cold[i];
-            // The least of many calls: the bandwidths are those of a quiet machine too.
-            all[i].warm.measured = warm[i].minimum;
-            all[i].cold.measured = cold[i].minimum;
-            if (request.threads == 1) {
-                auto &one = contestants[i].sets;
-                all[i].warm.measured = std::min(warm[i].minimum, processor_seconds(kernels[i], one, false, request.seconds));
-                all[i].cold.measured = std::min(cold[i].minimum, processor_seconds(kernels[i], one, true, request.seconds));
-            }
+            all[i].warm_turns = {warm, i};
+            all[i].cold_turns = {cold, i};
+            all[i].warm.measured = warm->all[i].timing.median;
+            all[i].cold.measured = cold->all[i].timing.median;
             auto addresses = contestants[i].sets.front().addresses();
             all[i].counters = count_events([&] { kernels[i].call(addresses.data()); });
-            samples[i] = sample_kernel(assemblies[i], op.name, addresses, std::max(request.seconds, 4 * warm[i].median));
+            samples[i] = sample_kernel(assemblies[i], op.name, addresses, std::max(request.seconds, 4 * warm->all[i].timing.median));
         }
     }
     for (size_t i = 0; i < all.size(); i++) {

@@ -60,7 +60,7 @@ nlohmann::json to_json(const Bytes &b) {
     return {{"read", b.read}, {"written", b.written}};
 }
 
-nlohmann::json to_json(const Cost &c) {
+nlohmann::json to_json(const Cost &c, const Explained::InTurns &turns = {}) {
     nlohmann::json j = {{"predicted_seconds", c.predicted},
                         {"limit", limit_name(c.limit)},
                         {"measured_seconds", nullptr},
@@ -68,6 +68,10 @@ nlohmann::json to_json(const Cost &c) {
                         {"seconds", nlohmann::json::object()}};
     if (c.measured) {
         j["measured_seconds"] = *c.measured;
+    }
+    if (turns.contest) {
+        j["middle_half"] = {turns.timing().lower, turns.timing().upper};
+        j["rounds"] = turns.timing().samples;
     }
     for (int l = 0; l < kLevels; l++) {
         j["bytes"][kLevelNames[l]] = to_json(c.bytes[size_t(l)]);
@@ -147,8 +151,8 @@ nlohmann::json schedule_json(const Explained &e, const Machine &machine) {
                         {"flops", e.flops},
                         {"needed_bytes", e.needed_bytes},
                         {"footprint", e.footprint},
-                        {"warm", to_json(e.warm)},
-                        {"cold", to_json(e.cold)},
+                        {"warm", to_json(e.warm, e.warm_turns)},
+                        {"cold", to_json(e.cold, e.cold_turns)},
                         {"about", about_schedule(e, machine)}};
     j["warm"]["floor_seconds"] = e.warm_floor;
     j["cold"]["floor_seconds"] = e.cold_floor;
@@ -173,6 +177,9 @@ void print_explanation(const std::vector<Explained> &all, const Machine &machine
         print_about(e, about_schedule(e, machine));
     }
     print_comparisons(all, [&](const Explained &other) { return compare(all.front(), other, machine); });
+    for (const auto &line : about_turns(all)) {
+        fmt::print("{}\n", paint(starts_with(line, "Warning") ? Colour::kYellow : Colour::kDim, line));
+    }
     const Explained &e = all.front();
     const auto dim = [](const std::string &line) { fmt::print("{}\n", paint(Colour::kDim, line)); };
     std::string levels;
@@ -212,7 +219,13 @@ nlohmann::json explanation_json(const std::vector<Explained> &all, const Machine
         comparison.push_back(
             {{"schedule", all.front().schedule}, {"against", all[i].schedule}, {"sentences", compare(all.front(), all[i], machine)}});
     }
-    return {{"machine", {{"levels", levels}, {"hertz", machine.hertz}, {"flops", machine.flops}, {"threads", machine.threads}}},
+    nlohmann::json turns = nullptr;
+    if (const auto &warm = all.front().warm_turns.contest) {
+        const auto &cold = all.front().cold_turns.contest;
+        turns = {{"about", about_turns(all)}, {"noise", {{"warm", warm->noise}, {"cold", cold->noise}}}, {"busy", warm->busy + cold->busy}};
+    }
+    return {{"turns", turns},
+            {"machine", {{"levels", levels}, {"hertz", machine.hertz}, {"flops", machine.flops}, {"threads", machine.threads}}},
             {"schedules", schedules},
             {"comparison", comparison}};
 }

@@ -54,7 +54,62 @@ double scalar_share(const ExplainedStage &s) {
     return s.flops > 0 ? s.scalar_flops / s.flops : 0;
 }
 
+std::string middle_half(const Explained::InTurns &turns) {
+    return turns.contest
+               ? fmt::format(", half of the rounds {} to {}", seconds_text(turns.timing().lower), seconds_text(turns.timing().upper))
+               : "";
+}
+
 }  // namespace
+
+std::vector<std::string> about_turns(const std::vector<Explained> &all) {
+    const auto &warm = all.front().warm_turns.contest, &cold = all.front().cold_turns.contest;
+    if (!warm) {
+        return {};
+    }
+    const auto percent_of = [](const Contest &c) { return fmt::format("{:.1f} %", 100 * c.threshold()); };
+    std::string line = fmt::format("Times are medians of {} rounds", all.front().warm_turns.timing().samples);
+    if (all.size() > 1) {
+        line += fmt::format(", in which the schedules took turns in an order drawn anew. The same schedule beside itself differed by {}{}: "
+                            "less than that is a tie",
+                            percent_of(*warm), cold ? fmt::format(" ({} from memory)", percent_of(*cold)) : "");
+    }
+    std::vector<std::string> lines = {line + "."};
+    const std::string busy = !warm->busy.empty() ? warm->busy : cold ? cold->busy : "";
+    if (!busy.empty()) {
+        lines.push_back("Warning: " + busy);
+    }
+    return lines;
+}
+
+std::string below_floor(const Cost &cost, double floor) {
+    return cost.measured && *cost.measured < floor
+               ? "It is below the floor, which is made of bandwidths and peaks of another time: they were measured while the machine was "
+                 "busy (--measure-again), or the data is in a faster cache than its size says."
+               : "";
+}
+
+std::string predicted_text(const std::string &a, const std::string &b, double times) {
+    if (std::abs(times - 1) < 0.02) {
+        return fmt::format("{} is predicted to be as fast as {}", a, b);
+    }
+    return times > 1 ? fmt::format("{} is predicted to be {:.2f} times as fast as {}", a, times, b)
+                     : fmt::format("{} is predicted to be {:.2f} times as fast as {}", b, 1 / times, a);
+}
+
+bool differ(const Explained::InTurns &a, const Explained::InTurns &b, double times) {
+    return a.with(b) ? !a.contest->tie(a.place, b.place) : std::abs(times - 1) > 0.05;
+}
+
+std::string measured_text(const Explained &a, const Explained &b, const Explained::InTurns &of_a, const Explained::InTurns &of_b,
+                          double times) {
+    if (of_a.with(of_b)) {
+        return of_a.contest->verdict(of_a.place, of_b.place, a.schedule, b.schedule);
+    }
+    return !differ(of_a, of_b, times) ? fmt::format("a tie between {} and {}", a.schedule, b.schedule)
+           : times > 1                ? fmt::format("{} is {:.2f} times as fast as {}", a.schedule, times, b.schedule)
+                                      : fmt::format("{} is {:.2f} times as fast as {}", b.schedule, 1 / times, a.schedule);
+}
 
 std::string bytes_text(double bytes) {
     return with_unit(bytes, 1000, {"kB", "MB", "GB", "TB"}, "B");
@@ -84,15 +139,17 @@ std::string place_text(const ExplainedStage &s) {
 
 std::vector<std::string> about_schedule(const Explained &e, const Machine &machine) {
     std::vector<std::string> lines;
-    const auto timed = [&](const std::string &state, const Cost &c, double floor) {
+    const auto timed = [&](const std::string &state, const Cost &c, double floor, const Explained::InTurns &turns) {
         std::string line = fmt::format("{}: predicted {}, limited by {}", state, seconds_text(c.predicted), limit_words(c.limit));
         if (c.measured) {
-            line += fmt::format("; measured {} ({:.2f} of the prediction)", seconds_text(*c.measured), *c.measured / c.predicted);
+            line += fmt::format("; measured {}{} ({:.2f} of the prediction)", seconds_text(*c.measured), middle_half(turns),
+                                *c.measured / c.predicted);
         }
-        lines.push_back(line + fmt::format("; the floor is {}.", seconds_text(floor)));
+        const std::string below = below_floor(c, floor);
+        lines.push_back(line + fmt::format("; the floor is {}.{}", seconds_text(floor), below.empty() ? "" : " " + below));
     };
-    timed(repeated(e, machine), e.warm, e.warm_floor);
-    timed("From memory", e.cold, e.cold_floor);
+    timed(repeated(e, machine), e.warm, e.warm_floor, e.warm_turns);
+    timed("From memory", e.cold, e.cold_floor, e.cold_turns);
 
     // The loop that other stages are computed in: what it touches in one iteration decides where they find it.
     std::vector<std::string> told;
@@ -163,13 +220,14 @@ std::vector<std::string> about_schedule(const Explained &e, const Machine &machi
 
 std::vector<std::string> compare(const Explained &a, const Explained &b, const Machine &machine) {
     std::vector<std::string> lines;
-    const auto state = [&](const std::string &name, const Cost &x, const Cost &y) {
+    const auto state = [&](const std::string &name, const Cost &x, const Cost &y, const Explained::InTurns &u,
+                           const Explained::InTurns &v) {
         const double predicted = y.predicted / x.predicted;
-        std::string line = fmt::format("{}: {} is predicted {:.2f} times as fast as {}", name, a.schedule, predicted, b.schedule);
+        std::string line = fmt::format("{}: {}", name, predicted_text(a.schedule, b.schedule, predicted));
         if (x.measured && y.measured) {
             const double measured = *y.measured / *x.measured;
-            line += fmt::format(", and measured {:.2f} times", measured);
-            if ((measured - 1) * (predicted - 1) < 0 && std::abs(measured - predicted) > 0.1) {
+            line += "; measured, " + measured_text(a, b, u, v, measured);
+            if (differ(u, v, measured) && (measured - 1) * (predicted - 1) < 0 && std::abs(measured - predicted) > 0.1) {
                 line += ": the prediction is wrong here";
             }
         }
@@ -189,8 +247,8 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
         }
         lines.push_back(line);
     };
-    state(repeated(a, machine), a.warm, b.warm);
-    state("From memory", a.cold, b.cold);
+    state(repeated(a, machine), a.warm, b.warm, a.warm_turns, b.warm_turns);
+    state("From memory", a.cold, b.cold, a.cold_turns, b.cold_turns);
 
     double core_a = 0, core_b = 0, again_a = 0;
     for (const auto &s : a.stages) {
@@ -239,18 +297,23 @@ std::vector<std::string> compare(const Explained &a, const Explained &b, const M
                                     traffic_saved > again_a ? "it pays" : "it does not pay"));
     }
     // What decides, in one sentence.
-    const auto verdict = [&](const std::string &name, const Cost &x, const Cost &y) {
+    const auto verdict = [&](const std::string &name, const Cost &x, const Cost &y, const Explained::InTurns &u,
+                             const Explained::InTurns &v) {
         const bool measured = x.measured && y.measured;
-        const double gain = measured ? *y.measured / *x.measured : y.predicted / x.predicted;
+        const double gain = !measured   ? y.predicted / x.predicted
+                            : u.with(v) ? u.contest->ratio(u.place, v.place).times
+                                        : *y.measured / *x.measured;
         const char *basis = measured ? "" : " (predicted)";
-        if (gain > 1.05) {
-            return fmt::format("{}, {} pays: {:.2f} times{}.", name, a.schedule, gain, basis);
-        } else if (gain < 0.95) {
+        const bool tie = measured ? !differ(u, v, gain) : std::abs(gain - 1) < 0.05;
+        if (!tie && gain > 1) {
+            return fmt::format("{}, {} pays: {:.2f} times as fast{}.", name, a.schedule, gain, basis);
+        } else if (!tie) {
             return fmt::format("{}, {} does not pay: {} is {:.2f} times as fast{}.", name, a.schedule, b.schedule, 1 / gain, basis);
         }
-        return fmt::format("{}, there is nothing in it either way{}.", name, basis);
+        return fmt::format("{}, it is a tie{}.", name, basis);
     };
-    lines.push_back(verdict(repeated(a, machine), a.warm, b.warm) + " " + verdict("From memory", a.cold, b.cold));
+    lines.push_back(verdict(repeated(a, machine), a.warm, b.warm, a.warm_turns, b.warm_turns) + " " +
+                    verdict("From memory", a.cold, b.cold, a.cold_turns, b.cold_turns));
     return lines;
 }
 

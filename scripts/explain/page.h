@@ -27,6 +27,9 @@ std::string list(const std::vector<std::string> &lines);
 /** The loop nest, each line of it beside its Lua, and each stage where it is produced with what it costs. */
 std::string nest_table(const Explained &e);
 
+/** How times came about, and what is to be said of the machine. */
+std::string turns_note(const std::vector<std::string> &lines);
+
 /** The mark that the picture has for a schedule. */
 std::string key(size_t schedule);
 

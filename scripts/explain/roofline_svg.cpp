@@ -1,6 +1,7 @@
 #include "explain/roofline_svg.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -22,6 +23,36 @@ struct Scale {
     }
 };
 
+// Places of texts that are there already: the next one goes where it covers least.
+class Labels {
+public:
+    void block(double x, double y, double width, double height) {
+        taken_.push_back({x, y, x + width, y + height});
+    }
+
+    /** The first of the boxes that covers nothing, else the one that covers least; it is taken then. */
+    size_t place(const std::vector<std::array<double, 4>> &boxes) {
+        size_t best = 0;
+        double least = 1e30;
+        for (size_t i = 0; i < boxes.size(); i++) {
+            double covered = 0;
+            for (const auto &t : taken_) {
+                covered += std::max(0.0, std::min(boxes[i][2], t[2]) - std::max(boxes[i][0], t[0])) *
+                           std::max(0.0, std::min(boxes[i][3], t[3]) - std::max(boxes[i][1], t[1]));
+            }
+            if (covered < least - 0.01) {
+                least = covered;
+                best = i;
+            }
+        }
+        taken_.push_back(boxes[best]);
+        return best;
+    }
+
+private:
+    std::vector<std::array<double, 4>> taken_;  // left, top, right, bottom
+};
+
 std::string rate_text(const Roofline &r, double flops) {
     return r.tera ? fmt::format("{:.3g} TFLOP/s", flops / 1e12) : fmt::format("{:.3g} GFLOP/s", flops / 1e9);
 }
@@ -29,7 +60,7 @@ std::string rate_text(const Roofline &r, double flops) {
 std::string mark(const RooflinePoint &p, double x, double y, const char *kind) {
     const double r = p.stage < 0 ? 7 : 5;
     const std::string classes = fmt::format("point {} schedule-{}", kind, std::min<size_t>(p.schedule, 3));
-    switch (p.schedule % 3) {
+    switch (std::min<size_t>(p.schedule, 3) % 3) {
     case 0: return fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"/>", classes, x, y, r);
     case 1:
         return fmt::format("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\"/>", classes, x - r, y - r, 2 * r,
@@ -148,17 +179,41 @@ std::string roofline_svg(const Roofline &r) {
     }
     s += "</g>\n";
     const double slope = std::atan2(y(1) - y(10), x(10) - x(1)) * -180 / M_PI;
+    std::vector<std::array<double, 2>> named;  // where the names of the slopes begin, in pixels
     for (const auto &b : r.bandwidths) {
-        // Its name along the slope, where that enters the picture; of one alone in the middle, off what is near its foot.
+        // Its name along the slope, where that enters the picture; of one alone in the middle, off what is near its foot. Two slopes
+        // that nearly are one have their names after one another.
         const double foot = std::max(x_low * 1.15, y_low * 1.25 / b.rate);
-        const double begin = r.bandwidths.size() > 1 ? foot : std::sqrt(foot * peak / b.rate);
+        double begin = r.bandwidths.size() > 1 ? foot : std::sqrt(foot * peak / b.rate);
+        const auto covers = [&](const std::array<double, 2> &n) {
+            const double along =
+                (x(begin) - n[0]) * std::cos(slope * M_PI / 180) + (y(begin * b.rate) - n[1]) * std::sin(slope * M_PI / 180);
+            const double across =
+                (y(begin * b.rate) - n[1]) * std::cos(slope * M_PI / 180) - (x(begin) - n[0]) * std::sin(slope * M_PI / 180);
+            return std::abs(across) < 14 && std::abs(along) < 110;
+        };
+        while (std::any_of(named.begin(), named.end(), covers) && begin < 0.5 * peak / b.rate) {
+            begin *= 1.1;
+        }
+        named.push_back({x(begin), y(begin * b.rate)});
         s += fmt::format("<text class=\"roof-name\" transform=\"translate({:.1f} {:.1f}) rotate({:.1f})\">{} {}</text>", x(begin),
                          y(begin * b.rate) - 4, slope, b.name,
                          r.tera ? fmt::format("{:.2f} TB/s", b.rate / 1e12) : fmt::format("{:.0f} GB/s", b.rate / 1e9));
     }
-    for (const auto &p : r.peaks) {
-        s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n", kWidth - kRight - 4,
-                         y(p.rate) - 6, p.name, rate_text(r, p.rate));
+    Labels labels;
+    for (size_t i = 0; i < r.peaks.size(); i++) {
+        // The lower of two lines that are near each other has its name below it.
+        const Roofline::Roof &p = r.peaks[i];
+        const bool below = i + 1 < r.peaks.size() && y(p.rate) - y(r.peaks[i + 1].rate) < 18;
+        const double at = y(p.rate) + (below ? 15 : -6);
+        labels.block(kWidth - kRight - 230, at - 12, 230, 16);
+        s += fmt::format("<text class=\"roof-name\" x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n", kWidth - kRight - 4, at,
+                         p.name, rate_text(r, p.rate));
+    }
+    for (const RooflinePoint &p : points) {
+        for (const double rate : {p.predicted, p.measured.value_or(p.predicted)}) {
+            labels.block(x(p.intensity) - 7, y(std::min(rate, peak * 1.5)) - 7, 14, 14);
+        }
     }
     for (size_t i = 0; i < points.size(); i++) {
         const RooflinePoint &p = points[i];
@@ -172,11 +227,40 @@ std::string roofline_svg(const Roofline &r) {
             s += mark(p, px, my, "measured");
         }
         s += mark(p, px, py, "predicted");
-        // Numbers to alternating sides: the op's stages often share a column.
-        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text></g>\n", px + (i % 2 ? -10 : 10),
-                         py + 4 + double(i % 3) * 8 - 8, i % 2 ? "end" : "start", i + 1);
+        // Beside it, where there is room: the op's stages often share a column.
+        const double width = i + 1 < 10 ? 8 : 15, height = 12;
+        std::vector<std::array<double, 4>> boxes;
+        for (const double out : {0.0, 8.0, 16.0, 26.0}) {
+            for (const auto &[dx, dy] : {std::pair{10 + out, 0.0},
+                                         {-10 - out - width, 0.0},
+                                         {10 + out / 2, -11.0 - out},
+                                         {-10 - out / 2 - width, -11.0 - out},
+                                         {10 + out / 2, 11.0 + out},
+                                         {-10 - out / 2 - width, 11.0 + out}}) {
+                boxes.push_back({px + dx, py + dy - height / 2, px + dx + width, py + dy + height / 2});
+            }
+        }
+        const auto &box = boxes[labels.place(boxes)];
+        s += fmt::format("<text class=\"number\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text></g>\n", box[0], box[3] - 2, i + 1);
     }
     return s + "</svg>\n";
+}
+
+std::string roofline_key(const Roofline &r, const std::vector<Explained> &all, const std::string &small) {
+    std::string s = "<ul class=\"points\">\n";
+    for (size_t i = 0; i < all.size(); i++) {
+        s += "<li><span>" + key(i) + " <b>" + escape_html(all[i].schedule) + "</b></span>";
+        for (size_t n = 0; n < r.points.size(); n++) {
+            const RooflinePoint &p = r.points[n];
+            if (p.schedule == i) {
+                s += fmt::format("<span><b>{}</b> {}</span>", n + 1, p.stage < 0 ? "whole op" : escape_html(p.name));
+            }
+        }
+        s += "</li>\n";
+    }
+    const bool measured = std::any_of(r.points.begin(), r.points.end(), [](const RooflinePoint &p) { return p.measured.has_value(); });
+    return s + "</ul>\n<p class=\"dim\">" + (measured ? "Filled: measured. Hollow: predicted." : "All of it is predicted.") +
+           " Large: the whole op; small: its " + small + ". Both axes are logarithmic; higher is faster.</p>\n";
 }
 
 }  // namespace halyard

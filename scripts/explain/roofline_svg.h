@@ -38,6 +38,9 @@ Roofline host_roofline(const std::vector<Explained> &all, const Machine &machine
 /** An <svg> that takes its colours from classes of the page. */
 std::string roofline_svg(const Roofline &roofline);
 
+/** Below it: what the numbers of the points mean, a line a schedule; `small` says what small points are. */
+std::string roofline_key(const Roofline &roofline, const std::vector<Explained> &all, const std::string &small);
+
 /** The number of a point in the picture; 0 where a stage has none, since it computes nothing. */
 int point_number(const Roofline &roofline, size_t schedule, int stage);
 

@@ -1,115 +1,56 @@
 #include "kernel/measure.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <memory>
 
 #include <fmt/format.h>
 
 #include "kernel/failure.h"
-#include "kernel/process.h"
+#include "kernel/host_calls.h"
 
 namespace halyard {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Of a contestant in the cache: as memory lies differently, so that no single place decides.
+constexpr size_t kWarmSets = 4;
 
-// A sample lasts at least this long, so that the time to read the clock does not count.
-constexpr double kSampleSeconds = 300e-6;
-constexpr int kLeastRounds = 9, kMostRounds = 1000;
-
-class Runner {
-public:
-    Runner(Contestant &c, bool cold) : contestant_(c), cold_(cold) {
-        for (auto &set : c.sets) {
-            addresses_.push_back(set.addresses());
-        }
+std::unique_ptr<HostCalls> calls_of(Contestant &c, const MeasureOptions &options, bool again) {
+    std::vector<std::vector<void *>> addresses;
+    for (auto &set : c.sets) {
+        addresses.push_back(set.addresses());
     }
-
-    void prepare() {
-        call();  // the pool's threads, page faults, and errors
-        double seconds = run(1);
-        for (int i = 0; i < 2 && seconds < 0.1; i++) {
-            seconds = std::min(seconds, run(1));
-        }
-        calls_ = static_cast<int>(std::clamp(std::ceil(kSampleSeconds / std::max(seconds, 1e-9)), 1.0, 100000.0));
-        sample_seconds_ = calls_ * seconds;
+    // Beside itself it has the others of its sets.
+    const size_t half = options.cold ? addresses.size() / 2 : std::min(kWarmSets, addresses.size() / 2);
+    if (again) {
+        std::rotate(addresses.begin(), addresses.begin() + std::ptrdiff_t(half), addresses.end());
     }
-
-    double sample_seconds() const {
-        return sample_seconds_ * (cold_ ? 1 : 1 + 1.0 / calls_);
+    if (!options.cold) {
+        addresses.resize(std::min(std::max<size_t>(half, 1), kWarmSets));
     }
-
-    void sample() {
-        if (!cold_) {
-            call();  // another contestant has had the cache
-        }
-        samples_.push_back(run(calls_) / calls_);
-    }
-
-    Timing timing() {
-        std::sort(samples_.begin(), samples_.end());
-        const size_t n = samples_.size();
-        Timing t;
-        t.median = n % 2 ? samples_[n / 2] : (samples_[n / 2 - 1] + samples_[n / 2]) / 2;
-        t.minimum = samples_.front();
-        t.spread = (samples_[n * 3 / 4] - samples_[n / 4]) / t.median;
-        t.samples = static_cast<int>(n);
-        return t;
-    }
-
-private:
-    void call() {
-        if (cold_) {
-            next_ = (next_ + 1) % addresses_.size();
-        }
-        const CallResult r = contestant_.kernel->call(addresses_[next_].data());
-        if (!r.ok()) {
-            throw Failure(fmt::format("{}: the kernel failed: {}", contestant_.name, r.message));
-        }
-    }
-
-    double run(int calls) {
-        check_signals();
-        const auto begin = Clock::now();
-        for (int i = 0; i < calls; i++) {
-            call();
-        }
-        return std::chrono::duration<double>(Clock::now() - begin).count();
-    }
-
-    Contestant &contestant_;
-    const bool cold_;
-    std::vector<std::vector<void *>> addresses_;
-    std::vector<double> samples_;
-    size_t next_ = 0;
-    int calls_ = 1;
-    double sample_seconds_ = 0;
-};
+    return std::make_unique<HostCalls>(*c.kernel, std::move(addresses), HostCallOptions{options.threads, options.cold});
+}
 
 }  // namespace
 
-std::vector<Timing> measure(std::vector<Contestant> &contestants, const MeasureOptions &options) {
-    std::vector<Runner> runners;
-    double round_seconds = 0;
+Contest measure(std::vector<Contestant> &contestants, const MeasureOptions &options) {
+    std::vector<std::unique_ptr<HostCalls>> calls;
+    std::vector<Sampler *> samplers;
     for (auto &c : contestants) {
-        runners.emplace_back(c, options.cold);
-        runners.back().prepare();
-        round_seconds += runners.back().sample_seconds();
+        calls.push_back(calls_of(c, options, false));
+        samplers.push_back(calls.back().get());
     }
-    const double wanted = options.seconds * double(runners.size()) / std::max(round_seconds, 1e-9);
-    const int rounds = static_cast<int>(std::clamp(wanted, double(kLeastRounds), double(kMostRounds)));
-    for (int round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < runners.size(); i++) {
-            runners[(i + size_t(round)) % runners.size()].sample();
+    const auto again = contestants.size() > 1 ? calls_of(contestants.front(), options, true) : nullptr;
+    TurnOptions turns;
+    turns.seconds = options.seconds;
+    turns.threads = options.threads;
+    Contest c = take_turns(samplers, again.get(), turns);
+    for (size_t i = 0; i < c.all.size(); i++) {
+        if (!c.all[i].result.ok()) {
+            throw Failure(fmt::format("{}: the kernel failed: {}", contestants[i].name, c.all[i].result.message));
         }
     }
-    std::vector<Timing> timings;
-    for (auto &r : runners) {
-        timings.push_back(r.timing());
-    }
-    return timings;
+    return c;
 }
 
 }  // namespace halyard

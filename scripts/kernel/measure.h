@@ -2,14 +2,13 @@
 #define HALYARD_COMMAND_MEASURE_H
 
 /** \file
- * Timing of several kernels against each other.
+ * Timing of several kernels against each other, in turns (turns.h).
  */
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "kernel/turns.h"
 
 namespace halyard {
 
@@ -20,20 +19,15 @@ struct Contestant {
     std::vector<KernelArguments> sets;
 };
 
-struct Timing {
-    double median = 0, minimum = 0;  // seconds a call
-    double spread = 0;               // distance of the quartiles over the median
-    int samples = 0;
-};
-
 struct MeasureOptions {
     bool cold = false;     // the next set for every call, instead of the same one
     double seconds = 0.5;  // a contestant, about
+    int threads = 1;
 };
 
-/** Times the contestants in turns, in an order that rotates, so that a change of the machine's
- * clock or load hits all of them. Throws Failure where a kernel returns an error. */
-std::vector<Timing> measure(std::vector<Contestant> &contestants, const MeasureOptions &options);
+/** The contestants in turns; where there are several, the first of them beside itself too. Throws Failure where a kernel
+ * returns an error. */
+Contest measure(std::vector<Contestant> &contestants, const MeasureOptions &options);
 
 }  // namespace halyard
 

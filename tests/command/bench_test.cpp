@@ -29,7 +29,13 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
     for (const auto &r : records) {
         INFO(r.dump());
         CHECK(keys(r) == std::set<std::string>{"op", "shape", "type", "target", "schedule", "threads", "seconds", "floor_seconds",
-                                               "roof_fraction", "peer", "peer_seconds", "ratio", "cache"});
+                                               "roof_fraction", "peer", "peer_seconds", "ratio", "cache", "middle_half", "samples", "times",
+                                               "tie", "noise", "busy"});
+        CHECK(r.at("middle_half")[0] <= r.at("seconds"));
+        CHECK(r.at("seconds") <= r.at("middle_half")[1]);
+        CHECK(r.at("samples") >= 9);
+        CHECK(r.at("noise") > 0);  // both took turns with the first beside itself
+        CHECK((r.at("schedule") != "rms_norm" || r.at("times") == 1));
         CHECK(r.at("op") == "rms_norm");
         CHECK(r.at("type") == "f32");
         CHECK(halyard::starts_with(r.at("target"), "x86-64-linux-"));
@@ -49,6 +55,20 @@ TEST_CASE("Records of two schedules, two sizes, warm and cold", "[bench]") {
     CHECK(seen.size() == 8);
     CHECK(seen.count("rms_norm.unfused rows=8,cols=4096 cold") == 1);  // dimensions in the registry's order
     CHECK(seen.count("rms_norm rows=7,cols=129 warm") == 1);
+}
+
+TEST_CASE("A schedule ties with its own copy, in words, and a slow one does not", "[bench]") {
+    const Folder folder;
+    const std::string copy = folder / "copy.lua", slow = write_schedule(folder / "mine.lua");
+    write_file(copy, read_file(HALYARD_SOURCE "/schedules/cpu/rms_norm.lua"));
+    const ProcessResult r = run({"bench", "rms_norm", "--schedule", "rms_norm", "--schedule", copy, "--schedule", slow, "--shape",
+                                 "rows=16,cols=1024", "--threads", "1", "--seconds", "0.1"});
+    INFO(r.out << r.err);
+    REQUIRE(r.ok());
+    CHECK(contains(r.out, "1 thread, warm: a tie between rms_norm and copy ("));
+    CHECK(contains(r.out, "1 thread, warm: rms_norm is "));
+    CHECK(contains(r.out, " times as fast as mine ("));
+    CHECK(contains(r.out, "noise: by how much the first schedule differed from itself"));
 }
 
 TEST_CASE("A kernel is built into an empty cache and taken from it", "[bench]") {

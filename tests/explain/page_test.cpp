@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <regex>
 
+#include <fmt/format.h>
+
 #include "tests/command/support.h"
 #include "kernel/terminal_guard.h"
 
@@ -23,6 +25,15 @@ TEST_CASE("The page has the roofline and the nest, and needs nothing else", "[pa
     CHECK(count(html, "<table class=\"nest\">") == 2);
     CHECK(count(html, "<tr class=\"stage\">") >= 8);
     CHECK(count(html, "<table class=\"counters\">") == 2);
+    // Each number of the picture has a name below it, and no figure is wider than a phone without scrolling.
+    const int points = count(html, "class=\"number\"");
+    CHECK(points >= 4);
+    CHECK(count(html, "<ul class=\"points\">") == 1);
+    CHECK(contains(html, fmt::format("<span><b>{}</b> ", points)));
+    CHECK(contains(html, "<span><b>1</b> whole op</span>"));
+    CHECK(contains(html, "beside itself differed by "));
+    CHECK(count(html, "<table") == count(html, "<div class=\"wide\"><table"));
+    CHECK(contains(html, "<div class=\"wide\"><svg class=\"roofline\""));
     CHECK(contains(html, "prefers-color-scheme: dark"));
     CHECK(contains(html, "role=\"img\""));
     // Nothing from elsewhere, and nothing that is not text.

@@ -37,17 +37,32 @@ TEST_CASE("Right candidates are timed in turns", "[measure]") {
     const Folder folder;
     const FakeGenerator generator(folder);
     Measurer measurer(generator.task());
-    auto times = measurer.in_turns({generator.candidate("right"), generator.candidate("no_sense"), generator.candidate("slow")}, 0.1);
+    const InTurns turns =
+        measurer.in_turns({generator.candidate("right"), generator.candidate("no_sense"), generator.candidate("slow")}, 0.1);
+    const auto &times = turns.measured;
     REQUIRE(times.size() == 3);
     CHECK(times[0].ok());
     CHECK(times[0].least >= 2e-4);
-    CHECK(times[0].samples > 5);
+    CHECK(times[0].samples >= 5);
     CHECK(times[1].status == Status::kBuildError);
     CHECK(times[2].ok());
     CHECK(times[2].least > times[0].least);
-    times = measurer.in_turns({generator.candidate("right"), generator.candidate("crash")}, 0.1);
-    CHECK(times[0].status == Status::kCrash);
-    CHECK_FALSE(times[1].ok());
+    // Round by round, and beside itself.
+    CHECK(turns.contest.noise > 0);
+    CHECK(turns.contest.ratio(0, 2).times > 1);
+    CHECK_FALSE(turns.contest.tie(0, 2));
+    CHECK(turns.contest.all[1].rounds.empty());
+    const auto dead = measurer.in_turns({generator.candidate("right"), generator.candidate("crash")}, 0.1).measured;
+    CHECK(dead[0].status == Status::kCrash);
+    CHECK_FALSE(dead[1].ok());
+}
+
+TEST_CASE("What there is no time for is given up, and nothing is said of it", "[measure]") {
+    const Folder folder;
+    const FakeGenerator generator(folder);
+    Measurer measurer(generator.task());
+    measurer.end_at(std::chrono::steady_clock::now() + std::chrono::milliseconds(1500));
+    CHECK(measurer.measure(generator.candidate("hang")).status == Status::kPending);
 }
 
 TEST_CASE("What a script does not say of its generator, its reference does not say otherwise", "[measure]") {

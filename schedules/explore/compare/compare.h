@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "explain/explain.h"
+#include "explore/measure/candidate_process.h"
 #include "explore/task.h"
 
 namespace halyard::explore {
@@ -19,15 +20,16 @@ namespace halyard::explore {
 struct Contender {
     std::string name;  // "rms_norm.unfused": what tables call it
     Candidate candidate;
-    std::optional<double> seconds = std::nullopt;  // of a call, where all were timed in turns before
-    std::string file = {};                         // that the text is of; "" for none
+    std::string file = {};                           // that the text is of; "" for none
+    std::optional<Measured> checked = std::nullopt;  // what is known of it already, so that it need not be found out
+    Explained::InTurns turns = {};                   // where all were timed in turns before
 };
 
 struct Alternative {
     std::string name;
     Candidate candidate;
     Measured measured;                   // by itself
-    std::optional<double> in_turns;      // with the others
+    Explained::InTurns turns;            // with the others; without a contest where that could not be measured
     std::optional<Explained> explained;  // with times measured in turns; nothing where it failed
 
     /** Seconds of a call: in turns with the others where that could be measured. */
@@ -73,6 +75,15 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
 Comparison compare_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device,
                              const std::function<void(const std::string &)> &say);
 
+/** Keeps what came of their turns. */
+void set_turns(const std::vector<Alternative *> &alternatives, const InTurns &turns);
+
+/** How two of them compare: "A is 1.20 times as fast as B (1.18 to 1.22, noise 1.0 %)", "a tie between A and B (...)". */
+std::string verdict(const Comparison &comparison, const Alternative &a, const Alternative &b);
+
+/** Noise, and what else used the machine; nothing where they took no turns. */
+std::vector<std::string> about_turns(const Comparison &comparison);
+
 /** Why the first of the alternatives is the fastest, of the host or a device. */
 std::vector<std::string> reasons(const Comparison &comparison);
 
@@ -87,6 +98,9 @@ std::vector<std::vector<std::string>> comparison_rows(const Comparison &comparis
 
 /** Whose times they are. */
 std::string machine_text(const Comparison &comparison);
+
+extern const char *const kBelowFloor;  // what is said of a time that is
+bool any_below_floor(const Comparison &comparison);
 
 /** "ok, as softmax.unfused", "not run", "wrong result: ..." */
 std::string checked_text(const Alternative &alternative);

@@ -119,13 +119,13 @@ void measure(const Task &task, const OnDevice &device, std::vector<Alternative> 
         return;
     }
     say("timing in turns");
-    const auto turns = measurer.in_turns(right, kTurnSeconds);
-    size_t next = 0;
+    std::vector<Alternative *> of_right;
     for (size_t i = 0; i < measured.size(); i++) {
-        if (measured[i].ok() && turns[next++].ok()) {
-            of_candidate[i]->in_turns = turns[next - 1].least;
+        if (measured[i].ok()) {
+            of_right.push_back(of_candidate[i]);
         }
     }
+    set_turns(of_right, measurer.in_turns(right, kTurnSeconds));
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
     const std::vector<Built> built = build_candidates(task, directories, candidates, 0);
     std::vector<Alternative> all;
     for (size_t i = 0; i < contenders.size(); i++) {
-        all.push_back({contenders[i].name, contenders[i].candidate, built[i].measured, std::nullopt, std::nullopt});
+        all.push_back({contenders[i].name, contenders[i].candidate, built[i].measured, {}, std::nullopt});
         if (!built[i].measured.ok()) {
             continue;
         }
@@ -167,7 +167,8 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
             explained.push_back(&*a.explained);
         }
         if (a.explained && a.measured.ok() && !device.emulated) {
-            a.explained->warm.measured = a.in_turns.value_or(a.measured.least);
+            a.explained->warm.measured = a.turns.contest ? a.turns.timing().median : a.measured.median;
+            a.explained->warm_turns = a.turns;
             a.explained->measured_where = device.measure ? "here" : device.where;
         }
     }

@@ -1,6 +1,7 @@
 // A comparison as a page: a bar for each level of memory, and the fusion tree of each alternative as boxes in boxes.
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,9 +19,10 @@ namespace halyard::explore {
 namespace {
 
 const char *const kOwnStyle = R"(
-svg.bars { width: 100%; max-width: 60rem; height: auto; } svg.bars .name { font-weight: 600; }
+svg.bars { width: 100%; min-width: 44rem; max-width: 64rem; height: auto; display: block; } svg.bars .name { font-weight: 600; }
 .level-0 { fill: var(--dim); } .level-1 { fill: var(--one); } .level-2 { fill: var(--three); }
 .level-3 { fill: var(--four); } .level-4 { fill: var(--two); }
+svg.sample { width: 1.6rem; height: .8rem; vertical-align: -.05rem; }
 .said { stroke: var(--ink); stroke-width: 2; stroke-dasharray: 4 3; } .taken { stroke: var(--ink); stroke-width: 3; }
 .trees { display: flex; flex-wrap: wrap; gap: 1rem; align-items: flex-start; } .trees section { flex: 1 1 18rem; }
 .func { border: 1px solid var(--line); border-left: 4px solid var(--one); margin: .35rem 0; padding: .2rem .5rem .3rem; }
@@ -28,6 +30,14 @@ svg.bars { width: 100%; max-width: 60rem; height: auto; } svg.bars .name { font-
 .func .func .func { background: var(--paper); border-left-color: var(--four); }
 .func b { font-weight: 600; } pre { overflow-x: auto; background: var(--band); padding: .75rem; font-size: .8rem; }
 )";
+
+// A round time: "20 us"
+std::string scale_text(double seconds) {
+    return seconds < 0.9995e-6   ? fmt::format("{:.4g} ns", seconds * 1e9)
+           : seconds < 0.9995e-3 ? fmt::format("{:.4g} us", seconds * 1e6)
+           : seconds < 0.9995    ? fmt::format("{:.4g} ms", seconds * 1e3)
+                                 : fmt::format("{:.4g} s", seconds);
+}
 
 struct Bar {
     std::string name, note;
@@ -62,8 +72,37 @@ std::vector<Bar> bars_of(const Explained &e, bool device) {
     return bars;
 }
 
+// Lines at round times, with their names below.
+std::string time_scale(double most, int left, int width, int top, int bottom) {
+    double step = std::pow(10, std::floor(std::log10(most)));
+    while (most / step < 4) {
+        step /= most / step < 2 ? 5 : 2;
+    }
+    std::string s;
+    for (int n = 0; n * step <= most * 1.0001; n++) {
+        const double at = left + width * n * step / most;
+        s += fmt::format(
+            "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text class=\"tick\" x=\"{0:.1f}\" y=\"{3}\" "
+            "text-anchor=\"middle\">{4}</text>\n",
+            at, top, bottom, bottom + 16, n == 0 ? "0" : scale_text(n * step));
+    }
+    return s;
+}
+
+// A piece of a line, for the key.
+std::string sample(const std::string &kind) {
+    return fmt::format("<svg class=\"sample\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><line class=\"{}\" x1=\"0\" x2=\"26\" y1=\"6\" "
+                       "y2=\"6\"/></svg>",
+                       kind);
+}
+
+bool any_measured(const Comparison &c) {
+    return std::any_of(c.alternatives.begin(), c.alternatives.end(),
+                       [&](const Alternative &a) { return a.explained && (!c.gpu || a.explained->warm.measured); });
+}
+
 std::string bars_svg(const Comparison &c) {
-    constexpr int kLeft = 190, kWidth = 620, kBar = 13, kGap = 22, kBars = 5;
+    constexpr int kLeft = 96, kWidth = 620, kBar = 15, kName = 18, kGap = 22, kBars = 5;
     double most = 1e-12;
     int groups = 0;
     for (const auto &a : c.alternatives) {
@@ -76,45 +115,59 @@ std::string bars_svg(const Comparison &c) {
         }
     }
     const auto x = [&](double seconds) { return kLeft + kWidth * seconds / most; };
-    const int group = kBars * kBar + kGap, height = groups * group + 20;
-    std::string s = fmt::format("<svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
-                                "machine takes, a group of bars for each schedule\">\n",
-                                kLeft + kWidth + 120, height);
+    const int group = kName + kBars * kBar + kGap, height = groups * group + 30;
+    std::string s =
+        fmt::format("<div class=\"wide\"><svg class=\"bars\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"What each part of the "
+                    "machine takes, a group of bars for each schedule\">\n",
+                    kLeft + kWidth + 190, height);
+    s += time_scale(most, kLeft, kWidth, 8, height - 24);
     int top = 8;
     for (const auto &a : c.alternatives) {
         if (!a.explained) {
             continue;
         }
         const Explained &e = *a.explained;
-        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n", top + kBar,
-                         escape_html(fit(a.name, 22)));
-        int level = 0;
-        for (const Bar &b : bars_of(e, c.gpu.has_value())) {
-            const int y = top + level * kBar;
-            s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
-                             "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
-                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}{}</text>\n",
-                             kLeft - 6, y + 10, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
-                             seconds_text(b.seconds), x(b.seconds) + 5, y + 10, b.seconds > 0 ? seconds_text(b.seconds) : "none",
-                             b.note.empty() ? "" : ", " + b.note);
-        }
+        s += fmt::format("<g class=\"alternative\"><text x=\"0\" y=\"{}\" class=\"name\">{}</text>\n", top + kBar - 2,
+                         escape_html(fit(a.name, 90)));
+        const int bars = top + kName;
         const auto mark = [&](const char *kind, double seconds) {
-            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind, x(seconds), top - 2,
-                             top + kBars * kBar + 2);
+            s += fmt::format("<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" y2=\"{3}\"/>\n", kind, x(seconds), bars - 2,
+                             bars + kBars * kBar + 2);
         };
         mark("said", e.warm.predicted);
         if (!c.gpu || e.warm.measured) {
             mark("taken", a.seconds());
         }
+        std::vector<double> marks = {x(e.warm.predicted)};
+        if (!c.gpu || e.warm.measured) {
+            marks.push_back(x(a.seconds()));
+        }
+        std::sort(marks.begin(), marks.end());
+        int level = 0;
+        for (const Bar &b : bars_of(e, c.gpu.has_value())) {
+            const int y = bars + level * kBar;
+            const std::string text = (b.seconds > 0 ? seconds_text(b.seconds) : "none") + (b.note.empty() ? "" : ", " + b.note);
+            // Past a line that would cross it.
+            constexpr double kLetter = 6.6;
+            double at = x(b.seconds) + 5;
+            for (const double m : marks) {
+                at = m > at - 4 && m < at + kLetter * double(text.size()) ? m + 6 : at;
+            }
+            s += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect class=\"bar-of "
+                             "level-{}\" x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}: {}</title></rect>"
+                             "<text class=\"tick\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                             kLeft - 6, y + 11, b.name, level++, kLeft, y + 1, std::max(x(b.seconds) - kLeft, 0.5), kBar - 3, b.name,
+                             seconds_text(b.seconds), at, y + 11, text);
+        }
         s += "</g>\n";
         top += group;
     }
-    return s + "</svg>\n<p class=\"dim\">" +
+    return s + "</svg></div>\n<p class=\"dim\">" +
            (c.gpu ? "Bars: what launching takes, the arithmetic, and the bytes out of the L2 and the device's memory; a kernel "
                     "takes its launch and the longest of the others."
                   : "Bars: what the instructions take with all data in L1, and what each level takes at its measured bandwidth; "
                     "a stage takes as long as its longest.") +
-           " Dashed: predicted. Solid: measured.</p>\n";
+           " " + sample("said") + " predicted for all of it" + (any_measured(c) ? ", " + sample("taken") + " measured" : "") + ".</p>\n";
 }
 
 struct Node {
@@ -204,7 +257,8 @@ std::string table(const Comparison &c) {
 std::string comparison_html(const Comparison &c) {
     const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape), c.alternatives.size());
     std::string s = page_begin(title, machine_text(c), kOwnStyle);
-    s += table(c) + "<h2>Where the time goes</h2>\n" + bars_svg(c);
+    s += table(c) + turns_note(about_turns(c)) + (any_below_floor(c) ? turns_note({kBelowFloor}) : "") + "<h2>Where the time goes</h2>\n" +
+         bars_svg(c);
     for (const auto &a : c.alternatives) {
         s += c.gpu && a.explained ? kernel_table(*a.explained) : "";
     }

@@ -18,6 +18,15 @@ std::string machine_text(const Comparison &c) {
     return c.gpu ? device_text(*c.gpu) : fmt::format("{} · {} thread(s)", this_machine(), c.task.threads);
 }
 
+const char *const kBelowFloor = "* The measured time is below the floor: bandwidths and peaks were measured while the machine was busy "
+                                "(explain --measure-again), or what a call reads is in a faster cache than its size says.";
+
+bool any_below_floor(const Comparison &c) {
+    return c.measured && std::any_of(c.alternatives.begin(), c.alternatives.end(), [](const Alternative &a) {
+               return !a.failed() && a.explained && a.seconds() < a.explained->warm_floor;
+           });
+}
+
 std::string checked_text(const Alternative &a) {
     std::string text = a.measured.status == Status::kPending ? "not run" : status_name(a.measured.status);
     if (a.measured.ok() && !a.measured.reference.empty()) {
@@ -55,6 +64,12 @@ json alternative_json(const Comparison &c, const Alternative &a) {
               {"fusion", nullptr}};
     if (a.measured.ok() && (!c.gpu || (a.explained && a.explained->warm.measured))) {
         j["seconds"] = a.seconds();
+        j["against_best"] = &a == &c.alternatives.front() ? "" : verdict(c, c.alternatives.front(), a);
+    }
+    if (a.turns.contest) {
+        j["middle_half"] = {a.turns.timing().lower, a.turns.timing().upper};
+        j["rounds"] = a.turns.timing().samples;
+        j["noise"] = a.turns.contest->noise;
     }
     if (a.explained && c.gpu) {
         j["predicted"] = a.explained->warm.predicted;
@@ -75,6 +90,25 @@ json alternative_json(const Comparison &c, const Alternative &a) {
         j["fusion"] = fusion_of(e);
     }
     return j;
+}
+
+std::string middle_half(const Alternative &a) {
+    if (!a.turns.contest) {
+        return "-";
+    }
+    const Timing &t = a.turns.timing();
+    return fmt::format("-{:.0f} +{:.0f} %", 100 * (1 - t.lower / t.median), 100 * (t.upper / t.median - 1));
+}
+
+// "1.23x" as long, or "tie".
+std::string compared_text(const Comparison &c, const Alternative &a, const Alternative *best) {
+    if (&a == best) {
+        return "best";
+    }
+    const bool turns = c.measured && a.turns.with(best->turns);
+    const double times =
+        turns ? a.turns.contest->ratio(best->turns.place, a.turns.place).times : c.seconds(a) / std::max(c.seconds(*best), 1e-12);
+    return turns && a.turns.contest->tie(best->turns.place, a.turns.place) ? "tie" : fmt::format("{:.2f}x as long", times);
 }
 
 // What a call moves and computes: a level of memory each on the host.
@@ -106,21 +140,22 @@ void print_device(const Comparison &c) {
 
 std::vector<Row> comparison_rows(const Comparison &c) {
     const Row work = c.gpu ? Row{"launches", "memory", "L2", "tensor flops", "flops", "limit"} : Row{"L1", "L2", "L3", "DRAM", "limit"};
-    Row head = {"schedule", "predicted", "measured", "of best", "floor"};
+    Row head = {"schedule", "predicted", "measured", "middle half", "against best", "floor"};
     head.insert(head.end(), work.begin(), work.end());
     head.emplace_back("root/fused/inlined");
     std::vector<Row> rows = {head};
-    const double best = c.alternatives.empty() ? 0 : c.seconds(c.alternatives.front());
+    const Alternative *best = c.alternatives.empty() ? nullptr : &c.alternatives.front();
     for (const auto &a : c.alternatives) {
         if (a.failed()) {
             rows.push_back({a.name, "-", status_name(a.measured.status)});
             continue;
         }
         const bool timed = c.gpu ? a.explained && a.explained->warm.measured : true;
+        const bool below = a.explained && timed && a.seconds() < a.explained->warm_floor;
         Row row = {a.name, a.explained ? seconds_text(a.explained->warm.predicted) : "-", timed ? seconds_text(a.seconds()) : "-",
-                   fmt::format("{:.2f}x", c.seconds(a) / std::max(best, 1e-12))};
+                   middle_half(a), compared_text(c, a, best)};
         if (a.explained) {
-            row.push_back(seconds_text(a.explained->warm_floor));
+            row.push_back(seconds_text(a.explained->warm_floor) + (below ? "*" : ""));
             const Row cells = work_cells(c, *a.explained);
             row.insert(row.end(), cells.begin(), cells.end());
             row.push_back(fusion_text(*a.explained));
@@ -142,6 +177,12 @@ void print_comparison(const Comparison &c) {
     if (c.gpu) {
         print_device(c);
     }
+    for (const auto &line : about_turns(c)) {
+        fmt::print("{}\n", paint(starts_with(line, "Warning") ? Colour::kYellow : Colour::kDim, line));
+    }
+    if (any_below_floor(c)) {
+        fmt::print("{}\n", paint(Colour::kDim, kBelowFloor));
+    }
     if (!c.why.empty()) {
         fmt::print("\n{}\n", paint(Colour::kBold, "Why " + c.alternatives.front().name));
     }
@@ -159,7 +200,8 @@ json comparison_json(const Comparison &c) {
         alternatives.push_back(alternative_json(c, a));
     }
     json j = {{"op", c.task.op},           {"shape", shape_key(c.task.shape)}, {"params", c.task.params},      {"target", c.task.target},
-              {"machine", this_machine()}, {"threads", c.task.threads},        {"alternatives", alternatives}, {"why", c.why}};
+              {"machine", this_machine()}, {"threads", c.task.threads},        {"alternatives", alternatives}, {"why", c.why},
+              {"turns", about_turns(c)}};
     if (c.gpu) {
         j["machine"] = c.gpu->name;
         j["device"] = device_json(*c.gpu);

@@ -64,7 +64,7 @@ void add_wrapped(std::vector<std::string> &lines, const std::string &text) {
 }  // namespace
 
 std::string summary(const ExploreResult &r) {
-    return fmt::format("{}, the best of {} schedules in {:.0f} s", time_text(r.ranking.front().measured.least), r.tried, r.seconds);
+    return fmt::format("{}, the best of {} schedules in {:.0f} s", time_text(r.ranking.front().measured.median), r.tried, r.seconds);
 }
 
 std::string with_findings(const ExploreResult &r) {
@@ -86,7 +86,7 @@ std::string with_findings(const ExploreResult &r) {
     }
     for (size_t i = 1; i < r.ranking.size() && i <= 3; i++) {
         add_wrapped(lines,
-                    fmt::format("  {}  {}", time_text(r.ranking[i].measured.least), difference(best.proposal, r.ranking[i].proposal)));
+                    fmt::format("  {}  {}", time_text(r.ranking[i].measured.median), difference(best.proposal, r.ranking[i].proposal)));
     }
     const Defaults given =
         of_script ? with_defaults(with_own_params(r.task, best.proposal.candidate), best.proposal.candidate.set) : Defaults();

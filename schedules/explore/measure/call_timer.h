@@ -20,9 +20,9 @@ struct Timed {
     KernelArguments *arguments = nullptr;
 };
 
-/** Samples of all of them in turns, in an order that rotates, until each had its seconds; one whose calls are long leaves
- * after a few. */
-std::vector<CallTimes> time_in_turns(const std::vector<Timed> &kernels, int threads, double seconds);
+/** All of them in turns (kernel/turns.h) until each had its seconds; one whose calls are long leaves after a few. `again` is
+ * the first kernel with arguments of its own. */
+Contest time_in_turns(const std::vector<Timed> &kernels, const Timed &again, int threads, double seconds);
 
 }  // namespace halyard::explore
 

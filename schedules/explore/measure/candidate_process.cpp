@@ -231,8 +231,8 @@ Measured run_built(const Task &task, const Built &b, const std::string &outputs,
     return m;
 }
 
-std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &built, double seconds) {
-    const double limit = double(built.size()) * (task.limits.run_seconds + seconds);
+InTurns run_in_turns(const Task &task, const std::vector<Built> &built, double seconds) {
+    const double limit = double(built.size() + 1) * (task.limits.run_seconds + seconds);
     json kernels = json::array();
     for (const Built &b : built) {
         kernels.push_back({{"library", b.library()}, {"params", b.params}});
@@ -250,13 +250,29 @@ std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &b
                                   {"device", is_cuda(task.target)},
                                   {"memory_bytes", task.limits.memory_bytes}},
                                  limit, failed);
-    std::vector<Measured> all;
-    for (size_t n = 0; n < built.size(); n++) {
-        const bool there = result.is_object() && result.contains("turns") && n < result.at("turns").size();
-        if (!there && result.is_object() && result.contains("status")) {
-            failed = measured_from_json(result);
+    InTurns all;
+    if (result.is_object() && result.contains("status")) {
+        failed = measured_from_json(result);
+    }
+    if (!result.is_object() || !result.contains("turns")) {
+        all.measured.assign(built.size(), failed);
+        all.contest.all.resize(built.size());
+        return all;
+    }
+    all.contest = contest_from_json(result.at("turns"));
+    for (const Contest::One &one : all.contest.all) {
+        Measured m;
+        m.status = Status::kOk;
+        m.least = one.timing.minimum;
+        m.lower = one.timing.lower;
+        m.median = one.timing.median;
+        m.upper = one.timing.upper;
+        m.samples = one.timing.samples;
+        m.whole = true;
+        if (!one.result.ok()) {
+            m.refuse(one.result.code, one.result.message);
         }
-        all.push_back(there ? measured_from_json(result.at("turns")[n]) : failed);
+        all.measured.push_back(m);
     }
     return all;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/turns.h"
 #include "explore/task.h"
 
 namespace halyard::explore {
@@ -38,8 +39,14 @@ std::vector<Built> build_candidates(const Task &task, const std::vector<std::str
  * there. */
 Measured run_built(const Task &task, const Built &built, const std::string &outputs, bool compare, double best, double seconds);
 
-/** Times of several that are known to be right, in turns in one process, each for about so long. Where that dies, all do. */
-std::vector<Measured> run_in_turns(const Task &task, const std::vector<Built> &built, double seconds);
+/** What came of turns: a contestant for each candidate, of which one that is not ok has no rounds. */
+struct InTurns {
+    std::vector<Measured> measured;
+    Contest contest;
+};
+
+/** Several that are known to be right, in turns in one process, each for about so long. Where that dies, all do. */
+InTurns run_in_turns(const Task &task, const std::vector<Built> &built, double seconds);
 
 }  // namespace halyard::explore
 

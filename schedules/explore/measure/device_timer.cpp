@@ -320,14 +320,20 @@ CallTimes time_on_device(DeviceCalls &calls, double best) {
     return sample_in_rounds(calls, kRounds, best);
 }
 
-std::vector<CallTimes> time_in_turns_on_device(const std::vector<Timed> &kernels, double seconds) {
+Contest time_in_turns_on_device(const std::vector<Timed> &kernels, const Timed &again, double seconds) {
     std::vector<std::unique_ptr<DeviceCalls>> all;
     std::vector<Sampler *> samplers;
     for (const Timed &t : kernels) {
         all.push_back(std::make_unique<DeviceCalls>(*t.kernel, *t.arguments));
         samplers.push_back(all.back().get());
     }
-    return sample_in_turns(samplers, seconds, kLeastTurns);
+    DeviceCalls beside_itself(*again.kernel, *again.arguments);
+    TurnOptions options;
+    options.seconds = seconds;
+    options.least_rounds = kLeastTurns;
+    Contest contest = take_turns(samplers, &beside_itself, options);
+    contest.busy.clear();  // what uses the host's processors does not use the device
+    return contest;
 }
 
 double copy_bandwidth() {

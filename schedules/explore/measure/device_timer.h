@@ -36,7 +36,7 @@ private:
 CallTimes time_on_device(DeviceCalls &calls, double best);
 
 /** As time_in_turns(). */
-std::vector<CallTimes> time_in_turns_on_device(const std::vector<Timed> &kernels, double seconds);
+Contest time_in_turns_on_device(const std::vector<Timed> &kernels, const Timed &again, double seconds);
 
 /** Bytes a second, read and written together, of a copy in the device's memory. Throws Failure. */
 double copy_bandwidth();

@@ -1,7 +1,10 @@
 #include "explore/measure/measurer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,10 +22,20 @@ namespace halyard::explore {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
 
 struct Reference {
     std::string name, outputs;
 };
+
+// A library that may be asked for again.
+struct Kept {
+    std::string id;
+    Built built;
+    double least = 0;
+};
+
+constexpr size_t kMostKept = 8;  // of the fastest, besides those of keep()
 
 }  // namespace
 
@@ -46,11 +59,52 @@ struct Measurer::Implementation {
         for (size_t n = 0; n < candidates.size(); n++) {
             directories.push_back(fmt::format("{}/{}", work.path(), number++));
         }
-        return build_candidates(task, directories, candidates, jobs);
+        Task limited = task;
+        limited.limits.build_seconds = within(task.limits.build_seconds);
+        return build_candidates(limited, directories, candidates, jobs);
     }
 
     void remove(const Built &b) const {
         remove_folder(b.directory);
+    }
+
+    // So many seconds, or what is left.
+    double within(double seconds) const {
+        return end ? std::clamp(std::chrono::duration<double>(*end - Clock::now()).count(), 0.1, seconds) : seconds;
+    }
+
+    // It was not the candidate that took too long, but there was no more time.
+    void forgive(Measured &m) const {
+        if (end && Clock::now() >= *end && m.status == Status::kTimeout) {
+            m.status = Status::kPending;
+            m.message = "no time was left";
+        }
+    }
+
+    const Built *built(const Candidate &c) const {
+        const auto found = std::find_if(kept.begin(), kept.end(), [id = c.id()](const Kept &k) { return k.id == id; });
+        return found == kept.end() ? nullptr : &found->built;
+    }
+
+    // The slowest but for those that are to stay makes room.
+    void keep_library(const Candidate &c, const Built &b, double least) {
+        if (built(c)) {
+            remove(b);
+            return;
+        }
+        kept.push_back({c.id(), b, least});
+        std::vector<size_t> others;
+        for (size_t i = 0; i < kept.size(); i++) {
+            if (stay.count(kept[i].id) == 0) {
+                others.push_back(i);
+            }
+        }
+        if (others.size() > kMostKept) {
+            const auto slowest =
+                *std::max_element(others.begin(), others.end(), [&](size_t x, size_t y) { return kept[x].least < kept[y].least; });
+            remove(kept[slowest].built);
+            kept.erase(kept.begin() + std::ptrdiff_t(slowest));
+        }
     }
 
     // Every variant of the generator has one of its own, made when the first candidate needs it.
@@ -86,20 +140,28 @@ struct Measurer::Implementation {
                                   task.op, key.empty() ? "these parameters" : key, why));
     }
 
-    Measured finish(const Built &b, double best) {
+    Measured finish(const Candidate &c, const Built &b, double best) {
         Measured m = b.measured;
         if (m.ok()) {
             const Reference &r = reference(b.params);
-            m = run_built(task, b, r.outputs, true, best, task.limits.run_seconds);
+            m = run_built(task, b, r.outputs, true, best, within(task.limits.run_seconds));
             m.reference = r.name;
         }
-        remove(b);
+        forgive(m);
+        if (m.ok()) {
+            keep_library(c, b, m.least);
+        } else {
+            remove(b);
+        }
         return m;
     }
 
     Task task;
     TemporaryDirectory work;
     std::map<std::string, Reference> references;
+    std::vector<Kept> kept;
+    std::set<std::string> stay;  // ids
+    std::optional<Clock::time_point> end;
     int number = 0;
 };
 
@@ -109,6 +171,22 @@ Measurer::~Measurer() = default;
 
 const Task &Measurer::task() const {
     return implementation_->task;
+}
+
+void Measurer::set_limits(const Limits &limits) {
+    implementation_->task.limits = limits;
+}
+
+void Measurer::end_at(Clock::time_point end) {
+    implementation_->end = end;
+}
+
+void Measurer::keep(const Candidate &candidate) {
+    implementation_->stay.insert(candidate.id());
+}
+
+bool Measurer::is_built(const Candidate &candidate) const {
+    return implementation_->built(candidate) != nullptr;
 }
 
 Measured Measurer::measure(const Candidate &candidate, double best) {
@@ -121,7 +199,7 @@ std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates
     const std::vector<Built> built = i.build_all(candidates, jobs);
     std::vector<Measured> all;
     for (const Built &b : built) {
-        all.push_back(i.finish(b, best));
+        all.push_back(i.finish(candidates[all.size()], b, best));
         if (each) {
             each(all.size() - 1, all.back());
         }
@@ -132,28 +210,38 @@ std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates
     return all;
 }
 
-std::vector<Measured> Measurer::in_turns(const std::vector<Candidate> &candidates, double seconds) {
+InTurns Measurer::in_turns(const std::vector<Candidate> &candidates, double seconds) {
     Implementation &i = *implementation_;
-    const std::vector<Built> built = i.build_all(candidates, 0);
-    std::vector<Measured> all;
+    std::vector<Candidate> fresh;
+    for (const Candidate &c : candidates) {
+        if (!i.built(c)) {
+            fresh.push_back(c);
+        }
+    }
+    const std::vector<Built> made = i.build_all(fresh, 0);
+    std::vector<Built> right;
     std::vector<size_t> places;
-    for (const Built &b : built) {
+    InTurns all;
+    for (size_t n = 0, next = 0; n < candidates.size(); n++) {
+        const Built *known = i.built(candidates[n]);
+        const Built &b = known ? *known : made[next++];
+        all.measured.push_back(b.measured);
         if (b.measured.ok()) {
-            places.push_back(all.size());
+            right.push_back(b);
+            places.push_back(n);
         }
-        all.push_back(b.measured);
     }
-    if (!places.empty()) {
-        std::vector<Built> right;
-        for (const size_t place : places) {
-            right.push_back(built[place]);
-        }
-        const auto times = run_in_turns(i.task, right, seconds);
+    all.contest.all.resize(candidates.size());
+    if (!right.empty()) {
+        InTurns times = run_in_turns(i.task, right, seconds);
+        all.contest.noise = times.contest.noise;
+        all.contest.busy = times.contest.busy;
         for (size_t n = 0; n < places.size(); n++) {
-            all[places[n]] = times[n];
+            all.measured[places[n]] = times.measured[n];
+            all.contest.all[places[n]] = std::move(times.contest.all[n]);
         }
     }
-    for (const Built &b : built) {
+    for (const Built &b : made) {
         i.remove(b);
     }
     return all;

@@ -6,10 +6,12 @@
  * candidate does costs that candidate, and its Measured says what it was.
  */
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "explore/measure/candidate_process.h"
 #include "kernel/process.h"
 #include "explore/task.h"
 
@@ -23,6 +25,18 @@ public:
 
     const Task &task() const;
 
+    /** From here on. */
+    void set_limits(const Limits &limits);
+
+    /** A candidate that is at it then is given up: Status::kPending, as nothing is known of it. */
+    void end_at(std::chrono::steady_clock::time_point end);
+
+    /** Its library stays until the end, as those of the fastest few do, so that in_turns() need not build it again. */
+    void keep(const Candidate &candidate);
+
+    /** Whether its library is there. */
+    bool is_built(const Candidate &candidate) const;
+
     /** Builds, checks and times one candidate. `best` is the least time known so far: one that is clearly slower is
      * timed for a moment only. Throws Interrupted after SIGINT, and Failure where there is no right schedule to check
      * against. */
@@ -35,9 +49,9 @@ public:
                                   const std::function<void(size_t, const Measured &)> &each = {});
 
     /** Times of candidates that are known to be right, taken in turns in one process, so that what else the machine does
-     * hits all of them: each for about so long, one that is much slower than the others for a few calls. One that cannot
-     * be called any more says so; where the process dies, all do. */
-    std::vector<Measured> in_turns(const std::vector<Candidate> &candidates, double seconds);
+     * hits all of them: each for about so long, one whose calls are long for a few. One that cannot be called any more says
+     * so; where the process dies, all do. */
+    InTurns in_turns(const std::vector<Candidate> &candidates, double seconds);
 
 private:
     struct Implementation;

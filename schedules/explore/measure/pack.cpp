@@ -205,7 +205,7 @@ private:
         if (built.size() < 2) {
             return;
         }
-        const auto times = run_in_turns(task_, built, kTurnSeconds);
+        const auto times = run_in_turns(task_, built, kTurnSeconds).measured;
         for (size_t i = 0; i < times.size(); i++) {
             Measured &m = right[i].first.measured;
             if (!times[i].ok()) {

@@ -140,15 +140,9 @@ bool check(const json &job, const CompiledKernel &kernel, Work &work, Measured &
     return d.message.empty();
 }
 
-void refuse(const CallResult &r, Measured &m) {
-    constexpr int kOutOfMemoryCode = -11;  // halide_error_code_out_of_memory
-    m.status = r.code == kOutOfMemoryCode ? Status::kOutOfMemory : Status::kWrongResult;
-    m.message = fmt::format("the kernel answered with error {}: {}", r.code, r.message);
-}
-
 void set_times(const CallTimes &times, Measured &m) {
     if (!times.result.ok()) {
-        refuse(times.result, m);
+        m.refuse(times.result.code, times.result.message);
         return;
     }
     m.least = times.least;
@@ -197,7 +191,7 @@ Measured run(const json &job) {
     say("phase check");
     const CallResult first = kernel.call(work.arguments);
     if (!first.ok()) {
-        refuse(first, m);
+        m.refuse(first.code, first.message);
         return m;
     }
     if (!job.at("compare").get<bool>()) {
@@ -219,27 +213,25 @@ json turns(const json &job) {
     std::vector<CompiledKernel> kernels;
     kernels.reserve(job.at("kernels").size());
     std::vector<Work> work;
+    const auto arguments_of = [&](const json &k, const CompiledKernel &kernel) {
+        json own = job;
+        own["params"] = k.at("params");
+        work.emplace_back(own, kernel);
+    };
     for (const json &k : job.at("kernels")) {
         kernels.push_back(CompiledKernel::load(k.at("library"), job.at("op")));
         kernels.back().set_threads(job.at("threads"));
-        json own = job;
-        own["params"] = k.at("params");
-        work.emplace_back(own, kernels.back());
+        arguments_of(k, kernels.back());
     }
+    arguments_of(job.at("kernels").at(0), kernels.front());
     std::vector<Timed> timed;
     for (size_t i = 0; i < kernels.size(); i++) {
         timed.push_back({&kernels[i], &work[i].arguments});
     }
     say("phase time");
-    json all = json::array();
-    for (const CallTimes &t : job.value("device", false) ? time_in_turns_on_device(timed, job.at("seconds"))
-                                                         : time_in_turns(timed, job.at("threads"), job.at("seconds"))) {
-        Measured m;
-        m.status = Status::kOk;
-        set_times(t, m);
-        all.push_back(to_json(m));
-    }
-    return {{"turns", all}};
+    const Timed again = {&kernels.front(), &work.back().arguments};
+    return {{"turns", to_json(job.value("device", false) ? time_in_turns_on_device(timed, again, job.at("seconds"))
+                                                         : time_in_turns(timed, again, job.at("threads"), job.at("seconds")))}};
 }
 
 // Of launches or of a copy: no candidate's, so that what goes wrong is the job's.

@@ -61,8 +61,20 @@ struct Search::Implementation {
     double elapsed() const {
         return std::chrono::duration<double>(Clock::now() - begin).count();
     }
+    // Nor is one begun that would not be done in time, going by those before.
     bool over() const {
-        return enough || elapsed() >= options.seconds || is_last(0);
+        return enough || is_last(0) || elapsed() + longest >= options.seconds - (count() > 0 ? options.reserve(few()) : 0);
+    }
+    std::vector<Tried> few() const {
+        std::vector<Tried> best = ranking();
+        best.resize(std::min<size_t>(best.size(), 5));
+        return best;
+    }
+    void say(const std::string &phase) const {
+        options.say(fmt::format("{}, {:.0f} s left: best {}{}, {} tried, {} failed{}", phase, std::max(options.seconds - elapsed(), 0.0),
+                                tried.empty() ? "none yet" : milliseconds(best()),
+                                options.baseline.empty() ? "" : ", against " + options.baseline, tried.size() + failed, failed,
+                                pending > 0 ? fmt::format(", {} to be measured", pending) : ""));
     }
     // With so many on the way.
     bool is_last(size_t more) const {
@@ -168,8 +180,10 @@ struct Search::Implementation {
             if (candidates.empty()) {
                 continue;
             }
-            const double best_before = best_own();
+            const double best_before = best_own(), before_them = elapsed();
+            say(origin);
             const auto measured = measure(candidates, best());
+            longest = std::max(0.8 * longest, elapsed() - before_them);
             for (size_t i = 0; i < measured.size(); i++) {
                 if (measured[i].ok()) {
                     tried.push_back({some[i], measured[i]});
@@ -180,9 +194,7 @@ struct Search::Implementation {
                     last_failure = measured[i].message;
                 }
             }
-            options.say(fmt::format("{} s: {} tried, {} failed{}, best {}", int(elapsed()), tried.size() + failed, failed,
-                                    pending > 0 ? fmt::format(", {} to be measured", pending) : "",
-                                    tried.empty() ? "none yet" : milliseconds(best())));
+            say(origin);
             ask_whether_enough(best_before);
         }
         return best_own() < 0.995 * before;
@@ -329,6 +341,7 @@ struct Search::Implementation {
     std::set<std::string> known;
     std::vector<Tried> tried;
     size_t failed = 0, pruned = 0, asked = 0, pending = 0;
+    double longest = 0;  // seconds of those that were built side by side; of late
     bool enough = false;
     std::string last_failure;
     Clock::time_point begin = Clock::now();

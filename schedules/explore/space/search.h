@@ -48,6 +48,9 @@ struct SearchOptions {
     bool rules = false;                   // for CUDA: schedules by rules (cuda_space.h) beside those
     size_t pending = 0;                   // not 0: ends after so many whose time is not known yet
     std::function<void(const std::string &)> say = [](const std::string &) {};
+    std::string baseline = {};  // what it is held against, as progress shows it: "softmax 41.2 us"
+    /** Seconds of its time that are needed after it, with the best few so far. */
+    std::function<double(const std::vector<Tried> &)> reserve = [](const std::vector<Tried> &) { return 0.0; };
     /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */
     std::function<bool(const std::vector<Tried> &)> enough = [](const std::vector<Tried> &) { return false; };
 };

@@ -41,6 +41,10 @@ CREATE TABLE kept(task INTEGER NOT NULL REFERENCES task(id), name TEXT NOT NULL,
     PRIMARY KEY(task, name));
 )";
 
+// What a search chose: its id, in quotes, as JSON has it.
+const char *const kChosen = "chosen";
+const char *const kIsChosen = "EXISTS(SELECT 1 FROM kept k WHERE k.task=r.task AND k.name='chosen' AND k.value='\"'||r.candidate||'\"')";
+
 const char *const kTaskColumns = "op, generator, shape, params, target, machine, compilers, threads";
 
 std::string environment(const char *name) {
@@ -240,13 +244,23 @@ bool put(Sqlite &sqlite, const Entry &e) {
     s.bind(task).bind(c.id()).bind(e.script_hash).bind(c.lua).bind(dumped(c.params)).bind(dumped(c.set));
     s.bind(c.origin).bind(c.folder).bind(c.predicted).bind(dumped(c.decisions)).bind(status_name(e.measured.status));
     s.bind(e.measured.least).bind(dumped(to_json(e.measured))).bind(e.when).step();
+    if (e.measured.ok()) {
+        sqlite
+            .prepare("DELETE FROM kept WHERE task=? AND name='chosen' AND value<>'\"'||?||'\"' AND NOT EXISTS(SELECT 1 FROM result r "
+                     "WHERE r.task=kept.task AND kept.value='\"'||r.candidate||'\"' AND r.status='ok' AND r.least<=?)")
+            .bind(task)
+            .bind(c.id())
+            .bind(e.measured.least)
+            .step();
+    }
     return true;
 }
 
-constexpr const char *kSelectEntries =
+const std::string kSelectEntries = fmt::format(
     "SELECT r.id, t.op, t.generator, t.shape, t.params, t.target, t.machine, t.compilers, t.threads, r.lua, r.params, r.settings, "
-    "r.origin, r.folder, r.predicted, r.decisions, r.measured, r.script_hash, r.at, r.candidate, r.status, r.least, t.id "
-    "FROM result r JOIN task t ON t.id=r.task";
+    "r.origin, r.folder, r.predicted, r.decisions, r.measured, r.script_hash, r.at, r.candidate, r.status, r.least, t.id, {} "
+    "FROM result r JOIN task t ON t.id=r.task",
+    kIsChosen);
 
 // Throws Failure, or an exception of the JSON library, where a row is no record, or not the one by whose columns it was found.
 Entry read_entry(const Statement &s) {
@@ -262,6 +276,7 @@ Entry read_entry(const Statement &s) {
     e.measured = measured_from_json(parse_json(s.text(16)));
     e.script_hash = s.text(17);
     e.when = s.text(18);
+    e.chosen = s.integer(23) != 0;
     check_record(e);
     if (e.candidate.id() != s.text(19) || status_name(e.measured.status) != s.text(20) || e.measured.least != s.number(21)) {
         throw Failure("its id, its status or its time is not that of what it holds");
@@ -369,7 +384,8 @@ std::optional<Measured> Database::lookup(const Task &task, const Candidate &cand
 std::vector<Entry> Database::best(const Task &task, size_t count) {
     std::vector<Entry> found;
     const int64_t id = find_task(*sqlite_, key_of(task));
-    Statement &s = sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.status='ok' ORDER BY r.least, r.id", kSelectEntries));
+    Statement &s =
+        sqlite_->prepare(fmt::format("{} WHERE r.task=? AND r.status='ok' ORDER BY {} DESC, r.least, r.id", kSelectEntries, kIsChosen));
     read_entries(*sqlite_, s.bind(id), [&](Entry &&e) {
         if (e.script_hash == script_hash(e.candidate)) {
             found.push_back(std::move(e));
@@ -429,8 +445,9 @@ std::vector<Entry> Database::entries(const Filter &f) {
     if (f.ok || f.best > 0) {
         where += " AND r.status='ok'";
     }
-    Statement &s = sqlite_->prepare(
-        fmt::format("{} WHERE {} ORDER BY {}", kSelectEntries, where, f.best > 0 ? "t.op, t.shape, t.id, r.least, r.id" : "r.id"));
+    Statement &s =
+        sqlite_->prepare(fmt::format("{} WHERE {} ORDER BY {}", kSelectEntries, where,
+                                     f.best > 0 ? fmt::format("t.op, t.shape, t.id, {} DESC, r.least, r.id", kIsChosen) : "r.id"));
     for (const auto &v : values) {
         s.bind(v);
     }
@@ -443,6 +460,10 @@ std::vector<Entry> Database::entries(const Filter &f) {
         return true;
     });
     return found;
+}
+
+void Database::choose(const Task &task, const Candidate &candidate) {
+    keep(task, kChosen, candidate.id());
 }
 
 size_t Database::insert(const std::vector<Entry> &entries) {

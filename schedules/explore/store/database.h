@@ -23,7 +23,7 @@ struct Filter {
     std::string id;  // of a candidate, or how it begins
     int threads = 0;
     bool ok = false;  // only right ones
-    size_t best = 0;  // so many of each task, the fastest first; 0 for all, in the order in which they came
+    size_t best = 0;  // so many of each task, the chosen one and then the fastest first; 0 for all, in the order in which they came
 };
 
 /** kRead changes nothing in a file, whoever made it. */
@@ -47,7 +47,7 @@ public:
     /** What is known of a candidate; nothing also where a file that it requires has changed since. */
     std::optional<Measured> lookup(const Task &task, const Candidate &candidate);
 
-    /** The fastest right ones of a task, the fastest first; only those whose required files are as they were. */
+    /** The fastest right ones of a task, the chosen one and then the fastest first; only those whose required files are as they were. */
     std::vector<Entry> best(const Task &task, size_t count = 1);
 
     /** All that is known of a task, in the order in which it came: what a search that was killed resumes from. */
@@ -58,6 +58,10 @@ public:
     nlohmann::json kept(const Task &task, const std::string &name);
 
     std::vector<Entry> entries(const Filter &filter);
+
+    /** Marks the one that a search named as the best in the end, in turns: it comes before what is faster by itself, until
+     * something faster than it is measured. */
+    void choose(const Task &task, const Candidate &candidate);
 
     /** As record() does, all of them or none. How many were new or better. */
     size_t insert(const std::vector<Entry> &entries);

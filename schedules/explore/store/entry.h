@@ -42,6 +42,7 @@ struct Entry {
     Measured measured;
     std::string script_hash;  // of the text and of every file that it requires
     std::string when;         // UTC, as 2026-01-31T12:00:00Z
+    bool chosen = false;      // the winner of the turns in which the last search ended; in the database alone
 };
 
 /** Of a candidate as the library is now. */

@@ -129,7 +129,8 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
                                }),
                 found.end());
     const auto rank = [&](const Entry &e) {
-        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target), e.measured.least);
+        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target), !e.chosen,
+                               e.measured.least);
     };
     std::stable_sort(found.begin(), found.end(), [&](const Entry &a, const Entry &b) { return rank(a) < rank(b); });
     return found;
