@@ -235,6 +235,15 @@ std::string Binding::name_now(const std::string &word) {
     return it == kNow.end() ? "" : it->second;
 }
 
+Diagnostic diagnostic_at(const Touch &t) {
+    Diagnostic d;
+    d.file = t.place.file;
+    d.line = t.place.line;
+    d.inside = t.place.inside;
+    d.word = t.word;
+    return d;
+}
+
 Diagnostic Binding::no_func(const std::string &name) const {
     std::vector<std::string> names = view_.names();
     for (const auto &s : view_.scalars()) {
@@ -378,7 +387,7 @@ int Binding::call_word(lua_State *L) {
         call.fail("stands in `versions`, which says when a version is taken, and schedules nothing", "put it into `apply`");
     }
     if (b.before_word) {
-        Touch t{"", 0, word->name, receiver.func_name, {}};
+        Touch t{"", 0, word->name, receiver.func_name, {}, b.host_.place()};
         b.host_.where(t.file, t.line);
         b.before_word(t);
     }
@@ -432,6 +441,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
     Touch t;
     host_.where(t.file, t.line);
+    t.place = host_.place();
     t.word = word.name;
     t.func = self.func_name;
     if (word.on == Handle::kStage) {
@@ -525,8 +535,11 @@ bool Binding::split_k_warps(const Halide::Internal::Function &f, int stage, int 
 
 // For a pass that runs when the script has ended: raises an error at the line of the script that is being run now.
 std::function<void(const std::string &)> Binding::late_error(const std::string &word) {
+    const LuaHost::Place p = host_.place();
     Diagnostic d;
-    host_.where(d.file, d.line);
+    d.file = p.file;
+    d.line = p.line;
+    d.inside = p.inside;
     d.word = word;
     return [this, d](const std::string &message) {
         Diagnostic here = d;

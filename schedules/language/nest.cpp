@@ -112,6 +112,13 @@ std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touc
     return lines;
 }
 
+std::string without_halides(std::string loop) {
+    for (const char *added : {".block_id_", ".thread_id_", ".rebased"}) {
+        loop = loop.substr(0, loop.find(added));
+    }
+    return loop;
+}
+
 std::string plain_message(const PipelineView &view, std::string message) {
     // The dimensions of an RDom first: `r$x` is one loop of "r", "box_x" one of several.
     for (const auto &e : view.funcs()) {

@@ -21,6 +21,10 @@ struct NestLine {
 /** Halide's loop nest with plain names. Throws Halide::Error where the schedule is not complete. */
 std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touch> &touches);
 
+/** Halide's name of a loop in a lowered program without what its passes add: the coordinate of a GPU that the loop became, and that it
+ * begins at 0. */
+std::string without_halides(std::string loop);
+
 /** A message of Halide with the names that the author wrote: `sum$3.s1.r$x` is "sum.s1.r". */
 std::string plain_message(const PipelineView &view, std::string message);
 

@@ -24,7 +24,7 @@ namespace {
 struct BuildOptions : CommonOptions {
     std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu;
     int threads = 0;
-    bool quiet = false, no_db = false;
+    bool quiet = false, no_db = false, no_lint = false;
 };
 
 // What is built for one size takes the best schedule known for it; what is built for all takes the one that ships, so
@@ -54,6 +54,8 @@ void build(const BuildOptions &o) {
     GenerateRequest request = o.request(o.op, o.schedule);
     request.function = o.name;
     request.emit = split(o.emit, ',');
+    request.lint = !o.no_lint;
+    request.lint_shape = o.shape.empty() ? Dims() : parse_shape(o.shape);
     const explore::Pick picked = choose(o, request);
     Plan plan = make_plan(picked.request);
 
@@ -78,6 +80,7 @@ void build(const BuildOptions &o) {
     if (!result.notes.empty()) {
         fmt::print(stderr, "{}\n", result.notes);
     }
+    print_notes(result.slow);
     if (o.quiet) {
         return;
     }
@@ -113,6 +116,7 @@ void add_build(CLI::App &app) {
                     "machine's, else the last imported]")
         ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
+    add_no_lint(*cmd, o->no_lint);
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin");
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"

@@ -15,6 +15,7 @@
 #include "kernel/finish_process.h"
 #include "kernel/generator_params.h"
 #include "kernel/generator_run.h"
+#include "kernel/lint_sizes.h"
 #include "kernel/header_text.h"
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
@@ -283,6 +284,9 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;
     }
+    if (!plan.lint.empty()) {
+        run.request["lint"] = plan.lint;
+    }
     if (place_of(plan.targets) == "cuda") {
         run.request["devices"] = plan.devices;
         if (with_source) {
@@ -402,6 +406,7 @@ Plan make_plan(const GenerateRequest &request) {
     merge_params(plan, head);
     plan.inputs.push_back(require_piece(paths().plugin, "the Halide plugin"));
     plan.inputs.insert(plan.inputs.end(), head.files.begin(), head.files.end());
+    plan.lint = request.lint ? lint_sizes(plan, request.generator.empty(), request.lint_shape) : "";
     return plan;
 }
 
@@ -429,6 +434,9 @@ Generated generate(const Plan &plan, const std::string &directory) {
             return generated;
         }
         generated.notes = trim(result.err);
+        if (generated.report.is_object()) {
+            generated.slow = generated.report.value("notes", std::vector<std::string>());
+        }
         complete(plan, directory, generated.report);
         generated.ok = true;
     } catch (const Failure &e) {

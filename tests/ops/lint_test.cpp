@@ -1,0 +1,58 @@
+// The schedules that ship have no line of `halyard check` and `halyard build` about what is slow, in builds that hold each pair of
+// their choices. Nothing is compiled for it: the plugin looks at what Halide lowers, at the size that a benchmark takes first.
+
+#include <catch2/catch.hpp>
+
+#include "builds.h"
+#include "harness.h"
+#include "kernel/generate.h"
+#include "kernel/process.h"
+
+namespace {
+
+using namespace ops_test;
+using namespace halyard;
+
+std::string slow_in(const std::string &op, const Assignments &choices) {
+    GenerateRequest request = request_of(op, choices);
+    request.emit = {"c_header"};
+    request.lint = true;
+    Plan plan = make_plan(request);
+    if (plan.targets.front().find("cuda") != std::string::npos) {
+        // No code is made then.
+        plan.sizes = plan.lint;
+        plan.caches = "l1:32768,l2:1048576,l3:33554432";
+    }
+    const TemporaryDirectory work(temporary_root());
+    const Generated made = generate(plan, work.path());
+    std::string lines = made.error;
+    if (made.ok && !made.report.contains("notes")) {
+        return "nobody looked";
+    }
+    for (const auto &line : made.slow) {
+        lines += line + "\n";
+    }
+    return lines;
+}
+
+void check_silence(const OpTest &test, const std::string &op) {
+    std::vector<Assignments> builds = cuda_builds(test, op);
+    for (const char *target : {"avx2", "host"}) {
+        const auto more = builds_for(test, target);
+        builds.insert(builds.end(), more.begin(), more.end());
+    }
+    REQUIRE(!builds.empty());
+    for (const auto &build : builds) {
+        INFO(assignments_text(build));
+        CHECK(slow_in(op, build) == "");
+    }
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": lint") {                                                                                                            \
+        check_silence(name##_test(), #name);                                                                                               \
+    }
+#include "ops.inc"
+#undef HALYARD_OP
