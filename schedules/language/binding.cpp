@@ -1,6 +1,7 @@
 #include "language/binding.h"
 
 #include "language/effects.h"
+#include "language/halide_texts.h"
 #include "language/nest.h"
 #include "language/tails.h"
 
@@ -411,7 +412,14 @@ int Binding::call_word(lua_State *L) {
         problem = e.what();
     }
     if (!problem.empty()) {
-        call.fail(plain_message(b.view_, halide_message(problem)));
+        const PlainText plain = plain_text(b.view_, problem);
+        std::vector<std::string> loops;
+        for (const auto &a : call.args) {
+            for (const auto &l : a.loops) {
+                loops.push_back(l.name);
+            }
+        }
+        call.fail(with_loop(plain.message, loops), plain.hint);
     }
     if (word->on == Handle::kStage && receiver.kind != Handle::kExpr && receiver.kind != Handle::kDimension) {
         const bool pure = receiver.stage_index == 0;

@@ -149,7 +149,7 @@ public:
                     }
                 }
             });
-            if (outer && jumps == all) {
+            if (outer && 2 * jumps > all) {
                 Order &order = stages[s.node->stage];
                 order.cost += s.cost;
                 order.inner = inner;

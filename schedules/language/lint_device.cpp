@@ -40,7 +40,7 @@ public:
 
     // Kernels that leave most of a device idle.
     void add_small() {
-        constexpr double kWorthADevice = 1e7;  // instructions of one thread each
+        constexpr double kWorthADevice = 1e6;  // instructions of one thread each
         constexpr double kFewBlocks = 16, kFewThreads = 32;
         struct Kernel {
             double cost = 0, blocks = 1, threads = 1;

@@ -35,6 +35,14 @@ BufferSizes completed(BufferSizes sizes, const PipelineView &view) {
             extents.push_back(known ? *known : usual_extent(dimensions));
         }
         sizes.emplace(name, extents);
+        // In the lowered program they have the names that keep several of one process apart.
+        const std::vector<int64_t> known = sizes.at(name);
+        if (entry.parameter.defined()) {
+            sizes.emplace(entry.parameter.name(), known);
+        }
+        for (const Parameter &p : entry.is_output ? entry.function.output_buffers() : std::vector<Parameter>()) {
+            sizes.emplace(p.name(), known);
+        }
     }
     return sizes;
 }

@@ -211,8 +211,10 @@ void LintWork::add_recomputed(std::vector<LintNote> &notes, bool device) const {
     }
     for (const auto &[func, times] : recomputed) {
         const auto own = funcs.find(func);
-        if (times <= kOften) {
-            continue;
+        const auto entry = v.view.funcs().find(v.view.name_of(func));
+        const bool inner = entry != v.view.funcs().end() && !entry->second.parameter.defined() && !entry->second.is_output;
+        if (times <= kOften || !inner) {
+            continue;  // an output is computed again where a loop's end is shifted inwards
         }
         const std::string f = "k." + v.view.name_of(func);
         const std::string often = " is computed " + count_text(times) + " times over: ";
@@ -225,15 +227,11 @@ void LintWork::add_recomputed(std::vector<LintNote> &notes, bool device) const {
                 }
                 notes.push_back(note(func, "", consumer, f + often + further_out(func, spot, times, device)));
             }
-        } else if (v.needed.instructions(func) * (times - 1) > kWorthALine * total && total > kOften * needed) {
+        } else if (!device && v.needed.instructions(func) * (times - 1) > kWorthALine * total && total > kOften * needed) {
             // It has no loops of its own. Where all there is to do is not much more, the compiler took it out of the loops.
-            const auto entry = v.view.funcs().find(v.view.name_of(func));
-            if (entry != v.view.funcs().end() && !entry->second.parameter.defined() && !entry->second.is_output) {
-                const std::string output = v.view.outputs().front().name();
-                notes.push_back(note(func, "", output,
-                                     f + " is computed inline, " + count_text(times) + " times over: say " + f + ":compute_at(...) or " +
-                                         f + ":compute_root()"));
-            }
+            notes.push_back(note(func, "", "",
+                                 f + " is computed inline, " + count_text(times) + " times over: say " + f + ":compute_at(...) or " + f +
+                                     ":compute_root()"));
         }
     }
 }

@@ -29,8 +29,8 @@ std::string without_halides(std::string loop);
 std::string plain_message(const PipelineView &view, std::string message);
 
 /** The last line of the script that had to do with a Func or loop named in `message`, which is an
- * error that Halide raised after the script had ended; line 0 if there is none. */
-Touch blame(const std::string &message, const PipelineView &view, const std::vector<Touch> &touches);
+ * error that Halide raised after the script had ended; line 0 if there is none. `word` is one that it is about without naming it, or "". */
+Touch blame(const std::string &message, const std::string &word, const PipelineView &view, const std::vector<Touch> &touches);
 
 }  // namespace halyard
 

@@ -40,6 +40,7 @@
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
 #include "language/fixed_part.h"
+#include "language/halide_texts.h"
 #include "language/lint_report.h"
 #include "language/look.h"
 #include "language/lua_text.h"
@@ -215,13 +216,15 @@ public:
 
     /** Halide's message on this pipeline, with the script line that it is about. */
     Diagnostic attribute(const std::string &message) {
-        const std::string plain = plain_message(view_, halide_message(message));
-        const Touch t = blame(plain, view_, binding_->touches());
+        const std::string named = plain_message(view_, halide_message(message));
+        const PlainText text = plain_text(view_, message);
+        const std::string &plain = text.message;
+        const Touch t = blame(named, text.word, view_, binding_->touches());
         Diagnostic d = diagnostic_at(t);
         d.file = d.line == 0 ? script_->header().files.at(0) : d.file;
         const bool says_why = plain.find_first_not_of(" \n") != std::string::npos && plain.rfind("Symbol not found", 0) != 0;
-        d.message = says_why ? plain : "Halide cannot compile this schedule, and does not say why";
-        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : "";
+        d.message = says_why ? with_loop(plain, t.loops) : "Halide cannot compile this schedule, and does not say why";
+        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : text.hint;
         write_report(&d);
         return d;
     }
