@@ -82,7 +82,7 @@ public:
     // Threads beside each other whose elements are not.
     void add_uncoalesced() {
         constexpr int64_t kSector = 32;
-        constexpr double kHalfAWarp = 16;
+        constexpr double kHalfAWarp = 16, kMuch = 0.4;
         struct Apart {
             double moved = 0, apart = 0;
             const Access *worst = nullptr;
@@ -105,7 +105,9 @@ public:
                 }
                 Apart &stage = stages[s.node->stage];
                 stage.moved += moved;
-                if (a.known && std::abs(stride(a, (*x)->loop)) >= std::max(kSector, 4 * a.bytes)) {
+                // A vector of half a sector is a load that wastes little.
+                const bool whole = a.bytes >= kSector / 2 && lane_stride(a) == element_bytes(a);
+                if (a.known && !whole && std::abs(stride(a, (*x)->loop)) >= kSector) {
                     stage.apart += moved;
                     stage.worst = !stage.worst || std::abs(stride(a, (*x)->loop)) > std::abs(stride(*stage.worst, (*x)->loop)) ? &a : stage.worst;
                     distance_[&a] = std::abs(stride(a, (*x)->loop));
@@ -113,7 +115,7 @@ public:
             });
         }
         for (const auto &[number, apart] : stages) {
-            if (apart.worst && apart.apart > kWorthALine * all && all * kBytes > kLittleMoved) {
+            if (apart.worst && apart.apart > kMuch * all && all * kBytes > kLittleMoved) {
                 const StageName &stage = v.tree.stages[size_t(number)];
                 const std::string array = v.view.name_of(v.tree.arrays[size_t(apart.worst->array)].name);
                 notes.push_back(note(stage.func, "", "",

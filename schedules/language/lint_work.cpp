@@ -14,6 +14,11 @@ namespace {
 // Instructions. What takes less than some tens of microseconds is nobody's bottleneck.
 constexpr double kLittle = 1e5;
 
+const Node *kernel_of(const Spot &s) {
+    const auto block = std::find_if(s.loops.begin(), s.loops.end(), [](const Node *l) { return l->block; });
+    return block == s.loops.end() ? nullptr : *block;
+}
+
 }  // namespace
 
 std::string count_text(double n) {
@@ -30,6 +35,13 @@ std::string LintNote::text() const {
 LintWork::LintWork(const LintView &view) : v(view) {
     std::vector<const Node *> loops;
     walk(v.tree.root, 1, loops);
+    std::set<const Node *> kernels;
+    for (const Spot &s : spots) {
+        if (is_product(s) && kernel_of(s)) {
+            kernels.insert(kernel_of(s));
+        }
+    }
+    product_kernels_ = std::move(kernels);
     for (const Spot &s : spots) {
         total += is_product(s) ? 0 : s.cost;
     }
@@ -71,7 +83,7 @@ void LintWork::walk(const Node &n, double times, std::vector<const Node *> &loop
 }
 
 bool LintWork::is_product(const Spot &s) const {
-    return v.products.count(stage(s).func) > 0;
+    return v.products.count(stage(s).func) > 0 || product_kernels_.count(kernel_of(s)) > 0;
 }
 
 bool LintWork::is_own(const Spot &s, const Node &loop) const {
@@ -245,7 +257,8 @@ void LintWork::add_sums_in_memory(std::vector<LintNote> &notes) const {
     std::map<int, Sums> stages;
     for (const Spot &s : spots) {
         const Access *store = store_of(s);
-        if (stage(s).update == 0 || is_product(s) || !reload_of(s) || v.tree.arrays[size_t(store->array)].in_registers) {
+        if (stage(s).update == 0 || is_product(s) || !reload_of(s) || v.tree.arrays[size_t(store->array)].in_registers ||
+            v.tree.arrays[size_t(store->array)].in_kernel) {
             continue;
         }
         const Node *step = nullptr, *inside = nullptr;

@@ -31,6 +31,7 @@ public:
     const StageName &stage(const Spot &s) const {
         return v.tree.stages[size_t(s.node->stage)];
     }
+    /** Whether the word mma was said of it, or of anything in its kernel: passes of ours make threads and registers of these. */
     bool is_product(const Spot &s) const;
     /** Whether a loop is one of the stage's own. */
     bool is_own(const Spot &s, const Node &loop) const;
@@ -67,6 +68,8 @@ public:
     void add_sums_in_memory(std::vector<LintNote> &notes) const;
 
 private:
+    std::set<const Node *> product_kernels_;  // by the outermost of their loops over blocks
+
     void walk(const Node &n, double times, std::vector<const Node *> &loops);
     const Touch *touch_of(const std::string &func, const std::string &loop) const;
     std::string further_out(const std::string &func, const Spot &spot, double times, bool device) const;
