@@ -225,7 +225,11 @@ void LintWork::add_recomputed(std::vector<LintNote> &notes, bool device) const {
         const auto own = funcs.find(func);
         const auto entry = v.view.funcs().find(v.view.name_of(func));
         const bool inner = entry != v.view.funcs().end() && !entry->second.parameter.defined() && !entry->second.is_output;
-        if (times <= kOften || !inner) {
+        // Copies that a kernel makes of what its threads share overlap.
+        const bool copied = device && v.needed.instructions(func) == 0;
+        // Registers that a block has are divided among its threads by a pass of ours, which this tree comes before.
+        const bool divided = device && inner && entry->second.function.schedule().memory_type() == Halide::MemoryType::Register;
+        if (times <= kOften || !inner || copied || divided) {
             continue;  // an output is computed again where a loop's end is shifted inwards
         }
         const std::string f = "k." + v.view.name_of(func);
