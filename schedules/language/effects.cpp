@@ -103,7 +103,8 @@ void check_fused_async(const Binding &binding, const PipelineView &view) {
     for (const auto &entry : view.funcs()) {
         functions.emplace(entry.second.function.name(), entry.second.function);
     }
-    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f, const Internal::Definition &d) {
+    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f,
+                                                                                          const Internal::Definition &d) {
         const auto other = functions.find(d.schedule().fuse_level().level.func_name());
         if (other != functions.end() && (f.schedule().async() || other->second.schedule().async())) {
             const std::string name = view.name_of(f.name());

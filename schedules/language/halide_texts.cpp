@@ -49,7 +49,8 @@ const Text kTexts[] = {
     {R"re(When splitting Var (\w+) the tail strategy must be GuardWithIf, Predicate, or Auto)re",
      "with this tail, turns of \"$1\" beyond its end would be part of the result", "take \"guard\"", ""},
     {R"re(Cannot split a loop variable resulting from a split using PredicateLoads or PredicateStores)re",
-     "splits a loop that was made by a split with the tail \"predicate_loads\" or \"predicate_stores\"", "take \"guard\" for the first", ""},
+     "splits a loop that was made by a split with the tail \"predicate_loads\" or \"predicate_stores\"", "take \"guard\" for the first",
+     ""},
     {R"re((?:Predicate\w+) may not be used to split a Var stemming from the inner Var of a prior split)re",
      "the tails \"predicate_loads\" and \"predicate_stores\" are not for the inner loop of another split", "take \"guard\"", "split"},
     {R"re(Can only (vectorize|unroll) for loops over a constant extent\.\s*Loop over (\S+?)\.s\d+\.(?:\w+\.)*(\w+) has extent)re",
@@ -75,17 +76,19 @@ const Text kTexts[] = {
      "say gpu_blocks of a loop further out, and reorder the blocks to the outside", ""},
     {R"re(GPU thread loops must be outside any GPU lane loop)re", "has loops over threads inside of a loop over lanes",
      "reorder the loop of gpu_lanes to the inside of those of gpu_threads", ""},
-    {R"re(gpu lanes loop must have constant extent of at most 32)re", "has a loop over lanes that is longer than the 32 of a warp, or of no fixed length",
-     "split it by 32 or less first", "gpu_lanes"},
+    {R"re(gpu lanes loop must have constant extent of at most 32)re",
+     "has a loop over lanes that is longer than the 32 of a warp, or of no fixed length", "split it by 32 or less first", "gpu_lanes"},
     {R"re(maximum number of nested GPU (block|thread) loops is 3)re", "has more than three loops over $1s inside of each other",
      "fuse some of them, or leave one serial", ""},
-    {R"re(no word for Halide's halide_semaphore)re", "runs what a kernel computes in a thread of the host", "leave it out: for copies in a kernel there is fetch",
-     "async"},
-    {R"re(Cannot schedule (\w+) to be computed with "(\w+)" of \1\b)re", "shares loops of $1 with itself", "name a loop of another Func", ""},
+    {R"re(no word for Halide's halide_semaphore)re", "runs what a kernel computes in a thread of the host",
+     "leave it out: for copies in a kernel there is fetch", "async"},
+    {R"re(Cannot schedule (\w+) to be computed with "(\w+)" of \1\b)re", "shares loops of $1 with itself", "name a loop of another Func",
+     ""},
     {R"re(could not be found in an active loop)re", "has its loops the wrong way round: the first is the inner one",
      "name the loop that prefetches, then the one further out whose turns it prefetches for", "prefetch"},
     {R"re(Could not find Func (\w+))re", "there is no Func \"$1\" to compute there", "", ""},
-    {R"re(Memoization is not supported inside GPU kernels)re", "keeps results inside of a kernel", "compute it outside, by compute_root()", "memoize"},
+    {R"re(Memoization is not supported inside GPU kernels)re", "keeps results inside of a kernel", "compute it outside, by compute_root()",
+     "memoize"},
     {R"re(Memoization is valid only on intermediate Funcs)re", "is not for an output", "say it of what the output reads", "memoize"},
     {R"re((?:cannot|Cannot) (?:fold|be folded)[^.]*|Could not fold[^.]*)re",
      "the elements are not needed in an order in which earlier ones may be overwritten",
@@ -144,10 +147,11 @@ bool tell_location(const std::string &text, PlainText &plain) {
         legal_text += (legal_text.empty() ? "" : ", ") + p;
     }
     const bool stored = given.find(".store_") != std::string::npos || given.find(".hoist_") != std::string::npos;
-    plain.message = as_lua(given) + " is no place for it: " +
-                    (stored ? func + " is stored around all that read it, and computed in the same loop or further in"
-                     : readers.size() > 1 ? "its loop is not around all that read " + func + ", which are " + read
-                                        : "its loop is not around " + (read.empty() ? "what reads " + func : read + ", which reads " + func));
+    plain.message =
+        as_lua(given) + " is no place for it: " +
+        (stored               ? func + " is stored around all that read it, and computed in the same loop or further in"
+         : readers.size() > 1 ? "its loop is not around all that read " + func + ", which are " + read
+                              : "its loop is not around " + (read.empty() ? "what reads " + func : read + ", which reads " + func));
     plain.hint = "there are " + legal_text;
     return true;
 }

@@ -10,7 +10,7 @@ using namespace Halide::Internal;
 namespace {
 
 // Halide has code of its own for exp, log and pow of 32 bits.
-const std::set<std::string> kFunctions = {"sin",  "cos",  "tan",   "asin",  "acos",  "atan", "atan2", "sinh", "cosh",
+const std::set<std::string> kFunctions = {"sin",  "cos",   "tan",   "asin",  "acos", "atan", "atan2", "sinh", "cosh",
                                           "tanh", "asinh", "acosh", "atanh", "fmod", "erf",  "exp",   "log",  "pow"};
 const std::set<std::string> kOwn = {"exp_f32", "log_f32", "pow_f32"};
 

@@ -40,7 +40,7 @@ public:
                     continue;
                 }
                 const int64_t step = stride(*store, l->loop);
-                if (step == size) {
+                if (step > 0 && step <= kUnrolled * size) {
                     along = l;
                     sum = false;
                 } else if (step == 0 && stage(s).update > 0 && (!along || sum) && reads_along(s, *l)) {
@@ -191,8 +191,8 @@ public:
                 if (func_of(*l) == func && l->extent >= 2 && pure) {
                     const std::string loop = loop_name(*l), update = update_of(*l);
                     notes.push_back(note(func, "", "",
-                                         "k." + v.view.name_of(func) + update + " runs on one thread: say k." + v.view.name_of(func) + update +
-                                             ":parallel(\"" + loop + "\")"));
+                                         "k." + v.view.name_of(func) + update + " runs on one thread: say k." + v.view.name_of(func) +
+                                             update + ":parallel(\"" + loop + "\")"));
                     break;
                 }
             }
@@ -234,6 +234,7 @@ public:
     }
 
 private:
+    static constexpr int64_t kUnrolled = 8;
     static constexpr double kShort = 8;  // loops of fewer iterations have nothing to gain
 
     static std::string update_of(const Node &loop) {

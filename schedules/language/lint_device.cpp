@@ -31,16 +31,17 @@ public:
         for (const auto &[func, cost] : funcs) {
             if (cost > kWorthALine * total) {
                 const std::string f = "k." + v.view.name_of(func);
-                notes.push_back(note(func, "", "",
-                                     f + " runs on the host, and what it computes is copied to the device: give it blocks and threads, with " +
-                                         f + ":gpu_tile(...), or compute it in a kernel, with " + f + ":compute_at(...)"));
+                notes.push_back(
+                    note(func, "", "",
+                         f + " runs on the host, and what it computes is copied to the device: give it blocks and threads, with " + f +
+                             ":gpu_tile(...), or compute it in a kernel, with " + f + ":compute_at(...)"));
             }
         }
     }
 
     // Kernels that leave most of a device idle.
     void add_small() {
-        constexpr double kWorthADevice = 1e6;  // instructions of one thread each
+        constexpr double kWorthADevice = 1e7;  // instructions of one thread each
         constexpr double kFewBlocks = 16, kFewThreads = 32;
         struct Kernel {
             double cost = 0, blocks = 1, threads = 1;
@@ -109,7 +110,8 @@ public:
                 const bool whole = a.bytes >= kSector / 2 && lane_stride(a) == element_bytes(a);
                 if (a.known && !whole && std::abs(stride(a, (*x)->loop)) >= kSector) {
                     stage.apart += moved;
-                    stage.worst = !stage.worst || std::abs(stride(a, (*x)->loop)) > std::abs(stride(*stage.worst, (*x)->loop)) ? &a : stage.worst;
+                    stage.worst =
+                        !stage.worst || std::abs(stride(a, (*x)->loop)) > std::abs(stride(*stage.worst, (*x)->loop)) ? &a : stage.worst;
                     distance_[&a] = std::abs(stride(a, (*x)->loop));
                 }
             });
@@ -119,9 +121,11 @@ public:
                 const StageName &stage = v.tree.stages[size_t(number)];
                 const std::string array = v.view.name_of(v.tree.arrays[size_t(apart.worst->array)].name);
                 notes.push_back(note(stage.func, "", "",
-                                     name(stage) + (apart.worst->store ? " stores to " : " reads ") + array + " with neighbouring threads " +
-                                         std::to_string(distance_[apart.worst]) + " bytes apart: say gpu_threads first of the loop along the "
-                                         "innermost dimension of " + array));
+                                     name(stage) + (apart.worst->store ? " stores to " : " reads ") + array +
+                                         " with neighbouring threads " + std::to_string(distance_[apart.worst]) +
+                                         " bytes apart: say gpu_threads first of the loop along the "
+                                         "innermost dimension of " +
+                                         array));
             }
         }
     }

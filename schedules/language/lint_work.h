@@ -15,8 +15,8 @@ namespace halyard {
 struct Spot {
     const Node *node = nullptr;
     std::vector<const Node *> loops;
-    double times = 0;    // that it runs
-    double cost = 0;     // instructions, with loads and stores, of all of these times
+    double times = 0;     // that it runs
+    double cost = 0;      // instructions, with loads and stores, of all of these times
     bool vector = false;  // any of it is in SIMD lanes
 };
 

@@ -108,7 +108,7 @@ private:
     void load(const std::string &path);     // pushes the chunk
     void require(const std::string &name);  // pushes the module
     std::string find_module(const std::string &name, std::vector<std::string> &tried) const;
-    void locate(Diagnostic &d);             // where no file is given
+    void locate(Diagnostic &d);                                               // where no file is given
     Diagnostic diagnose_top();                                                // turns the error value on the stack into a Diagnostic
     void parse(const std::string &path, const std::string &code);             // pushes the chunk
     static const char *next_piece(lua_State *L, void *source, size_t *size);  // of the text that is parsed

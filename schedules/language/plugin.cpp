@@ -73,7 +73,7 @@ json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
 }
 
 json to_json(const Diagnostic &d) {
-    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message},
+    return {{"file", d.file}, {"line", d.line},     {"word", d.word},  {"message", d.message},
             {"hint", d.hint}, {"inside", d.inside}, {"text", d.text()}};
 }
 

@@ -98,8 +98,8 @@ void check(const CheckOptions &o, Verdict &v) {
 }
 
 nlohmann::json to_json(const Verdict &v) {
-    nlohmann::json j = {{"script", v.script}, {"op", v.op}, {"target", v.target}, {"ok", v.error.empty()}, {"error", nullptr},
-                        {"notes", v.slow}};
+    nlohmann::json j = {{"script", v.script},    {"op", v.op},       {"target", v.target},
+                        {"ok", v.error.empty()}, {"error", nullptr}, {"notes", v.slow}};
     if (!v.error.empty()) {
         j["error"] = {{"text", v.error}};
         if (v.report.is_object() && v.report.contains("error")) {
@@ -126,9 +126,14 @@ void run(const CheckOptions &o) {
         } catch (const ScriptError &e) {
             v.error = e.what();
             const auto &d = e.diagnostic;
-            v.report = {
-                {"error",
-                 {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"inside", d.inside}, {"text", d.text()}}}};
+            v.report = {{"error",
+                         {{"file", d.file},
+                          {"line", d.line},
+                          {"word", d.word},
+                          {"message", d.message},
+                          {"hint", d.hint},
+                          {"inside", d.inside},
+                          {"text", d.text()}}}};
         } catch (const Failure &e) {
             v.error = e.what();
         } catch (const UsageError &e) {

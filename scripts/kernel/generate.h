@@ -59,9 +59,9 @@ Plan make_plan(const GenerateRequest &request);
 
 struct Generated {
     bool ok = false;
-    std::string error;      // ready to print
-    nlohmann::json report;  // null where there is none
-    std::string notes;      // warnings of the generator
+    std::string error;              // ready to print
+    nlohmann::json report;          // null where there is none
+    std::string notes;              // warnings of the generator
     std::vector<std::string> slow;  // notes on what is slow, a line each
 };
 

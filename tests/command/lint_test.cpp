@@ -93,10 +93,17 @@ TEST_CASE("Work of a GPU's schedule that the host does", "[lint]") {
 }
 
 TEST_CASE("Kernels that leave a device idle", "[lint]") {
-    CHECK(contains(notes_for_cuda("  local block, thread = k.y:split(\"row\", 1024, \"guard\")\n"
-                                  "  k.y:reorder(\"col\", thread, block):gpu_blocks(block):gpu_threads(thread)"),
-                   " and a device has a hundred multiprocessors and more: say gpu_blocks of more loops"));
-    CHECK(contains(notes_for_cuda("  local block, thread = k.y:split(\"row\", 4, \"guard\")\n"
-                                  "  k.y:reorder(\"col\", thread, block):gpu_blocks(block):gpu_threads(thread)"),
-                   "s.lua:3: note: k.y has blocks of 4 threads, and a warp is 32: say gpu_threads of a loop"));
+    const Folder folder;
+    const auto notes = [&](const std::string &rows) {
+        const std::string script =
+            write_for_cuda(folder / "s.lua", "  local block, thread = k.y:split(\"row\", " + rows +
+                                                 ", \"guard\")\n"
+                                                 "  k.y:reorder(\"col\", thread, block):gpu_blocks(block):gpu_threads(thread)");
+        return run({"build", "bias_activation", "--schedule", script, "--target", "cuda", "--devices", "emulator", "--emit", "c_header",
+                    "-o", folder / "out", "--shape", "rows=8192,cols=1024"})
+            .err;
+    };
+    CHECK(contains(notes("1024"),
+                   "s.lua:3: note: k.y runs in 8 blocks, and a device has a hundred multiprocessors and more: say gpu_blocks of"));
+    CHECK(contains(notes("4"), "s.lua:3: note: k.y has blocks of 4 threads, and a warp is 32: say gpu_threads of a loop of 32"));
 }

@@ -12,8 +12,8 @@ std::string message_on(const std::string &library, const std::string &apply, con
     const TempDir dir;
     dir.write(helper, library);
     const std::string script =
-        dir.write("cpu/s.lua", "local helper = require \"lib.helper\"\nreturn schedule \"small\" { apply = function(k, p, target)\n" + apply +
-                                   "\nend }\n");
+        dir.write("cpu/s.lua", "local helper = require \"lib.helper\"\nreturn schedule \"small\" { apply = function(k, p, target)\n" +
+                                   apply + "\nend }\n");
     std::string message = schedule_small_pipeline(script);
     for (size_t at = message.find(dir.path() + "/"); at != std::string::npos; at = message.find(dir.path() + "/")) {
         message.erase(at, dir.path().size() + 1);

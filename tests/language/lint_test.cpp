@@ -109,8 +109,7 @@ TEST_CASE("lanes that lie apart", "[lint]") {
 k.y:parallel("ro"):vectorize("ri", 8)
 k.top:compute_root():parallel("row"):update(0):parallel("row"):atomic():vectorize("r", 32))");
     INFO(notes);
-    CHECK(contains(notes,
-                   "s.lua:3: note: k.y loads lanes of x that are 8192 bytes apart: vectorize \"col\""));
+    CHECK(contains(notes, "s.lua:3: note: k.y loads lanes of x that are 8192 bytes apart: vectorize \"col\""));
 }
 
 TEST_CASE("lines that are left before they are used up", "[lint]") {
