@@ -1,6 +1,7 @@
 #include "language/binding.h"
 
 #include "language/effects.h"
+#include "language/halide_texts.h"
 #include "language/nest.h"
 #include "language/tails.h"
 
@@ -240,6 +241,15 @@ std::string Binding::name_now(const std::string &word) {
     return it == kNow.end() ? "" : it->second;
 }
 
+Diagnostic diagnostic_at(const Touch &t) {
+    Diagnostic d;
+    d.file = t.place.file;
+    d.line = t.place.line;
+    d.inside = t.place.inside;
+    d.word = t.word;
+    return d;
+}
+
 Diagnostic Binding::no_func(const std::string &name) const {
     std::vector<std::string> names = view_.names();
     for (const auto &s : view_.scalars()) {
@@ -402,7 +412,7 @@ int Binding::call_word(lua_State *L) {
         call.fail("stands in `versions`, which says when a version is taken, and schedules nothing", "put it into `apply`");
     }
     if (b.before_word) {
-        Touch t{"", 0, word->name, receiver.func_name, {}};
+        Touch t{"", 0, word->name, receiver.func_name, {}, b.host_.place()};
         b.host_.where(t.file, t.line);
         b.before_word(t);
     }
@@ -426,7 +436,14 @@ int Binding::call_word(lua_State *L) {
         problem = e.what();
     }
     if (!problem.empty()) {
-        call.fail(plain_message(b.view_, halide_message(problem)));
+        const PlainText plain = plain_text(b.view_, problem);
+        std::vector<std::string> loops;
+        for (const auto &a : call.args) {
+            for (const auto &l : a.loops) {
+                loops.push_back(l.name);
+            }
+        }
+        call.fail(with_loop(plain.message, loops), plain.hint);
     }
     if (word->on == Handle::kStage && receiver.kind != Handle::kExpr && receiver.kind != Handle::kDimension) {
         const bool pure = receiver.stage_index == 0;
@@ -457,6 +474,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
     }
     Touch t;
     host_.where(t.file, t.line);
+    t.place = host_.place();
     t.word = word.name;
     t.func = self.func_name;
     if (word.on == Handle::kStage) {
@@ -550,8 +568,11 @@ bool Binding::split_k_warps(const Halide::Internal::Function &f, int stage, int 
 
 // For a pass that runs when the script has ended: raises an error at the line of the script that is being run now.
 std::function<void(const std::string &)> Binding::late_error(const std::string &word) {
+    const LuaHost::Place p = host_.place();
     Diagnostic d;
-    host_.where(d.file, d.line);
+    d.file = p.file;
+    d.line = p.line;
+    d.inside = p.inside;
     d.word = word;
     return [this, d](const std::string &message) {
         Diagnostic here = d;

@@ -24,7 +24,11 @@ struct Touch {
     std::string word;
     std::string func;
     std::vector<std::string> loops;  // plain names; empty where the word places the whole Func
+    LuaHost::Place place;            // the line of the script that led to it
 };
+
+/** An error, so far without a message, of what a word did at its line. */
+Diagnostic diagnostic_at(const Touch &t);
 
 /** What a script leaves to a search: `k:open("weight")`. */
 struct OpenPart {

@@ -230,10 +230,8 @@ void check_code_size(const CodeSize &size, const std::string &script) {
         return;
     }
     const WrittenOut &most = size.loops.front();
-    Diagnostic d;
-    d.file = most.by.file.empty() ? script : most.by.file;
-    d.line = most.by.line;
-    d.word = most.by.word;
+    Diagnostic d = diagnostic_at(most.by);
+    d.file = d.file.empty() ? script : d.file;
     std::ostringstream message;
     message << std::fixed << std::setprecision(0);
     message << "the loop \"" << most.loop << "\" of " << most.func << " is written out " << most.times

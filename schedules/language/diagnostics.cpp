@@ -57,6 +57,9 @@ std::string Diagnostic::text() const {
         s += word + ": ";
     }
     s += message;
+    if (!inside.empty()) {
+        s += "\n  in " + inside;
+    }
     if (!hint.empty()) {
         s += "\n  " + hint;
     }

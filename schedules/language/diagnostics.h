@@ -18,9 +18,10 @@ struct Diagnostic {
     std::string word;     // the word of the schedule language, if one was being applied
     std::string message;  // what was wrong, and the names there are
     std::string hint;     // what to do, e.g. `did you mean "row"?`
+    std::string inside;   // the line of a library that `line` called: "lib/reduce.lua:35"
 
-    /** `file:line: error: word: message` and the hint on a line of its own: the form that
-     * editors and compilers share, ready to print. */
+    /** `file:line: error: word: message`, and `inside` and the hint on lines of their own: the form
+     * that editors and compilers share, ready to print. */
     std::string text() const;
 };
 

@@ -85,10 +85,7 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
             continue;
         }
         const auto number = Internal::as_const_int(buffers);
-        Diagnostic d;
-        d.file = t.file;
-        d.line = t.line;
-        d.word = t.word;
+        Diagnostic d = diagnostic_at(t);
         if (f.has_update_definition() && number != 1) {
             d.message = "is for a Func without updates: those of " + t.func + " would read the first of the buffers, whichever they write";
             d.hint = "say it of a copy, which k." + t.func + ":in_() makes";
@@ -106,16 +103,15 @@ void check_fused_async(const Binding &binding, const PipelineView &view) {
     for (const auto &entry : view.funcs()) {
         functions.emplace(entry.second.function.name(), entry.second.function);
     }
-    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f, const Internal::Definition &d) {
+    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f,
+                                                                                          const Internal::Definition &d) {
         const auto other = functions.find(d.schedule().fuse_level().level.func_name());
         if (other != functions.end() && (f.schedule().async() || other->second.schedule().async())) {
             const std::string name = view.name_of(f.name());
             Diagnostic at;
             for (const Touch &t : binding.touches()) {
                 if (t.word == "compute_with" && t.func == name) {
-                    at.file = t.file;
-                    at.line = t.line;
-                    at.word = t.word;
+                    at = diagnostic_at(t);
                 }
             }
             at.message = "runs " + name + " in the loops of " + view.name_of(other->first) +
@@ -150,10 +146,7 @@ void check_placed(const Binding &binding, const PipelineView &view) {
         if (!is_inline(view, f) && !(buffers_in_turn && is_unplaced(view, f))) {
             continue;
         }
-        Diagnostic d;
-        d.file = t.file;
-        d.line = t.line;
-        d.word = t.word;
+        Diagnostic d = diagnostic_at(t);
         d.message = is_inline(view, f)
                         ? "has no effect on " + t.func + ", which is computed inline: it has no loops and no memory of its own"
                         : "is for a Func of which it is said where it is computed";

@@ -181,7 +181,7 @@ void LuaHost::check_limits() {
 void LuaHost::fail_limit(Diagnostic d) {
     if (!fatal_) {
         if (d.file.empty()) {
-            where(d.file, d.line);
+            locate(d);
         }
         fatal_ = std::move(d);
         // From here on every instruction raises again: handlers of <close> variables get nowhere.
@@ -225,9 +225,43 @@ void LuaHost::where(std::string &file, int &line) {
     }
 }
 
+LuaHost::Place LuaHost::place() const {
+    Place p;
+    lua_Debug ar;
+    for (int level = 0; lua_getstack(L_, level, &ar); level++) {
+        lua_getinfo(L_, "Sl", &ar);
+        if (ar.currentline <= 0 || ar.source[0] != '@') {
+            continue;
+        }
+        const std::string file = ar.source + 1;
+        const auto library = libraries_.find(file);
+        if (library == libraries_.end()) {
+            p.file = file;
+            p.line = ar.currentline;
+            return p;
+        }
+        if (p.inside.empty()) {
+            p.inside = library->second + ":" + std::to_string(ar.currentline);
+        }
+    }
+    return p;
+}
+
+// Of a library that the script called; one that is being loaded, or was called last, has its own line.
+void LuaHost::locate(Diagnostic &d) {
+    Place p = place();
+    if (p.line == 0) {
+        where(d.file, d.line);
+        return;
+    }
+    d.file = std::move(p.file);
+    d.line = p.line;
+    d.inside = std::move(p.inside);
+}
+
 void LuaHost::raise(Diagnostic d) {
     if (d.file.empty()) {
-        where(d.file, d.line);
+        locate(d);
     }
     d.message = printable(std::move(d.message));
     d.hint = printable(std::move(d.hint));
@@ -270,6 +304,12 @@ Diagnostic LuaHost::diagnose_top() {
         d.file = f;
         d.line = std::atoi(text.c_str() + f.size() + 1);
         d.message = colon + 2 < text.size() ? text.substr(colon + 2) : "the script raised an empty message";
+        const auto library = libraries_.find(f);
+        if (library != libraries_.end() && raised_.line > 0) {
+            d.inside = library->second + ":" + std::to_string(d.line);
+            d.file = raised_.file;
+            d.line = raised_.line;
+        }
         return d;
     }
     d.file = last_file_;
@@ -278,6 +318,13 @@ Diagnostic LuaHost::diagnose_top() {
 }
 
 void LuaHost::protect(const std::function<void(lua_State *)> &body) {
+    // Where an error is raised, the lines that led there still run.
+    lua_pushcfunction(L_, [](lua_State *L) -> int {
+        LuaHost &host = of(L);
+        host.raised_ = host.place();
+        return 1;
+    });
+    const int handler = lua_gettop(L_);
     // The function object travels as a light pointer: it outlives the call.
     lua_pushcfunction(L_, [](lua_State *L) -> int {
         const auto *f = static_cast<const std::function<void(lua_State *)> *>(lua_touserdata(L, 1));
@@ -286,7 +333,8 @@ void LuaHost::protect(const std::function<void(lua_State *)> &body) {
         return lua_gettop(L);
     });
     lua_pushlightuserdata(L_, const_cast<void *>(static_cast<const void *>(&body)));
-    const int status = lua_pcall(L_, 1, LUA_MULTRET, 0);
+    const int status = lua_pcall(L_, 1, LUA_MULTRET, handler);
+    lua_remove(L_, handler);
     if (status == LUA_ERRMEM) {
         lua_pop(L_, 1);
         protect([this](lua_State *) { fail_memory(); });
@@ -408,20 +456,25 @@ void LuaHost::run_file(const std::string &path, int results) {
     });
 }
 
+namespace {
+
+// "lib.reduce" is lib/reduce.lua
+std::string name_of_module(std::string name) {
+    std::replace(name.begin(), name.end(), '.', '/');
+    return name + ".lua";
+}
+
+}  // namespace
+
 std::string LuaHost::find_module(const std::string &name, std::vector<std::string> &tried) const {
-    std::string relative = name;
-    for (char &c : relative) {
-        if (c == '.') {
-            c = '/';
-        }
-    }
+    const std::string relative = name_of_module(name);
     // A library that ships with a schedule lies in its folder or in one above (schedules/lib).
     std::vector<std::string> dirs = lib_dirs_;
     if (const std::string above = parent_of(lib_dirs_[0]); real_path(above) != "/") {  // no link leads out of the root
         dirs.push_back(above);
     }
     for (const auto &dir : dirs) {
-        const std::string path = join(dir, relative + ".lua");
+        const std::string path = join(dir, relative);
         if (is_file(path) && !leads_out_of(dirs, path)) {
             return path;
         }
@@ -449,6 +502,10 @@ void LuaHost::require(const std::string &name) {
             d.message += "\n    " + t;
         }
         raise(d);
+    }
+    const std::string relative = name_of_module(name);
+    if (path != join(lib_dirs_[0], relative)) {
+        libraries_[path] = relative;
     }
     for (const auto &l : loading_) {
         if (l == path) {

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +58,16 @@ public:
     /** The innermost running line of Lua, for records and messages. */
     void where(std::string &file, int &line);
 
+    /** A line of the script, and of the library that runs for it. */
+    struct Place {
+        std::string file;  // the script's own, or one beside it
+        int line = 0;
+        std::string inside;  // "lib/reduce.lua:35"; "" where no library runs
+    };
+
+    /** The innermost running line that is not a library's. */
+    Place place() const;
+
     /** The source text of a line of a file that was loaded, without surrounding blanks. */
     std::string source_line(const std::string &file, int line) const;
 
@@ -97,6 +108,7 @@ private:
     void load(const std::string &path);     // pushes the chunk
     void require(const std::string &name);  // pushes the module
     std::string find_module(const std::string &name, std::vector<std::string> &tried) const;
+    void locate(Diagnostic &d);                                               // where no file is given
     Diagnostic diagnose_top();                                                // turns the error value on the stack into a Diagnostic
     void parse(const std::string &path, const std::string &code);             // pushes the chunk
     static const char *next_piece(lua_State *L, void *source, size_t *size);  // of the text that is parsed
@@ -120,6 +132,8 @@ private:
     std::string last_file_;
     int last_line_ = 0;
     std::optional<Diagnostic> pending_;
+    Place raised_;                                  // where the last error was raised
+    std::map<std::string, std::string> libraries_;  // what was required from another folder: its name for messages, by path
     std::vector<std::string> files_;
     std::vector<std::string> loading_;  // chain of requires, to find cycles
     std::vector<std::pair<std::string, std::vector<std::string>>> sources_;

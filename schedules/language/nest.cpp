@@ -112,6 +112,13 @@ std::vector<NestLine> loop_nest(const PipelineView &view, const std::vector<Touc
     return lines;
 }
 
+std::string without_halides(std::string loop) {
+    for (const char *added : {".block_id_", ".thread_id_", ".rebased"}) {
+        loop = loop.substr(0, loop.find(added));
+    }
+    return loop;
+}
+
 std::string plain_message(const PipelineView &view, std::string message) {
     // The dimensions of an RDom first: `r$x` is one loop of "r", "box_x" one of several.
     for (const auto &e : view.funcs()) {
@@ -146,7 +153,7 @@ std::string plain_message(const PipelineView &view, std::string message) {
     return out;
 }
 
-Touch blame(const std::string &message, const PipelineView &view, const std::vector<Touch> &touches) {
+Touch blame(const std::string &message, const std::string &word, const PipelineView &view, const std::vector<Touch> &touches) {
     // What the message names, in pieces: `y.s0.row` names a Func and a loop.
     std::vector<std::string> names;
     for (const auto &n : names_in(message)) {
@@ -167,11 +174,11 @@ Touch blame(const std::string &message, const PipelineView &view, const std::vec
     const Touch *best = nullptr;
     int best_score = 0;
     for (const Touch &t : touches) {
-        int score = t.func == first ? 4 : named(t.func) ? 3 : 0;
+        int score = t.func == first ? 4 : named(t.func) || (!word.empty() && t.word == word) ? 3 : 0;
         if (score == 0) {
             continue;
         }
-        score += named(t.word) ? 3 : 0;
+        score += named(t.word) || t.word == word ? 3 : 0;
         score += std::any_of(t.loops.begin(), t.loops.end(), named) ? 1 : 0;
         if (score >= best_score) {
             best = &t;

@@ -441,9 +441,7 @@ private:
     const bool said = std::any_of(touches.begin(), touches.end(), [&](const Touch &t) { return t.func == func && words.count(t.word); });
     for (const Touch &t : touches) {
         if (t.func == func && (!said || words.count(t.word))) {
-            d.file = t.file;
-            d.line = t.line;
-            d.word = t.word;
+            d = diagnostic_at(t);
         }
     }
     d.message = (d.word.empty() ? "k." + func + " " : "") + message;

@@ -13,6 +13,8 @@
 //   sizes    extents of every buffer, as x:4096x64,y:4096x64: the report says what moves through the caches; for CUDA
 //            there is then no code, and the report alone is what comes of it
 //   caches   their bytes, as l1:32768,l2:1048576,l3:33554432
+//   lint     sizes as above, or `estimates` for those of the generator: the report has notes on what is slow there; without a
+//            report they are printed
 //   describe a JSON file to write in place of all that: what there is to schedule at `sizes`, or at what the
 //            generator estimates; a script says what of that is fixed, and nothing is applied
 //   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
@@ -39,6 +41,9 @@
 #include "lowering/host/empty_calls.h"
 #include "lowering/host/verbose_calls.h"
 #include "language/fixed_part.h"
+#include "language/halide_texts.h"
+#include "language/lint_report.h"
+#include "language/look.h"
 #include "language/lua_text.h"
 #include "language/nest.h"
 #include "lowering/cuda/offload.h"
@@ -70,7 +75,8 @@ json to_json(const std::vector<NestLine> &nest, const LuaHost &host) {
 }
 
 json to_json(const Diagnostic &d) {
-    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}};
+    return {{"file", d.file}, {"line", d.line},     {"word", d.word},  {"message", d.message},
+            {"hint", d.hint}, {"inside", d.inside}, {"text", d.text()}};
 }
 
 ScriptOptions script_options(const PluginSettings &settings, const Halide::Target &target) {
@@ -176,6 +182,7 @@ public:
                 versions = {version_at(versions, parse_sizes(settings.sizes))};
             }
             rest_ = text_of(versions.back().set);
+            prepare_notes(settings, target, options, versions);
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
             }
@@ -188,11 +195,17 @@ public:
             if (!settings.sizes.empty()) {
                 traffic_report_ = std::make_unique<TrafficReport>(pipeline, target, settings.sizes, settings.caches);
             }
+            if (notes_ && noted_version_ == versions_.size()) {
+                notes_->before_schedule(pipeline);
+            }
             script_->apply([this](lua_State *L) { binding_->push_funcs(L); }, versions.back().set);
             finish_script(pipeline, *binding_);
             applied_ = true;
             size_ = checked_size(view_, *binding_, target);
             // Before products are calls.
+            if (notes_ && noted_version_ == versions_.size()) {
+                add_look(pipeline, [this](const Halide::Internal::Stmt &s) { look_at(s, *binding_); });
+            }
             if (traffic_report_) {
                 traffic_report_->attach(pipeline, view_, binding_->touches(), [this](json t) {
                     traffic_ = std::move(t);
@@ -212,6 +225,12 @@ public:
             }
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, settings);
+            }
+            if (notes_ && !target.has_feature(Halide::Target::CUDA)) {
+                add_look(pipeline, [this](const Halide::Internal::Stmt &s) {
+                    notes_->look_for_calls(s, *binding_, script_->header());
+                    end_notes();
+                });
             }
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
@@ -234,15 +253,15 @@ public:
 
     /** Halide's message on this pipeline, with the script line that it is about. */
     Diagnostic attribute(const std::string &message) {
-        const std::string plain = plain_message(view_, halide_message(message));
-        const Touch t = blame(plain, view_, binding_->touches());
-        Diagnostic d;
-        d.file = t.file.empty() ? script_->header().files.at(0) : t.file;
-        d.line = t.line;
-        d.word = t.word;
+        const std::string named = plain_message(view_, halide_message(message));
+        const PlainText text = plain_text(view_, message);
+        const std::string &plain = text.message;
+        const Touch t = blame(named, text.word, view_, binding_->touches());
+        Diagnostic d = diagnostic_at(t);
+        d.file = d.line == 0 ? script_->header().files.at(0) : d.file;
         const bool says_why = plain.find_first_not_of(" \n") != std::string::npos && plain.rfind("Symbol not found", 0) != 0;
-        d.message = says_why ? plain : "Halide cannot compile this schedule, and does not say why";
-        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : "";
+        d.message = says_why ? with_loop(plain, t.loops) : "Halide cannot compile this schedule, and does not say why";
+        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : text.hint;
         write_report(&d);
         return d;
     }
@@ -353,6 +372,38 @@ private:
         return binding;
     }
 
+    // Of the first of several targets, and of the version that a call of the sizes takes.
+    void prepare_notes(const PluginSettings &settings, const Halide::Target &target, const ScriptOptions &options,
+                       const std::vector<ScheduleVersion> &versions) {
+        static std::set<std::string> noted;
+        if (settings.lint.empty() || (!settings.report.empty() && !noted.insert(settings.report).second)) {
+            return;
+        }
+        notes_ = std::make_unique<LintReport>(view_, target, target_facts(options.target, options.facts), settings.lint);
+        noted_version_ = size_t(&version_at(versions, notes_->sizes()) - versions.data());
+    }
+
+    static void add_look(Halide::Pipeline copy, std::function<void(const Halide::Internal::Stmt &)> look) {
+        copy.add_custom_lowering_pass(new Look(std::move(look), true));
+    }
+
+    void look_at(const Halide::Internal::Stmt &lowered, const Binding &binding) {
+        notes_->look(lowered, binding, script_->header());
+        if (binding.target.has_feature(Halide::Target::CUDA)) {
+            end_notes();
+        }
+    }
+
+    void end_notes() {
+        if (!report_path_.empty()) {
+            write_report(nullptr);
+            return;
+        }
+        for (const auto &line : notes_->lines()) {
+            std::cerr << line << "\n";
+        }
+    }
+
     // Before the schedule is applied to the pipeline itself.
     void add_version(const Halide::Pipeline &pipeline, const Halide::Target &target, const ScheduleVersion &version) {
         Version &v = versions_.emplace_back();
@@ -360,6 +411,9 @@ private:
         v.text = text_of(version.set);
         v.pipeline = std::make_unique<VersionedPipeline>(pipeline, *script_, version.set);
         v.pipeline->binding = new_binding(v.pipeline->view(), target);
+        if (notes_ && noted_version_ + 1 == versions_.size()) {
+            notes_->before_schedule(v.pipeline->pipeline());
+        }
         script_->apply([&](lua_State *L) { v.pipeline->binding->push_funcs(L); }, version.set);
         finish_script(v.pipeline->pipeline(), *v.pipeline->binding);
         checked_size(v.pipeline->view(), *v.pipeline->binding, target);
@@ -436,7 +490,14 @@ private:
         const bool tells = !settings.function.empty();
         o.text = tells ? rest_ : "";
         for (auto &v : versions_) {
-            const auto lowered = [this, p = v.pipeline.get(), target] { return p->lowered(script_->header().op, target); };
+            const bool noted = notes_ && noted_version_ == o.versions.size();
+            const auto lowered = [this, &v, target, noted] {
+                const Halide::Internal::Stmt s = v.pipeline->lowered(script_->header().op, target);
+                if (noted) {
+                    look_at(s, *v.pipeline->binding);
+                }
+                return s;
+            };
             o.versions.push_back({v.condition, tells ? v.text : "", lowered, cuda_schedule(v.pipeline->view(), *v.pipeline->binding)});
         }
         o.fail = [this](const std::string &func, const std::string &message) { throw Halide::CompileError(func + " " + message); };
@@ -607,6 +668,9 @@ private:
         if (binding_ && binding_->translation) {
             add_translation(*binding_->translation, r);
         }
+        if (notes_) {
+            r["notes"] = notes_->lines();
+        }
         if (!traffic_.is_null()) {
             r["traffic"] = traffic_;
         }
@@ -637,6 +701,8 @@ private:
     std::string rest_;               // the text of that
     json steps_ = json::array(), passes_ = json::array();
     std::unique_ptr<TrafficReport> traffic_report_;
+    std::unique_ptr<LintReport> notes_;
+    size_t noted_version_ = 0;  // among the versions
     json traffic_;
 };
 

@@ -62,6 +62,7 @@ const std::map<std::string, Setting> &settings() {
         {"lib",
          {[](PluginSettings &s, const std::string &v) { s.lib = split(v, ':'); },
           [](PluginSettings &s, const json &v) { s.lib = v.get<std::vector<std::string>>(); }}},
+        {"lint", text(&PluginSettings::lint)},
         {"passes", flag(&PluginSettings::passes)},
         {"report", text(&PluginSettings::report)},
         {"script", text(&PluginSettings::script)},

@@ -23,6 +23,7 @@ struct PluginSettings {
     bool finish = false;                       // whoever started this runs the finishing step where the report asks for it
     std::string function;                      // what callers know the library by, for its errors; needs Halyard's runtime
     std::string sizes, caches;                 // for what moves through the caches
+    std::string lint;                          // sizes at which to look for what is slow, or "estimates"
     std::string describe;                      // a JSON file to write in place of all that
     std::string devices, cuda;                 // of CUDA kernels, and the file for their printed source
 };

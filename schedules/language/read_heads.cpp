@@ -53,7 +53,7 @@ json to_json(const ScriptHeader &h) {
 }
 
 json to_json(const Diagnostic &d) {
-    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}};
+    return {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"inside", d.inside}};
 }
 
 json head_of(const json &request, double seconds, double wall_seconds) {

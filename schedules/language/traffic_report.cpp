@@ -1,10 +1,13 @@
 #include "language/traffic_report.h"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 
 #include "language/device_traffic.h"
+#include "language/look.h"
 #include "language/lowered_tree.h"
+#include "language/nest.h"
 #include "language/unfused.h"
 
 namespace halyard {
@@ -43,34 +46,14 @@ std::vector<std::string> readable(std::vector<std::string> notes, const LoopTree
     return notes;
 }
 
-// Runs after Halide's own passes, and changes nothing; or leaves nothing, where code for a device would be made next.
-class Look : public IRMutator {
-public:
-    Look(std::function<void(const Stmt &)> look, bool leave) : look_(std::move(look)), leave_(leave) {}
-    Stmt mutate(const Stmt &s) override {
-        if (!done_) {
-            done_ = true;
-            look_(s);
-            return leave_ ? s : Evaluate::make(0);
-        }
-        return s;
-    }
-    using IRMutator::mutate;
-
-private:
-    std::function<void(const Stmt &)> look_;
-    const bool leave_;
-    bool done_ = false;
-};
-
 json to_json(const Moved &m) {
     return {{"read", m.read}, {"written", m.written}};
 }
 
 std::string loop_text(const PipelineView &view, const std::string &halide_loop) {
-    // FUNC.sN.VAR: "FUNC.VAR" in plain names; Halide adds the coordinate of a GPU that a loop became.
-    const size_t s = halide_loop.find(".s"), coordinate = halide_loop.find(".block_id_");
-    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(halide_loop.substr(0, coordinate));
+    // FUNC.sN.VAR: "FUNC.VAR" in plain names.
+    const size_t s = halide_loop.find(".s");
+    return view.name_of(halide_loop.substr(0, s)) + "." + plain_name(without_halides(halide_loop));
 }
 
 json kernels_json(const LoopTree &tree, const PipelineView &view) {
@@ -111,28 +94,7 @@ const Touch *placed_by(const std::vector<Touch> &touches, const std::string &fun
 }  // namespace
 
 TrafficReport::TrafficReport(const Pipeline &pipeline, const Target &target, const std::string &sizes, const std::string &caches)
-    : target_(target), sizes_(parse_sizes(sizes)), caches_(parse_caches(caches)) {
-    // What has to be computed at least.
-    try {
-        const LoopTree tree = unfused_tree(pipeline, target_, sizes_);
-        const Traffic t = executions(tree);
-        for (const auto &s : t.stages) {
-            work_[s.name.func] += s.work.instructions;
-            if (s.name.update == 0) {
-                needed_[s.name.func] += s.elements;
-            }
-        }
-        for (const auto &l : t.loaded) {
-            const std::string user = tree.stages[size_t(l.first.first)].func;
-            const std::string used = tree.arrays[size_t(l.first.second)].name;
-            if (user != used) {
-                uses_[{user, used}] += l.second;
-            }
-        }
-    } catch (const Halide::Error &) {
-        // No recomputation is reported then.
-    }
-}
+    : target_(target), sizes_(parse_sizes(sizes)), caches_(parse_caches(caches)), needed_(pipeline, target, sizes_) {}
 
 void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, const std::vector<Touch> &touches,
                            std::function<void(json)> done) {
@@ -140,18 +102,11 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
         const LoopTree tree = loop_tree(lowered, sizes_, vector_bytes(target_), vector_registers(target_));
         const Traffic t = traffic(tree, caches_);
         json stages = json::array(), loops = json::array(), arrays = json::array(), inlined = json::array();
-        std::map<std::string, double> computed, recomputed;
+        std::set<std::string> computed;
         for (const auto &s : t.stages) {
-            if (s.name.update == 0) {
-                computed[s.name.func] += s.elements;
-            }
+            computed.insert(s.name.func);
         }
-        for (const auto &c : computed) {
-            const auto n = needed_.find(c.first);
-            if (n != needed_.end() && n->second > 0) {
-                recomputed[c.first] = c.second / n->second;
-            }
-        }
+        const auto recomputed = needed_.recomputed(t);
         for (size_t i = 0; i < t.stages.size(); i++) {
             const StageTraffic &s = t.stages[i];
             const std::string func = view.name_of(s.name.func);
@@ -186,7 +141,7 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
             }
             j["operand_bytes"] = operand_bytes;
             if (recomputed.count(s.name.func)) {
-                j["recomputed"] = recomputed[s.name.func];
+                j["recomputed"] = recomputed.at(s.name.func);
             }
             if (const Touch *touch = placed_by(touches, func)) {
                 j["file"] = touch->file;
@@ -213,25 +168,10 @@ void TrafficReport::attach(const Pipeline &pipeline, const PipelineView &view, c
                               {"registers", a.in_registers},
                               {"touched", t.touched[i]}});
         }
-        // A Func that has no stage of its own is computed wherever it is used.
-        const std::function<double(const std::string &)> times = [&](const std::string &func) {
-            const auto known = recomputed.find(func);
-            if (known != recomputed.end()) {
-                return known->second;
-            }
-            const auto n = needed_.find(func);
-            double sum = 0;
-            for (const auto &u : uses_) {
-                sum += u.first.second == func ? u.second * times(u.first.first) : 0;
-            }
-            return recomputed[func] = n != needed_.end() && n->second > 0 ? sum / n->second : 1;
-        };
-        for (const auto &n : needed_) {
-            const auto entry = view.funcs().find(view.name_of(n.first));
-            if (!computed.count(n.first) && (entry == view.funcs().end() || !entry->second.parameter.defined())) {
-                inlined.push_back({{"func", view.name_of(n.first)},
-                                   {"recomputed", times(n.first)},
-                                   {"instructions", work_.count(n.first) ? work_.at(n.first) : 0}});
+        for (const auto &[func, times] : recomputed) {
+            const auto entry = view.funcs().find(view.name_of(func));
+            if (!computed.count(func) && (entry == view.funcs().end() || !entry->second.parameter.defined())) {
+                inlined.push_back({{"func", view.name_of(func)}, {"recomputed", times}, {"instructions", needed_.instructions(func)}});
             }
         }
         done({{"stages", stages},

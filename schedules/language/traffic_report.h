@@ -12,6 +12,7 @@
 
 #include "language/binding.h"
 #include "language/index_value.h"
+#include "language/needed_work.h"
 #include "language/traffic.h"
 
 namespace halyard {
@@ -30,10 +31,7 @@ private:
     Halide::Target target_;
     BufferSizes sizes_;
     CacheSizes caches_;
-    std::map<std::string, double> work_;    // instructions, by Halide's name of the Func
-    std::map<std::string, double> needed_;  // elements, by Halide's name of the Func
-    // Elements that one Func reads of another, if all are stored.
-    std::map<std::pair<std::string, std::string>, double> uses_;
+    NeededWork needed_;
 };
 
 }  // namespace halyard

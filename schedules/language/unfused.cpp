@@ -9,6 +9,24 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
+namespace {
+
+void keep_loops_whole(Function &f) {
+    const auto keep = [](Definition &d) {
+        for (Dim &dim : d.schedule().dims()) {
+            dim.partition_policy = Partition::Never;
+        }
+    };
+    if (f.has_pure_definition()) {
+        keep(f.definition());
+    }
+    for (int i = 0; i < int(f.updates().size()); i++) {
+        keep(f.update(i));
+    }
+}
+
+}  // namespace
+
 int vector_bytes(const Target &target) {
     return target.natural_vector_size<uint8_t>();
 }
@@ -30,10 +48,13 @@ LoopTree unfused_tree(const Pipeline &pipeline, const Target &target, const Buff
             f.second.schedule().store_level() = LoopLevel::root();
         }
     }
+    // What takes time to make and counts for nothing: checks, and loops taken apart at their ends.
+    const Target plain = target.without_feature(Target::CUDA).with_feature(Target::NoAsserts).with_feature(Target::NoBoundsQuery);
     for (auto &f : copies.second) {
+        keep_loops_whole(f.second);
         f.second.lock_loop_levels();
     }
-    const Stmt lowered = lower_main_stmt(copies.first, "unfused", target);
+    const Stmt lowered = lower_main_stmt(copies.first, "unfused", plain);
     return loop_tree(lowered, sizes, vector_bytes(target), vector_registers(target));
 }
 

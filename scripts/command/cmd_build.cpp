@@ -30,7 +30,7 @@ namespace {
 struct BuildOptions : CommonOptions {
     std::string op, schedule, name, directory = ".", emit = "static_library,c_header", depfile, shape, gpu;
     int threads = 0;
-    bool quiet = false, no_db = false, json = false;
+    bool quiet = false, no_db = false, json = false, no_lint = false;
 };
 
 // What is built for one size takes the best schedule known for it; what is built for all takes the one that ships, so
@@ -72,6 +72,8 @@ void build(const BuildOptions &o) {
     GenerateRequest request = o.request(o.op, o.schedule);
     request.function = o.name;
     request.emit = split(o.emit, ',');
+    request.lint = !o.no_lint;
+    request.lint_shape = o.shape.empty() ? Dims() : parse_shape(o.shape);
     const explore::Pick picked = choose(o, request);
     std::vector<std::string> notes;
     const auto note = [&](const std::string &text) {
@@ -108,6 +110,7 @@ void build(const BuildOptions &o) {
         note(text);
     }
     if (o.json) {
+        notes.insert(notes.end(), result.slow.begin(), result.slow.end());
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         print_json(build_record(plan, result, files, notes, seconds.count()));
         return;
@@ -180,6 +183,7 @@ void add_build(CLI::App &app) {
         ->type_name("NAME");
     cmd->add_flag("--no-db", o->no_db, "Do not look into the database: the schedule that ships");
     cmd->add_flag("--json", o->json, "What was built as an object on standard output, or the error");
+    add_no_lint(*cmd, o->no_lint);
     cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
     add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on script, generator and plugin");
     put_in_group(*cmd, group::kOp, {"--name"});

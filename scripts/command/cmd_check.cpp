@@ -1,5 +1,6 @@
 // halyard check: is a script right? Runs everything but the code generator.
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -25,11 +26,12 @@ namespace {
 
 struct CheckOptions : CommonOptions {
     std::vector<std::string> what;
-    bool json = false;
+    bool json = false, no_lint = false;
 };
 
 struct Verdict {
     std::string script, op, target, error;
+    std::vector<std::string> slow;
     nlohmann::json report;
 };
 
@@ -74,6 +76,7 @@ void check(const CheckOptions &o, Verdict &v) {
     v.op = head.op;
     GenerateRequest request = o.request(head.op, v.script);
     request.emit = {"c_header"};
+    request.lint = !o.no_lint;
     if (request.target.empty()) {
         request.target = target_for(head);
     }
@@ -84,6 +87,11 @@ void check(const CheckOptions &o, Verdict &v) {
         const Generated result = generate(make_plan(request), work.path());
         v.report = result.report;
         v.error = result.error;
+        for (const auto &note : result.slow) {
+            if (std::find(v.slow.begin(), v.slow.end(), note) == v.slow.end()) {
+                v.slow.push_back(note);
+            }
+        }
         if (!result.ok) {
             return;
         }
@@ -91,7 +99,8 @@ void check(const CheckOptions &o, Verdict &v) {
 }
 
 nlohmann::json to_json(const Verdict &v) {
-    nlohmann::json j = {{"script", v.script}, {"op", v.op}, {"target", v.target}, {"ok", v.error.empty()}, {"error", nullptr}};
+    nlohmann::json j = {{"script", v.script},    {"op", v.op},       {"target", v.target},
+                        {"ok", v.error.empty()}, {"error", nullptr}, {"notes", v.slow}};
     if (!v.error.empty()) {
         j["error"] = {{"text", v.error}};
         if (v.report.is_object() && v.report.contains("error")) {
@@ -118,9 +127,14 @@ void run(const CheckOptions &o) {
         } catch (const ScriptError &e) {
             v.error = e.what();
             const auto &d = e.diagnostic;
-            v.report = {
-                {"error",
-                 {{"file", d.file}, {"line", d.line}, {"word", d.word}, {"message", d.message}, {"hint", d.hint}, {"text", d.text()}}}};
+            v.report = {{"error",
+                         {{"file", d.file},
+                          {"line", d.line},
+                          {"word", d.word},
+                          {"message", d.message},
+                          {"hint", d.hint},
+                          {"inside", d.inside},
+                          {"text", d.text()}}}};
         } catch (const Failure &e) {
             v.error = e.what();
         } catch (const UsageError &e) {
@@ -134,6 +148,7 @@ void run(const CheckOptions &o) {
         }
         progress.say("");
         if (v.error.empty()) {
+            print_notes(v.slow);
             fmt::print("{}: {}\n", v.script, paint(Colour::kGreen, "ok"));
         } else {
             print_error(v.error);
@@ -154,6 +169,7 @@ void add_check(CLI::App &app) {
     CLI::App *cmd = app.add_subcommand("check", "Check scripts: everything but the machine code");
     cmd->add_option("what", o->what, "Lua files, or ops (all their schedules)")->required()->type_name("SCRIPT|OP");
     o->add(*cmd, "Instruction sets to check for, with commas [the lowest that the script takes]");
+    add_no_lint(*cmd, o->no_lint);
     cmd->add_flag("--json", o->json, "A list of records on standard output");
     put_in_group(*cmd, group::kOutput, {"--json"});
     cmd->footer("\nExit code 1 if one of them is wrong.\n"

@@ -64,6 +64,16 @@ void CommonOptions::add(CLI::App &app, const std::string &target_help) {
     put_in_group(app, group::kLimits, {"--timeout"});
 }
 
+void add_no_lint(CLI::App &app, bool &no_lint) {
+    app.add_flag("--no-lint", no_lint, "Do not look for what is slow in the schedule");
+}
+
+void print_notes(const std::vector<std::string> &notes) {
+    for (const auto &note : notes) {
+        fmt::print(stderr, "{}\n", note);
+    }
+}
+
 std::string CommonOptions::database() const {
     return db.empty() ? explore::Database::default_path() : db;
 }

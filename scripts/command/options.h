@@ -38,6 +38,12 @@ CLI::Validator positive_seconds();
 /** An option that says where something is written: "", as of a variable that is not set, is an error. */
 CLI::Option *add_output(CLI::App &app, const std::string &names, std::string &into, const std::string &help);
 
+/** --no-lint */
+void add_no_lint(CLI::App &app, bool &no_lint);
+
+/** On standard error: what is slow in a schedule. */
+void print_notes(const std::vector<std::string> &notes);
+
 /** A list option that takes one value at a time, so that a positional may follow it. */
 CLI::Option *add_repeated(CLI::App &app, const std::string &names, std::vector<std::string> &into, const std::string &help);
 

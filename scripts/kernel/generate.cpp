@@ -17,6 +17,7 @@
 #include "kernel/generator_notes.h"
 #include "kernel/generator_params.h"
 #include "kernel/generator_run.h"
+#include "kernel/lint_sizes.h"
 #include "kernel/header_text.h"
 #include "kernel/heads.h"
 #include "kernel/json_text.h"
@@ -252,6 +253,9 @@ GeneratorRun generator_run(const Plan &plan, const std::string &directory, const
         run.request["sizes"] = plan.sizes;
         run.request["caches"] = plan.caches;
     }
+    if (!plan.lint.empty()) {
+        run.request["lint"] = plan.lint;
+    }
     if (place_of(plan.targets) == "cuda") {
         run.request["devices"] = plan.devices;
         if (with_source) {
@@ -371,6 +375,7 @@ Plan make_plan(const GenerateRequest &request) {
     merge_params(plan, head);
     plan.inputs.push_back(require_piece(paths().plugin, "the Halide plugin"));
     plan.inputs.insert(plan.inputs.end(), head.files.begin(), head.files.end());
+    plan.lint = request.lint ? lint_sizes(plan, request.generator.empty(), request.lint_shape) : "";
     return plan;
 }
 
@@ -398,6 +403,9 @@ Generated generate(const Plan &plan, const std::string &directory) {
             return generated;
         }
         generated.notes = generator_notes(plan, result.err);
+        if (generated.report.is_object()) {
+            generated.slow = generated.report.value("notes", std::vector<std::string>());
+        }
         complete(plan, directory, generated.report);
         generated.ok = true;
     } catch (const Failure &e) {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kernel/arithmetic.h"
 #include "kernel/assignments.h"
 
 namespace halyard {
@@ -29,6 +30,8 @@ struct GenerateRequest {
     bool passes = false;                // the report has the passes over CUDA kernels
     std::string after;                  // with what the one of this name left of them
     std::string sizes, caches;          // for the report's "traffic", as the plugin takes them
+    bool lint = false;                  // the report has notes on what is slow,
+    Dims lint_shape;                    // at this size; else at the first that the registry has
     std::vector<std::string> lib_dirs;  // where `require` looks besides the script's folder and the library
     double timeout = 300;
 };
@@ -45,7 +48,7 @@ struct Plan {
     std::vector<std::string> inputs;  // every file that the outputs depend on
     bool steps = false, passes = false;
     std::string after;
-    std::string sizes, caches;
+    std::string sizes, caches, lint;    // as the plugin takes them
     std::vector<std::string> lib_dirs;  // the library is the last one
     double timeout = 0;
     bool finish = true;  // without what needs the finishing step, assembly has Halide's names of the loops
@@ -56,9 +59,10 @@ Plan make_plan(const GenerateRequest &request);
 
 struct Generated {
     bool ok = false;
-    std::string error;      // ready to print
-    nlohmann::json report;  // null where there is none
-    std::string notes;      // warnings of the generator
+    std::string error;              // ready to print
+    nlohmann::json report;          // null where there is none
+    std::string notes;              // warnings of the generator
+    std::vector<std::string> slow;  // notes on what is slow, a line each
 };
 
 /** Runs the generator; its files go to `directory`. Does not throw for what the script or the generator got wrong. */

@@ -57,6 +57,7 @@ Head head_of(const std::string &program, const json &j) {
             h.error.word = e.at("word");
             h.error.message = e.at("message");
             h.error.hint = e.at("hint");
+            h.error.inside = e.value("inside", "");
         }
     } catch (const json::exception &e) {
         throw Failure(fmt::format("{}: error: its answer is none that this command knows: {}\n  {}", program, e.what(), how_to_build()));

@@ -32,7 +32,7 @@ TEST_CASE("Good and bad scripts in one run", "[check]") {
         CHECK(record.at("script") == what[i + 1]);
         CHECK(record.at("ok") == expected[i]);
         CHECK(record.at("error").is_null() == expected[i]);
-        CHECK(record.size() == 5);  // and op and target
+        CHECK(record.size() == 6);  // and op, target and notes
         if (!expected[i]) {
             CHECK(contains(r.err, record.at("error").at("text")));
         }

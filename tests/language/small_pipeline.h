@@ -7,6 +7,9 @@
 
 #include <string>
 
+/** Loads the plugin, once. */
+void load_small_plugin();
+
 /** Schedules and lowers the pipeline; "" if all is well, else the message that a user would read.
  * Throws what is not a Halide::Error.
  *

@@ -367,7 +367,7 @@ std::vector<Placement> views_of(const CompiledKernel &kernel, int rotation) {
 
 }  // namespace
 
-CompiledKernel build(const std::string &op, const Assignments &choices) {
+GenerateRequest request_of(const std::string &op, const Assignments &choices) {
     GenerateRequest request;
     request.op = op;
     for (const auto &c : choices) {
@@ -384,7 +384,11 @@ CompiledKernel build(const std::string &op, const Assignments &choices) {
             request.params.insert(c);
         }
     }
-    return CompiledKernel::build(request);
+    return request;
+}
+
+CompiledKernel build(const std::string &op, const Assignments &choices) {
+    return CompiledKernel::build(request_of(op, choices));
 }
 
 std::string why_skipped(const std::string &target) {

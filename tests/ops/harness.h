@@ -11,6 +11,9 @@
 
 namespace ops_test {
 
+/** What is asked of the generator for these choices. */
+halyard::GenerateRequest request_of(const std::string &op, const Assignments &choices);
+
 /** The kernel of a build, from the cache where it is there. Throws what CompiledKernel::build does. */
 halyard::CompiledKernel build(const std::string &op, const Assignments &choices);
 

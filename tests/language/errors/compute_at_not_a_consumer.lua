@@ -1,26 +1,5 @@
--- expect: 4: error: compute_at: Func "f" is computed at the following invalid location:
--- expect+   f.compute_at(hist, i);
--- expect+ Legal locations for this function are:
--- expect+   f.compute_root();
--- expect+   f.compute_at(g, Var::outermost());
--- expect+   f.compute_at(g, row);
--- expect+   f.compute_at(g, col);
--- expect+ "f" is used in the following places:
--- expect+  for g.s0.row:
--- expect+   for g.s0.col:
--- expect+    ...
--- expect+    for hist.s1.box_y:
--- expect+     for hist.s1.box_x:
--- expect+      ...
--- expect+      for sum.s1.row:
--- expect+       for sum.s1.r:
--- expect+        sum uses f
--- expect+    ...
--- expect+    for sum.s1.row:
--- expect+     for sum.s1.r:
--- expect+      sum uses f
--- expect+    g uses f
--- expect+  ...
+-- expect: 4: error: compute_at: k.f:compute_at(k.hist, "i") is no place for it: its loop is not around all that read f, which are sum and g
+-- expect+   there are k.f:compute_root(), k.f:compute_at(k.g, "outermost"), k.f:compute_at(k.g, "row"), k.f:compute_at(k.g, "col")
 return schedule "small" {
   apply = function(k, p, target)
     k.g:compute_root()

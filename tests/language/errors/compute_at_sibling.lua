@@ -1,17 +1,5 @@
--- expect: 5: error: compute_at: Func "f" is computed at the following invalid location:
--- expect+   f.compute_at(sum, row);
--- expect+ Legal locations for this function are:
--- expect+   f.compute_root();
--- expect+ "f" is used in the following places:
--- expect+  ...
--- expect+  for sum.s1.row:
--- expect+   for sum.s1.r:
--- expect+    sum uses f
--- expect+  for g.s0.row:
--- expect+   for g.s0.col:
--- expect+    ...
--- expect+    g uses f
--- expect+  ...
+-- expect: 5: error: compute_at: k.f:compute_at(k.sum, "row") is no place for it: its loop is not around all that read f, which are sum and g
+-- expect+   there are k.f:compute_root()
 return schedule "small" {
   apply = function(k, p, target)
     k.sum:compute_root()

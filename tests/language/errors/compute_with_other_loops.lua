@@ -1,4 +1,5 @@
--- expect: 5: error: compute_with: Invalid compute_with: there is dependency between sum and f
+-- expect: 5: error: compute_with: sum and f need each other's values, so their loops cannot be one
+-- expect+   compute one at a loop of the other, with compute_at
 return schedule "small" {
   apply = function(k, p, target)
     k.f:compute_root()

@@ -1,4 +1,5 @@
--- expect: 3: error: gpu_threads: Schedule for Func y requires <Default_GPU> but no compatible target feature is enabled in target x86-64-linux-avx2-fma-no_runtime
+-- expect: 3: error: gpu_threads: runs loops of y on a device, and the target x86-64-linux-avx2-fma-no_runtime has none
+-- expect+   build for a device, with --target cuda, or leave this out
 return schedule "small" {
   apply = function(k, p, target)
     k.y:gpu_threads("col")

@@ -1,6 +1,5 @@
--- expect: 3: error: in_: Cannot wrap "x_im" in "y" because "y" does not call "x_im"
--- expect+ Direct callees of "y" are:
--- expect+   g
+-- expect: 3: error: in_: has no effect: y does not read x
+-- expect+   name a Func that reads x
 return schedule "small" {
   apply = function(k, p, target)
     k.x:in_(k.y)

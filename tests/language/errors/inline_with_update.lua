@@ -1,4 +1,5 @@
--- expect: 4: error: vectorize: In schedule for sum.update(0), marking var r# as parallel or vectorized may introduce a race condition resulting in incorrect output. Say atomic() before, if the operation is associative.
+-- expect: 4: error: vectorize: the turns of "r" write the same elements, so they cannot run at once
+-- expect+   say atomic() before, if the order of the operation does not matter, or take another loop
 return schedule "small" {
   apply = function(k, p, target)
     k.sum:compute_inline()

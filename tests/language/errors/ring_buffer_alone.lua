@@ -1,4 +1,5 @@
--- expect: 3: error: ring_buffer: Func "g" is scheduled with ring_buffer(), but has matching store_at and hoist_storage levels. Add an explicit hoist_storage directive to the schedule to fix the issue.
+-- expect: 3: error: ring_buffer: g has its memory where it is stored, so there is nothing to take buffers of in turn
+-- expect+   say k.g:hoist_storage(...) of a loop further out, over whose turns the buffers follow each other
 return schedule "small" {
   apply = function(k, p, target)
     k.g:compute_root():ring_buffer(2)

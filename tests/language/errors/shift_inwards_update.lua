@@ -1,4 +1,5 @@
--- expect: 4: error: split: When splitting Var r ShiftInwards is not a legal tail strategy for update definitions, as it may change the meaning of the algorithm
+-- expect: 4: error: split: the tail "shift_inwards" would compute elements of an update of "r" twice
+-- expect+   take "guard"
 return schedule "small" {
   apply = function(k, p, target)
     k.sum:compute_root()

@@ -1,4 +1,5 @@
--- expect: 4: error: split: When splitting Var r the tail strategy must be GuardWithIf, Predicate, or Auto. Anything else may change the meaning of the algorithm
+-- expect: 4: error: split: with this tail, turns of "r" beyond its end would be part of the result
+-- expect+   take "guard"
 return schedule "small" {
   apply = function(k, p, target)
     k.sum:compute_root()

@@ -1,25 +1,5 @@
--- expect: 3: error: store_at: Func "f" is computed at the following invalid location:
--- expect+   f.store_at(y, row).compute_root();
--- expect+ Legal locations for this function are:
--- expect+   f.compute_root();
--- expect+   f.compute_at(y, Var::outermost());
--- expect+   f.compute_at(y, row);
--- expect+   f.compute_at(y, col);
--- expect+ "f" is used in the following places:
--- expect+  for y.s0.row:
--- expect+   for y.s0.col:
--- expect+    ...
--- expect+    for hist.s1.box_y:
--- expect+     for hist.s1.box_x:
--- expect+      ...
--- expect+      for sum.s1.row:
--- expect+       for sum.s1.r:
--- expect+        sum uses f
--- expect+    ...
--- expect+    for sum.s1.row:
--- expect+     for sum.s1.r:
--- expect+      sum uses f
--- expect+    y uses f
+-- expect: 3: error: store_at: k.f:store_at(k.y, "row"):compute_root() is no place for it: f is stored around all that read it, and computed in the same loop or further in
+-- expect+   there are k.f:compute_root(), k.f:compute_at(k.y, "outermost"), k.f:compute_at(k.y, "row"), k.f:compute_at(k.y, "col")
 return schedule "small" {
   apply = function(k, p, target)
     k.f:compute_root():store_at(k.y, "row")

@@ -1,5 +1,5 @@
--- expect: 3: error: unroll: Can only unroll for loops over a constant extent.
--- expect+ Loop over y.s0.col has extent y.extent.0.
+-- expect: 3: error: unroll: how often "col" of y turns is not known before a call
+-- expect+   split it by a number first, and unroll the inner loop
 return schedule "small" {
   apply = function(k, p, target)
     k.y:unroll("col")

@@ -1,5 +1,5 @@
--- expect: 5: error: unroll: Can only unroll for loops over a constant extent.
--- expect+ Loop over f.s0.row has extent (max(y.extent.1 + y.min.1, x.extent.1) - min(y.min.1, 0)).
+-- expect: 5: error: unroll: how often "row" of f turns is not known before a call
+-- expect+   split it by a number first, and unroll the inner loop
 return schedule "small" {
   apply = function(k, p, target)
     k.y:parallel("row")

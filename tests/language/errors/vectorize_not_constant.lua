@@ -1,5 +1,5 @@
--- expect: 3: error: vectorize: Can only vectorize for loops over a constant extent.
--- expect+ Loop over y.s0.row has extent y.extent.1.
+-- expect: 3: error: vectorize: how often "row" of y turns is not known before a call
+-- expect+   split it by a number first, and vectorize the inner loop
 return schedule "small" {
   apply = function(k, p, target)
     k.y:vectorize("row")

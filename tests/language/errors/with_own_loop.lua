@@ -1,4 +1,4 @@
--- expect: 3: error: compute_with: Cannot schedule g to be computed with g.s0.row
+-- expect: 3: error: compute_with: Cannot schedule g to be computed with "row" of g
 return schedule "small" {
   apply = function(k, p, target)
     k.g:compute_with(k.g, "row")

@@ -1,0 +1,7 @@
+-- expect: 3: error: hoist_storage_root: says where f is stored, and f is computed inline: it has no memory
+-- expect+   say where it is computed too, by k.f:compute_at(...) or k.f:compute_root()
+return schedule "small" {
+  apply = function(k, p, target)
+    k.f:hoist_storage_root()
+  end,
+}

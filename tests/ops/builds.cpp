@@ -1,0 +1,137 @@
+#include "builds.h"
+
+#include <algorithm>
+#include <set>
+
+#include "harness.h"
+#include "pairs.h"
+#include "kernel/paths.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "language/script.h"
+
+namespace ops_test {
+
+namespace {
+
+Assignments small_tiles(const halyard::ScriptHeader &head) {
+    Assignments tiles;
+    for (const auto &t : head.params) {
+        const bool of_tile = t.name == "rows" || t.name == "columns" || t.name == "back";
+        if (of_tile && std::count(t.choices.begin(), t.choices.end(), "64")) {
+            tiles["set." + t.name] = "64";
+        }
+    }
+    return tiles;
+}
+
+bool has_param(const halyard::ScriptHeader &head, const char *name) {
+    return std::any_of(head.params.begin(), head.params.end(), [&](const auto &t) { return t.name == name; });
+}
+
+// Kernels with tiles of a product have a form for each kind of device.
+bool uses_tensor_cores(const halyard::ScriptHeader &head) {
+    return has_param(head, "stages") &&
+           (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") || has_param(head, "block"));
+}
+
+// With rows = 0 the sizes of a call decide on the tiles, and on the blocks that share one.
+bool chooses_tiles(const halyard::ScriptHeader &head) {
+    return std::any_of(head.params.begin(), head.params.end(), [](const auto &t) { return t.name == "rows" && t.value == "0"; });
+}
+
+// Few assignments that hold every value of each choice.
+std::vector<Assignments> all_values(const std::vector<Choice> &choices) {
+    size_t most = 1;
+    for (const auto &c : choices) {
+        most = std::max(most, c.values.size());
+    }
+    std::vector<Assignments> rows(most);
+    for (size_t i = 0; i < most; i++) {
+        for (const auto &c : choices) {
+            rows[i][c.name] = c.values[i % c.values.size()];
+        }
+    }
+    return rows;
+}
+
+}  // namespace
+
+std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
+    std::vector<Assignments> builds;
+    for (auto choices : all_pairs(test.choices())) {
+        if (choices["target"] == target) {
+            test.settle(choices);
+            if (std::find(builds.begin(), builds.end(), choices) == builds.end()) {
+                builds.push_back(choices);
+            }
+        }
+    }
+    return builds;
+}
+
+std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
+    std::vector<Assignments> builds;
+    for (const auto &schedule : halyard::schedules_of(op)) {
+        if (schedule.place != kCudaTarget) {
+            continue;
+        }
+        halyard::ScriptOptions options;
+        options.lib_dirs = {halyard::paths().schedules};
+        options.target = halyard::resolve_targets(kCudaTarget).front();
+        const auto head = halyard::read_header(schedule.path, options);
+        Assignments given;  // what the schedule leaves no choice of
+        std::vector<Choice> open;
+        for (const auto &t : head.params) {
+            if (t.is_generator_param && t.choices.empty()) {
+                given[t.name] = t.value;
+            } else if (t.is_generator_param) {
+                open.push_back({t.name, t.choices});
+            }
+        }
+        for (const auto &choice : test.choices()) {
+            const bool of_host = choice.name == "target" || choice.name == "schedule" || choice.name.rfind("set.", 0) == 0;
+            if (!of_host && !head.generator.count(choice.name)) {
+                open.push_back(choice);
+            }
+        }
+        for (const auto &choice : schedule.name == op ? test.cuda_choices() : std::vector<Choice>()) {
+            open.push_back(choice);
+        }
+        if (uses_tensor_cores(head)) {
+            open.push_back({"devices", {"sm_80", "sm_90a"}});
+        }
+        if (has_param(head, "cluster")) {
+            open.push_back({"set.cluster", {"1", "4"}});
+        }
+        if (has_param(head, "warps")) {
+            open.push_back({"set.warps", {"4", "1", "2"}});
+        }
+        if (schedule.name == op + ".skinny") {
+            open.push_back({"set.rows", {"16", "32"}});
+        }
+        // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
+        std::set<std::string> with_large_tiles;
+        for (auto build : builds.empty() ? all_pairs(open) : all_values(open)) {
+            build.insert(given.begin(), given.end());
+            if (!with_large_tiles.insert(build["devices"]).second) {
+                const Assignments tiles = small_tiles(head);
+                build.insert(tiles.begin(), tiles.end());
+            } else if (chooses_tiles(head)) {
+                build.erase("set.cluster");
+            }
+            if (build["devices"].empty()) {
+                build.erase("devices");
+            }
+            build["schedule"] = schedule.name;
+            build["target"] = kCudaTarget;
+            test.settle(build);
+            if (std::find(builds.begin(), builds.end(), build) == builds.end()) {
+                builds.push_back(build);
+            }
+        }
+    }
+    return builds;
+}
+
+}  // namespace ops_test
