@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "language/reads.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -67,7 +69,7 @@ void check_effect(const Call &call, const Word &word) {
     }
     if (said == "prefetch") {
         const Handle &what = call.args[0].handles[0];
-        if (Internal::find_transitive_calls(f).count(Func(what.func).name()) == 0) {
+        if (needs_of(f).count(Func(what.func).name()) == 0) {
             call.fail("has no effect: " + name + " does not read " + what.func_name);
         }
     }
