@@ -37,6 +37,7 @@
 #include "language/effects.h"
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
+#include "lowering/host/stack_size.h"
 #include "language/fixed_part.h"
 #include "language/lua_text.h"
 #include "language/nest.h"
@@ -178,6 +179,9 @@ public:
             }
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, settings);
+            }
+            if (!target.has_feature(Halide::Target::CUDA) || !traffic_report_) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(new Attributed(*this, bound_stack()));
             }
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
