@@ -103,6 +103,22 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
     }
 }
 
+void check_folded_async(const Binding &binding, const PipelineView &view) {
+    for (const Touch &t : binding.touches()) {
+        const auto entry = view.funcs().find(t.func);
+        if (t.word == "fold_storage" && entry != view.funcs().end() && entry->second.function.schedule().async()) {
+            Diagnostic d;
+            d.file = t.file;
+            d.line = t.line;
+            d.word = t.word;
+            d.message = "is said of " + t.func + ", which is async: where a loop goes around the one over what is folded, the thread that computes "
+                        "it and the one that reads it wait for each other for ever";
+            d.hint = "leave out one of the two, or say ring_buffer";
+            throw ScriptError(d);
+        }
+    }
+}
+
 void check_fused_async(const Binding &binding, const PipelineView &view) {
     std::map<std::string, Function> functions;
     for (const auto &entry : view.funcs()) {

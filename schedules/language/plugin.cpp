@@ -370,6 +370,7 @@ private:
         check_placed(binding, binding.view());
         check_buffers_in_turn(binding, binding.view());
         check_fused_async(binding, binding.view());
+        check_folded_async(binding, binding.view());
         check_places(binding, binding.view());
         binding.add_requirements(pipeline);
     }
