@@ -75,6 +75,20 @@ void check_effect(const Call &call, const Word &word) {
     }
 }
 
+namespace {
+
+// One of which the memory is as long as what is needed of it; "" where there is none.
+std::string open_dimension(const Function &f) {
+    for (const Internal::StorageDim &d : f.schedule().storage_dims()) {
+        if (!d.bound.defined()) {
+            return plain_name(d.var);
+        }
+    }
+    return "";
+}
+
+}  // namespace
+
 void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
     for (const Touch &t : binding.touches()) {
         const auto entry = view.funcs().find(t.func);
@@ -96,6 +110,10 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
             d.hint = "say it of a copy, which k." + t.func + ":in_() makes";
         } else if (f.schedule().async() && (!number || *number < 2)) {
             d.message = "takes a number of two or more where " + t.func + " is async: it is computed up to two turns ahead of who reads it";
+        } else if (const std::string open = open_dimension(f); f.schedule().async() && !open.empty()) {
+            d.message = "is said of " + t.func + ", which is async: where a turn needs more or less of \"" + open +
+                        "\" than another, as at an end, its buffer would lie in that of the other";
+            d.hint = "say k." + t.func + ":bound_storage(\"" + open + "\", ...), with what a turn needs at most, of each dimension";
         } else {
             continue;
         }
