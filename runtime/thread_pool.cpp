@@ -237,8 +237,14 @@ void halyard_set_spin_microseconds(int microseconds) {
     pool.spin_us = microseconds;
 }
 
+// Halide's, of the threads that compute async Funcs (CMakeLists.txt gives it this name).
+void halyard_shutdown_task_pool() __attribute__((weak));
+
 // Also runs when a shared object that holds the runtime is unloaded: no worker may stay in it.
 __attribute__((destructor)) void halide_shutdown_thread_pool() {
+    if (halyard_shutdown_task_pool) {
+        halyard_shutdown_task_pool();
+    }
     pthread_mutex_lock(&start_mutex);
     pool.quit.store(1);
     pool.epoch.fetch_add(1);

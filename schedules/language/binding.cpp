@@ -407,6 +407,7 @@ int Binding::call_word(lua_State *L) {
     const Handle receiver = *self;
     Call call{b, L, receiver, {}, -1};
     b.current_ = word;
+    b.applies_ = false;
     check_version(b, L, call);
     if (b.only_conditions && !only_asks(*word, receiver.kind)) {
         call.fail("stands in `versions`, which says when a version is taken, and schedules nothing", "put it into `apply`");
@@ -430,6 +431,7 @@ int Binding::call_word(lua_State *L) {
     const std::vector<Dim> before = dims_of(receiver);
     std::string problem;
     check_effect(call, *word);
+    b.applies_ = !only_asks(*word, receiver.kind);
     try {
         word->apply(call);
     } catch (const Halide::Error &e) {
@@ -459,6 +461,7 @@ int Binding::call_word(lua_State *L) {
         }
         leave_device(call.stage().get_schedule());
     }
+    b.applies_ = false;
     b.record(*word, receiver, call.args, before);
     b.current_ = nullptr;
     if (call.results < 0) {

@@ -188,6 +188,11 @@ public:
         return current_;
     }
 
+    /** Whether a word changes the schedule now: what it has done when it fails stays, so no pcall may go on from there. */
+    bool applies() const {
+        return applies_;
+    }
+
 private:
     static int index_funcs(lua_State *L);
     static int open(lua_State *L);
@@ -218,6 +223,7 @@ private:
     std::vector<SideBySide> side_by_side_;
     std::vector<Requirement> requirements_;
     const Word *current_ = nullptr;
+    bool applies_ = false;  // a word changes the schedule now
     const int number_;  // among the bindings of this process
 };
 

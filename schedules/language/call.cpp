@@ -115,6 +115,9 @@ void Call::fail(const std::string &message, const std::string &hint) const {
     d.word = binding.current_word() ? binding.current_word()->name : "";
     d.message = message;
     d.hint = hint;
+    if (binding.applies()) {
+        binding.host().fail_limit(std::move(d));
+    }
     binding.host().raise(std::move(d));
 }
 

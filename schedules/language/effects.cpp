@@ -4,6 +4,8 @@
 #include <functional>
 #include <map>
 
+#include "language/reads.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -67,11 +69,25 @@ void check_effect(const Call &call, const Word &word) {
     }
     if (said == "prefetch") {
         const Handle &what = call.args[0].handles[0];
-        if (Internal::find_transitive_calls(f).count(Func(what.func).name()) == 0) {
+        if (needs_of(f).count(Func(what.func).name()) == 0) {
             call.fail("has no effect: " + name + " does not read " + what.func_name);
         }
     }
 }
+
+namespace {
+
+// One of which the memory is as long as what is needed of it; "" where there is none.
+std::string open_dimension(const Function &f) {
+    for (const Internal::StorageDim &d : f.schedule().storage_dims()) {
+        if (!d.bound.defined()) {
+            return plain_name(d.var);
+        }
+    }
+    return "";
+}
+
+}  // namespace
 
 void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
     for (const Touch &t : binding.touches()) {
@@ -91,10 +107,30 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
             d.hint = "say it of a copy, which k." + t.func + ":in_() makes";
         } else if (f.schedule().async() && (!number || *number < 2)) {
             d.message = "takes a number of two or more where " + t.func + " is async: it is computed up to two turns ahead of who reads it";
+        } else if (const std::string open = open_dimension(f); f.schedule().async() && !open.empty()) {
+            d.message = "is said of " + t.func + ", which is async: where a turn needs more or less of \"" + open +
+                        "\" than another, as at an end, its buffer would lie in that of the other";
+            d.hint = "say k." + t.func + ":bound_storage(\"" + open + "\", ...), with what a turn needs at most, of each dimension";
         } else {
             continue;
         }
         throw ScriptError(d);
+    }
+}
+
+void check_folded_async(const Binding &binding, const PipelineView &view) {
+    for (const Touch &t : binding.touches()) {
+        const auto entry = view.funcs().find(t.func);
+        if (t.word == "fold_storage" && entry != view.funcs().end() && entry->second.function.schedule().async()) {
+            Diagnostic d;
+            d.file = t.file;
+            d.line = t.line;
+            d.word = t.word;
+            d.message = "is said of " + t.func + ", which is async: where a loop goes around the one over what is folded, the thread that computes "
+                        "it and the one that reads it wait for each other for ever";
+            d.hint = "leave out one of the two, or say ring_buffer";
+            throw ScriptError(d);
+        }
     }
 }
 

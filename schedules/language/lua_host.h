@@ -88,7 +88,7 @@ public:
     /** Prints a line on standard error; raises where all that was printed is more than a script may print. */
     void print(const std::string &line);
 
-    /** Raises for a limit that was hit: no pcall of the script may go on from there. Without a file, at the running line. */
+    /** Raises for what no pcall of the script may go on from, as a limit that was hit. Without a file, at the running line. */
     [[noreturn]] void fail_limit(Diagnostic d);
 
     /** How much may still be printed. */
@@ -128,7 +128,7 @@ private:
     int64_t instructions_ = 0;
     std::chrono::steady_clock::time_point start_;
     double processor_start_ = 0;       // seconds of this thread
-    std::optional<Diagnostic> fatal_;  // a limit was hit: no pcall and no __close may swallow this
+    std::optional<Diagnostic> fatal_;  // no pcall and no __close may swallow this
     std::string last_file_;
     int last_line_ = 0;
     std::optional<Diagnostic> pending_;

@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "language/reads.h"
+
 namespace halyard {
 
 using namespace Halide;
@@ -335,7 +337,7 @@ private:
         if (is_unplaced(f) && !f.can_be_inlined() && !is_output(f)) {
             for (const auto &[name, reader] : functions_) {
                 for_each_definition(reader, [&, &reader = reader](const Definition &d, int) {
-                    if (!reader.same_as(f) && reads_inline(d, f)) {
+                    if (!reader.same_as(f) && reads_inline(reader, d, f)) {
                         places.push_back({reader, d, 0});
                     }
                 });
@@ -359,15 +361,15 @@ private:
         return std::nullopt;
     }
 
-    bool reads_inline(const Definition &d, const Function &f) const {
+    bool reads_inline(const Function &reader, const Definition &d, const Function &f) const {
         for (const auto *call : calls_in(d)) {
             const auto it = functions_.find(call->name);
             if (it == functions_.end()) {
                 continue;
             }
-            const Function &called = it->second;
-            if (called.same_as(f) ||
-                (is_unplaced(called) && called.can_be_inlined() && called.has_pure_definition() && reads_inline(called.definition(), f))) {
+            const Function called = read_by(reader, it->second);
+            if (called.same_as(f) || (is_unplaced(called) && called.can_be_inlined() && called.has_pure_definition() &&
+                                      reads_inline(called, called.definition(), f))) {
                 return true;
             }
         }
@@ -390,15 +392,19 @@ private:
 
     bool has_both(const Place &loop, const Function &f) const {
         std::map<std::string, std::vector<Motion>> needed;  // of each Func that runs in the loop, and of f: of each dimension
-        const auto need = [&](const Definition &d, Motions variables, const std::string &self) {
+        const auto need = [&](const Definition &d, Motions variables, const Function &reader) {
             add_bounds(d.predicate(), variables);
             bool more = false;
             for (const auto *call : calls_in(d)) {
                 const auto it = functions_.find(call->name);
-                if (it == functions_.end() || call->name == self || !(it->second.same_as(f) || runs_in(it->second, loop))) {
+                if (it == functions_.end() || it->second.same_as(reader)) {
                     continue;
                 }
-                auto &motions = needed[call->name];
+                const Function called = read_by(reader, it->second);
+                if (!(called.same_as(f) || runs_in(called, loop))) {
+                    continue;
+                }
+                auto &motions = needed[called.name()];
                 motions.resize(call->args.size(), Motion{0, 0});
                 for (size_t i = 0; i < call->args.size(); i++) {
                     const Motion all = either(motions[i], motion_of(call->args[i], variables));
@@ -412,7 +418,7 @@ private:
         for (const auto &v : made_of(loop.definition.schedule(), loop.definition.schedule().dims()[loop.loop].var)) {
             moving[v] = {kMoves, kMoves};
         }
-        for (bool more = need(loop.definition, moving, loop.func.name()); more;) {
+        for (bool more = need(loop.definition, moving, loop.func); more;) {
             more = false;
             const auto now = needed;
             for (const auto &[name, motions] : now) {
@@ -421,7 +427,7 @@ private:
                 for (size_t i = 0; i < g.args().size() && i < motions.size(); i++) {
                     variables[g.args()[i]] = motions[i];
                 }
-                for_each_definition(g, [&, &name = name](const Definition &d, int) { more = need(d, variables, name) || more; });
+                for_each_definition(g, [&](const Definition &d, int) { more = need(d, variables, g) || more; });
             }
         }
         const auto &of_f = needed[f.name()];

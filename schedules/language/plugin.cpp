@@ -40,6 +40,7 @@
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
 #include "lowering/host/verbose_calls.h"
+#include "lowering/host/stack_size.h"
 #include "language/fixed_part.h"
 #include "language/halide_texts.h"
 #include "language/lint_report.h"
@@ -231,6 +232,9 @@ public:
                     notes_->look_for_calls(s, *binding_, script_->header());
                     end_notes();
                 });
+            }
+            if (!target.has_feature(Halide::Target::CUDA) || !traffic_report_) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(new Attributed(*this, bound_stack()));
             }
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
@@ -460,6 +464,7 @@ private:
         check_placed(binding, binding.view());
         check_buffers_in_turn(binding, binding.view());
         check_fused_async(binding, binding.view());
+        check_folded_async(binding, binding.view());
         check_places(binding, binding.view());
         binding.add_requirements(pipeline);
     }

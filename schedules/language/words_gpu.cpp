@@ -8,8 +8,13 @@ using namespace Halide;
 
 namespace {
 
+// Halide takes a kernel of the host for one, and for no kernel where it copies what that reads.
 DeviceAPI device(const Call &c, size_t arg) {
-    return c.args[arg].present ? DeviceAPI(c.args[arg].integer) : DeviceAPI::Default_GPU;
+    const DeviceAPI device = c.args[arg].present ? DeviceAPI(c.args[arg].integer) : DeviceAPI::Default_GPU;
+    if (device == DeviceAPI::Host) {
+        c.fail("makes blocks and threads, which the device \"host\" has not", "leave the device out, or say parallel");
+    }
+    return device;
 }
 
 void run_as_threads(Call &c, const std::vector<VarOrRVar> &l, DeviceAPI device) {

@@ -5,6 +5,7 @@
 
 #include "language/autoschedule.h"
 #include "language/binding.h"
+#include "language/reads.h"
 #include "language/schedule_text.h"
 
 namespace halyard {
@@ -92,8 +93,8 @@ void side_by_side(Call &c) {
             if (funcs[i].same_as(f)) {
                 c.fail("has " + h.func_name + " twice");
             }
-            const bool later = Internal::find_transitive_calls(f).count(funcs[i].name()) > 0;
-            if (later || Internal::find_transitive_calls(funcs[i]).count(f.name()) > 0) {
+            const bool later = needs_of(f).count(funcs[i].name()) > 0;
+            if (later || needs_of(funcs[i]).count(f.name()) > 0) {
                 c.fail("is for Funcs that need nothing of each other, and " + (later ? h.func_name : names[i]) + " needs " +
                            (later ? names[i] : h.func_name),
                        "compute one after the other");

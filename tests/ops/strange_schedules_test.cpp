@@ -126,3 +126,19 @@ TEST_CASE("strange schedules are refused, or compute what the op is", "[strange]
     }
     CHECK(found > 25);
 }
+
+TEST_CASE("no thread of a library outlives it", "[strange]") {
+    const auto threads = [] {
+        const std::filesystem::directory_iterator tasks("/proc/self/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    const auto before = threads();
+    {
+        const CompiledKernel kernel =
+            build("softmax", {{"schedule", HALYARD_SOURCE "/tests/ops/strange/buffers_of_one_size.lua"}, {"target", "avx2"}});
+        KernelArguments arguments = make_arguments(find_op("softmax"), kernel, dims_of("rows=40,cols=60"), 1);
+        CHECK(kernel.call(arguments).ok());
+        CHECK(threads() > before);
+    }
+    CHECK(threads() <= before);
+}

@@ -30,15 +30,20 @@ int rank_of_operand(const ProductPart &product, const std::string &buffer) {
     return rank_of(names, buffer);
 }
 
-// Steps begin inside of the buffer, so that what a coordinate is a remainder of is the coordinate.
-Expr without_remainders(const Expr &e) {
+// Steps begin inside of the buffer, so that a coordinate is as far from what it is a remainder of at every step as at the first.
+Expr without_remainders(const Expr &e, const std::string &step) {
     class Drop : public IRMutator {
         using IRMutator::visit;
         Expr visit(const Mod *op) override {
-            return mutate(op->a);
+            const Expr a = mutate(op->a);
+            return a - substitute(step, 0, a) / op->b * op->b;
         }
+
+    public:
+        explicit Drop(const std::string &step) : step(step) {}
+        const std::string &step;
     };
-    return simplify(Drop().mutate(e));
+    return simplify(Drop(step).mutate(e));
 }
 
 // Whether the end of a sum is known at the launch; one operand that ends there is enough, since it is 0 behind.
@@ -49,7 +54,7 @@ bool find_end(Operand &o, const std::string &step, const std::array<std::string,
     const auto moves = [&](const std::string &name) { return !name.empty() && expr_uses_var(o.end, name); };
     const auto moves_in_grid = [&] { return moves(step) || std::any_of(block_names.begin(), block_names.end(), moves); };
     if (moves_in_grid()) {
-        o.end = Polynomial(without_remainders(o.end)).expr();
+        o.end = Polynomial(without_remainders(o.end, step)).expr();
     }
     if (moves_in_grid()) {
         o.end = Expr();
