@@ -411,7 +411,8 @@ int Binding::call_word(lua_State *L) {
         if (const std::string wrong = wrong_tails(call.stage().get_schedule(), pure); !wrong.empty()) {
             call.fail(wrong, "split the outer loop first, or let one of the tails be \"guard\"");
         }
-        if (const std::string wrong = wrong_values(call.stage().get_schedule(), receiver.func.name(), values_of(receiver)); !wrong.empty()) {
+        if (const std::string wrong = wrong_values(call.stage().get_schedule(), receiver.func.name(), values_of(receiver));
+            !wrong.empty()) {
             call.fail(wrong, "let the tail be \"guard\"");
         }
         if (const std::string wrong = wrong_masks(call.stage().get_schedule(), values_of(receiver), pure, b.target); !wrong.empty()) {

@@ -129,7 +129,8 @@ void check_folded_async(const Binding &binding, const PipelineView &view) {
             d.file = t.file;
             d.line = t.line;
             d.word = t.word;
-            d.message = "is said of " + t.func + ", which is async: where a loop goes around the one over what is folded, the thread that computes "
+            d.message = "is said of " + t.func +
+                        ", which is async: where a loop goes around the one over what is folded, the thread that computes "
                         "it and the one that reads it wait for each other for ever";
             d.hint = "leave out one of the two, or say ring_buffer";
             throw ScriptError(d);
@@ -142,7 +143,8 @@ void check_fused_async(const Binding &binding, const PipelineView &view) {
     for (const auto &entry : view.funcs()) {
         functions.emplace(entry.second.function.name(), entry.second.function);
     }
-    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f, const Internal::Definition &d) {
+    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f,
+                                                                                          const Internal::Definition &d) {
         const auto other = functions.find(d.schedule().fuse_level().level.func_name());
         if (other != functions.end() && (f.schedule().async() || other->second.schedule().async())) {
             const std::string name = view.name_of(f.name());
