@@ -351,6 +351,11 @@ int halyard_sum_weights(const halide_buffer_t *weights, halide_buffer_t *sums) {
     if (!dims) {
         return fail(function, "there are sums of 1 dimension of weights of 2, and of 2 or 4 dimensions of weights of 5");
     }
+    for (int d = 0; d < weights->dimensions; d++) {
+        if (weights->dim[d].extent < 0) {
+            return fail(function, "%sthe weights have the extent %lld", "", weights->dim[d].extent);
+        }
+    }
     bool kept[HALYARD_MAX_DIMENSIONS] = {};
     int64_t count = 1;
     for (int d = 0; d < sums->dimensions; d++) {

@@ -224,7 +224,7 @@ private:
     std::vector<Requirement> requirements_;
     const Word *current_ = nullptr;
     bool applies_ = false;  // a word changes the schedule now
-    const int number_;  // among the bindings of this process
+    const int number_;      // among the bindings of this process
 };
 
 /** Reads the arguments of a word from the stack (from index 2, the receiver being at 1); raises an

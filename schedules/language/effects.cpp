@@ -126,7 +126,8 @@ void check_folded_async(const Binding &binding, const PipelineView &view) {
             d.file = t.file;
             d.line = t.line;
             d.word = t.word;
-            d.message = "is said of " + t.func + ", which is async: where a loop goes around the one over what is folded, the thread that computes "
+            d.message = "is said of " + t.func +
+                        ", which is async: where a loop goes around the one over what is folded, the thread that computes "
                         "it and the one that reads it wait for each other for ever";
             d.hint = "leave out one of the two, or say ring_buffer";
             throw ScriptError(d);

@@ -288,6 +288,14 @@ public:
         return std::nullopt;
     }
 
+    /** The Funcs in whose threads, and in whose block outside of them, f is computed for each value, as it is placed nowhere. Halide has
+     * one array for both, by its name; nothing where there are not both. */
+    std::optional<std::pair<Function, Function>> runs_in_and_beside_threads(const Function &f) {
+        std::optional<Function> in, beside;
+        find_runs(f, in, beside);
+        return in && beside ? std::make_optional(std::make_pair(*in, *beside)) : std::nullopt;
+    }
+
     /** The loop whose turns need of f a part that moves and one that stays, where f is kept from turn to turn; else "". What begins
      * where it stays and ends where it moves grows, and is right. */
     std::string loop_with_both(const Function &f) const {
@@ -344,6 +352,28 @@ private:
             }
         }
         return places;
+    }
+
+    void find_runs(const Function &f, std::optional<Function> &in, std::optional<Function> &beside) {
+        for (const Place &at : places_of_readers(f)) {
+            if (loops_over_threads_around(at) > 0) {
+                in = at.func;
+            } else if (is_unplaced(at.func) && !is_output(at.func)) {
+                find_runs(at.func, in, beside);
+            } else if (is_in_block(at.func)) {
+                beside = at.func;
+            }
+        }
+    }
+
+    // Computed inside of the blocks of another one.
+    bool is_in_block(const Function &f) const {
+        const auto places = places_of(f.schedule().compute_level());
+        return std::any_of(places.begin(), places.end(), [&](const Place &at) {
+            const auto &dims = at.definition.schedule().dims();
+            return is_in_block(at.func) ||
+                   std::any_of(dims.begin() + long(at.loop), dims.end(), [](const Dim &d) { return d.for_type == ForType::GPUBlock; });
+        });
     }
 
     int loops_over_threads_around(const Place &at) {
@@ -500,6 +530,13 @@ void check_places(const Binding &binding, const PipelineView &view) {
                      "gives " + func + " loops over threads; it is placed nowhere, so each thread of " + reader + " computes it",
                      "compute " + func + " at a loop outside of the threads, or give it no threads of its own");
             }
+        }
+        if (const auto both = places.runs_in_and_beside_threads(f)) {
+            const std::string in = places.name_of(both->first), beside = places.name_of(both->second);
+            fail(binding, beside, computes,
+                 "has " + func + " computed once in the threads of " + in + " and once outside of them for " + beside +
+                     ", as it is placed nowhere: both would be in one array of the block",
+                 "say where " + func + " is computed, or give the loops of " + beside + " to threads");
         }
         if (place.around > 0 && place.around_memory > 0 && place.around < place.nest && !of_thread) {
             fail(binding, func, computes,

@@ -1,6 +1,7 @@
 // Packing of weights, and arrays of C programs, against what the header says of each element.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -185,6 +186,14 @@ TEST_CASE("weights of convolutions are packed, and summed", "[pack]") {
             CHECK(element<int32_t>(sums, {o, g}) == all);
         }
     }
+    // Of extents below 0 there may be as many products as of others.
+    sum.assign(sum.size(), 12345);
+    for (halide_dimension_t *d : {from.dim + 3, from.dim + 4, sums.dim, sums.dim + 1}) {
+        d->extent = -2;
+    }
+    sums.buffer.host += sizeof(int32_t) * sum.size() / 2;
+    CHECK(halyard_sum_weights(&from.buffer, &sums.buffer) != 0);
+    CHECK(std::count(sum.begin(), sum.end(), 12345) == int64_t(sum.size()));
 }
 
 TEST_CASE("weights are converted to nearest, ties to even", "[pack]") {
