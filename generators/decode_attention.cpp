@@ -34,7 +34,7 @@ enum class SoftmaxForm { kTwoPass, kRescaled, kOpen };
 
 class DecodeAttention : public Generator<DecodeAttention> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};       // float32, float16 or bfloat16
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     /** A multiple of key_block. -1: what the schedule says, by its parameter `split`; or, in the rescaled form, by `blocks`, how many
      * splits there are to be of all heads, and all sequences. */
     GeneratorParam<int> split_keys{"split_keys", 512};
@@ -96,7 +96,8 @@ private:
         const int block = open && rescaled ? kBlockOfTiles : int(key_block);
         const Expr rows = open && rescaled ? number_or_open(kOpen, "rows") : Expr(int(row_block));
         const Expr keys = k.dim(1).extent(), queries = q.dim(1).extent();
-        const Expr blocks = rescaled && split_keys == kOpen ? blocks_of_split(block, rows) : simplify(number_or_open(split_keys, "split") / block);
+        const Expr blocks =
+            rescaled && split_keys == kOpen ? blocks_of_split(block, rows) : simplify(number_or_open(split_keys, "split") / block);
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
         // Finite, as LLVM is told that there are no infinities: far enough below where maxima start that the
         // exponential of the difference is 0, also where a row sees nothing.

@@ -48,16 +48,11 @@ struct Line {
 
 const char *name_of(halide_type_t type) {
     switch (type.code) {
-    case halide_type_int:
-        return "int";
-    case halide_type_uint:
-        return type.bits == 1 ? "bool" : "uint";
-    case halide_type_float:
-        return "float";
-    case halide_type_bfloat:
-        return "bfloat";
-    default:
-        return "handle";
+    case halide_type_int: return "int";
+    case halide_type_uint: return type.bits == 1 ? "bool" : "uint";
+    case halide_type_float: return "float";
+    case halide_type_bfloat: return "bfloat";
+    default: return "handle";
     }
 }
 

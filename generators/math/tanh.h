@@ -28,7 +28,7 @@ inline Halide::Expr tanh_f32(const Halide::Expr &x) {
     const Expr near_0 = size + size * (z * p);
     const Expr others = 1.0f - 2.0f / (exp_f32(size + size) + 1.0f);
     const Expr bits = f32_bits(size);
-    const Expr is_near_0 = bits < f32_bits(0.625f), is_nan = bits > 0x7f800000;
+    const Expr is_near_0 = bits<f32_bits(0.625f), is_nan = bits> 0x7f800000;
     const Expr y = select(is_near_0, near_0, is_nan, size, others);
     return reinterpret<float>(f32_bits(y) | sign);
 }

@@ -119,8 +119,8 @@ Contest take_turns(const std::vector<Sampler *> &samplers, Sampler *again, const
     }
     // Samples are in processor time where one thread computes: where others leave it little, the clock ends the turns.
     using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() +
-                     std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(2 * options.seconds * double(all.size())));
+    const auto end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(2 * options.seconds * double(all.size())));
     for (size_t round = 0, busy = 1; busy > 0 && round < options.most_rounds; round++) {
         if (round >= options.least_rounds && Clock::now() > end) {
             break;

@@ -244,8 +244,9 @@ private:
             const TileProgram program = read_tile_program(kernel, products, lets_, strides_);
             const bool skinny = is_skinny(program);
             if (hopper) {
-                call = launch_tiles(skinny ? make_skinny_kernel(program, print, true, together) : make_wgmma_kernel(program, print, together),
-                                    of_hopper, together.beside_last);
+                call =
+                    launch_tiles(skinny ? make_skinny_kernel(program, print, true, together) : make_wgmma_kernel(program, print, together),
+                                 of_hopper, together.beside_last);
             }
             if (others) {
                 mma = launch_tiles(skinny ? make_skinny_kernel(program, print, false, together) : make_mma_kernel(program, print),
