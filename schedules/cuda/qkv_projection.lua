@@ -1,5 +1,5 @@
--- The three projections on the tensor cores, a kernel each, of which the next is launched before the last has ended. The tiles of x come
--- from L2.
+-- The three projections on the tensor cores, a kernel each, which run together: blocks of k and v begin where those of q leave
+-- multiprocessors without work. The tiles of x come from L2.
 
 local gemm = require "lib.gpu_gemm"
 
@@ -27,7 +27,10 @@ return schedule "qkv_projection" {
     if p.rows > 0 then return { {} } end
     local columns = { k.w_q_nk:dim(1):extent(), k.w_k_nk:dim(1):extent(), k.w_v_nk:dim(1):extent() }
     local size = { rows = k.x:dim(1):extent(), columns = columns, depth = k.x:dim(0):extent() }
-    return gemm.versions(size, target, { in_one_block = true, often = true })
+    local versions = gemm.versions(size, target, { in_one_block = true, often = true })
+    -- Where all rows are in a tile of the first, only the weights take time to read, which small tiles do best.
+    versions[1].when = versions[1].when:or_(size.rows:at_most(versions[1].rows))
+    return versions
   end,
 
   apply = function(k, p)

@@ -57,12 +57,12 @@ local function is_aligned(x) return x:dim(1):stride():multiple_of(8) end
 -- Nanoseconds that a product takes in tiles `t`.
 local function cost_of(t, size, target, more)
   local products, depth = more.products or 1, 128 // (more.operand_bytes or 2)
-  local rounds
+  local across
   for _, columns in ipairs(type(size.columns) == "table" and size.columns or { size.columns }) do
-    local blocks = divided(size.rows, t.rows) * divided(columns, t.columns // products) * t.cluster
-    local more_rounds = divided(blocks, target.multiprocessors)
-    rounds = rounds and rounds + more_rounds or more_rounds
+    local tiles_across = divided(columns, t.columns // products)
+    across = across and across + tiles_across or tiles_across
   end
+  local rounds = divided(divided(size.rows, t.rows) * across * t.cluster, target.multiprocessors)
   return rounds * (divided(size.depth, depth * t.cluster) * t.step + t.fill)
 end
 
@@ -96,7 +96,7 @@ end
 -- many rounds as its blocks are times the multiprocessors: few rows or columns want small tiles, so that all have one, or blocks that share
 -- a tile's depth; many want large tiles, which read less for each product.
 --
--- size    rows, columns and depth of the product, as expressions; several columns for several products, one after the other
+-- size    rows, columns and depth of the product, as expressions; several columns for several products, whose blocks run together
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
 --         in_one_block: no blocks share a tile                               often: only those that are taken most often
 --         repacked: the matrices that repack() takes, for versions that do

@@ -115,6 +115,7 @@ void build(const BuildOptions &o) {
         print_json(build_record(plan, result, files, notes, seconds.count()));
         return;
     }
+    print_notes(result.slow);
     for (const auto &file : o.quiet ? std::vector<std::string>() : files) {
         fmt::print("{}\n", std::filesystem::path(file).lexically_normal().string());
     }
@@ -189,7 +190,7 @@ void add_build(CLI::App &app) {
     put_in_group(*cmd, group::kOp, {"--name"});
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kDatabase, {"--shape", "--threads", "--gpu", "--no-db"});
-    put_in_group(*cmd, group::kOutput, {"--output", "--emit", "--depfile", "--json", "--quiet"});
+    put_in_group(*cmd, group::kOutput, {"--output", "--emit", "--depfile", "--json", "--quiet", "--no-lint"});
     cmd->footer("\nPrints the files that it wrote. A failed or interrupted build leaves what was there before.\n"
                 "With --shape it says on standard error which schedule it took, and why.\n"
                 "\n--json: ok, op, function, files, targets, devices, params, set, facts, arguments, schedule, generator, notes,\n"

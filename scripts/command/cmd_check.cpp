@@ -171,7 +171,7 @@ void add_check(CLI::App &app) {
     o->add(*cmd, "Instruction sets to check for, with commas [the lowest that the script takes]");
     add_no_lint(*cmd, o->no_lint);
     cmd->add_flag("--json", o->json, "A list of records on standard output");
-    put_in_group(*cmd, group::kOutput, {"--json"});
+    put_in_group(*cmd, group::kOutput, {"--json", "--no-lint"});
     cmd->footer("\nExit code 1 if one of them is wrong.\n"
                 "\nExamples:\n  halyard check my.lua\n  halyard check rms_norm softmax --target avx512 --json");
     cmd->callback([o] { run(*o); });

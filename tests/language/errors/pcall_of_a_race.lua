@@ -1,4 +1,5 @@
--- expect: 5: error: parallel: In schedule for hist.update(0), marking var box_x as parallel or vectorized may introduce a race condition resulting in incorrect output. Say atomic() before, if the operation is associative.
+-- expect: 5: error: parallel: the turns of "box_x" write the same elements, so they cannot run at once
+-- expect+   say atomic() before, if the order of the operation does not matter, or take another loop
 -- A word that fails may have changed the schedule by then.
 return schedule "small" {
   apply = function(k, p, target)

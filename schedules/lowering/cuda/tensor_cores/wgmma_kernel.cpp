@@ -75,9 +75,6 @@ private:
         } else {
             consumers(form);
         }
-        if (together_.beside_last) {
-            out.line("wait_for_last();");
-        }
         return out.finish();
     }
 
@@ -192,6 +189,10 @@ private:
             out_->open("if (thread == 0) {");
             out_->line("tensor_store_wait();");
             out_->close();
+        }
+        if (together_.beside_last) {
+            // Not by the producer, of whose warp one thread works: the others would hold it up.
+            out_->line("wait_for_last();");
         }
     }
 
