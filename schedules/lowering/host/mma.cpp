@@ -1,5 +1,6 @@
 #include "lowering/host/mma.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -36,9 +37,10 @@ private:
         bool fresh = false;  // its sums begin at 0
         bool whole = false;  // and all are made at once
         TouchedRows touched;
-        int pairs = 0;     // that there is time for in what consumes it
-        Stmt begin_next;   // where the next product is begun by that
-        std::string step;  // and what goes on with it
+        int pairs = 0;                // that there is time for in what consumes it
+        std::set<std::string> freed;  // arrays that end meanwhile
+        Stmt begin_next;              // where the next product is begun by that
+        std::string step;             // and what goes on with it
     };
 
     const TileProduct *product_of(const For *loop, int stage) const {
@@ -55,14 +57,35 @@ private:
         own_.insert(op->name);
         for (const auto &p : products_) {
             if (p.func.name() == op->name) {
-                stored_[op->name] = {loops_, false, false, touched_by_consumer(op->name, op->body, own_), pairs_a_turn(op->name, op->body),
-                                     {},     ""};
+                stored_[op->name] = {loops_,
+                                     false,
+                                     false,
+                                     touched_by_consumer(op->name, op->body, own_),
+                                     pairs_a_turn(op->name, op->body),
+                                     freed_in(op->body),
+                                     {},
+                                     ""};
                 prefetch_if_large(stored_[op->name].touched.written);
             }
         }
         const Stmt s = IRMutator::visit(op);
         stored_.erase(op->name);
         return s;
+    }
+
+    // The arrays that end in a statement.
+    static std::set<std::string> freed_in(const Stmt &s) {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Free *op) override {
+                names.insert(op->name);
+            }
+
+        public:
+            std::set<std::string> names;
+        } find;
+        s.accept(&find);
+        return find.names;
     }
 
     // Lines that are in L2 come soon enough, and each prefetch is in the way of an operand. An output that is large for L2 gains by
@@ -168,8 +191,13 @@ private:
             if (!in_task_) {
                 return configured(nest.call(stored.fresh, stored.touched, task_));
             }
-            const auto ahead =
-                alone_in_task_ && stored.whole && stored.pairs > 0 ? nest.ahead(stored.touched, task_, ahead_, stored.pairs) : std::nullopt;
+            // What consumes the sums names the operands where it begins the next product.
+            const std::set<std::string> operands = nest.operands();
+            const bool last =
+                std::none_of(operands.begin(), operands.end(), [&](const std::string &o) { return stored.freed.count(o) > 0; });
+            const auto ahead = alone_in_task_ && last && stored.whole && stored.pairs > 0
+                                   ? nest.ahead(stored.touched, task_, ahead_, stored.pairs)
+                                   : std::nullopt;
             if (!ahead || !opens(ahead->name, ahead->shape)) {
                 plain_in_task_ = true;
                 return nest.call(stored.fresh, stored.touched, task_);

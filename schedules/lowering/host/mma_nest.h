@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ public:
         Halide::Internal::Stmt take;
         Halide::Internal::Stmt begin_next;  ///< needs nothing that only their producer knows
     };
+    /** The buffers that it multiplies. */
+    std::set<std::string> operands() const {
+        return {a_.load->name, b_.load->name};
+    }
     /** Nothing: it is not one call by an instruction that is there, or its shape changes. `pairs` of tiles: for so many a turn of the loops
      * that use the sums has time. */
     std::optional<Ahead> ahead(const TouchedRows &touched, const TileTask &task, const std::string &memory, int pairs) const;
