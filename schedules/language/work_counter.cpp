@@ -43,7 +43,20 @@ void WorkCounter::visit(const Sub *op) {
     IRVisitor::visit(op);
 }
 
+// As int32(a) * int32(b) of 8 bits, in which tile instructions have it.
+static bool multiplies_short_integers(const Mul *op) {
+    const auto is_short = [](const Expr &e) {
+        const auto *cast = e.as<Cast>();
+        return cast && !e.type().is_float() && !cast->value.type().is_float() && cast->value.type().bits() <= 16;
+    };
+    return is_short(op->a) && is_short(op->b);
+}
+
 void WorkCounter::visit(const Mul *op) {
+    if (multiplies_short_integers(op)) {
+        work().flops += 2 * op->type.lanes();  // with the addition that it is made for
+        work().scalar_flops += op->type.is_scalar() ? 2 : 0;
+    }
     multiplications_ += op->type.is_float() ? vectors(op->type) : 0;
     arithmetic(op->type);
     IRVisitor::visit(op);
