@@ -140,7 +140,8 @@ TEST_CASE("work of one thread", "[lint]") {
 }
 
 TEST_CASE("calls of the C library", "[lint]") {
-    CHECK(contains(notes_on_rows(R"(k:libm() k.y:parallel("row"):vectorize("col", 8))", true), "s.lua:2: note: k.y calls tanh of the C library"));
+    CHECK(contains(notes_on_rows(R"(k:libm() k.y:parallel("row"):vectorize("col", 8))", true),
+                   "s.lua:2: note: k.y calls tanh of the C library"));
 }
 
 TEST_CASE("notes need no estimates, and a setting", "[lint]") {
