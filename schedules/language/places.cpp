@@ -277,22 +277,18 @@ public:
 
     /** The Func over whose threads f is computed for each value, as it is placed nowhere; nothing where there is none. */
     std::optional<Function> runs_in_threads_of(const Function &f) {
-        for (const Place &at : places_of_readers(f)) {
-            if (loops_over_threads_around(at) > 0) {
-                return at.func;
-            }
-            if (const auto further_out = runs_in_threads_of(at.func)) {
-                return further_out;
-            }
-        }
-        return std::nullopt;
+        std::set<std::string> seen;
+        std::optional<Function> in, beside;
+        find_runs(f, in, beside, seen);
+        return in;
     }
 
     /** The Funcs in whose threads, and in whose block outside of them, f is computed for each value, as it is placed nowhere. Halide has
      * one array for both, by its name; nothing where there are not both. */
     std::optional<std::pair<Function, Function>> runs_in_and_beside_threads(const Function &f) {
+        std::set<std::string> seen;
         std::optional<Function> in, beside;
-        find_runs(f, in, beside);
+        find_runs(f, in, beside, seen);
         return in && beside ? std::make_optional(std::make_pair(*in, *beside)) : std::nullopt;
     }
 
@@ -354,12 +350,16 @@ private:
         return places;
     }
 
-    void find_runs(const Function &f, std::optional<Function> &in, std::optional<Function> &beside) {
+    // `seen`: so that a Func that several need is looked at once.
+    void find_runs(const Function &f, std::optional<Function> &in, std::optional<Function> &beside, std::set<std::string> &seen) {
+        if (!seen.insert(f.name()).second) {
+            return;
+        }
         for (const Place &at : places_of_readers(f)) {
             if (loops_over_threads_around(at) > 0) {
                 in = at.func;
             } else if (is_unplaced(at.func) && !is_output(at.func)) {
-                find_runs(at.func, in, beside);
+                find_runs(at.func, in, beside, seen);
             } else if (is_in_block(at.func)) {
                 beside = at.func;
             }

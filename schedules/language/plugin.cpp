@@ -137,34 +137,6 @@ void write_description(const PluginSettings &settings, const Halide::Pipeline &p
     std::ofstream(settings.describe) << j.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// The highest of the instruction sets that code may have, as the command calls it; or "cuda".
-std::string level_of(const Halide::Target &target) {
-    using F = Halide::Target;
-    const std::pair<F::Feature, const char *> levels[] = {{F::CUDA, "cuda"},
-                                                          {F::AVX512_SapphireRapids, "avx512_sapphirerapids"},
-                                                          {F::AVX512_Zen5, "avx512_zen5"},
-                                                          {F::AVXVNNI, "avx512_avxvnni"},
-                                                          {F::AVX512_Zen4, "avx512_zen4"},
-                                                          {F::AVX512_Cannonlake, "avx512_cannonlake"},
-                                                          {F::AVX512_Skylake, "avx512"},
-                                                          {F::AVX2, "avx2"}};
-    for (const auto &[feature, name] : levels) {
-        if (target.has_feature(feature)) {
-            return name;
-        }
-    }
-    return "x86-64";
-}
-
-// What a version sets, as `--set` takes it.
-std::string text_of(const Script::Version &version) {
-    std::string text;
-    for (const auto &[name, value] : version) {
-        text += (text.empty() ? "" : ",") + name + "=" + value;
-    }
-    return text;
-}
-
 // One run of a script over one pipeline. It outlives the autoscheduler call, since Halide may
 // still find an error in the schedule when it lowers the pipeline.
 class Session {
@@ -239,7 +211,7 @@ public:
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
             if (!settings.function.empty()) {
-                Halide::Pipeline(pipeline).add_custom_lowering_pass(tell_of_calls(settings.function, level_of(target)).release());
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(tell_of_calls(settings.function, target).release());
             }
             Halide::Pipeline(pipeline).add_custom_lowering_pass(check_arguments(settings.function, wide).release());
             write_report(nullptr);

@@ -109,6 +109,14 @@ std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view) {
     return versions;
 }
 
+std::string text_of(const Script::Version &version) {
+    std::string text;
+    for (const auto &[name, value] : version) {
+        text += (text.empty() ? "" : ",") + name + "=" + value;
+    }
+    return text;
+}
+
 const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes) {
     IndexValue value(sizes);
     for (const auto &v : versions) {

@@ -30,6 +30,9 @@ struct ScheduleVersion {
 
 std::vector<ScheduleVersion> read_versions(Script &script, PipelineView &view);
 
+/** What a version sets, as `--set` takes it. */
+std::string text_of(const Script::Version &version);
+
 /** The one that a call of these sizes takes. */
 const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes);
 

@@ -39,8 +39,8 @@ local function of_tensor_cores(k)
   local group = k.q:dim(2):extent() // k.k:dim(2):extent()
   for _, head_dim in ipairs { 64, 128 } do
     local fits = one_query:and_(k.q:dim(0):extent():eq(head_dim)):and_(k.v:dim(0):extent():eq(head_dim)):and_(k.scale:above(0))
-    table.insert(versions, { when = fits:and_(group:at_most(4)), head_dim = head_dim, rows = 4, rescaled = 1, ahead = 1, split = 256 })
-    table.insert(versions, { when = fits, head_dim = head_dim, rows = 16, rescaled = 1, ahead = 1, split = 256 })
+    table.insert(versions, { when = fits:and_(group:at_most(4)), head_dim = head_dim, rows = 4, rescaled = 1, ahead = 1 })
+    table.insert(versions, { when = fits, head_dim = head_dim, rows = 16, rescaled = 1, ahead = 1 })
   end
   return versions
 end
@@ -48,7 +48,7 @@ end
 -- Short splits where long ones would leave multiprocessors idle, or would be mostly empty: few sequences, or few keys. Long ones leave less
 -- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
-  if p.split > 0 then return { {} } end
+  if p.split > 0 or p.rescaled == 1 then return { {} } end
   local versions = k.k:type() ~= "f32" and of_tensor_cores(k) or {}
   local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
   local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
@@ -62,7 +62,7 @@ end
 -- Each thread along the keys has one of a block at least. A block of the tensor cores has so much shared memory on sm_80.
 function decode.where(p)
   if p.rescaled == 1 then
-    return p.head_dim > 0 and p.ahead > 0 and p.split > 0 and 4 * p.head_dim * (8 + p.warps * (p.ahead + 1) * 16) <= 163 * 1024
+    return p.head_dim > 0 and p.ahead > 0 and 4 * p.head_dim * (8 + p.warps * (p.ahead + 1) * 16) <= 163 * 1024
   end
   return p.threads // p.lanes <= p.key_block
 end

@@ -1,5 +1,6 @@
 #include "lowering/host/verbose_calls.h"
 
+#include <utility>
 #include <vector>
 
 #include "lowering/extern_call.h"
@@ -16,6 +17,25 @@ const char *const kStart = "call.start";
 
 Stmt if_told(const Stmt &s) {
     return IfThenElse::make(Variable::make(Int(64), kStart) != make_zero(Int(64)), s);
+}
+
+// The highest of the instruction sets that code may have, as the command calls it; or "cuda".
+std::string level_of(const Target &target) {
+    using F = Target;
+    const std::pair<F::Feature, const char *> levels[] = {{F::CUDA, "cuda"},
+                                                          {F::AVX512_SapphireRapids, "avx512_sapphirerapids"},
+                                                          {F::AVX512_Zen5, "avx512_zen5"},
+                                                          {F::AVXVNNI, "avx512_avxvnni"},
+                                                          {F::AVX512_Zen4, "avx512_zen4"},
+                                                          {F::AVX512_Cannonlake, "avx512_cannonlake"},
+                                                          {F::AVX512_Skylake, "avx512"},
+                                                          {F::AVX2, "avx2"}};
+    for (const auto &[feature, name] : levels) {
+        if (target.has_feature(feature)) {
+            return name;
+        }
+    }
+    return "x86-64";
 }
 
 class TellOfCalls : public IRMutator {
@@ -43,8 +63,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<IRMutator> tell_of_calls(const std::string &function, const std::string &target) {
-    return std::make_unique<TellOfCalls>(function, target);
+std::unique_ptr<IRMutator> tell_of_calls(const std::string &function, const Target &target) {
+    return std::make_unique<TellOfCalls>(function, level_of(target));
 }
 
 Stmt tell_version(const std::string &version) {

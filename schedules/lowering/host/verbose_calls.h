@@ -20,8 +20,8 @@
 
 namespace halyard {
 
-/** A pass for Pipeline::add_custom_lowering_pass, before the one that checks arguments. `target`: what the code is for, in a word. */
-std::unique_ptr<Halide::Internal::IRMutator> tell_of_calls(const std::string &function, const std::string &target);
+/** A pass for Pipeline::add_custom_lowering_pass, before the one that checks arguments. */
+std::unique_ptr<Halide::Internal::IRMutator> tell_of_calls(const std::string &function, const Halide::Target &target);
 
 /** The statement that says which version of its schedule a call has taken, inside of what tell_of_calls changes. */
 Halide::Internal::Stmt tell_version(const std::string &version);
