@@ -22,6 +22,7 @@
 #include "math/elements.h"
 #include "math/exp.h"
 #include "math/heads.h"
+#include "math/number.h"
 #include "math/weights.h"
 #include "math/unread.h"
 
@@ -35,8 +36,8 @@ enum class SoftmaxForm { kTwoPass, kOnline, kRescaled };
 class Attention : public Generator<Attention> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
-    GeneratorParam<int> key_block{"key_block", 16};
-    GeneratorParam<int> query_block{"query_block", 16};
+    Number key_block{"key_block", 16, 1, 4096};
+    Number query_block{"query_block", 16, 1, 4096};
     /** two_pass: the maximum over all keys first. online: running maximum and rescaled accumulator,
      * so that a block of scores is needed only once (Milakov and Gimelshein 2018). rescaled: the same with weights by the
      * maximum of their block, and one accumulator of the result, its maximum and its sum (Dao et al. 2022); scale is

@@ -11,6 +11,8 @@
 #include "math/activation.h"
 #include "math/convolution.h"
 #include "math/elements.h"
+#include "math/number.h"
+#include "math/open_number.h"
 #include "math/unread.h"
 
 namespace {
@@ -24,16 +26,17 @@ enum class Layout { kPacked, kOihw, kOhwi };
 
 class Conv2d : public Generator<Conv2d> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};    // float32, float16 or bfloat16
-    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
-    GeneratorParam<int> stride{"stride", 1, 1, 64};
-    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
-    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    Number kernel{"kernel", 3, 1, 64};             // rows and columns
+    Number stride{"stride", 1, 1, 64};
+    Number dilation{"dilation", 1, 1, 64};
+    Number padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
     GeneratorParam<Layout> weights{
         "weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"oihw", Layout::kOihw}, {"ohwi", Layout::kOhwi}}};
-    GeneratorParam<int> panel{"panel", 32, 1, 1024};
-    GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out what meets zeros outside of x
-    GeneratorParam<bool> add_scale{"add_scale", false};        // with the bias: a folded BatchNorm
+    Number panel{"panel", 32, 1, 1024};
+    GeneratorParam<Gather> gather{"gather", Gather::kNever, gathers()};  // of ohwi
+    GeneratorParam<bool> skip_padding{"skip_padding", false};            // sums leave out what meets zeros outside of x
+    GeneratorParam<bool> add_scale{"add_scale", false};                  // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     GeneratorParam<Residual> add_residual{"add_residual", Residual::kNone, residuals()};
@@ -81,6 +84,9 @@ public:
             [&](const Expr &column, const Expr &row) { return skip_padding ? taps_in_image(x, window(), w, h, column, row) : Expr(); });
 
         Expr v = acc(o, g, w, h, n);
+        if (gather == Gather::kOpen) {
+            v = select(number_or_open(kOpen, "gathered", 0, 1) == 1, gathered(), v);
+        }
         if (add_scale || add_bias) {
             v = v * (add_scale ? Expr((*scale)(o, g)) : 1.0f) + (add_bias ? load_f32((*bias)(o, g)) : 0.0f);
             linear(o, g, w, h, n) = v;
@@ -105,6 +111,16 @@ private:
     Expr pixel(const Var &of, int dimension) {
         const bool boxes = get_target().has_gpu_feature() && weights == Layout::kOhwi;
         return boxes ? pixel_of_box(of, dimension, y.dim(dimension), padding) : Expr(of);
+    }
+
+    // The same sum as a product of matrices.
+    Expr gathered() {
+        if (weights != Layout::kOhwi) {
+            throw CompileError("gather is for weights=ohwi");
+        }
+        const auto [a, b] = gathered_windows.operands(x, *weight, y, window(), o, g, w, h, n);
+        acc_gathered(o, g, w, h, n) += load_f32(a) * load_f32(b);
+        return acc_gathered(o, g, w, h, n);
     }
 
     // Reads are clamped to the channels of y, so that a schedule may round them up.
@@ -132,7 +148,9 @@ private:
     }
 
     Var o{"o"}, c{"c"}, s{"s"}, r{"r"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
-    Func x_pad{"x_pad"}, x_f{"x_f"}, weight_f{"weight_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Func x_pad{"x_pad"}, x_f{"x_f"}, weight_f{"weight_f"}, acc{"acc"}, acc_gathered{"acc_gathered"};
+    GatheredWindows gathered_windows;
+    Func linear{"linear"}, activated{"activated"};
 };
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "math/activation.h"
 #include "math/convolution.h"
 #include "math/elements.h"
+#include "math/number.h"
+#include "math/open_number.h"
 #include "math/quantize.h"
 
 namespace {
@@ -28,13 +30,14 @@ enum class Layout { kPacked, kOhwi };
 class Conv2dInt8 : public Generator<Conv2dInt8> {
 public:
     GeneratorParam<Type> x_type{"x_type", UInt(8)};  // uint8 or int8
-    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
-    GeneratorParam<int> stride{"stride", 1, 1, 64};
-    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
-    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    Number kernel{"kernel", 3, 1, 64};               // rows and columns
+    Number stride{"stride", 1, 1, 64};
+    Number dilation{"dilation", 1, 1, 64};
+    Number padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
     GeneratorParam<Layout> weights{"weights", Layout::kPacked, {{"packed", Layout::kPacked}, {"ohwi", Layout::kOhwi}}};
-    GeneratorParam<int> panel{"panel", 32, 1, 1024};
-    GeneratorParam<bool> skip_padding{"skip_padding", false};  // sums leave out zeros outside of x, without a zero point
+    Number panel{"panel", 32, 1, 1024};
+    GeneratorParam<Gather> gather{"gather", Gather::kNever, gathers()};  // of ohwi
+    GeneratorParam<bool> skip_padding{"skip_padding", false};            // sums leave out zeros outside of x, without a zero point
     /** Without one, x is symmetric. */
     GeneratorParam<bool> zero_point{"zero_point", false};
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -112,6 +115,9 @@ public:
             });
 
         Expr sum = acc(o, g, w, h, n);
+        if (gather == Gather::kOpen) {
+            sum = select(number_or_open(kOpen, "gathered", 0, 1) == 1, gathered(window), sum);
+        }
         if (needs_tap_sums()) {
             const RDom tap({{0, kernel}, {0, kernel}}, "zero_tap");
             zero_sum_at(o, g, w, h) += select(window.inside(w, tap.x, x.dim(2).extent()) && window.inside(h, tap.y, x.dim(3).extent()),
@@ -156,6 +162,16 @@ private:
         return zero_point && weights == Layout::kOhwi && padding > 0;
     }
 
+    // The same sum as a product of matrices.
+    Expr gathered(const Window &window) {
+        if (weights != Layout::kOhwi) {
+            throw CompileError("gather is for weights=ohwi");
+        }
+        const auto [a, b] = gathered_windows.operands(x, *weight, y, window, o, g, w, h, n);
+        acc_gathered(o, g, w, h, n) += cast<int32_t>(a) * cast<int32_t>(b);
+        return acc_gathered(o, g, w, h, n);
+    }
+
     Expr stored_weight(const Expr &channel, const Expr &column, const Expr &row) {
         if (weights == Layout::kPacked) {
             return packed_filter_at(*weight, panel, o, channel, column, row, g);
@@ -166,6 +182,8 @@ private:
 
     Var o{"o"}, c{"c"}, g{"g"}, w{"w"}, h{"h"}, n{"n"};
     Func x_u{"x_u"}, acc{"acc"}, zero_sum{"zero_sum"}, zero_sum_at{"zero_sum_at"}, sum_scale{"sum_scale"};
+    Func acc_gathered{"acc_gathered"};
+    GatheredWindows gathered_windows;
     Func linear{"linear"}, activated{"activated"};
 };
 

@@ -14,19 +14,25 @@
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/number.h"
+#include "math/open_number.h"
 
 namespace {
 
 using namespace Halide;
 using namespace halyard;
 
+constexpr int kMostParts = 1 << 16;
+
 class CrossEntropy : public Generator<CrossEntropy> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of the logits: float32, float16 or bfloat16
     GeneratorParam<bool> smoothed{"smoothed", false};
-    GeneratorParam<int> parts{"parts", 0, 0, 1024};  // that share a row, each with a maximum of its own; 0: two passes
-    GeneratorParam<int> vector{"vector", 8, 1, 64};  // neighbouring columns that a part takes
-    GeneratorParam<int> piece{"piece", 4, 1, 64};    // such vectors between which a part keeps its maximum
+    /** That share a row, each with a maximum of its own. 0: two passes; -1: the parameter "shares" of the schedule. */
+    Number parts{"parts", 0, kOpen, kMostParts};
+    Number vector{"vector", 8, 1, 64};  // neighbouring columns that a part takes
+    /** Such vectors between which a part keeps its maximum. -1: the parameter "vectors" of the schedule. */
+    Number piece{"piece", 4, kOpen, 64};
 
     Input<Buffer<void, 2>> logits{"logits"};     // [cols, rows]
     Input<Buffer<int32_t, 1>> labels{"labels"};  // [rows]
@@ -45,7 +51,7 @@ public:
         const Expr cols = logits.width(), first = logits.dim(0).min();
         x(col, row) = load_f32(logits(col, row));
         RDom r(first, cols, "col");
-        if (parts > 0) {
+        if (parts != 0) {
             share_row(first, cols);
         } else {
             row_max(row) = Float(32).min();
@@ -75,10 +81,11 @@ private:
     // Maxima start from the lowest number, so that no difference of two of them is NaN.
     void share_row(const Expr &first, const Expr &cols) {
         const Expr lowest = -std::numeric_limits<float>::max();
-        const int neighbours = vector, vectors = piece, threads = parts;
-        const int taken = neighbours * vectors * threads;  // columns of a step
+        const int neighbours = vector;
+        const Expr vectors = number_or_open(piece, "vectors", 1, 64), shares = number_or_open(parts, "shares", 1, kMostParts);
+        const Expr taken = neighbours * vectors * shares;  // columns of a step
         RDom p({{0, neighbours}, {0, vectors}}, "piece");
-        const Expr column = ((step * vectors + p.y) * threads + part) * neighbours + p.x;
+        const Expr column = ((step * vectors + p.y) * shares + part) * neighbours + p.x;
         p.where(likely(column < cols));
         // Vectors of it, which a clamp would take apart.
         const Expr real = first + unsafe_promise_clamped(column, 0, cols - 1);
@@ -92,7 +99,7 @@ private:
         running(part, row) = Tuple(both, running(part, row)[1] * exp_f32(old - both, get_target()) +
                                              piece_sum(s, part, row) * exp_f32(of_piece - both, get_target()));
 
-        RDom all(0, threads, "part");
+        RDom all(0, shares, "part");
         row_max(row) = lowest;
         row_max(row) = max(row_max(row), running(all, row)[0]);
         part_sum(part, row) = running(part, row)[1] * exp_f32(running(part, row)[0] - row_max(row), get_target());

@@ -20,6 +20,7 @@
 #include "math/elements.h"
 #include "math/exp.h"
 #include "math/heads.h"
+#include "math/number.h"
 #include "math/open_number.h"
 #include "math/weights.h"
 #include "math/unread.h"
@@ -37,9 +38,9 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     /** A multiple of key_block. -1: what the schedule says, by its parameter `split`; or, in the rescaled form, by `blocks`, how many
      * splits there are to be of all heads, and all sequences. */
-    GeneratorParam<int> split_keys{"split_keys", 512};
-    GeneratorParam<int> key_block{"key_block", 16};
-    GeneratorParam<int> row_block{"row_block", 4};  // rows that share a read of the keys
+    Number split_keys{"split_keys", 512, kOpen, 1 << 20};
+    Number key_block{"key_block", 16, 1, 4096};
+    Number row_block{"row_block", 4, 1, 4096};  // rows that share a read of the keys
     /** two_pass: the maximum of a split first. rescaled: as in attention.cpp, block by block of keys, so that scores are needed
      * only once; scale is above 0 there. open: rescaled where the schedule's parameter of that name is 1, by blocks of 16 keys, and of
      * as many rows as `rows` says. */
@@ -73,7 +74,10 @@ public:
         const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), k.dim(2).extent());
         if (softmax == SoftmaxForm::kOpen) {
             const Expr rescaled = attended(true, group), two_pass = attended(false, group);
-            out(d, query, h, n) = select(number_or_open(kOpen, "rescaled") == 1, rescaled, two_pass);
+            const Expr is_rescaled = number_or_open(kOpen, "rescaled", 0, 1) == 1;
+            out(d, query, h, n) = select(is_rescaled, rescaled, two_pass);
+            add_requirement(!is_rescaled || scale > 0, "decode_attention: scale is", Expr(scale),
+                            "but must be above 0 in the rescaled form");
         } else {
             out(d, query, h, n) = attended(softmax == SoftmaxForm::kRescaled, group);
         }
@@ -88,16 +92,17 @@ public:
 private:
     // The mean of the values that (d, query, h, n) sees, `group` heads of which share keys.
     Expr attended(bool rescaled, const Expr &group) {
-        Func q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"}, logits{"logits"},
-            row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
+        Func q_rows{"q_rows"}, q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"},
+            logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
         Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
         Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
         const bool open = softmax == SoftmaxForm::kOpen;
         const int block = open && rescaled ? kBlockOfTiles : int(key_block);
-        const Expr rows = open && rescaled ? number_or_open(kOpen, "rows") : Expr(int(row_block));
+        const Expr rows = open && rescaled ? number_or_open(kOpen, "rows", 1, 4096) : Expr(int(row_block));
         const Expr keys = k.dim(1).extent(), queries = q.dim(1).extent();
-        const Expr blocks =
-            rescaled && split_keys == kOpen ? blocks_of_split(block, rows) : simplify(number_or_open(split_keys, "split") / block);
+        // One at least: a schedule that is open says no split where it says blocks.
+        const Expr blocks = rescaled && split_keys == kOpen ? blocks_of_split(block, rows)
+                                                            : simplify(max(number_or_open(split_keys, "split", 0, 1 << 20) / block, 1));
         const Expr splits = (keys + (blocks * block - 1)) / (blocks * block);
         // Finite, as LLVM is told that there are no infinities: far enough below where maxima start that the
         // exponential of the difference is 0, also where a row sees nothing.
@@ -106,7 +111,7 @@ private:
         const Expr length = padded ? clamp((*lengths)(n), 0, keys) : keys;
 
         // Row: the queries of a head, then those of the next head of the group.
-        const Expr row = min(rb * rows + r, group * queries - 1);
+        const Expr row_there = rb * rows + r, row = min(row_there, group * queries - 1);
         const Expr of_row = row % max(queries, 1);
         const auto query_of_row = [&](const Expr &row) {
             return q(d, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
@@ -116,7 +121,9 @@ private:
         k_block(d, j, kb, sp, hk, n) = k(d, real_key, hk, n);
         v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(type, 0));
         if (rescaled) {
-            q_f(d, r, rb, hk, n) = load_f32(query_of_row(row));
+            // As rows that are apart by one distance, if a schedule computes it.
+            q_rows(d, row_of_group, hk, n) = query_of_row(min(row_of_group, group * queries - 1));
+            q_f(d, r, rb, hk, n) = load_f32(q_rows(d, row_there, hk, n));
             const Expr there = min(key, keys - 1), value = v(d, there, hk, n);
             k_f(d, j, kb, sp, hk, n) = load_f32(k(d, there, hk, n));
             v_f(d, j, kb, sp, hk, n) = load_f32(padded ? select(key < length, value, cast(type, 0.0f)) : value);
@@ -134,7 +141,7 @@ private:
         // One split: the blocks that begin before the length, one at least.
         const Expr last_block = max((length - 1) / block - sp * blocks, 0);
         if (rescaled) {
-            // A factor that is not above 0 would make a maximum a minimum; an open schedule asks. In units of log2(e).
+            // A factor that is not above 0 would make a maximum a minimum. In units of log2(e).
             if (!open) {
                 Parameter given = Expr(scale).as<Internal::Variable>()->param;
                 given.set_min_value(std::numeric_limits<float>::min());
@@ -196,14 +203,14 @@ private:
         const Expr all = (k.dim(1).extent() + (block - 1)) / block;
         const Expr of_head = q.dim(2).extent() * q.dim(1).extent() / max(k.dim(2).extent(), 1);
         const Expr groups = (of_head + (rows - 1)) / rows * k.dim(2).extent() * k.dim(3).extent();
-        const Expr wanted = number_or_open(kOpen, "blocks") / max(groups, 1);
+        const Expr wanted = number_or_open(kOpen, "blocks", 1, 65536) / max(groups, 1);
         const Expr splits = max(min(wanted, (all + (kLeastBlocks - 1)) / kLeastBlocks), 1);
         return max((all + (splits - 1)) / splits, 1);
     }
 
     static constexpr int kBlockOfTiles = 16, kLeastBlocks = 4;  // keys of a block, blocks of a split
 
-    Var d{"d"}, query{"query"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
+    Var d{"d"}, query{"query"}, row_of_group{"row"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};
 };
 
 }  // namespace

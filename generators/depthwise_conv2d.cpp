@@ -6,6 +6,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/number.h"
 #include "math/window.h"
 
 namespace {
@@ -15,11 +16,11 @@ using namespace halyard;
 
 class DepthwiseConv2d : public Generator<DepthwiseConv2d> {
 public:
-    GeneratorParam<Type> type{"type", Float(32)};    // float32, float16 or bfloat16
-    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
-    GeneratorParam<int> stride{"stride", 1, 1, 64};
-    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
-    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
+    Number kernel{"kernel", 3, 1, 64};             // rows and columns
+    Number stride{"stride", 1, 1, 64};
+    Number dilation{"dilation", 1, 1, 64};
+    Number padding{"padding", 1, 0, 1024};               // rows above and below, columns left and right
     GeneratorParam<bool> add_scale{"add_scale", false};  // with the bias: a folded BatchNorm
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};

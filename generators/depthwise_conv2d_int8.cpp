@@ -12,6 +12,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/number.h"
 #include "math/quantize.h"
 #include "math/window.h"
 
@@ -23,10 +24,10 @@ using namespace halyard;
 class DepthwiseConv2dInt8 : public Generator<DepthwiseConv2dInt8> {
 public:
     GeneratorParam<Type> x_type{"x_type", UInt(8)};  // uint8 or int8
-    GeneratorParam<int> kernel{"kernel", 3, 1, 64};  // rows and columns
-    GeneratorParam<int> stride{"stride", 1, 1, 64};
-    GeneratorParam<int> dilation{"dilation", 1, 1, 64};
-    GeneratorParam<int> padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
+    Number kernel{"kernel", 3, 1, 64};               // rows and columns
+    Number stride{"stride", 1, 1, 64};
+    Number dilation{"dilation", 1, 1, 64};
+    Number padding{"padding", 1, 0, 1024};  // rows above and below, columns left and right
     /** Without one, x is symmetric. */
     GeneratorParam<bool> zero_point{"zero_point", false};
     GeneratorParam<bool> add_bias{"add_bias", false};
@@ -70,10 +71,11 @@ public:
 
     void generate() {
         const Window window{kernel, stride, dilation, padding};
+        const bool on_gpu = get_target().has_gpu_feature();
         // The host has instructions that multiply and add neighbours in memory: four bytes, unsigned with signed, or two
         // numbers of 16 bits. So many rows of the kernel lie side by side, zeros behind the last. Where bytes do, a signed
         // x is taken 128 higher.
-        const int group = get_target().has_gpu_feature() ? 1 : has_dot() ? 4 : 2;
+        const int group = on_gpu ? 1 : has_dot() ? 4 : 2;
         const int offset = group == 4 && x_type == Int(8) ? 128 : 0;
         const Expr zero = zero_point ? Expr(*x_zero_point) : Expr(0);
         const Expr image = window.padded(x, {c, w, h, n}, 1, 2, zero);
@@ -84,9 +86,11 @@ public:
             return group == 2 ? cast<int16_t>(row) : row;
         };
         x_rows(i, c, w, h, j, n) = rows_of(x_u(c, w, window.at(h, real), n));
-        // What neighbouring windows share, so that it can be kept for all of them; windows that are far apart share nothing.
-        x_near(i, c, w, h, j, n) = x_rows(i, c, w, h, j, n);
-        Func &pixel = dilation * (kernel - 1) <= 8 ? x_near : x_rows;
+        // What neighbouring windows share, so that it can be kept for all of them in registers; wide windows do not fit there.
+        // A GPU multiplies 32 bits, so it keeps them as that.
+        const Expr near = x_rows(i, c, w, h, j, n);
+        x_near(i, c, w, h, j, n) = on_gpu ? cast<int32_t>(near) : near;
+        Func &pixel = dilation * (kernel - 1) <= (on_gpu ? 8 : 2) ? x_near : x_rows;
         weight_rows(i, c, s, j) = rows_of(weight(c, s, real));
         // The sums begin with what the zero point takes out.
         if (zero_point || offset != 0) {

@@ -6,6 +6,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/epilogue.h"
+#include "math/number.h"
 #include "math/quantize.h"
 #include "math/weights.h"
 
@@ -21,7 +22,7 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<bool> tf32{"tf32", false};      // float32 is multiplied as TF32, and summed as float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
-    GeneratorParam<int> panel{"panel", 64};
+    Number panel{"panel", 64, 1, 1024};
     GeneratorParam<bool> in_panels{"in_panels", false};  // what a schedule copies of weights=kn lies in panels, not only in groups
     GeneratorParam<Scale> scaling{
         "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}, {"row", Scale::kRow}}};

@@ -13,6 +13,7 @@
 #include "math/elements.h"
 #include "math/epilogue.h"
 #include "math/linear_int8.h"
+#include "math/number.h"
 
 namespace {
 
@@ -23,7 +24,7 @@ class GemmInt8 : public Generator<GemmInt8> {
 public:
     GeneratorParam<Type> a_type{"a_type", UInt(8)};  // uint8 or int8
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     /** Of a: one scale and zero point for all, or for each row, as dynamic quantisation has them. */
     GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
     /** Without one, a is symmetric. */

@@ -5,6 +5,7 @@
 
 #include "math/elements.h"
 #include "math/logsumexp.h"
+#include "math/number.h"
 #include "math/order.h"
 #include "math/panel_logits.h"
 
@@ -19,7 +20,7 @@ class GemmReduce : public Generator<GemmReduce> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; y is float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Reduction> reduction{
         "reduction", Reduction::kLogSumExp, {{"max", Reduction::kMax}, {"sum", Reduction::kSum}, {"logsumexp", Reduction::kLogSumExp}}};

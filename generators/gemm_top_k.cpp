@@ -11,6 +11,7 @@
 #include <Halide.h>
 
 #include "math/elements.h"
+#include "math/number.h"
 #include "math/order.h"
 #include "math/panel_logits.h"
 
@@ -25,10 +26,10 @@ class GemmTopK : public Generator<GemmTopK> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; values are float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
-    GeneratorParam<int> chunk{"chunk", 64};  // panels
+    Number panel{"panel", 48, 1, 1024};
+    Number chunk{"chunk", 64, 1, 65536};  // panels
     GeneratorParam<bool> add_bias{"add_bias", false};
-    GeneratorParam<int> top_k{"top_k", 8, 1, 64};
+    Number top_k{"top_k", 8, 1, 64};
     GeneratorParam<Search> search{"search", Search::kChunks, {{"chunks", Search::kChunks}, {"panels", Search::kPanels}}};
 
     Input<Buffer<void, 2>> x{"x"};  // [k, m]

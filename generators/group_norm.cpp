@@ -10,6 +10,7 @@
 
 #include "math/activation.h"
 #include "math/elements.h"
+#include "math/number.h"
 #include "math/open_number.h"
 #include "math/quantize.h"
 
@@ -23,7 +24,7 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
     /** 0: none; two passes over the group. kOpen: what the schedule's parameter `blocks` says. */
-    GeneratorParam<int> parts{"parts", 0, kOpen, 1024};
+    Number parts{"parts", 0, kOpen, 1024};
     GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
 
     Input<Buffer<void, 4>> x{"x"};            // [w, h, c, n]
@@ -52,7 +53,7 @@ public:
         const Expr channels = x.dim(2).extent() / groups;
         const Expr count = cast<float>(x.dim(0).extent() * x.dim(1).extent() * channels);
         if (parts != 0) {
-            reduce_parts(channels, number_or_open(parts, "blocks"));
+            reduce_parts(channels, number_or_open(parts, "blocks", 1, 1024));
         } else {
             RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, channels}}, "pixel");
             const Expr v = load_f32(x(r.x, r.y, x.dim(2).min() + g * channels + r.z, n));

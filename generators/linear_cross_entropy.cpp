@@ -6,6 +6,7 @@
 
 #include "math/elements.h"
 #include "math/logsumexp.h"
+#include "math/number.h"
 #include "math/panel_logits.h"
 
 namespace {
@@ -17,7 +18,7 @@ class LinearCrossEntropy : public Generator<LinearCrossEntropy> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16; results are float32
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> add_bias{"add_bias", false};
 
     Input<Buffer<void, 2>> x{"x"};               // [k, m]

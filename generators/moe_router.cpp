@@ -9,6 +9,7 @@
 
 #include "math/elements.h"
 #include "math/exp.h"
+#include "math/number.h"
 #include "math/order.h"
 #include "math/linear.h"
 #include "math/open_number.h"
@@ -35,8 +36,8 @@ public:
     GeneratorParam<Type> type{"type", Float(32)};  // of logits, x and w: float32, float16 or bfloat16
     GeneratorParam<Logits> weights{
         "weights", Logits::kPacked, {{"given", Logits::kGiven}, {"nk", Logits::kNK}, {"packed", Logits::kPacked}}};
-    GeneratorParam<int> panel{"panel", 32};
-    GeneratorParam<int> top_k{"top_k", 2, 1, 64};
+    Number panel{"panel", 32, 1, 1024};
+    Number top_k{"top_k", 2, 1, 64};
     GeneratorParam<Search> search{"search", Search::kList, {{"list", Search::kList}, {"maxima", Search::kMaxima}, {"open", Search::kOpen}}};
     /** true: softmax over all experts, of which the chosen keep their share. false: over the chosen. */
     GeneratorParam<bool> softmax_first{"softmax_first", true};
@@ -139,7 +140,7 @@ private:
         switch (search) {
         case Search::kList: return top(place, row);
         case Search::kMaxima: return place_of_maxima(place, row);
-        default: return select(number_or_open(kOpen, "lanes") == 1, top(place, row), place_of_maxima(place, row));
+        default: return select(number_or_open(kOpen, "lanes", 1, 32) == 1, top(place, row), place_of_maxima(place, row));
         }
     }
 

@@ -5,6 +5,7 @@
 
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/number.h"
 #include "math/unread.h"
 
 namespace {
@@ -16,7 +17,7 @@ class QkvProjection : public Generator<QkvProjection> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 64};
+    Number panel{"panel", 64, 1, 1024};
     GeneratorParam<bool> add_bias{"add_bias", false};
 
     Input<Buffer<void, 2>> x{"x"};   // [depth, m]

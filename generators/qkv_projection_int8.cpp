@@ -6,6 +6,7 @@
 
 #include "math/elements.h"
 #include "math/linear_int8.h"
+#include "math/number.h"
 #include "math/unread.h"
 
 namespace {
@@ -17,7 +18,7 @@ class QkvProjectionInt8 : public Generator<QkvProjectionInt8> {
 public:
     GeneratorParam<Type> x_type{"x_type", UInt(8)};  // uint8 or int8
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     /** Of x: one scale and zero point for all, or for each row, as dynamic quantisation has them. */
     GeneratorParam<Scaling> scaling{"scaling", Scaling::kTensor, scalings()};
     /** Without one, x is symmetric. */

@@ -8,6 +8,7 @@
 
 #include "math/elements.h"
 #include "math/quantize.h"
+#include "math/rms.h"
 
 namespace {
 
@@ -62,7 +63,7 @@ public:
         }
         h(col, row) = v;
         sum_sq(row) += h(r, row) * h(r, row);
-        inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
+        inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr normed = h(col, row) * inv_rms(row) * load_f32(weight(col));
         if (row_scale) {
             peak(row) = 0.0f;

@@ -9,6 +9,8 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/number.h"
+#include "math/rms.h"
 
 namespace {
 
@@ -19,7 +21,7 @@ class RmsNormGemm : public Generator<RmsNormGemm> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> folded{"folded", true};  // weight is in w
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
@@ -46,7 +48,7 @@ public:
     void generate() {
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
-        inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
+        inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
         w.multiply(acc(col, row), x.width(), col, y.dim(0).max() + 1, [&](const Expr &d) { return weighted(d, row); });

@@ -8,6 +8,7 @@
 
 #include "math/elements.h"
 #include "math/log.h"
+#include "math/number.h"
 #include "math/open_number.h"
 #include "math/order.h"
 #include "math/linear.h"
@@ -22,10 +23,10 @@ class Splade : public Generator<Splade> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     /** Positions go by in blocks, so that a schedule can keep the product of one block only. kOpen: of as many as the
      * schedule's parameter `columns` says. */
-    GeneratorParam<int> block_size{"block", 8};
+    Number block_size{"block", 8, kOpen, 4096};
     GeneratorParam<bool> add_bias{"add_bias", true};
     GeneratorParam<bool> masked{"masked", true};  // by lengths
 
@@ -49,7 +50,7 @@ public:
     }
 
     void generate() {
-        const Expr block = number_or_open(block_size, "columns");
+        const Expr block = number_or_open(block_size, "columns", 1, 4096);
         read_only_if(*this, positions > 0, {"x"});
         const Expr length = masked ? min((*lengths)(n), positions) : Expr(positions);
         x_blocks(k, i, s, n) = x(k, min(s * block + i, positions - 1), n);

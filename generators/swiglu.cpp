@@ -6,6 +6,7 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/number.h"
 
 namespace {
 
@@ -16,7 +17,7 @@ class Swiglu : public Generator<Swiglu> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> add_bias{"add_bias", false};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
 

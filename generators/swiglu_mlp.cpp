@@ -7,6 +7,8 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear.h"
+#include "math/number.h"
+#include "math/rms.h"
 #include "math/unread.h"
 
 namespace {
@@ -20,7 +22,7 @@ public:
     /** Of h where it meets weights of bf16, on the host; else h is of the storage type. */
     GeneratorParam<FactorType> h_type{"h_type", FactorType::kExact, factor_types()};
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> folded{"folded", true};  // the norm's weight is in w_gate and w_up
     GeneratorParam<bool> add_residual{"add_residual", true};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
@@ -52,7 +54,7 @@ public:
         read_only_if(*this, hidden > 0, {weights_name("w_gate", weights), weights_name("w_up", weights)}, Granted::kNo);
         RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
-        inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
+        inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr v = load_f32(x(k, row_at(x, row, get_target())));
         weighted(k, row) = folded ? v : v * load_f32((*norm_weight)(k));
         const auto x_at = [&](const Expr &d) { return weighted(d, row); };

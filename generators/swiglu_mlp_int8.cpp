@@ -16,6 +16,8 @@
 #include "math/activation.h"
 #include "math/elements.h"
 #include "math/linear_int8.h"
+#include "math/number.h"
+#include "math/rms.h"
 #include "math/unread.h"
 
 namespace {
@@ -27,7 +29,7 @@ class SwigluMlpInt8 : public Generator<SwigluMlpInt8> {
 public:
     GeneratorParam<Type> type{"type", Float(32)};  // of x, weight, residual and y: float32, float16 or bfloat16
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kPacked, linear_layouts()};
-    GeneratorParam<int> panel{"panel", 48};
+    Number panel{"panel", 48, 1, 1024};
     GeneratorParam<bool> folded{"folded", true};  // the norm's weight is in w_gate and w_up
     GeneratorParam<bool> add_residual{"add_residual", true};
     GeneratorParam<Activation> activation{"activation", Activation::kSilu, activations()};
@@ -62,7 +64,7 @@ public:
             Granted::kNo);
         const RDom r(0, x.width(), "k");
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
-        inv_rms(row) = 1.0f / sqrt(sum_sq(row) / cast<float>(x.width()) + eps);
+        inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr v = load_f32(x(col, row));
         weighted(col, row) = folded ? v : v * load_f32((*norm_weight)(col));
         x_peak(row) = 0;

@@ -51,6 +51,7 @@ struct Pool {
 Pool pool;
 pthread_mutex_t start_mutex = PTHREAD_MUTEX_INITIALIZER;
 thread_local bool in_loop = false;
+bool forked = false;  // this process is a child of one that had the runtime
 
 long futex(std::atomic<uint32_t> *word, int op, uint32_t value) {
     return syscall(SYS_futex, reinterpret_cast<uint32_t *>(word), op | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
@@ -151,17 +152,19 @@ void forget_workers() {
     pool.sleepers.store(0);
     pool.open.store(0);
     pool.busy.store(0);
+    pool.quit.store(0);
     pthread_mutex_init(&start_mutex, nullptr);
+    forked = true;
+}
+
+// When the library is loaded: a fork at any later moment, in the middle of the first loop too, finds the handler.
+__attribute__((constructor)) void watch_fork() {
+    pthread_atfork(nullptr, nullptr, forget_workers);
 }
 
 // Starts workers up to the number wanted. Where the system gives fewer, fewer help.
 void start_workers() {
     pthread_mutex_lock(&start_mutex);
-    static bool watches_fork = false;
-    if (!watches_fork) {
-        watches_fork = true;
-        pthread_atfork(nullptr, nullptr, forget_workers);
-    }
     while (pool.workers < pool.threads - 1) {
         void *index = reinterpret_cast<void *>(intptr_t(pool.workers));
         if (pthread_create(&pool.handles[pool.workers], nullptr, worker, index) != 0) {
@@ -240,9 +243,12 @@ void halyard_set_spin_microseconds(int microseconds) {
 // Halide's, of the threads that compute async Funcs (CMakeLists.txt gives it this name).
 void halyard_shutdown_task_pool() __attribute__((weak));
 
+// Halide's destructor of its threads: ours below ends them too, and knows whether this process has them.
+void halide_thread_pool_cleanup() {}
+
 // Also runs when a shared object that holds the runtime is unloaded: no worker may stay in it.
 __attribute__((destructor)) void halide_shutdown_thread_pool() {
-    if (halyard_shutdown_task_pool) {
+    if (halyard_shutdown_task_pool && !forked) {  // a child would wait for threads that only its parent has
         halyard_shutdown_task_pool();
     }
     pthread_mutex_lock(&start_mutex);

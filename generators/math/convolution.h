@@ -8,6 +8,10 @@
  * [group, panel, ceil(c / group), kernel, kernel, ceil(o / panel), groups].
  */
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include <Halide.h>
 
 #include "math/weights.h"
@@ -51,6 +55,36 @@ Halide::Expr pixel_of_box(const Halide::Var &of, int dimension, const Dimension 
     const bool in_padding = padding > 0 && dimension < 4;
     return in_padding ? Halide::Expr(of) : min(of, of_y.max());
 }
+
+/** Whether windows are gathered before they are multiplied, which makes a product of matrices of the convolution (im2col).
+ * open: where the parameter "gathered" of the schedule is 1. */
+enum class Gather { kNever, kOpen };
+
+inline std::map<std::string, Gather> gathers() {
+    return {{"never", Gather::kNever}, {"open", Gather::kOpen}};
+}
+
+/** The factors of a convolution as a product of matrices, whose depth counts the elements of a window as weights [c, kernel, kernel, o,
+ * groups] have them: of x in x_window [k, group, w, h, n], and of weight in weight_window [k, o, group]. */
+struct GatheredWindows {
+    Halide::Func x_window{"x_window"}, weight_window{"weight_window"};
+
+    /** The factors of y(o, g, w, h, n), over an RDom "depth". Tiles stick out of y: its last pixels and channels stand for what is behind
+     * them. */
+    template<typename X, typename W, typename Y>
+    std::pair<Halide::Expr, Halide::Expr> operands(X &x, W &weight, Y &y, const Window &window, const Halide::Var &o, const Halide::Var &g,
+                                                   const Halide::Var &w, const Halide::Var &h, const Halide::Var &n) {
+        using namespace Halide;
+        const Var k("k");
+        const Expr channels = x.dim(0).extent(), channel = k % max(channels, 1), tap = k / max(channels, 1);
+        const Expr column = tap % window.kernel, row = tap / window.kernel;
+        x_window(k, g, w, h, n) = window.padded(x, {channel, g, window.at(w, column), window.at(h, row), n}, 2, 3);
+        weight_window(k, o, g) = weight(channel, column, row, o, g);
+        const RDom depth(0, channels * window.kernel * window.kernel, "depth");
+        const auto in_y = [&](const Var &of, int dimension) { return min(of, y.dim(dimension).max()); };
+        return {x_window(depth, g, in_y(w, 2), in_y(h, 3), in_y(n, 4)), weight_window(depth, in_y(o, 0), g)};
+    }
+};
 
 /** y [o, groups, w, h, n] has a pixel for each window in x [c, groups, w, h, n]. */
 template<typename X, typename Y>

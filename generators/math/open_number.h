@@ -14,14 +14,22 @@ namespace halyard {
 
 constexpr int kOpen = -1;
 
-/** What a generator parameter says, or the number that the parameter `name` of the schedule has. */
-inline Halide::Expr number_or_open(int given, const std::string &name) {
+/** What a generator parameter says, or the number that the parameter `name` of the schedule has. Either is from `lowest` to `highest`:
+ * others would make another algorithm. */
+inline Halide::Expr number_or_open(int given, const std::string &name, int lowest, int highest) {
     using namespace Halide;
     if (given != kOpen) {
+        if (given < lowest || given > highest) {
+            throw CompileError("the algorithm takes " + std::to_string(lowest) + " to " + std::to_string(highest) + " " + name + ", not " +
+                               std::to_string(given) + "\n");
+        }
         return given;
     }
     const std::string unique = "halyard_open." + name;
-    return Internal::Variable::make(Int(32), unique, Parameter(Int(32), false, 0, unique));
+    Parameter parameter(Int(32), false, 0, unique);
+    parameter.set_min_value(lowest);
+    parameter.set_max_value(highest);
+    return Internal::Variable::make(Int(32), unique, parameter);
 }
 
 }  // namespace halyard

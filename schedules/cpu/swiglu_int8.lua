@@ -22,7 +22,7 @@ return schedule "swiglu_int8" {
   apply = function(k, p, target)
     k.y:dim(0):set_min(0)
     gemm.register_tiles(k.y, { k.gate, k.up }, gemm.packed_int8(target, k.x:type() == "i8" and k.x_u, {
-      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task,
+      m = k.y:dim(1):extent(), panel = p.panel, rows = p.rows, task = p.task, products = 2,
     }))
   end,
 }

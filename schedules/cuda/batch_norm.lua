@@ -1,4 +1,4 @@
--- BatchNorm in one pass over memory: a thread has vectors of 16 bytes of several rows of pixels (NHWC: of several pixels) in
+-- BatchNorm in one pass over memory: a thread has vectors of up to 16 bytes of several rows of pixels (NHWC: of several pixels) in
 -- flight. Scale and shift of a channel it computes for itself; in NHWC, where each element of a vector has others, they are
 -- computed first, by small kernels.
 
@@ -11,12 +11,18 @@ return schedule "batch_norm" {
     threads = tune { 128, 256, 512, default = 256 },
     lanes   = tune { 8, 16, 32, 64, default = 32 }, -- threads side by side in a row
     unroll  = tune { 1, 2, 4, 8, default = 4 },
+    vector  = tune { 0, 1, 2, 4, 8, default = 0 }, -- elements that a thread has at once; 0: by the distance of the rows
   },
 
+  versions = function(k, p)
+    if p.vector > 0 then return { {} } end
+    return elementwise.vector_versions(k:has "y" and { k.x, k.y } or { k.x_nhwc, k.y_nhwc })
+  end,
+
   apply = function(k, p)
-    local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll }
+    local o = { threads = p.threads, lanes = p.lanes, unroll = p.unroll, vector = p.vector }
     if k:has "y" then
-      o.col, o.around, o.rows = "w", { "h" }, { "c", "n" }
+      o.col, o.around, o.rows, o.outside = "w", { "h" }, { "c" }, { "n" }
       elementwise.vectors(k.y, o)
       k.y:stream()
     else

@@ -11,13 +11,18 @@ return schedule "conv2d" {
   generator = {
     type = tune { "float16", "bfloat16", default = "bfloat16" },
     weights = "ohwi",
+    gather = "open",
   },
 
   params = conv.window_params,
 
   where = conv.windows_fit,
 
+  versions = conv.window_versions,
+
   apply = function(k, p)
-    conv.tensor_windows(k.y, k.acc, p)
+    if p.repack then conv.repack(k, "x_pad") end
+    if p.gathered == 1 then conv.gather(k) end
+    conv.tensor_windows(k.y, p.gathered == 1 and k.acc_gathered or k.acc, p)
   end,
 }

@@ -8,11 +8,13 @@ local elementwise = require "lib.gpu_elementwise"
 return schedule "conv2d_int8" {
   target = "cuda",
 
-  generator = { weights = "ohwi" },
+  generator = { weights = "ohwi", gather = "open" },
 
   params = conv.window_params,
 
   where = conv.windows_fit,
+
+  versions = conv.window_versions,
 
   apply = function(k, p)
     if k:has "zero_sum_at" then
@@ -21,6 +23,8 @@ return schedule "conv2d_int8" {
       k.zero_sum_at:compute_at(zero, "thread"):store_in "register"
       for _, dim in ipairs { "o", "g", "w", "h" } do k.zero_sum_at:bound_extent(dim, 1) end
     end
-    conv.tensor_windows(k.y, k.acc, p)
+    if p.repack then conv.repack(k, "x_u") end
+    if p.gathered == 1 then conv.gather(k) end
+    conv.tensor_windows(k.y, p.gathered == 1 and k.acc_gathered or k.acc, p)
   end,
 }

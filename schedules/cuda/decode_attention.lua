@@ -1,8 +1,8 @@
 -- Attention of a few queries over a cache of keys, which is bound by reading the cache. A block takes a split of the keys of a key head,
 -- for the queries of all heads that share it, so that each key and value comes from memory once. A second kernel weighs the splits.
 --
--- One query of a head of 64 or 128 in a half type is done by the tensor cores, in one pass over the keys; other calls by threads that stand
--- side by side along the head, whose logits and weights of a split stay in shared memory.
+-- Heads of sizes that are common, in a half type, are done by the tensor cores, in one pass over the keys; other calls by threads that
+-- stand side by side along the head, whose logits and weights of a split stay in shared memory.
 
 local decode = require "lib.gpu_decode"
 

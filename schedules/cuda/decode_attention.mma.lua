@@ -1,4 +1,4 @@
--- Attention of one query a head over a cache of keys, on the tensor cores: the heads that share keys are rows of a tile of 16, and
+-- Attention of a few queries over a cache of keys, on the tensor cores: the heads that share keys are rows of a tile of 16, and
 -- warps, of which some share a split of the keys, go over it in one pass. A second kernel weighs the splits.
 
 local decode = require "lib.gpu_decode"
@@ -18,6 +18,7 @@ return schedule "decode_attention" {
     head_dim = tune { 64, 128, 256, default = 128 },
     ahead = tune { 1, 2, 3, default = 1 }, -- blocks of keys, and of values, that are fetched ahead
     warps = tune { 1, 2, 4, 8, default = 4 }, -- that share a split
+    one_query = tune { 0, 1, default = 1 }, -- 0: the queries of a group are copied first, as rows of one matrix
   },
 
   -- A block has so much shared memory on sm_80.

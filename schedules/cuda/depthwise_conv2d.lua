@@ -1,6 +1,6 @@
 -- Depthwise convolution: a thread has a vector of channels, 16 bytes of them, and sums a tile of pixels in registers.
 -- Neighbouring threads have neighbouring channels, then neighbouring tiles; what windows of a tile share stays in registers, what
--- tiles share comes from L1. With 32 channels, 4 lanes hold them.
+-- tiles share comes from L1.
 
 local depthwise = require "lib.gpu_depthwise"
 local grid = require "lib.gpu_grid"
@@ -10,14 +10,13 @@ return schedule "depthwise_conv2d" {
 
   params = {
     threads = tune { 64, 128, 256, default = 128 },
-    lanes   = tune { 4, 8, 16, 32, default = 32 }, -- threads side by side along the channels
     pixels  = tune { 1, 2, 4, default = 4 }, -- of a tile, along a row
     rows    = tune { 1, 2, 4, default = 1 }, -- of a tile
   },
 
   apply = function(k, p)
     depthwise.register_tiles(k, k.y, {
-      vector = grid.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
+      vector = grid.vector_of(k.y), threads = p.threads, pixels = p.pixels, rows = p.rows,
     })
     k.y:stream()
   end,

@@ -11,7 +11,6 @@ return schedule "depthwise_conv2d" {
   params = {
     threads = tune { 128, 256, 512, default = 256 },
     unroll  = tune { 1, 2, 4, default = 4 },
-    lanes   = tune { 4, 8, 16, 32, default = 8 },
     pixels  = tune { 1, 2, 4, default = 4 },
     rows    = tune { 1, 2, 4, default = 1 },
   },
@@ -21,7 +20,7 @@ return schedule "depthwise_conv2d" {
     elementwise.vectors(k.x_f:compute_root(), o)
     local sums = k.acc:in_():compute_root()
     depthwise.register_tiles(k, sums, {
-      vector = grid.vector_of(sums), lanes = p.lanes, threads = p.threads, pixels = p.pixels, rows = p.rows,
+      vector = grid.vector_of(sums), threads = p.threads, pixels = p.pixels, rows = p.rows,
     })
     for _, step in ipairs { "linear", "activated" } do
       if k:has(step) then elementwise.vectors(k[step]:compute_root(), o) end

@@ -9,7 +9,6 @@ return schedule "depthwise_conv2d_int8" {
 
   params = {
     threads = tune { 64, 128, 256, default = 128 },
-    lanes   = tune { 4, 8, 16, 32, default = 32 }, -- threads side by side along the channels
     pixels  = tune { 1, 2, 4, default = 4 }, -- of a tile, along a row
     rows    = tune { 1, 2, 4, default = 1 }, -- of a tile
   },
@@ -17,7 +16,7 @@ return schedule "depthwise_conv2d_int8" {
   apply = function(k, p)
     depthwise.sums_of_channels(k, p.threads)
     depthwise.register_tiles(k, k.y, {
-      vector = grid.vector_of(k.y), lanes = p.lanes, narrow = 4, threads = p.threads, pixels = p.pixels, rows = p.rows,
+      vector = grid.vector_of(k.y), threads = p.threads, pixels = p.pixels, rows = p.rows,
       column = "tap_y", row = "tap_z",
     })
     k.acc:update(0):unroll "tap_x"

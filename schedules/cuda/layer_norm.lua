@@ -14,15 +14,15 @@ return schedule "layer_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p)
+  versions = function(k, p, target)
     local sums = k:has "residual_out"
-    return rows.versions(k.x, k.y, p, { sums = sums, a_row_each = sums })
+    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums })
   end,
 
   apply = function(k, p)
     local o = rows.options(k.y, p)
     -- 40 registers, for 6 blocks of 256 threads; with 44 there are 5.
-    if p.resident == 0 and p.held == "registers" and p.unroll <= 2 and not k:has "residual_out" then
+    if p.resident == 0 and p.held == "registers" and p.unroll * p.vector <= 16 and not k:has "residual_out" then
       o.resident = math.min(1536 // (p.threads * p.block_rows), 16)
     end
     rows.blocks(k.y, o)

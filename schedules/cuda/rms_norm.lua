@@ -11,9 +11,9 @@ return schedule "rms_norm" {
   params = rows.params,
   where = rows.params_fit,
 
-  versions = function(k, p)
+  versions = function(k, p, target)
     local sums = k:has "residual_out"
-    return rows.versions(k.x, k.y, p, { sums = sums, a_row_each = sums or k:has "row_scale" })
+    return rows.versions(k.x, k.y, p, target, { sums = sums, a_row_each = sums or k:has "row_scale" })
   end,
 
   apply = function(k, p)

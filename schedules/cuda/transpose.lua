@@ -10,7 +10,16 @@ return schedule "transpose" {
   params = {
     tile    = tune { 32, 64, 128, default = 64 }, -- rows and columns of a tile
     threads = tune { 128, 256, 512, default = 256 },
+    read    = tune { 0, 1, 2, 4, 8, default = 0 }, -- elements of x that a thread has at once; 0: by the distance of the rows
+    written = tune { 0, 1, 2, 4, 8, default = 0 }, -- .. and of y
   },
+
+  where = function(p) return (p.read == 0) == (p.written == 0) end,
+
+  versions = function(k, p)
+    if p.read > 0 then return { {} } end
+    return transpose.versions(k.x, { k.y, k:has "residual" and k.residual or nil })
+  end,
 
   apply = function(k, p)
     transpose.tiles(k.y, k.transposed, p)

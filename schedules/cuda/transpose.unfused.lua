@@ -16,7 +16,7 @@ return schedule "transpose" {
   apply = function(k, p)
     local o = { col = "row", rows = { "col", "n" }, threads = p.threads, unroll = p.unroll }
     local copy = k.transposed:in_():compute_root()
-    transpose.tiles(copy, k.transposed, p)
+    transpose.tiles(copy, k.transposed, { tile = p.tile, threads = p.threads })
     for _, step in ipairs { k.linear, k.activated } do
       elementwise.vectors(step:compute_root(), o)
     end

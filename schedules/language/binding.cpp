@@ -378,7 +378,7 @@ int Binding::index_handle(lua_State *L) {
 void Binding::check_version(Binding &b, lua_State *L, const Call &call) {
     const auto check = [&](int index) {
         const Handle *h = handle_at(L, index);
-        if (h && h->kind != Handle::kExpr && h->binding != b.number_) {
+        if (h && h->binding != b.number_) {
             call.fail("is given " + article(h->kind) + " of another version", "take it from the k of this call of apply");
         }
     };

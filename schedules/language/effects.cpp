@@ -1,9 +1,9 @@
 #include "language/effects.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
+#include "language/definitions.h"
 #include "language/reads.h"
 
 namespace halyard {
@@ -118,30 +118,12 @@ void check_buffers_in_turn(const Binding &binding, const PipelineView &view) {
     }
 }
 
-void check_folded_async(const Binding &binding, const PipelineView &view) {
-    for (const Touch &t : binding.touches()) {
-        const auto entry = view.funcs().find(t.func);
-        if (t.word == "fold_storage" && entry != view.funcs().end() && entry->second.function.schedule().async()) {
-            Diagnostic d;
-            d.file = t.file;
-            d.line = t.line;
-            d.word = t.word;
-            d.message = "is said of " + t.func +
-                        ", which is async: where a loop goes around the one over what is folded, the thread that computes "
-                        "it and the one that reads it wait for each other for ever";
-            d.hint = "leave out one of the two, or say ring_buffer";
-            throw ScriptError(d);
-        }
-    }
-}
-
 void check_fused_async(const Binding &binding, const PipelineView &view) {
     std::map<std::string, Function> functions;
     for (const auto &entry : view.funcs()) {
         functions.emplace(entry.second.function.name(), entry.second.function);
     }
-    const std::function<void(const Function &, const Internal::Definition &)> check = [&](const Function &f,
-                                                                                          const Internal::Definition &d) {
+    const auto check = [&](const Function &f, const Internal::Definition &d) {
         const auto other = functions.find(d.schedule().fuse_level().level.func_name());
         if (other != functions.end() && (f.schedule().async() || other->second.schedule().async())) {
             const std::string name = view.name_of(f.name());
@@ -156,17 +138,9 @@ void check_fused_async(const Binding &binding, const PipelineView &view) {
             at.hint = "leave out async, or compute each in loops of its own";
             throw ScriptError(at);
         }
-        for (const auto &s : d.specializations()) {
-            check(f, s.definition);
-        }
     };
-    for (const auto &[name, f] : functions) {
-        if (f.has_pure_definition()) {
-            check(f, f.definition());
-        }
-        for (const auto &update : f.updates()) {
-            check(f, update);
-        }
+    for (const auto &entry : functions) {
+        for_each_definition(entry.second, [&](const Internal::Definition &d, int) { check(entry.second, d); });
     }
 }
 

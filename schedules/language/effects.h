@@ -19,9 +19,6 @@ void check_effect(const Call &call, const Word &word);
  * ended. */
 void check_buffers_in_turn(const Binding &binding, const PipelineView &view);
 
-/** An async Func of which a dimension is folded is an error: Halide's threads may wait for each other for ever. */
-void check_folded_async(const Binding &binding, const PipelineView &view);
-
 /** Throws a ScriptError where Funcs share their loops (compute_with) and one is async: Halide orders only what each of them reads.
  * Call it when the script has ended. */
 void check_fused_async(const Binding &binding, const PipelineView &view);

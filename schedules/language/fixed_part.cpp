@@ -162,7 +162,7 @@ private:
 void set_numbers_of_script(const Pipeline &pipeline, PipelineView &view, const std::string &path, const ScriptOptions &options,
                            const BufferSizes &sizes) {
     Script script(path, options);
-    set_open_numbers(pipeline, script, version_at(read_versions(script, view), sizes).set);
+    set_open_numbers(pipeline, open_numbers(script, version_at(read_versions(script, view), sizes).set));
 }
 
 json describe_script(PipelineView &view, const Target &target, const std::string &path, const ScriptOptions &options,

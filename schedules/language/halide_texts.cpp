@@ -32,7 +32,9 @@ const Text kTexts[] = {
      "takes loops for one that differ: both Funcs need the same loops from there outwards, of the same names and kinds",
      "split, reorder and mark both in the same way first", "compute_with"},
     {R"re(Cannot wrap "(\w+)" in "(\w+)" because "\w+" does not call "\w+")re", "has no effect: $2 does not read $1",
-     "name a Func that reads $1", ""},
+     "name a Func that reads $1", "in_"},
+    {R"re(Should only see constant values for estimates)re", "takes sizes that are known before a call",
+     "give numbers, or what p and target say", "set_estimates"},
     {R"re(marking var (\w+) as parallel or vectorized may introduce a race condition)re",
      "the turns of \"$1\" write the same elements, so they cannot run at once",
      "say atomic() before, if the order of the operation does not matter, or take another loop", ""},
@@ -145,6 +147,14 @@ bool tell_location(const std::string &text, PlainText &plain) {
     }
     for (const auto &p : places) {
         legal_text += (legal_text.empty() ? "" : ", ") + p;
+    }
+    if (std::find(places.begin(), places.end(), as_lua(given)) != places.end()) {
+        // Halide does not print where storage is hoisted to.
+        plain.message =
+            "the storage of " + func + " is hoisted further in than it is stored, or out of a parallel loop in which it is computed";
+        plain.hint = "hoist it to a loop inside of the parallel ones, or not at all";
+        plain.word = "hoist_storage";
+        return true;
     }
     const bool stored = given.find(".store_") != std::string::npos || given.find(".hoist_") != std::string::npos;
     plain.message =

@@ -37,6 +37,7 @@ struct LintView {
     int line = 0;
     int vector_bytes = 32, registers = 16;
     double l1 = 32 << 10;
+    double multiply_adds = 8;  // of a product of the word mma, in the time of one instruction of the rest
 };
 
 /** Of a schedule for the host, and of one for CUDA. */

@@ -101,14 +101,14 @@ public:
                 }
                 const double moved = s.times * double(a.bytes) / double(element_bytes(a));
                 all += moved;
-                if (x == s.loops.end() || (*x)->extent < kHalfAWarp) {
+                if (x == s.loops.end() || (*x)->extent < kHalfAWarp || threads_that_run(s, **x) < 2) {
                     return;
                 }
                 Apart &stage = stages[s.node->stage];
                 stage.moved += moved;
                 // A vector of half a sector is a load that wastes little.
                 const bool whole = a.bytes >= kSector / 2 && lane_stride(a) == element_bytes(a);
-                if (a.known && !whole && std::abs(stride(a, (*x)->loop)) >= kSector) {
+                if (a.known && a.exact && !whole && std::abs(stride(a, (*x)->loop)) >= kSector && !stays_in_l1(s, a, **x)) {
                     stage.apart += moved;
                     stage.worst =
                         !stage.worst || std::abs(stride(a, (*x)->loop)) > std::abs(stride(*stage.worst, (*x)->loop)) ? &a : stage.worst;
@@ -132,6 +132,34 @@ public:
 
 private:
     static constexpr double kBytes = 4, kLittleMoved = 1 << 20;
+
+    // Whether a thread goes on to all that lies between it and its neighbour, and L1 holds that of a block: then each line comes once.
+    static bool stays_in_l1(const Spot &s, const Access &a, const Node &thread) {
+        constexpr double kL1 = 128 << 10;
+        std::map<int64_t, double> own;
+        for (const Node *l : s.loops) {
+            if (!l->block && !is_thread(*l)) {
+                const int64_t step = std::abs(stride(a, l->loop));
+                own[step] = std::max(own[step], l->extent);
+            }
+        }
+        int64_t covered = a.bytes;
+        for (const auto &[step, extent] : own) {
+            covered += step > 0 && step <= covered ? step * int64_t(extent - 1) : 0;
+        }
+        const int64_t apart = std::abs(stride(a, thread.loop));
+        return covered >= apart && double(apart) * thread.extent <= kL1;
+    }
+
+    // Threads side by side that a guard leaves, over all blocks.
+    static double threads_that_run(const Spot &s, const Node &thread) {
+        double iterations = 1;
+        for (const Node *l : s.loops) {
+            iterations *= l->extent;
+        }
+        return thread.extent * s.times / iterations;
+    }
+
     std::map<const Access *, int64_t> distance_;
 };
 

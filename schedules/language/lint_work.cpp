@@ -46,6 +46,10 @@ LintWork::LintWork(const LintView &view) : v(view) {
         total += is_product(s) ? 0 : s.cost;
     }
     total = std::max(total, kLittle / kWorthALine);
+    whole = total;
+    for (const auto &func : v.products) {
+        whole += v.needed.flops(func) / 2 / v.multiply_adds;
+    }
 }
 
 void LintWork::walk(const Node &n, double times, std::vector<const Node *> &loops) {
@@ -235,7 +239,7 @@ void LintWork::add_recomputed(std::vector<LintNote> &notes, bool device) const {
         const std::string f = "k." + v.view.name_of(func);
         const std::string often = " is computed " + count_text(times) + " times over: ";
         if (own != funcs.end()) {
-            if (own->second.cost * (1 - 1 / times) > kWorthALine * total) {
+            if (own->second.cost * (1 - 1 / times) > kWorthALine * whole) {
                 const Spot &spot = *own->second.first;
                 std::string consumer = v.view.outputs().front().name();
                 for (const Node *l : spot.loops) {
@@ -243,7 +247,7 @@ void LintWork::add_recomputed(std::vector<LintNote> &notes, bool device) const {
                 }
                 notes.push_back(note(func, "", consumer, f + often + further_out(func, spot, times, device)));
             }
-        } else if (!device && v.needed.instructions(func) * (times - 1) > kWorthALine * total && total > kOften * needed) {
+        } else if (!device && v.needed.instructions(func) * (times - 1) > kWorthALine * whole && whole > kOften * needed) {
             // It has no loops of its own. Where all there is to do is not much more, the compiler took it out of the loops.
             notes.push_back(note(func, "", "",
                                  f + " is computed inline, " + count_text(times) + " times over: say " + f + ":compute_at(...) or " + f +

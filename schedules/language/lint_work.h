@@ -27,6 +27,7 @@ public:
     const LintView &v;
     std::vector<Spot> spots;
     double total = 0;  // cost of all that is no product of the word mma
+    double whole = 0;  // with these products
 
     const StageName &stage(const Spot &s) const {
         return v.tree.stages[size_t(s.node->stage)];

@@ -14,6 +14,7 @@ NeededWork::NeededWork(const Pipeline &pipeline, const Target &target, const Buf
         const Traffic t = executions(tree);
         for (const auto &s : t.stages) {
             instructions_[s.name.func] += s.work.instructions;
+            flops_[s.name.func] += s.work.flops;
             if (s.name.update == 0) {
                 elements_[s.name.func] += s.elements;
             }
@@ -65,6 +66,11 @@ std::map<std::string, double> NeededWork::recomputed(const Traffic &scheduled) c
 double NeededWork::instructions(const std::string &func) const {
     const auto found = instructions_.find(func);
     return found == instructions_.end() ? 0 : found->second;
+}
+
+double NeededWork::flops(const std::string &func) const {
+    const auto found = flops_.find(func);
+    return found == flops_.end() ? 0 : found->second;
 }
 
 }  // namespace halyard

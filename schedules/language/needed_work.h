@@ -27,9 +27,11 @@ public:
 
     /** Instructions of a Func, if it is computed once. */
     double instructions(const std::string &func) const;
+    /** And its flops (loop_tree.h), in which products of integers count too. */
+    double flops(const std::string &func) const;
 
 private:
-    std::map<std::string, double> instructions_, elements_;
+    std::map<std::string, double> instructions_, flops_, elements_;
     std::map<std::pair<std::string, std::string>, double> uses_;  // elements that one Func reads of another, if all are stored
 };
 

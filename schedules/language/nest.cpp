@@ -171,21 +171,22 @@ Touch blame(const std::string &message, const std::string &word, const PipelineV
     }
     // A word that the message names, said of the Func that it names first, on a loop that it names;
     // among equals the last one that was said.
+    const auto is_word = [&](const Touch &t) { return !word.empty() && (t.word == word || t.word == word + "_root"); };
     const Touch *best = nullptr;
     int best_score = 0;
     for (const Touch &t : touches) {
-        int score = t.func == first ? 4 : named(t.func) || (!word.empty() && t.word == word) ? 3 : 0;
+        int score = t.func == first ? 4 : named(t.func) || is_word(t) ? 3 : 0;
         if (score == 0) {
             continue;
         }
-        score += named(t.word) || t.word == word ? 3 : 0;
+        score += named(t.word) || is_word(t) ? 3 : 0;
         score += std::any_of(t.loops.begin(), t.loops.end(), named) ? 1 : 0;
         if (score >= best_score) {
             best = &t;
             best_score = score;
         }
     }
-    return best ? *best : touches.empty() ? Touch() : touches.back();
+    return best ? *best : Touch();  // such an error comes after all directives: the last one is no more its cause than another
 }
 
 }  // namespace halyard

@@ -14,7 +14,7 @@ namespace {
 
 class SetNumbers : public IRMutator {
 public:
-    explicit SetNumbers(const std::function<std::string(const std::string &)> &value_of) : value_of_(value_of) {}
+    explicit SetNumbers(OpenNumbers value_of) : value_of_(std::move(value_of)) {}
 
     using IRMutator::mutate;
 
@@ -45,17 +45,24 @@ private:
             throw std::invalid_argument("the algorithm leaves \"" + name +
                                         "\" to the schedule, which has no integer of that name in params");
         }
+        if (is_const(op->param.min_value()) && is_const(op->param.max_value())) {
+            const int64_t lowest = *as_const_int(op->param.min_value()), highest = *as_const_int(op->param.max_value());
+            if (n < lowest || n > highest) {
+                throw std::invalid_argument("the algorithm takes " + name + " from " + std::to_string(lowest) + " to " +
+                                            std::to_string(highest) + ", not " + value);
+            }
+        }
         found_ = true;
         return n;
     }
 
-    const std::function<std::string(const std::string &)> &value_of_;
+    const OpenNumbers value_of_;
     bool inside_ = false, found_ = false;
 };
 
 }  // namespace
 
-void set_open_numbers(const Pipeline &pipeline, const std::function<std::string(const std::string &)> &value_of) {
+void set_open_numbers(const Pipeline &pipeline, const OpenNumbers &value_of) {
     std::vector<Function> outputs;
     for (const Func &f : Pipeline(pipeline).outputs()) {
         outputs.push_back(f.function());
@@ -64,6 +71,10 @@ void set_open_numbers(const Pipeline &pipeline, const std::function<std::string(
     for (auto &f : build_environment(outputs)) {
         f.second.mutate(&set);
     }
+}
+
+std::unique_ptr<IRMutator> set_open_numbers_required(OpenNumbers value_of) {
+    return std::make_unique<SetNumbers>(std::move(value_of));
 }
 
 }  // namespace halyard

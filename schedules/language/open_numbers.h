@@ -12,15 +12,22 @@
  */
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include <Halide.h>
 
 namespace halyard {
 
-/** Sets them in place. `value_of` says what a parameter of the schedule has, "" where there is none. Throws
- * std::invalid_argument for those that no parameter sets to an integer. */
-void set_open_numbers(const Halide::Pipeline &pipeline, const std::function<std::string(const std::string &)> &value_of);
+/** What a parameter of the schedule has, "" where there is none. */
+using OpenNumbers = std::function<std::string(const std::string &name)>;
+
+/** Sets them in place. Throws
+ * std::invalid_argument for those that no parameter sets to an integer of the range that the algorithm takes. */
+void set_open_numbers(const Halide::Pipeline &pipeline, const OpenNumbers &value_of);
+
+/** A pass that sets those in what is required of a call, which a pipeline keeps to itself. */
+std::unique_ptr<Halide::Internal::IRMutator> set_open_numbers_required(OpenNumbers value_of);
 
 }  // namespace halyard
 

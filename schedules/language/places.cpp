@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "language/definitions.h"
 #include "language/reads.h"
 
 namespace halyard {
@@ -38,22 +39,6 @@ bool is_level(const LoopLevel &level) {
 int threads_in(const Definition &d, size_t from, size_t to) {
     const auto &dims = d.schedule().dims();
     return int(std::count_if(dims.begin() + long(from), dims.begin() + long(to), is_thread));
-}
-
-// What f.definition() and its updates compute, in all their specialisations.
-void for_each_definition(const Function &f, const std::function<void(const Definition &, int stage)> &visit) {
-    const std::function<void(const Definition &, int)> walk = [&](const Definition &d, int stage) {
-        visit(d, stage);
-        for (const auto &s : d.specializations()) {
-            walk(s.definition, stage);
-        }
-    };
-    if (f.has_pure_definition()) {
-        walk(f.definition(), 0);
-    }
-    for (size_t i = 0; i < f.updates().size(); i++) {
-        walk(f.updates()[i], int(i) + 1);
-    }
 }
 
 class FindCalls : public IRGraphVisitor {
@@ -260,6 +245,30 @@ public:
         return threads_.emplace(f.name(), place).first->second;
     }
 
+    /** Whether each thread has f for itself, in memory that is not its registers, and its block may have more threads than the loops
+     * around f: Halide makes room for those, and counts the elements by the threads of the block. */
+    bool has_too_little_room(const Function &f) {
+        const ThreadPlace &place = thread_place(f);
+        const MemoryType memory = f.schedule().memory_type();
+        return place.around > 0 && place.around_memory > 0 && memory != MemoryType::Register && memory != MemoryType::Stack &&
+               !has_threads_of_block(f);
+    }
+    /** The Funcs in whose loops f is computed, from f to f again; empty where these loops come to an end. */
+    std::vector<Function> circle_of(const Function &f) const {
+        std::vector<Function> chain = {f};
+        while (true) {
+            const LoopLevel &level = chain.back().schedule().compute_level();
+            const auto it = is_level(level) ? functions_.find(level.func_name()) : functions_.end();
+            if (it == functions_.end() || chain.size() > functions_.size()) {
+                return {};
+            }
+            chain.push_back(it->second);
+            if (it->second.same_as(f)) {
+                return chain;
+            }
+        }
+    }
+
     /** The loop cut with a tail whose turns compute f, and the Func that it is of; nothing where there is none. */
     std::optional<std::pair<Function, std::string>> computed_in_loop_cut_with(TailStrategy tail, const Function &f) const {
         for (const Place &at : places_of(f.schedule().compute_level())) {
@@ -380,6 +389,32 @@ private:
         return threads_in(at.definition, at.loop, at.definition.schedule().dims().size()) + thread_place(at.func).around;
     }
 
+    // Whether all threads of the block that f is computed in are those of the loops around f: of one nest, that of the kernel itself.
+    bool has_threads_of_block(const Function &f) {
+        const Function kernel = outermost_around(f);
+        const auto nest = nest_around(f);
+        return nest && nest->same_as(kernel) && std::none_of(functions_.begin(), functions_.end(), [&](const auto &other) {
+                   const Function &g = other.second;
+                   return !g.same_as(kernel) && thread_place(g).own > 0 && outermost_around(g).same_as(kernel);
+               });
+    }
+
+    // In whose loops, further out or in, everything around f is computed; f where nothing is.
+    Function outermost_around(const Function &f) const {
+        const auto around = places_of(f.schedule().compute_level());
+        return around.empty() ? f : outermost_around(around[0].func);
+    }
+
+    // Whose own loops over threads f is computed in.
+    std::optional<Function> nest_around(const Function &f) const {
+        const auto around = places_of(f.schedule().compute_level());
+        if (around.empty()) {
+            return std::nullopt;
+        }
+        const Place &at = around[0];
+        return threads_in(at.definition, at.loop, at.definition.schedule().dims().size()) > 0 ? at.func : nest_around(at.func);
+    }
+
     static std::optional<std::string> loop_from(const Place &at, TailStrategy tail) {
         const auto cut = loops_cut_with(at.definition.schedule(), tail);
         const auto &dims = at.definition.schedule().dims();
@@ -472,11 +507,18 @@ private:
 // At the last line that said one of the words of a Func, or any of it.
 [[noreturn]] void fail(const Binding &binding, const std::string &func, const std::set<std::string> &words, const std::string &message,
                        const std::string &hint) {
+    static const std::set<std::string> makes = {"rfactor", "in_", "clone_in"};
     Diagnostic d;
     const auto &touches = binding.touches();
     const bool said = std::any_of(touches.begin(), touches.end(), [&](const Touch &t) { return t.func == func && words.count(t.word); });
     for (const Touch &t : touches) {
         if (t.func == func && (!said || words.count(t.word))) {
+            d = diagnostic_at(t);
+        }
+    }
+    for (size_t i = touches.size(); i > 0 && d.word.empty(); i--) {  // what made the Func, where nothing else was said of it
+        const Touch &t = touches[i - 1];
+        if (makes.count(t.word) && func.compare(0, t.func.size() + 1, t.func + "_") == 0) {
             d = diagnostic_at(t);
         }
     }
@@ -501,9 +543,29 @@ std::map<std::string, ThreadPlace> thread_places(const PipelineView &view) {
     return all;
 }
 
+void store_in_registers(const PipelineView &view) {
+    Places places(view);
+    for (const auto &f : places.functions()) {
+        Function func = f.second;
+        if (func.schedule().memory_type() == MemoryType::Auto && places.has_too_little_room(func)) {
+            func.schedule().memory_type() = MemoryType::Stack;
+        }
+    }
+}
+
 void check_places(const Binding &binding, const PipelineView &view) {
     Places places(view);
     const std::set<std::string> computes = {"compute_at", "compute_inline"};
+    for (const auto &[name, f] : places.functions()) {
+        if (const auto circle = places.circle_of(f); !circle.empty()) {
+            std::string text = places.name_of(f);
+            for (size_t i = 1; i < circle.size(); i++) {
+                text += (i == 1 ? " in a loop of " : ", that in one of ") + places.name_of(circle[i]);
+            }
+            fail(binding, places.name_of(f), computes, "computes " + text + ": these loops are in each other",
+                 "compute one of them at a loop of what reads it");
+        }
+    }
     for (const auto &[name, f] : places.functions()) {
         const std::string func = places.name_of(f);
         if (const auto cut = places.computed_in_loop_cut_with(TailStrategy::PredicateStores, f)) {
@@ -543,6 +605,13 @@ void check_places(const Binding &binding, const PipelineView &view) {
                  "puts " + func + " between two loops over threads of " + place.consumer +
                      ", where some threads share it and others do not: its memory is not the block's there",
                  "compute it outside of both loops, or inside of both, or say store_in \"register\"");
+        }
+        if (memory != MemoryType::Auto && places.has_too_little_room(f)) {
+            fail(binding, func, {"store_in"},
+                 "puts " + func + ", which each thread of " + place.consumer +
+                     " has for itself, in memory of the block or the device; there is room for the threads of " + place.consumer +
+                     ", and its block may have more",
+                 "say store_in \"register\"");
         }
         if (const std::string loop = places.loop_with_both(f); !loop.empty()) {
             fail(binding, func, {"store_at", "store_root", "async"},

@@ -39,7 +39,9 @@
 #include "language/effects.h"
 #include "lowering/guarded_loads.h"
 #include "lowering/host/empty_calls.h"
+#include "lowering/host/half_nan.h"
 #include "lowering/host/verbose_calls.h"
+#include "lowering/host/single_elements.h"
 #include "lowering/host/stack_size.h"
 #include "language/fixed_part.h"
 #include "language/halide_texts.h"
@@ -52,6 +54,8 @@
 #include "language/plugin_settings.h"
 #include "language/script.h"
 #include "language/traffic_report.h"
+#include "language/unsafe_loops.h"
+#include "language/version_choice.h"
 #include "language/versions.h"
 #include "lowering/host/vector_math.h"
 
@@ -152,14 +156,18 @@ public:
             script_ = std::make_unique<Script>(settings.script, options);
             std::vector<ScheduleVersion> versions = read_versions(*script_, view_);
             if (!settings.sizes.empty()) {
-                versions = {version_at(versions, parse_sizes(settings.sizes))};
+                const BufferSizes sizes = parse_sizes(settings.sizes);
+                version_choice_ = versions.size() > 1 ? version_choice(versions, sizes) : json();
+                versions = {version_at(versions, sizes)};
             }
             rest_ = text_of(versions.back().set);
             prepare_notes(settings, target, options, versions);
             for (size_t i = 0; i + 1 < versions.size(); i++) {
                 add_version(pipeline, target, versions[i]);
             }
-            set_open_numbers(pipeline, *script_, versions.back().set);
+            const OpenNumbers numbers = open_numbers(*script_, versions.back().set);
+            set_open_numbers(pipeline, numbers);
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(set_open_numbers_required(numbers).release());
             view_ = PipelineView(pipeline);
             binding_ = new_binding(view_, target);
             if (want_steps_) {
@@ -199,6 +207,9 @@ public:
             if (!traffic_report_ || !target.has_feature(Halide::Target::CUDA)) {
                 add_cuda_pass(pipeline, target, settings);
             }
+            if (!binding_->libm && target.has_feature(Halide::Target::CUDA)) {  // of what is left on the host
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(compute_math_in_vectors(target).release());
+            }
             if (notes_ && !target.has_feature(Halide::Target::CUDA)) {
                 add_look(pipeline, [this](const Halide::Internal::Stmt &s) {
                     notes_->look_for_calls(s, *binding_, script_->header());
@@ -207,6 +218,10 @@ public:
             }
             if (!target.has_feature(Halide::Target::CUDA) || !traffic_report_) {
                 Halide::Pipeline(pipeline).add_custom_lowering_pass(new Attributed(*this, bound_stack()));
+            }
+            Halide::Pipeline(pipeline).add_custom_lowering_pass(forget_alignment_of_single_elements().release());
+            if (target.arch == Halide::Target::X86 && !target.has_feature(Halide::Target::F16C)) {
+                Halide::Pipeline(pipeline).add_custom_lowering_pass(keep_nan_of_half().release());
             }
             add_empty_pass(pipeline);
             const bool wide = target.has_feature(Halide::Target::LargeBuffers);
@@ -229,15 +244,20 @@ public:
 
     /** Halide's message on this pipeline, with the script line that it is about. */
     Diagnostic attribute(const std::string &message) {
-        const std::string named = plain_message(view_, halide_message(message));
-        const PlainText text = plain_text(view_, message);
+        const PipelineView &view = at_work_ ? at_work_->pipeline->view() : view_;
+        const Binding &binding = at_work_ ? *at_work_->pipeline->binding : *binding_;
+        const std::string named = plain_message(view, halide_message(message));
+        const PlainText text = plain_text(view, message);
         const std::string &plain = text.message;
-        const Touch t = blame(named, text.word, view_, binding_->touches());
+        const Touch t = blame(named, text.word, view, binding.touches());
         Diagnostic d = diagnostic_at(t);
         d.file = d.line == 0 ? script_->header().files.at(0) : d.file;
         const bool says_why = plain.find_first_not_of(" \n") != std::string::npos && plain.rfind("Symbol not found", 0) != 0;
         d.message = says_why ? with_loop(plain, t.loops) : "Halide cannot compile this schedule, and does not say why";
-        d.hint = d.line == 0 || !says_why ? say_where_computed(view_) : text.hint;
+        d.hint = d.line == 0 || !says_why ? say_where_computed(view) : text.hint;
+        if (d.line == 0 && d.hint.empty()) {
+            d.hint = "what each word did: halyard show " + script_->header().op + " --schedule " + d.file + " --step";
+        }
         write_report(&d);
         return d;
     }
@@ -391,6 +411,7 @@ private:
             notes_->before_schedule(v.pipeline->pipeline());
         }
         script_->apply([&](lua_State *L) { v.pipeline->binding->push_funcs(L); }, version.set);
+        const Halide::Internal::ScopedValue<const Version *> at_work(at_work_, &v);
         finish_script(v.pipeline->pipeline(), *v.pipeline->binding);
         checked_size(v.pipeline->view(), *v.pipeline->binding, target);
     }
@@ -436,8 +457,9 @@ private:
         check_placed(binding, binding.view());
         check_buffers_in_turn(binding, binding.view());
         check_fused_async(binding, binding.view());
-        check_folded_async(binding, binding.view());
         check_places(binding, binding.view());
+        check_unsafe_loops(binding, binding.view());
+        store_in_registers(binding.view());
         binding.add_requirements(pipeline);
     }
 
@@ -469,6 +491,7 @@ private:
         for (auto &v : versions_) {
             const bool noted = notes_ && noted_version_ == o.versions.size();
             const auto lowered = [this, &v, target, noted] {
+                at_work_ = &v;  // until its kernels are printed, which is next
                 const Halide::Internal::Stmt s = v.pipeline->lowered(script_->header().op, target);
                 if (noted) {
                     look_at(s, *v.pipeline->binding);
@@ -501,6 +524,7 @@ private:
             std::string problem;
             try {
                 Halide::Internal::Stmt result = pass_->mutate(s);
+                session_.at_work_ = nullptr;
                 if (session_.want_passes_) {
                     session_.write_report(nullptr);
                 }
@@ -651,6 +675,9 @@ private:
         if (!traffic_.is_null()) {
             r["traffic"] = traffic_;
         }
+        if (!version_choice_.is_null()) {
+            r["version"] = version_choice_;
+        }
         write(r);
     }
 
@@ -674,8 +701,10 @@ private:
         std::string text;
         std::unique_ptr<VersionedPipeline> pipeline;
     };
-    std::vector<Version> versions_;  // but the last, which is the pipeline itself
-    std::string rest_;               // the text of that
+    std::vector<Version> versions_;     // but the last, which is the pipeline itself
+    const Version *at_work_ = nullptr;  // of these; null where it is the last
+    std::string rest_;                  // the text of that
+    json version_choice_;               // for the sizes of the report, where there are several
     json steps_ = json::array(), passes_ = json::array();
     std::unique_ptr<TrafficReport> traffic_report_;
     std::unique_ptr<LintReport> notes_;

@@ -127,24 +127,25 @@ const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, 
     return versions.back();
 }
 
-void set_open_numbers(const Pipeline &pipeline, const Script &script, const Script::Version &version) {
-    set_open_numbers(pipeline, [&](const std::string &name) {
-        const auto own = version.find(name);
-        if (own != version.end()) {
-            return own->second;
+OpenNumbers open_numbers(const Script &script, const Script::Version &version) {
+    std::map<std::string, std::string> values;
+    for (const Tunable &t : script.header().params) {
+        if (!t.is_generator_param) {
+            values.emplace(t.name, t.value);
         }
-        for (const Tunable &t : script.header().params) {
-            if (t.name == name && !t.is_generator_param) {
-                return t.value;
-            }
-        }
-        return std::string();
-    });
+    }
+    for (const auto &[name, value] : version) {
+        values[name] = value;
+    }
+    return [values](const std::string &name) {
+        const auto found = values.find(name);
+        return found == values.end() ? std::string() : found->second;
+    };
 }
 
 VersionedPipeline::VersionedPipeline(const Pipeline &pipeline, const Script &script, const Script::Version &version)
-    : pipeline_(copy_of(pipeline)) {
-    set_open_numbers(pipeline_, script, version);
+    : pipeline_(copy_of(pipeline)), open_numbers_(open_numbers(script, version)) {
+    set_open_numbers(pipeline_, open_numbers_);
     take_arrays();
     view_ = std::make_unique<PipelineView>(pipeline_);
     requirements_ = pipeline.requirements();
@@ -198,7 +199,8 @@ Stmt VersionedPipeline::lowered(const std::string &name, const Target &target) c
             const auto original = arrays_.find(p.name());
             return original == arrays_.end() ? p : original->second;
         });
-        return guard_loads_of_conditions()->mutate(to_originals.mutate(l.body));
+        const Stmt body = set_open_numbers_required(open_numbers_)->mutate(l.body);
+        return guard_loads_of_conditions()->mutate(to_originals.mutate(body));
     }
     return Stmt();
 }

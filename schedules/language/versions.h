@@ -18,6 +18,7 @@
 #include <string>
 
 #include "language/binding.h"
+#include "language/open_numbers.h"
 #include "language/index_value.h"
 #include "language/script.h"
 
@@ -36,8 +37,8 @@ std::string text_of(const Script::Version &version);
 /** The one that a call of these sizes takes. */
 const ScheduleVersion &version_at(const std::vector<ScheduleVersion> &versions, const BufferSizes &sizes);
 
-/** Sets what the algorithm leaves to its schedule (open_numbers.h), in place, as this version has it. */
-void set_open_numbers(const Halide::Pipeline &pipeline, const Script &script, const Script::Version &version);
+/** What this version has for the numbers that the algorithm leaves to its schedule (open_numbers.h). */
+OpenNumbers open_numbers(const Script &script, const Script::Version &version);
 
 /** A copy of a pipeline for a version of its schedule. */
 class VersionedPipeline {
@@ -63,6 +64,7 @@ private:
     void take_arrays();
 
     Halide::Pipeline pipeline_;
+    OpenNumbers open_numbers_;
     std::map<std::string, Halide::Parameter> arrays_;  // of the pipeline that this one is a copy of
     std::unique_ptr<PipelineView> view_;
     std::vector<Halide::Internal::Stmt> requirements_;

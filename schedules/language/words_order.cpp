@@ -2,11 +2,36 @@
 
 #include "language/word.h"
 
+#include <set>
+
 namespace halyard {
 
 using namespace Halide;
 
 namespace {
+
+// Halide 21 takes a kept loop to be within its reduction's bounds without looking, and reads behind the end of an array where it is
+// rounded up. So the bounds are asked for; lowering takes the question away where its answer is known.
+class AskForBounds : public Internal::IRMutator {
+    using IRMutator::visit;
+
+    Expr visit(const Internal::Call *op) override {
+        const bool promise = op->is_intrinsic(Internal::Call::promise_clamped) || op->is_intrinsic(Internal::Call::unsafe_promise_clamped);
+        const auto *loop = promise ? op->args[0].as<Internal::Variable>() : nullptr;
+        if (loop && kept_.count(loop->name)) {
+            return Internal::Call::make(op->type, op->name, {clamp(op->args[0], op->args[1], op->args[2]), op->args[1], op->args[2]},
+                                        op->call_type);
+        }
+        // Its own element is where it is stored.
+        return op->call_type == Internal::Call::Halide && op->name == func_ ? Expr(op) : IRMutator::visit(op);
+    }
+
+    const std::string func_;
+    const std::set<std::string> kept_;
+
+public:
+    AskForBounds(std::string func, std::set<std::string> kept) : func_(std::move(func)), kept_(std::move(kept)) {}
+};
 
 void rfactor(Call &c) {
     const auto &loops = c.args[0].loops;
@@ -21,7 +46,14 @@ void rfactor(Call &c) {
         const std::string name = c.args[1].present && i < c.args[1].texts.size() ? c.args[1].texts[i] : loops[i].name + "_lane";
         kept.emplace_back(c.loop(0, i).rvar, Var(name));
     }
-    c.push_func(c.stage().rfactor(kept), c.self.func_name + "_partial");
+    const Func partial = c.stage().rfactor(kept);
+    std::set<std::string> names;
+    for (const auto &loop : kept) {
+        names.insert(loop.second.name());
+    }
+    AskForBounds ask(partial.name(), names);
+    partial.function().mutate(&ask);
+    c.push_func(partial, c.self.func_name + "_partial");
 }
 
 void compute_with(Call &c) {

@@ -220,7 +220,7 @@ end
 
 -- Computes a Func of a depthwise convolution in 8 bits in tiles of registers, some pixels of a row by some channels, with the
 -- sums over the window accumulated in them. Rows of x that an instruction multiplies and adds come side by side, once for
--- all windows of a tile that they lie in.
+-- all windows of a tile that they lie in, or, where windows are wider than a 3x3 and tiles overlap much, once for a row of the band.
 --
 --   for n, h, w, c: out = f(sum over r, s of x * weight)
 --     ->
@@ -259,14 +259,12 @@ function conv.byte_windows(k, out, o)
   local sum = k.acc:update(0)
   sum:reorder("tap_x", "c", "w", "h", "tap_y", "tap_z"):atomic():vectorize "tap_x"
   in_lanes(sum)
-  local rows = k.x_rows
   if k:has "x_near" then
-    rows = k.x_near:compute_at(k.acc, "tap_z")
+    in_lanes(k.x_near:compute_at(k.acc, "tap_z"):store_in "stack":unroll "i")
     sum:unroll "tap_y"
   else
-    rows:compute_at(k.acc, "tap_y")
+    k.x_rows:compute_at(out, "row"):vectorize("c", o.lanes, "guard"):unroll "i"
   end
-  in_lanes(rows:store_in "stack":unroll "i")
 
   k.weight_rows:compute_at(out, "job"):vectorize("c", o.lanes, "guard"):unroll "i"
   if k:has "zero_sum" then

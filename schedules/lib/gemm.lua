@@ -369,6 +369,7 @@ end
 -- The same for rows of 8 bits, with sums of 32.
 --
 -- rows     the Func that makes unsigned rows of signed ones; false where they are unsigned as they lie
+-- products    that share the rows of a tile, if not one
 function gemm.packed_int8(target, rows, o)
   local wide = target.vector_registers >= 32
   o.lanes = target:lanes "i32"
@@ -378,6 +379,8 @@ function gemm.packed_int8(target, rows, o)
   o.stage_a = rows
   if mma.has_tiles(target) then
     o.amx = mma.blocks_of("u8", { lanes = o.lanes, panel = o.panel, group = o.group, stage_a = rows, shared = o.shared })
+    -- A block of rows that is made first is made once for all panels of a task. Panels of two products do not stay in L2 for that.
+    if rows and (o.products or 1) == 1 then o.amx.inner, o.amx.task, o.amx.panels = "panels", 4, 8 end
   end
   return o
 end

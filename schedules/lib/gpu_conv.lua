@@ -55,6 +55,9 @@ conv.window_params = {
   columns = tune { 0, 64, 128, 256, default = 0 }, -- channels of y
   stages  = tune { 2, 3, 4, 5, 6, default = 4 },   -- fetched ahead; a stage takes 128 (pixels + columns) bytes
   raster  = tune { 1, 4, 8, 16, default = 4 },     -- boxes taken together
+  repack  = tune { false, true, default = false }, -- copies of x and the weights, where their pixels begin anywhere
+  gathered = tune { 0, 1, default = 0 },            -- 1: windows are gathered first, as of images of few channels
+  cluster = tune { 1, 2, 4, 8, default = 1 },       -- blocks that share the steps of a box: few pixels, many channels
 }
 
 -- The boxes that a call chooses from, for many images and for few, and the columns, for few channels and for many.
@@ -82,6 +85,101 @@ function conv.windows_fit(p, target)
   return true
 end
 
+-- The dimensions of x [c, g, w, h, n] and weight_ohwi [c, s, r, o, g] along which the copy engine goes: it wants steps of 16 bytes.
+local steps = { x = { 1, 2, 3, 4 }, weight_ohwi = { 1, 2, 3, 4 } }
+
+-- As many channels as fill an eighth of what is fetched at a time, and less, are few.
+local few = 8
+
+-- Versions for calls of so few pixels and channels that small boxes give each multiprocessor one at most. Where they are fewer yet,
+-- several blocks share the steps of a box; adding up what each has takes as long as some steps.
+local function small_boxes(k, target)
+  local y, x, weight = k.y, k.x, k.weight_ohwi
+  local function tiles(d, size) return (y:dim(d):extent() + (size - 1)) // size end
+  local boxes = tiles(0, 64) * y:dim(1):extent() * tiles(2, 8) * tiles(3, 8) * y:dim(4):extent()
+  local depth = x:dim(0):extent() * grid.bytes_of[x:type()] -- bytes of a pixel
+  local fetches = (depth + 127) // 128 * weight:dim(1):extent() * weight:dim(2):extent()
+  local versions = {}
+  for _, cluster in ipairs { 4, 2, 1 } do
+    local fits = (boxes * cluster):at_most(target.multiprocessors):and_(fetches:at_least(8 * cluster))
+    table.insert(versions, { when = fits, cluster = cluster, tile_w = 8, tile_h = 8, tile_n = 1, columns = 64, stages = 6 })
+  end
+  return versions
+end
+
+-- The versions of a convolution by tensor_windows(). Calls in whose images or weights a pixel begins anywhere copy both first: read element
+-- by element, as they lie, they take thirty times as long. Calls of few channels gather their windows, as 64 channels are fetched and
+-- multiplied for each element of the kernel, however few there are.
+function conv.window_versions(k, p, target)
+  if p.repack or p.gathered == 1 then return { {} } end
+  local aligned
+  for name, dims in pairs(steps) do
+    for _, d in ipairs(dims) do
+      local dim = k[name]:dim(d)
+      local fits = dim:stride():multiple_of(16 // grid.bytes_of[k[name]:type()]):or_(dim:extent():at_most(1))
+      aligned = aligned and aligned:and_(fits) or fits
+    end
+  end
+  local channels = k.x:dim(0):extent()
+  local has_few = channels:at_least(1):and_(channels:at_most(few))
+  local gathers = has_few:and_(aligned:not_():or_(k.weight_ohwi:dim(1):extent():above(1)))
+  local function in_boxes(version, w, h, n) -- one is enough
+    if p.tile_n == 0 then version.tile_w, version.tile_h, version.tile_n = w, h, n end
+    return version
+  end
+  local versions = {
+    in_boxes({ when = gathers, gathered = 1 }, 16, 8, 1),
+    in_boxes({ when = aligned:not_():and_(channels:at_least(1)), repack = true }, 8, 8, 2),
+  }
+  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 then
+    for _, v in ipairs(small_boxes(k, target)) do table.insert(versions, v) end
+  end
+  table.insert(versions, {})
+  return versions
+end
+
+-- Gathers the windows of few channels, and the weights that they meet, so that a convolution is a product of matrices.
+function conv.gather(k)
+  local y, w = k.y, k.weight_ohwi
+  local depth = w:dim(0):extent() * w:dim(1):extent() * w:dim(2):extent()
+  local function bound(func, dims)
+    func:compute_root():align_storage("k", 16 // grid.bytes_of[func:type()]):bound("k", 0, depth)
+    for name, d in pairs(dims) do func:bound(name, y:dim(d):min(), y:dim(d):extent()) end
+  end
+  bound(k.x_window, { g = 1, w = 2, h = 3, n = 4 })
+  bound(k.weight_window, { o = 0, g = 1 })
+  -- Threads along the depth and the row; a thread has four pixels of it, for which it finds the place in the window once.
+  k.x_window:split("k", 16, "guard", "k_block", "k_thread")
+  k.x_window:split("w", 64, "guard", "w_block", "in_block")
+  k.x_window:split("in_block", 16, "guard", "step", "w_thread")
+  k.x_window:reorder("step", "k_thread", "w_thread", "k_block", "w_block", "g", "h", "n"):unroll("step")
+  k.x_window:gpu_blocks { grid.fuse(k.x_window, { "k_block", "w_block" }), grid.fuse(k.x_window, { "g", "h", "n" }) }
+  k.x_window:gpu_threads({ "k_thread", "w_thread" }):never_partition_all()
+  k.weight_window:split("k", 64, "guard", "block", "thread")
+  k.weight_window:gpu_blocks { "block", grid.fuse(k.weight_window, { "o", "g" }) }:gpu_threads("thread"):never_partition_all()
+end
+
+-- Copies x, with the zeros around it, and weight_ohwi so that their pixels begin where the copy engine can take them.
+-- padded    the name of the Func that is x with these zeros, which is not there where there are none
+function conv.repack(k, padded)
+  local function copy(func, from, dims)
+    func:compute_root():align_storage(dims[1], 16 // grid.bytes_of[from:type()])
+    func:split(grid.fuse(func, { dims[1], dims[2], dims[3] }), 256, "guard", "block", "thread")
+    func:gpu_blocks { "block", grid.fuse(func, { dims[4], dims[5] }) }:gpu_threads("thread"):never_partition_all()
+  end
+  local function copy_all(from)
+    local func, dims = from:in_(), { "_0", "_1", "_2", "_3", "_4" }
+    for d, name in ipairs(dims) do func:bound(name, from:dim(d - 1):min(), from:dim(d - 1):extent()) end
+    copy(func, from, dims)
+  end
+  if k:has(padded) then
+    copy(k[padded], k.x, { "c", "g", "w", "h", "n" })
+  else
+    copy_all(k.x)
+  end
+  copy_all(k.weight_ohwi)
+end
+
 -- Has the tensor cores convolve. A block has a box of pixels, which are the rows of a product, and applies what follows the
 -- convolution to its sums.
 --
@@ -92,8 +190,8 @@ end
 --     for 128 bytes of channels: for r: for s: fetch the box of x, moved by r and s, and weights | acc += x * weight
 --     y = f(acc)
 --
--- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z"
--- o        window_params
+-- y        a Func over [o, g, w, h, n]     acc    the Func that sums over "tap_x" (channels), "tap_y" and "tap_z", or over "depth"
+-- o        window_params; without a cluster, each block has all steps of its box
 --
 -- Where the box or the columns are 0, there are several kernels, of which a call takes one: for up to 64 channels of y and for more,
 -- for 25 images or more and for fewer. A box of many images and few pixels hardly sticks out of an image, while boxes of 8 x 8 over
@@ -125,11 +223,17 @@ function conv.tensor_windows(y, acc, o)
   end
   acc:never_partition_all()
   local step = acc:update(0)
-  step:split("tap_x", acc:type() == "i32" and 128 or 64, "guard", "slice", "depth") -- 128 bytes of operands
-  step:fuse("tap_y", "tap_z", "tap")
-  step:fuse("tap", "slice", "step")
+  local fetched = acc:type() == "i32" and 128 or 64 -- 128 bytes of operands
+  if o.gathered == 1 then
+    step:split("depth", fetched, "guard", "step", "depth")
+  else
+    step:split("tap_x", fetched, "guard", "slice", "depth")
+    step:fuse("tap_y", "tap_z", "tap")
+    step:fuse("tap", "slice", "step")
+  end
   step:reorder("depth", "o", "w", "h", "n", "g", "step"):never_partition_all()
   step:mma():pipeline(o.stages, o.raster)
+  if (o.cluster or 1) > 1 then step:split_k_cluster(o.cluster) end
 end
 
 return conv

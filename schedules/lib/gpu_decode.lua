@@ -22,26 +22,36 @@ decode.generator = {
 }
 
 decode.params = {
-  rescaled = tune { 0, 1, default = 0 }, -- 1: one pass over the keys, by tensor cores, for one query of a head of a known size
+  rescaled = tune { 0, 1, default = 0 }, -- 1: one pass over the keys, by tensor cores, for heads of a known size
+  one_query = tune { 0, 1, default = 1 }, -- of that: 0: the queries of a group are copied first, as rows of one matrix
   rows     = tune { 4, 8, 16, default = 4 }, -- of that: heads of a group, of which the tile has 16
   blocks   = tune { 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences, if they have so many
   warps    = tune { 1, 2, 4, 8, default = 4 }, -- of that: they share a split
   split    = tune { 0, 256, 512, 1024, default = 0 }, -- keys of a block; 0: what a call's sizes are best off with
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
   threads  = tune { 64, 128, 256, default = 64 },
-  head_dim = tune { 0, 64, 128, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
+  head_dim = tune { 0, 64, 80, 96, 128, 192, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
 }
 
--- Those of tensor cores: heads of 64 and 128, by how many share keys.
+-- Those of tensor cores, by how many heads share keys.
 local function of_tensor_cores(k)
   local versions, one_query = {}, k.q:dim(1):extent():eq(1)
   local group = k.q:dim(2):extent() // k.k:dim(2):extent()
-  for _, head_dim in ipairs { 64, 128 } do
-    local fits = one_query:and_(k.q:dim(0):extent():eq(head_dim)):and_(k.v:dim(0):extent():eq(head_dim)):and_(k.scale:above(0))
-    table.insert(versions, { when = fits:and_(group:at_most(4)), head_dim = head_dim, rows = 4, rescaled = 1, ahead = 1 })
-    table.insert(versions, { when = fits, head_dim = head_dim, rows = 16, rescaled = 1, ahead = 1 })
+  local function add(head_dim, condition, o)
+    local fits = k.q:dim(0):extent():eq(head_dim):and_(k.v:dim(0):extent():eq(head_dim)):and_(k.scale:above(0))
+    o.when = condition and fits:and_(condition) or fits
+    o.head_dim, o.rescaled, o.ahead = head_dim, 1, 1
+    table.insert(versions, o)
   end
+  for _, head_dim in ipairs { 64, 128 } do
+    add(head_dim, one_query:and_(group:at_most(4)), { rows = 4 })
+    add(head_dim, one_query, { rows = 16 })
+    add(head_dim, one_query:not_(), { rows = 16, one_query = 0 })
+  end
+  -- Models with heads of 80 and 96 have as many for keys. With 256, shared memory has room for two blocks of two warps.
+  for _, head_dim in ipairs { 80, 96 } do add(head_dim, nil, { rows = 4, one_query = 0 }) end
+  add(256, nil, { rows = 16, one_query = 0, warps = 2, blocks = 264 })
   return versions
 end
 
@@ -273,10 +283,16 @@ end
 -- One pass over the keys of a split: scores, maxima, weights and sums of a block of keys in registers, rescaled from block to block. Warps,
 -- of which some share a split, have the heads that share keys as rows of a tile of 16.
 --
--- p    head_dim, ahead, warps        rows, keys    of a group, and of a block, as the algorithm has them
+-- p    head_dim, ahead, warps, one_query    rows, keys    of a group, and of a block, as the algorithm has them
 function decode.by_tensor_cores(k, p, rows, keys)
-  k.q:dim(1):set_bounds(0, 1)
-  k.out:bound("query", 0, 1)
+  if p.one_query == 1 then
+    k.q:dim(1):set_bounds(0, 1)
+    k.out:bound("query", 0, 1)
+  else
+    local vectors = p.head_dim // grid.vector_of(k.q_rows)
+    local rows_of_copy = { "row", "hk", "n" }
+    elementwise.vectors(k.q_rows:compute_root(), { col = "d", rows = rows_of_copy, lanes = vectors, threads = 4 * vectors, unroll = 1 })
+  end
   local split = k.split:compute_root():bound("r", 0, rows)
   split:reorder("d", "r", "rb", "sp", "hk", "n"):fuse("hk", "n", "head")
   split:gpu_blocks { "rb", "sp", "head" }:never_partition_all()

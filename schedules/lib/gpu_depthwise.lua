@@ -9,40 +9,34 @@ local depthwise = {}
 --
 --   for n: for h: for w: for c: y = f(sum over r, s of x * weight)
 --     ->
---   blocks of channels, of pixels of a row, (strip of rows, n)
---     threads thread (channels), thread_tile (pixels)
---       acc in registers = 0
---       for r: for s: acc += x * weight          -- rows x pixels vectors
---       y tile = f(acc)
+--   blocks, threads thread (of all tiles of all vectors of channels, those of one pixel side by side)
+--     acc in registers = 0
+--     for r: for s: acc += x * weight          -- rows x pixels vectors
+--     y tile = f(acc)
 --
--- y        a Func over [c, w, h, n]        vector     channels of a thread      lanes   threads along the channels
+-- y        a Func over [c, w, h, n]        vector     channels of a thread
 -- pixels, rows    of a thread's tile       threads    of a block
--- narrow   lanes for a y that has no more vectors of channels than that
 -- column, row    the loops over the columns and rows of a window, "tap_x" and "tap_y" by default
 --
 -- A tile that sticks out of y is moved back into it; a y smaller than a tile is computed pixel by pixel.
 --
--- For each row of a window a thread keeps the pixels that its windows share, in f32: it takes far longer to load and convert them for
--- each tap. The taps of a row are unrolled. The rows are not, since a thread would need too many registers.
+-- For each row of a window a thread keeps the pixels that its windows share, as it multiplies them: it takes far longer to load and
+-- convert them for each tap. The taps of a row are unrolled. The rows are not, since a thread would need too many registers.
 function depthwise.register_tiles(k, y, o)
-  local function tile(stage, vector, pixels, rows, lanes)
+  local function tile(stage, vector, pixels, rows)
     local function tail(size) return size > 1 and "shift_inwards" or "auto" end
     stage:split("c", vector, tail(vector), "vector", "lane")
     stage:split("w", pixels, tail(pixels), "tile", "pixel")
     stage:split("h", rows, tail(rows), "strip", "line")
-    stage:split("vector", lanes, "guard", "part", "thread")
-    stage:split("tile", o.threads // lanes, "guard", "tiles", "thread_tile")
-    stage:reorder("lane", "pixel", "line", "thread", "thread_tile", "part", "tiles", "strip", "n")
-    stage:gpu_blocks { "part", "tiles", grid.fuse(stage, { "strip", "n" }) }:gpu_threads { "thread", "thread_tile" }
+    stage:reorder("lane", "pixel", "line", "vector", "tile", "strip", "n")
+    stage:split(grid.fuse(stage, { "vector", "tile", "strip", "n" }), o.threads, "guard", "tiles", "thread")
+    stage:gpu_blocks("tiles"):gpu_threads("thread")
     stage:vectorize("lane"):unroll("pixel"):unroll("line"):never_partition_all()
   end
   local function size(d) return k.y:dim(d):extent() end
   local function whole() return size(0):at_least(o.vector):and_(size(1):at_least(o.pixels)):and_(size(2):at_least(o.rows)) end
-  if o.narrow and o.narrow < o.lanes then
-    tile(y:specialize(whole():and_(size(0):at_most(o.narrow * o.vector))), o.vector, o.pixels, o.rows, o.narrow)
-  end
-  tile(y:specialize(whole()), o.vector, o.pixels, o.rows, o.lanes)
-  tile(y, 1, 1, 1, o.lanes)
+  tile(y:specialize(whole()), o.vector, o.pixels, o.rows)
+  tile(y, 1, 1, 1)
 
   k.acc:compute_at(y, "thread"):store_in "register"
   local column, row = o.column or "tap_x", o.row or "tap_y"

@@ -15,11 +15,13 @@ local elementwise = {}
 --
 -- y       a Func                       col        the loop of neighbours, "col" by default
 -- rows    the other loops, innermost first; several become one
+-- outside loops around the rows of a block: what follows from rows alone, each thread has without dividing
 -- around  loops whose vectors are counted together with those of col, as grid.over_threads has it
 -- threads, unroll                      lanes      threads side by side in a row, 32 by default
+-- vector  elements of a thread that are neighbours, as many as 16 bytes have by default
 -- narrow  lanes for an output y whose rows have no more vectors than that, so that all threads of a warp have something to do
 function elementwise.vectors(y, o)
-  local vector, col = grid.vector_of(y), o.col or "col"
+  local vector, col = o.vector or grid.vector_of(y), o.col or "col"
   local row = grid.fuse(y, o.rows)
   local function tiles(stage, lanes)
     if o.around then
@@ -32,7 +34,7 @@ function elementwise.vectors(y, o)
     stage:split(row, o.threads // lanes * o.unroll, "guard", "tile_row", "in_row")
     stage:split("in_row", o.threads // lanes, "guard", "step", "thread_row")
     stage:reorder("lane", "step", "thread", "thread_row", "tile_col", "tile_row")
-    stage:gpu_blocks { "tile_col", "tile_row" }:gpu_threads { "thread", "thread_row" }
+    stage:gpu_blocks { "tile_col", grid.fuse(stage, { "tile_row", table.unpack(o.outside or {}) }) }:gpu_threads { "thread", "thread_row" }
     stage:vectorize("lane"):unroll("step"):never_partition_all()
   end
   local lanes = o.lanes or 32
@@ -40,6 +42,15 @@ function elementwise.vectors(y, o)
     tiles(y:specialize(y:dim(0):extent():at_most(o.narrow * vector)), o.narrow)
   end
   tiles(y, lanes)
+end
+
+-- Versions for arrays whose rows are 16 bytes apart in a multiple, for those whose rows are 2 elements apart in one, and for all: a
+-- thread takes the largest vector with which every row begins where one may. Each sets the parameter "vector".
+--
+-- arrays    whose dimension 1 steps from row to row
+function elementwise.vector_versions(arrays)
+  local whole = grid.vector_of_all(arrays)
+  return { { when = grid.rows_fit(arrays, whole), vector = whole }, { when = grid.rows_fit(arrays, 2), vector = 2 }, { vector = 1 } }
 end
 
 -- Computes a value for each element of its loops, a thread an element: short passes, as over the statistics of rows.

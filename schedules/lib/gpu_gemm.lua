@@ -48,7 +48,7 @@ local tiles_of_two = {
 local function divided(n, by) return (n + (by - 1)) // by end
 
 -- Of the tiles, those for operands that were repacked.
-local function suits_repacked(t) return t.cluster == 1 and t.rows > gemm.skinny and t.often end
+local function suits_repacked(t) return t.cluster == 1 and t.often end
 
 -- Whether rows of a matrix begin where the copy engine can take them. Views with another pitch, and matrices with an odd number of columns,
 -- do not.
@@ -105,7 +105,7 @@ function gemm.versions(size, target, more)
   if more.repacked then
     local aligned
     for _, x in ipairs(more.repacked) do aligned = aligned and aligned:and_(is_aligned(x)) or is_aligned(x) end
-    versions = tile_versions(size, target, more, suits_repacked, aligned:not_():and_(size.rows:above(gemm.skinny)))
+    versions = tile_versions(size, target, more, suits_repacked, aligned:not_())
     for _, v in ipairs(versions) do v.repack = true end
   end
   local function suits(t) return (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) end

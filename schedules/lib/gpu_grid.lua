@@ -10,6 +10,25 @@ function grid.vector_of(func)
   return math.min(16 // grid.bytes_of[func:type()], 8)
 end
 
+-- The same of several, of which a thread has as many elements of each.
+function grid.vector_of_all(funcs)
+  local vector = 8
+  for _, func in ipairs(funcs) do vector = math.min(vector, grid.vector_of(func)) end
+  return vector
+end
+
+-- Whether all rows of arrays begin at a multiple of so many elements, so that a thread has that many of a row at once.
+--
+-- arrays    whose dimension 1 steps from row to row
+function grid.rows_fit(arrays, elements)
+  local all
+  for _, array in ipairs(arrays) do
+    local fits = array:dim(1):stride():multiple_of(elements):or_(array:dim(1):extent():at_most(1))
+    all = all and all:and_(fits) or fits
+  end
+  return all
+end
+
 -- Joins loops, innermost first, into one, and returns its name.
 function grid.fuse(stage, loops)
   local name = loops[1]

@@ -56,4 +56,20 @@ function reduce.rows(func, loop, o)
   })
 end
 
+-- Reduces few long rows by many blocks, in a kernel of its own: a block has a tile of a row. What the blocks have is left to be reduced
+-- over "tile", by rows() or in_block().
+--
+--   for row: for col: sum(row) += x(col, row)
+--     ->
+--   blocks tile, row: part = sum over the columns of a tile, as in_block() has it
+--   for row: for tile: sum(row) += part(row, tile)
+--
+-- tile    columns
+function reduce.tiles(func, loop, o)
+  local update = func:update(0)
+  update:split(loop, o.tile, "guard", "tile", "in_tile")
+  local part = update:rfactor("tile", { "of_tile" })
+  reduce.rows(part, "in_tile", { rows = { "row", "of_tile" }, threads = o.threads, vector = o.vector, unroll = o.unroll })
+end
+
 return reduce

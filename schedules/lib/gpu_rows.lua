@@ -35,45 +35,73 @@ local function of_any_length(bytes)
   }
 end
 
+-- Where there are few rows, latency counts: the threads of a block have all of a row under way at once.
+local function of_few(vector)
+  if vector == 1 then return { version(4096, 1024, { vector = 1, unroll = 4 }) } end
+  return {
+    version(2048, 256, { vector = vector, unroll = 8 // vector }),
+    version(4096, 256, { vector = vector, unroll = 16 // vector }),
+    version(8192, 512, { vector = vector, unroll = 16 // vector }),
+  }
+end
+
 -- A few lanes share a short row, and a block has many of them, so that all threads load at once. Longer rows have a block each, and are
 -- held in registers, or in shared memory, of which a block of any device from sm_80 on has 96 KiB. Longer ones yet are read again.
-local function of_vectors(bytes, sums)
-  local kib = 1024 // bytes
-  return {
-    version(16, 2, { rows = 64 }),
-    version(32, 4, { rows = 32 }),
-    version(128, 8, { rows = 16 }),
-    version(512, 32, { rows = 4, unroll = 2 }),
-    version(1024, 128, {}),
-    version(sums and 4096 or 6144, 128, { unroll = 2 }),
-    version(28 * kib, 256, { unroll = 2, held = "shared" }),
-    version(96 * kib, 512, { unroll = 2, held = "shared", resident = 3 }),
-    version(nil, 1024, { unroll = 4 }),
-  }
+--
+-- vector    elements of 16 bytes, 8 at most        sums, a_row_each    as of rows.versions
+local function of_vectors(bytes, vector, more)
+  local kib, list = 1024 // bytes, {}
+  local function add(most, threads, o) -- o.columns: of a thread in flight
+    table.insert(list, version(most, threads, {
+      rows = o.rows, vector = vector, unroll = o.columns // vector, held = o.held, resident = o.resident,
+    }))
+  end
+  for _, columns in ipairs { 16, 32, 64, 128, 256, 512 } do
+    local threads = columns // vector
+    if not more.a_row_each then
+      threads = math.min(threads, 32)
+      add(columns, threads, { rows = 128 // threads, columns = columns // threads })
+    elseif threads >= 32 then
+      add(columns, threads, { columns = vector })
+    end
+  end
+  if not more.a_row_each and vector == 8 then add(768, 32, { rows = 8, columns = 24 }) end
+  add(1024, 128, { columns = 8 })
+  add(more.sums and 4096 or 6144, 128, { columns = 16 })
+  add(28 * kib, 256, { columns = 16, held = "shared" })
+  add(96 * kib, 512, { columns = 16, held = "shared", resident = 3 })
+  add(nil, 1024, { columns = 32 })
+  return list
 end
 
 -- The versions of a schedule of rows of x. Where each takes over was measured (docs/notes/2026-11-row-versions.md).
 --
 -- y         the output         more    sums: rows of x + residual are what is held; a_row_each: a block has to have one row
-function rows.versions(x, y, p, more)
+function rows.versions(x, y, p, target, more)
   if p.threads > 0 then return { {} } end
-  local cols, bytes, versions = x:dim(0):extent(), grid.bytes_of[x:type()], {}
+  local cols, bytes, vector, versions = x:dim(0):extent(), grid.bytes_of[x:type()], grid.vector_of(x), {}
   local function add(list, condition)
     for _, v in ipairs(list) do
       local when = condition
       if v.most then when = when and when:and_(cols:at_most(v.most)) or cols:at_most(v.most) end
-      -- The last block of several rows has the last ones.
-      if v.block_rows > 1 then when = when:and_(y:dim(1):extent():at_least(v.block_rows)) end
+      if more.a_row_each then
+        if v.threads < 32 then v.threads, v.unroll = 32, math.max(v.unroll * v.threads // 32, 1) end
+        v.block_rows = 1
+      elseif v.block_rows > 1 then -- the last block has the last rows
+        when = when:and_(y:dim(1):extent():at_least(v.block_rows))
+      end
       v.most, v.when = nil, when
-      if v.block_rows == 1 or not more.a_row_each then table.insert(versions, v) end
+      table.insert(versions, v)
     end
   end
-  local odd = cols:multiple_of(8):not_()
-  if not more.a_row_each then
-    add({ version(2048, 32, { rows = 4, vector = 4, unroll = 2 }) }, odd:and_(cols:multiple_of(4)):and_(cols:above(128)))
-    add(of_any_length(bytes), odd:and_(cols:above(64)))
-  end
-  add(of_vectors(bytes, more.sums))
+  local function whole(elements) return cols:multiple_of(elements):and_(grid.rows_fit({ x, y }, elements)) end
+  local odd = whole(vector):not_()
+  local few = cols:above(1024):and_(y:dim(1):extent():at_most(4 * target.multiprocessors))
+  add(of_few(1), odd:and_(few))
+  add(of_few(vector), few)
+  if vector == 8 then add({ version(2048, 32, { rows = 4, vector = 4, unroll = 2 }) }, odd:and_(whole(4)):and_(cols:above(128))) end
+  add(of_any_length(bytes), odd:and_(cols:above(64)))
+  add(of_vectors(bytes, vector, more))
   return versions
 end
 

@@ -73,20 +73,29 @@ void show(const ExplainOptions &o, const std::function<std::string()> &page, con
     }
 }
 
+void check_own_schedules(const ExplainOptions &o) {
+    if (o.schedules.empty()) {
+        throw UsageError("explain needs a schedule for a generator of your own: name a Lua file with --schedule");
+    }
+}
+
 // For CUDA: the first against the others, on the device here, or one that is known.
 void explain_cuda(const ExplainOptions &o) {
     if (o.cold || o.again || o.count || o.threads != 1) {
         throw UsageError("--cold, --count, --measure-again and --threads are for the host");
     }
-    if (!o.generator.empty()) {
-        throw UsageError("for CUDA, explain takes ops of the registry, whose sizes are known; leave --generator out, or --target cuda");
-    }
-    const Op &op = find_op(o.op);
     explore::Task task;
     task.op = o.op;
-    task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
-    check_shape(op, task.shape);
+    task.generator = o.generator;
     task.params = parse_options(o.params, "--param");
+    if (o.generator.empty()) {
+        const Op &op = find_op(o.op);
+        task.shape = o.shape.empty() ? op.shapes.front() : parse_shape(o.shape);
+        check_shape(op, task.shape);
+    } else {
+        check_own_schedules(o);
+        task.shape = NaiveSchedule(o.request(o.op, ""), task.params).whole_sizes(o.shape.empty() ? Dims() : parse_own_shape(o.shape));
+    }
     task.target = o.target;
     const auto schedules = schedules_for(o);
     auto contenders = contenders_of(o, task, schedules);
@@ -118,9 +127,7 @@ void explain_cuda(const ExplainOptions &o) {
 // An op of the user's generator, at one size, after all its schedules were found to compute what the naive one does.
 Op checked_own_op(const ExplainOptions &o, Progress &progress) {
     const Dims shape = o.shape.empty() ? Dims() : parse_own_shape(o.shape);
-    if (o.schedules.empty()) {
-        throw UsageError("explain needs a schedule for a generator of your own: name a Lua file with --schedule");
-    }
+    check_own_schedules(o);
     std::vector<CompiledKernel> kernels;
     for (const auto &schedule : o.schedules) {
         progress.say(fmt::format("{}: building {}", o.op, schedule));

@@ -103,9 +103,6 @@ void explore_compare(const ExploreOptions &o, explore::Task task) {
         finish(o, task, c, true);
         return;
     }
-    if (!o.generator.empty()) {
-        throw UsageError("--compare for CUDA takes ops of the registry, whose sizes are known; leave --generator out");
-    }
     if (o.threads > 1) {
         throw UsageError("--threads is for the host, not for CUDA");
     }

@@ -131,6 +131,7 @@ struct Explained {
     std::vector<ExplainedKernel> kernels;  // for CUDA, whose costs stand in `warm`, of L2 and DRAM alone
     std::string device_limit;              // for CUDA: what most of the time is limited by, as a kernel's
     double allocated = 0;                  // for CUDA: bytes of device memory besides the arguments
+    nlohmann::json version;                // for CUDA: as the report has it (version_choice.h); null where there is but one
     std::string measured_where;            // for CUDA: "here", "on NVIDIA H200, 132 multiprocessors"; "" where it was not measured
     nlohmann::json nest;                   // as the report has it
     double flops = 0, needed_bytes = 0, footprint = 0;  // needed: of the arguments

@@ -74,6 +74,7 @@ void read_traffic(ExplainedKernel &k, const Explained &e, const json &from) {
 
 void read_device_report(Explained &e, const json &report, const std::vector<Launch> &launches) {
     read_report(e, report);
+    e.version = report.value("version", json());
     const json &kernels = report.at("traffic").at("kernels");
     std::map<std::tuple<std::string, std::array<int, 3>, std::array<int, 3>, int>, size_t> known;
     std::vector<ExplainedKernel> all;

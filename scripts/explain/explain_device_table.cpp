@@ -4,6 +4,7 @@
 
 #include "explain/explain_device_words.h"
 #include "explain/explain_sentences.h"
+#include "explain/explain_version.h"
 #include "explain/explain_words.h"
 #include "kernel/terminal.h"
 #include "kernel/text.h"
@@ -151,9 +152,13 @@ json schedule_json(const Explained &e, const GpuFigures &gpu) {
               {"floor_seconds", e.warm_floor},
               {"measured_seconds", nullptr},
               {"measured", e.measured_where},
+              {"version", nullptr},
               {"about", about_schedule(e, gpu)}};
     if (e.warm.measured) {
         j["measured_seconds"] = *e.warm.measured;
+    }
+    if (!e.version.is_null()) {
+        j["version"] = {{"number", e.version.at("taken").get<int>() + 1}, {"why", about_version(e)}, {"all", e.version.at("versions")}};
     }
     return j;
 }

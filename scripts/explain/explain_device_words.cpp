@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "explain/explain_version.h"
 #include "explain/explain_words.h"
 #include "kernel/text.h"
 
@@ -113,6 +114,9 @@ std::vector<std::string> about_schedule(const Explained &e, const GpuFigures &gp
                                               : ""));
     lines.push_back(fmt::format("A call launches {} and moves {} of device memory, of which the arguments are {}.",
                                 kernels_text(launches_of(e)), bytes_text(e.warm.bytes[kDram].both()), bytes_text(e.needed_bytes)));
+    for (const auto &line : about_version(e)) {
+        lines.push_back(line);
+    }
     for (const auto &a : between(e)) {
         lines.push_back(fmt::format("{} goes through memory from kernel to kernel: {} written, {} read{}.", a.name,
                                     bytes_text(a.once.written), bytes_text(a.once.read), a.in_l2 ? ", which the L2 keeps" : ""));

@@ -13,8 +13,9 @@ namespace halyard {
 /** Halide's outputs, and `cuda`, which is ours: the source of the kernels. */
 const std::vector<std::string> &emit_names();
 
-/** Throws UsageError that names the nearest; GenGen would drown it in its usage text. */
-void check_emit(const std::vector<std::string> &emit);
+/** Throws UsageError for what there is not, which names the nearest, as GenGen would drown it in its usage text, and for what Halide
+ * refuses after all of the schedule was applied. */
+void check_emit(const std::vector<std::string> &emit, const std::vector<std::string> &targets);
 
 }  // namespace halyard
 

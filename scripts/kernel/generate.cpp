@@ -330,7 +330,6 @@ Plan make_plan(const GenerateRequest &request) {
     plan.lib_dirs = request.lib_dirs;
     plan.lib_dirs.push_back(paths().schedules);
     plan.timeout = request.timeout;
-    check_emit(plan.emit);
     check_function(plan.function);
     plan.devices = request.devices.empty() ? devices_of(request.target) : request.devices;
     check_devices(plan.devices);
@@ -340,9 +339,7 @@ Plan make_plan(const GenerateRequest &request) {
     if (!cuda && !plan.devices.empty()) {
         throw UsageError("--devices is for CUDA; add --target cuda");
     }
-    if (!cuda && std::find(plan.emit.begin(), plan.emit.end(), kCudaSource) != plan.emit.end()) {
-        throw UsageError("--emit cuda is for CUDA; add --target cuda");
-    }
+    check_emit(plan.emit, plan.targets);
     if (request.generator.empty()) {
         find_op(request.op);
         plan.executable = require_piece(paths().generators, "the generator of every op");

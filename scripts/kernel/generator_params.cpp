@@ -225,6 +225,13 @@ std::string explain_param_error(const Plan &plan, const std::string &message) {
     if (const std::string name = after(message, "has no GeneratorParam named: "); !name.empty()) {
         return explain_name(plan, name);
     }
+    if (const std::string takes = after(message, "Out of range: "); !takes.empty()) {  // generators/math/number.h
+        const size_t equals = takes.find('='), comma = takes.find(", ");
+        if (equals < comma && comma != std::string::npos) {
+            const std::string name = takes.substr(0, equals), value = takes.substr(equals + 1, comma - equals - 1);
+            return does_not_take(plan.op, blame_of(plan)(name, value), takes.substr(comma + 2), value, {});
+        }
+    }
     for (const char *intro : {"Enumeration value not found: ", "Unable to parse: "}) {
         if (const std::string value = after(message, intro); !value.empty()) {
             return explain_value(plan, value);

@@ -1,5 +1,6 @@
 #include "kernel/generator_run.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include "kernel/param_value.h"
 #include "kernel/paths.h"
 #include "kernel/program_files.h"
+#include "kernel/targets.h"
 #include "kernel/text.h"
 
 namespace halyard {
@@ -80,6 +82,15 @@ Confinement confinement(const GeneratorRun &run) {
     return c;
 }
 
+// For LLVM. What a CUDA library does on the host is to choose a version and to start its kernels: one long function, for which passes that
+// look at pairs of its blocks took minutes, and gain nothing.
+std::string for_llvm() {
+    const char *given = std::getenv("HL_LLVM_ARGS");
+    return std::string("HL_LLVM_ARGS=-enable-misched=false -tail-merge-threshold=8 -large-interval-size-threshold=10 "
+                       "-large-interval-freq-threshold=4") +
+           (given ? std::string(" ") + given : "");
+}
+
 std::string default_blame(const std::string &name, const std::string &value) {
     return fmt::format("--param {}={}", name, value);
 }
@@ -112,7 +123,11 @@ ProcessResult run_generator(const GeneratorRun &run) {
         write_file(file, run.request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
         command.insert(command.end(), {"autoscheduler=Lua", "autoscheduler.request=" + path_in_word(file)});
     }
-    const ProcessResult result = run_confined(command, run.options, confinement(run));
+    ProcessOptions options = run.options;
+    if (std::any_of(run.targets.begin(), run.targets.end(), is_cuda)) {
+        options.environment.push_back(for_llvm());
+    }
+    const ProcessResult result = run_confined(command, options, confinement(run));
     if (!run.request.is_null()) {
         std::error_code ignored;
         fs::remove(request_file(run), ignored);

@@ -24,8 +24,7 @@ std::string key(int threads) {
 
 json read_all(const std::string &file) {
     const fs::path path = fs::path(paths().cache) / file;
-    std::error_code ignored;
-    json all = fs::exists(path, ignored) ? parse_if_json(read_file(path.string())) : json();
+    json all = parse_if_json(beginning_of_file(path.string(), size_t(1) << 20));
     return all.is_object() ? all : json::object();
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "kernel/cache_file.h"
 #include "kernel/cache_key.h"
 #include "kernel/cpu.h"
 #include "kernel/device_copies.h"
@@ -59,7 +60,7 @@ void link_ourselves(const std::string &library, const std::string &output, const
     }
     const std::string part = output + ".runtime";
     write_file(part, read_file(paths().shared_runtime));
-    fs::rename(part, runtime_beside(path));
+    put_in_cache(part, runtime_beside(path));
 }
 
 void link(const Plan &plan, const std::string &directory, const std::string &output, const std::string &path) {
@@ -126,16 +127,46 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
     }
     const std::string part = (fs::path(work.path()) / "kernel.so").string();
     link(plan, work.path(), part, path);
-    fs::rename(part, path);
+    put_in_cache(part, path);
     return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
 }
+
+namespace {
+
+std::vector<std::string> files_of(const std::string &path) {
+    return needs_linker() ? std::vector<std::string>{path} : std::vector<std::string>{path, runtime_beside(path)};
+}
+
+std::string seals_path(const std::string &path) {
+    return path + ".seals";
+}
+
+// One line for each file.
+void seal(const std::string &path) {
+    std::string seals;
+    for (const auto &file : files_of(path)) {
+        seals += seal_of(read_file(file)) + "\n";
+    }
+    const TemporaryDirectory work(fs::path(path).parent_path().string());
+    write_file(work.path() + "/seals", seals);
+    put_in_cache(work.path() + "/seals", seals_path(path));
+}
+
+bool is_whole(const std::string &path) {
+    const auto seals = split(beginning_of_file(seals_path(path), 1000), '\n');
+    const auto files = files_of(path);
+    return seals.size() == files.size() && std::equal(files.begin(), files.end(), seals.begin(), has_seal);
+}
+
+}  // namespace
 
 std::string cached_shared_object(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "kernels";
     const std::string path =
         (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, needs_linker() ? system_compiler() : "own runtime"))).string();
-    if (!fs::exists(path)) {
+    if (!is_whole(path)) {
         build_shared_object(plan, path);
+        seal(path);
     }
     return path;
 }

@@ -9,9 +9,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "kernel/cache_file.h"
 #include "kernel/cache_key.h"
 #include "kernel/failure.h"
 #include "kernel/generator_params.h"
+#include "kernel/json_text.h"
 #include "kernel/outputs.h"
 #include "kernel/paths.h"
 #include "kernel/process.h"
@@ -73,6 +75,19 @@ nlohmann::json record_of(const Plan &plan) {
     return record;
 }
 
+// The seals in a record: of its library, and of the record with that.
+constexpr const char *kLibrary = "library_seal", *kRecord = "seal";
+
+nlohmann::json sealed(nlohmann::json record, const std::string &library) {
+    record[kLibrary] = seal_of(library);
+    record[kRecord] = seal_of(record.dump());
+    return record;
+}
+
+std::string record_path(const fs::path &library) {
+    return fs::path(library).replace_extension(".json").string();
+}
+
 void build(const Plan &plan, const fs::path &path) {
     const TemporaryDirectory work(path.parent_path().string());
     const Generated result = generate(plan, work.path());
@@ -85,19 +100,36 @@ void build(const Plan &plan, const fs::path &path) {
     if (archives.size() != 1 || archives.front() != library) {
         throw Failure(fmt::format("{}: error: what the generator left as {}.a is no library", plan.executable, plan.function));
     }
+    std::string object;
     try {
         const std::string runtime = require_piece(paths().shared_runtime, "the shared runtime library");
-        write_file((folder / "library.so").string(), shared_object(read_file(library), {fs::path(runtime).filename().string()}));
+        object = shared_object(read_file(library), {fs::path(runtime).filename().string()});
     } catch (const Failure &) {
         throw;
     } catch (const std::runtime_error &e) {
         throw Failure(fmt::format("{}.a: error: cannot be made a shared object: {}", plan.function, e.what()));
     }
-    write_file((folder / "library.json").string(), record_of(plan).dump());
+    write_file((folder / "library.so").string(), object);
+    write_file((folder / "library.json").string(), sealed(record_of(plan), object).dump());
     check_signals();
-    // The record first: where the library is, so is its record.
-    fs::rename(folder / "library.json", fs::path(path).replace_extension(".json"));
-    fs::rename(folder / "library.so", path);
+    put_in_cache((folder / "library.json").string(), record_path(path));
+    put_in_cache((folder / "library.so").string(), path);
+}
+
+// The record of a library that is whole, both of them as they were written; null where it has to be made.
+nlohmann::json whole_record(const fs::path &path) {
+    nlohmann::json record = parse_if_json(beginning_of_file(record_path(path), size_t(1) << 20));
+    if (!record.is_object() || !record.value(kLibrary, nlohmann::json()).is_string() ||
+        !record.value(kRecord, nlohmann::json()).is_string()) {
+        return nullptr;
+    }
+    const std::string of_library = record[kLibrary], of_record = record[kRecord];
+    record.erase(kRecord);
+    if (seal_of(record.dump()) != of_record || !has_seal(path.string(), of_library)) {
+        return nullptr;
+    }
+    record.erase(kLibrary);
+    return record;
 }
 
 }  // namespace
@@ -105,15 +137,17 @@ void build(const Plan &plan, const fs::path &path) {
 nlohmann::json cached_library(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "libraries";
     const fs::path path = directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, "shared object"));
-    if (!fs::exists(path)) {
+    nlohmann::json record = whole_record(path);
+    if (record.is_null()) {
         std::error_code error;
         fs::create_directories(directory, error);  // an error shows where the library is built
         const Turn turn(fs::path(path).replace_extension(".lock").string());
-        if (!fs::exists(path)) {
+        record = whole_record(path);
+        if (record.is_null()) {
             build(plan, path);
+            record = record_of(plan);
         }
     }
-    nlohmann::json record = nlohmann::json::parse(read_file(fs::path(path).replace_extension(".json").string()));
     record["path"] = path.string();
     record["script"] = plan.script;  // which may be a copy of the one that it was built by
     return record;

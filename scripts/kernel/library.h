@@ -15,7 +15,8 @@ namespace halyard {
 
 /** The library of a plan in the cache, built where it is not there, as a record: "path" of the shared object and the "function" in
  * it; "params", the values of all parameters of the generator; "arguments" of the registry, where it is an op of that; "script";
- * "targets"; "devices". It is there whole or not at all, and of several processes one builds it. Throws Failure. */
+ * "targets"; "devices". It is there whole or not at all, and of several processes one builds it; what was damaged since is built anew.
+ * Throws Failure. */
 nlohmann::json cached_library(const Plan &plan);
 
 }  // namespace halyard

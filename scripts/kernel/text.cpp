@@ -134,10 +134,25 @@ void write_file(const std::string &path, const std::string &content, const std::
     }
 }
 
-Hash &Hash::add(const std::string &text) {
+void Hash::step(uint64_t word) {
     const unsigned __int128 prime = (static_cast<unsigned __int128>(1) << 88) | 0x13b;
-    for (char c : text + '\0') {
-        state_ = (state_ ^ static_cast<unsigned char>(c)) * prime;
+    state_ = (state_ ^ word) * prime;
+}
+
+Hash &Hash::add(const std::string &text) {
+    for (char c : text) {
+        step(static_cast<unsigned char>(c));
+    }
+    step(0);
+    return *this;
+}
+
+Hash &Hash::add_bytes(const std::string &bytes) {
+    step(bytes.size());
+    for (size_t at = 0; at < bytes.size(); at += sizeof(uint64_t)) {
+        uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
+        step(word);
     }
     return *this;
 }

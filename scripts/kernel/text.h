@@ -5,6 +5,7 @@
  * Small helpers for strings and for whole files.
  */
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,13 @@ void write_file(const std::string &path, const std::string &content, const std::
 class Hash {
 public:
     Hash &add(const std::string &text);
+    /** The bytes of a file, eight in a step: another hash than add() of them, and quicker. */
+    Hash &add_bytes(const std::string &bytes);
     std::string hex() const;
 
 private:
+    void step(uint64_t word);
+
     unsigned __int128 state_ = (static_cast<unsigned __int128>(0x6c62272e07bb0142) << 64) | 0x62b821756295c58d;
 };
 

@@ -1,11 +1,13 @@
 // halyard library: shared objects in the cache, made without a linker.
 
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include <catch2/catch.hpp>
 #include <HalideRuntime.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include "kernel/shared_object.h"
 #include "support.h"
@@ -67,6 +69,93 @@ TEST_CASE("a library is built once and computes", "[library]") {
     REQUIRE(softmax(&in, 1.0f, &out) == 0);
     CHECK(y[0] == Approx(1.0 / 32));
     CHECK(y[63] == Approx(1.0 / 32));
+}
+
+namespace {
+
+// What may become of a file of the cache.
+std::vector<std::pair<std::string, std::function<void(const std::string &)>>> damages() {
+    const auto with = [](const std::function<void(std::string &)> &change) {
+        return [change](const std::string &path) {
+            std::string bytes = read_file(path);
+            change(bytes);
+            fs::remove(path);
+            write_file(path, bytes);
+        };
+    };
+    return {{"missing", [](const std::string &path) { fs::remove(path); }},
+            {"empty", with([](std::string &bytes) { bytes.clear(); })},
+            {"cut", with([](std::string &bytes) { bytes.pop_back(); })},
+            {"a half", with([](std::string &bytes) { bytes.resize(bytes.size() / 2); })},
+            {"longer", with([](std::string &bytes) { bytes += " "; })},
+            {"changed", with([](std::string &bytes) { bytes[bytes.size() / 3] ^= 1; })},
+            {"of something else", with([](std::string &bytes) { bytes = "{}"; })},
+            {"a folder",
+             [](const std::string &path) {
+                 fs::remove(path);
+                 fs::create_directories(path + "/full");
+             }},
+            {"a pipe",
+             [](const std::string &path) {
+                 fs::remove(path);
+                 REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+             }},
+            {"a link to nothing", [](const std::string &path) {
+                 fs::remove(path);
+                 fs::create_symlink("/nonexistent", path);
+             }}};
+}
+
+}  // namespace
+
+TEST_CASE("a library that was damaged in the cache, or its record, is made anew", "[library]") {
+    const Folder cache;
+    const nlohmann::json record = library(cache, {"softmax"});
+    const std::string path = record.at("path"), record_path = fs::path(path).replace_extension(".json").string();
+    const std::string bytes = read_file(path), record_bytes = read_file(record_path);
+    for (const auto &damage : damages()) {
+        for (const auto &file : {path, record_path}) {
+            INFO(file + " is " + damage.first);
+            damage.second(file);
+            const ProcessResult r = run_shell("HALYARD_CACHE=" + cache.path() + " timeout 60 $halyard library softmax --json");
+            INFO(r.err);
+            REQUIRE(r.exit_code == 0);
+            CHECK(nlohmann::json::parse(r.out) == record);
+            REQUIRE(fs::is_regular_file(fs::symlink_status(path)));
+            CHECK(read_file(path) == bytes);
+            CHECK(nlohmann::json::parse(read_file(record_path)) == nlohmann::json::parse(record_bytes));
+        }
+    }
+    // A record that is right in itself, of another function.
+    std::string other = record_bytes;
+    other.replace(other.find("\"function\":\"softmax\""), 22, "\"function\":\"softmin\"");
+    write_file(record_path, other);
+    CHECK(library(cache, {"softmax"}) == record);
+}
+
+TEST_CASE("a kernel that was damaged in the cache is made anew", "[library]") {
+    const Folder cache;
+    const auto bench = [&] {
+        return run_shell("HALYARD_CACHE=" + cache.path() + " timeout 60 $halyard bench rms_norm --shape rows=3,cols=16 --seconds 0.01");
+    };
+    REQUIRE(bench().exit_code == 0);
+    const std::string kernels = cache / "kernels";
+    std::string path;
+    for (const auto &name : names_in(kernels)) {
+        path = halyard::ends_with(name, ".so") ? kernels + "/" + name : path;
+    }
+    const std::string bytes = read_file(path);
+    for (const auto &damage : damages()) {
+        for (const auto &file : {path, path + ".seals"}) {
+            INFO(file + " is " + damage.first);
+            damage.second(file);
+            const ProcessResult r = bench();
+            INFO(r.err);
+            CHECK(r.exit_code == 0);
+            REQUIRE(fs::is_regular_file(fs::symlink_status(path)));
+            CHECK(read_file(path) == bytes);
+        }
+    }
 }
 
 TEST_CASE("libraries of several targets and for devices are shared objects too", "[library]") {

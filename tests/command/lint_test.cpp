@@ -88,6 +88,45 @@ TEST_CASE("Threads whose neighbours read elsewhere", "[lint]") {
     CHECK(notes_for_cuda("  k.y:gpu_tile({ \"col\", \"row\" }, { 32, 4 }, \"guard\")") == "");
 }
 
+TEST_CASE("Threads that a guard leaves alone have no neighbours, and what they go on to in L1 is not apart", "[lint]") {
+    const Folder folder;
+    const auto notes = [&](const std::string &kernel, const std::string &shape) {
+        const ProcessResult r =
+            run({"build", "conv2d", "--schedule", "grouped", "--param", "kernel=" + kernel, "--param", "type=float16", "--target", "cuda",
+                 "--devices", "emulator", "--emit", "c_header", "-o", folder / "out", "--shape", shape});
+        CHECK(r.exit_code == 0);
+        return r.err;
+    };
+    // A thread has a group, and reads all of its weights.
+    CHECK(notes("3", "c=64,o=64,w=56,h=56,groups=1,n=1") == "");
+    CHECK(notes("3", "c=4,o=4,w=56,h=56,groups=32,n=1") == "");
+    CHECK(contains(notes("3", "c=512,o=4,w=56,h=56,groups=32,n=1"), "with neighbouring threads "));
+}
+
+TEST_CASE("What is made again beside a product is weighed with the product", "[lint]") {
+    const Folder folder;
+    const auto notes = [&](const Arguments &schedule) {
+        Arguments all = {"build",  "gemm",     "--param", "type=bfloat16", "--target", "avx2",
+                         "--emit", "c_header", "-o",      folder / "out",  "--shape",  "m=1024,n=1024,k=1024"};
+        all.insert(all.end(), schedule.begin(), schedule.end());
+        const ProcessResult r = run(all);
+        CHECK(r.exit_code == 0);
+        return r.err;
+    };
+    // A panel of b is copied for each 256 rows.
+    CHECK(notes({"--schedule", "kn", "--set", "tiles=always", "--set", "blocks=8", "--set", "panels=1"}) == "");
+    // For each 32, which is as much as the product takes.
+    write_file(folder / "often.lua", "local gemm = require 'lib.gemm'\n"
+                                     "return schedule 'gemm' { target = 'cpu',\n"
+                                     "  generator = { weights = 'kn', in_panels = true, panel = 64 },\n"
+                                     "  apply = function(k, p, target)\n"
+                                     "    gemm.register_tiles(k.y, k.acc, gemm.packed(target, k.a, nil, {\n"
+                                     "      m = k.y:dim(1):extent(), panel = 64, tiles = 'always' }))\n"
+                                     "    k.b_groups:compute_at(k.y, 'step'):bound_extent('col', 64)\n"
+                                     "  end }\n");
+    CHECK(contains(notes({"--schedule", folder / "often.lua"}), "often.lua:7: note: k.b_groups is computed 32 times over: say "));
+}
+
 TEST_CASE("Work of a GPU's schedule that the host does", "[lint]") {
     CHECK(contains(notes_for_cuda("  k.y:parallel(\"row\")"), "s.lua:2: note: k.y runs on the host, "));
 }

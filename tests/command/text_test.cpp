@@ -37,4 +37,13 @@ TEST_CASE("A hash of parts is not one of their concatenation", "[text]") {
     CHECK(Hash().add("ab").add("c").hex() != Hash().add("a").add("bc").hex());
     CHECK(Hash().add("ab").hex() == Hash().add("ab").hex());
     CHECK(Hash().hex().size() == 32);
+    // Of a file, eight bytes a step: each byte counts, those of an unfinished step and their number too.
+    const std::string file = "a file of 21 bytes...";
+    for (size_t i = 0; i < file.size(); i++) {
+        std::string changed = file;
+        changed[i] ^= 1;
+        CHECK(Hash().add_bytes(changed).hex() != Hash().add_bytes(file).hex());
+        CHECK(Hash().add_bytes(file.substr(0, i)).hex() != Hash().add_bytes(file).hex());
+    }
+    CHECK(Hash().add_bytes(file + std::string(1, '\0')).hex() != Hash().add_bytes(file).hex());
 }

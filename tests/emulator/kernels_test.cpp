@@ -144,6 +144,20 @@ TEST_CASE("votes of warps", "[order]") {
     CHECK(y[63] == (0xaaaaaaaau ^ 2u ^ 8u));
 }
 
+TEST_CASE("vectors of registers at any places") {
+    Array<float> y(8), x(8);
+    for (int i = 0; i < 8; i++) {
+        x[i] = float(i + 1);
+        y[i] = 0;
+    }
+    const Two arguments = {y.to_device(), x.to_device()};
+    REQUIRE(launch(right(), "backwards", {1, 1, 0}, "bb", arguments) == 0);
+    REQUIRE(y.to_host() == 0);
+    for (int i = 0; i < 8; i++) {
+        CHECK(y[i] == (i < 5 ? float(8 - i) : 0));
+    }
+}
+
 TEST_CASE("atomics", "[order]") {
     constexpr int n = 3000;
     Array<uint8_t> x(n);

@@ -116,3 +116,15 @@ extern "C" __global__ void ballots(global<unsigned> y) {
     y[t] = odd ^ unsigned(any) << 1 ^ unsigned(all) << 3;
 }
 HALYARD_KERNEL(ballots)
+
+// The last five of 8 elements of x in registers, backwards, whose places are a vector.
+extern "C" __global__ void backwards(global<float> y, global<const float> x) {
+    float held[8], turned[8];
+    for (int i = 0; i < 8; i++) {
+        held[i] = x[i];
+    }
+    scatter(turned, ramp<8>(7, -1), gather(held, ramp<8>(0, 1)));
+    const auto first = ramp<8>(0, 1) < broadcast<8>(5);
+    scatter_if(first, y, ramp<8>(0, 1), gather_if(first, turned, ramp<8>(0, 1)));
+}
+HALYARD_KERNEL(backwards)

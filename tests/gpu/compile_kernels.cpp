@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     const std::string include = "#include \"device/device.h\"";
     source.replace(source.find(include), include.size(), "using namespace halyard;");
     try {
-        const std::string image = halyard::compile_to_fatbin(false, source, {argv + 3, argv + argc});
+        const std::string image = halyard::compile_to_fatbins({{source, false}}, {argv + 3, argv + argc})[0];
         std::ofstream(argv[2], std::ios::binary) << image;
     } catch (const std::exception &e) {
         fprintf(stderr, "%s\n", e.what());

@@ -13,13 +13,13 @@ namespace {
 // The sum of `parts` ones, or of as many twos.
 struct Sums {
     Var x{"x"};
-    RDom part{0, halyard::number_or_open(halyard::kOpen, "parts"), "part"};
+    RDom part{0, halyard::number_or_open(halyard::kOpen, "parts", 1, 8), "part"};
     Func ones{"ones"}, twos{"twos"}, y{"y"};
 
     Sums() {
         ones(x) += select(part >= 0, 1, 0);
         twos(x) += select(part >= 0, 2, 0);
-        y(x) = select(halyard::number_or_open(halyard::kOpen, "lanes") == 1, ones(x), twos(x));
+        y(x) = select(halyard::number_or_open(halyard::kOpen, "lanes", 1, 32) == 1, ones(x), twos(x));
     }
 };
 
@@ -49,6 +49,14 @@ TEST_CASE("A number that no parameter sets is an error") {
     }
 }
 
+TEST_CASE("A number that the algorithm does not take is an error") {
+    for (const char *value : {"0", "-1", "9"}) {
+        Sums sums;
+        CHECK_THROWS_WITH(set_numbers(sums, value, "1"), Catch::Contains("takes parts from 1 to 8, not "));
+    }
+}
+
 TEST_CASE("A number that is given is no parameter") {
-    CHECK(Internal::is_const(halyard::number_or_open(4, "parts"), 4));
+    CHECK(Internal::is_const(halyard::number_or_open(4, "parts", 1, 8), 4));
+    CHECK_THROWS_AS(halyard::number_or_open(9, "parts", 1, 8), CompileError);
 }

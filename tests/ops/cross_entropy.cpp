@@ -23,6 +23,7 @@ public:
         for (size_t n = 0; n < kOddSizes.size(); n++) {
             cases.push_back({"random", {{"cols", kOddSizes[n]}, {"rows", cycle({5, 1, 9, 2, 17, 8, 3}, n)}}});
         }
+        cases.push_back({"several blocks a row", {{"cols", 33001}, {"rows", 2}}});
         const double large = is_f16(build) ? 60000 : 1e17;
         const auto special = [large](KernelArguments &arguments, const Dims &dims) {
             HostBuffer &x = arguments.buffer("logits"), &labels = arguments.buffer("labels");
@@ -34,7 +35,7 @@ public:
             set_row(x, 3, -kInfinity);
             set_row(x, 4, large);
             for (int c = 0; c < cols; c++) {
-                x.set({c, 5}, 60000 - 32.0 * c);
+                x.set({c, 5}, 60000 - 32.0 * (c % 3000));  // in f16 too
             }
             labels.set({6}, cols);
             labels.set({7}, -1);
@@ -44,7 +45,7 @@ public:
             labels.set({10}, 0);
             labels.set({11}, cols - 1);
         };
-        for (int cols : {1, 17, 64, 131}) {
+        for (int cols : {1, 17, 64, 131, 33001}) {
             cases.push_back({"special rows", {{"cols", cols}, {"rows", 12}}, special});
         }
         if (build.at("smoothed") == "true") {

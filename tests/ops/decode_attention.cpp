@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "keys.h"
 
@@ -22,15 +23,16 @@ public:
     std::vector<Case> cases(const Assignments &build) const override {
         const auto fixed = build.find("set.head_dim");
         const bool one_query = build.at("schedule") == "decode_attention.mma";
-        const std::vector<int> depths = one_query                                      ? std::vector<int>{128}
-                                        : fixed != build.end() && fixed->second != "0" ? std::vector<int>{std::stoi(fixed->second)}
-                                                                                       : std::vector<int>{1, 7, 64, 80, 16, 17};
+        const std::vector<int> depths = one_query ? std::vector<int>{128}
+                                        : fixed != build.end() && fixed->second != "0"
+                                            ? std::vector<int>{std::stoi(fixed->second)}
+                                            : std::vector<int>{1, 7, 64, 80, 16, 17, 256, 128, 96, 192};
         // Over one split and several, whatever their size.
         const std::vector<int> keys = {1, 17, 300, 64, 1100, 2};
         const std::vector<std::array<int64_t, 4>> heads = {{1, 1, 1, 1}, {4, 1, 1, 2}, {6, 2, 3, 1},
                                                            {3, 3, 1, 1}, {2, 1, 8, 1}, {5, 1, 1, 3}};  // with queries, batch
         std::vector<Case> cases;
-        for (size_t c = 0; c < 6; c++) {
+        for (size_t c = 0; c < std::max<size_t>(depths.size(), 6); c++) {
             const auto &h = heads[c % heads.size()];
             cases.push_back({"random",
                              {{"d", cycle(depths, c)},
@@ -89,11 +91,10 @@ public:
     }
 
 private:
-    // An open form is that of tensor cores for one query of a head that they know.
+    // An open form is that of tensor cores for heads of a size that they know.
     static bool rounds_weights(const Problem &p) {
-        const int d = p.dim("d");
-        return p.is("softmax", "rescaled") ||
-               (p.is("softmax", "open") && !p.is("type", "float32") && p.dim("queries") == 1 && (d == 64 || d == 128));
+        const std::set<int> known = {64, 80, 96, 128, 256};
+        return p.is("softmax", "rescaled") || (p.is("softmax", "open") && !p.is("type", "float32") && known.count(p.dim("d")) > 0);
     }
 
     // As for attention: a logit is off by a rounding for each element of a head, of the size of the

@@ -448,8 +448,12 @@ std::string check_empty(const OpTest &test, const Op &op, const CompiledKernel &
 }
 
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen) {
+    return check_cases(test, op, choices, test.cases(choices), rotation, seen);
+}
+
+std::string check_cases(const OpTest &test, const std::string &op, const Assignments &choices, const std::vector<Case> &cases, int rotation,
+                        Accuracies *seen) {
     const CompiledKernel kernel = build(op, choices);
-    const std::vector<Case> cases = test.cases(choices);
     int wrong = 0, number = 0;
     std::string text;
     for (const auto &c : cases) {

@@ -53,9 +53,13 @@ bool is_refusal(const std::string &wrong);
  * wrong. An error only where test.needs_some() says so, or where the schedule takes but one extent. */
 std::string check_empty(const OpTest &test, const halyard::Op &op, const halyard::CompiledKernel &kernel, const Assignments &choices);
 
-/** Every case of a build, each in another placement, a case in views, and those of check_empty(). "" or what is wrong with the first that fails. To `seen` it adds
- * how far results are off. */
+/** Every case of a build, each in another placement, a case in views, and those of check_empty(). "" or what is wrong with the
+ * first that fails. To `seen` it adds how far results are off. */
 std::string check_build(const OpTest &test, const std::string &op, const Assignments &choices, int rotation, Accuracies *seen = nullptr);
+
+/** The same of these cases. */
+std::string check_cases(const OpTest &test, const std::string &op, const Assignments &choices, const std::vector<Case> &cases, int rotation,
+                        Accuracies *seen = nullptr);
 
 }  // namespace ops_test
 

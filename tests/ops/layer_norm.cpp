@@ -7,14 +7,14 @@ namespace ops_test {
 
 namespace {
 
-// In roundoffs of f32. A sum is off by as many roundings as one lane adds (at least 8 lanes), and
+// In roundoffs of f32. A sum in one lane is off by up to a quarter of as many roundings as it adds (they are of both signs), and
 // some 8 operations follow. What is summed is the distance from the row's first element; the mean is off by that much of its
 // mean, and by a rounding of its own where there is a distance at all, which the division by a small deviation makes large. The one-pass variance is a difference of two numbers of the size of
 // the mean square of that distance, and is off by that much of them.
 struct Tolerance {
     double units;
 
-    explicit Tolerance(int cols) : units(8 + cols / 8.0) {}
+    explicit Tolerance(int cols) : units(8 + cols / 4.0) {}
     double mean(double mean_distance, double mean) const {
         return mean_distance == 0 ? 0 : kRoundoff * (units * mean_distance + 2 * std::fabs(mean));
     }
@@ -79,7 +79,7 @@ public:
     }
 
     std::string held_to() const override {
-        return "(4 + cols/16) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where "
+        return "(4 + cols/8) (mean \\|x - first\\| / deviation \\|weight\\| + \\|scaled\\|) + \\|mean\\| / deviation \\|weight\\| where "
                "not all are equal + 4 (\\|scaled\\| + \\|bias\\|); in one pass \\|scaled\\| times 1 + mean (x - first)^2 / variance";
     }
 

@@ -131,7 +131,7 @@ inline Inexact inverse_rms(const Problem &p, const std::string &x, int row, int 
     for (int k = 0; k < depth; k++) {
         sum += values[k] * values[k];
     }
-    const double inv = 1 / std::sqrt(sum / depth + p.scalar("eps", 0));
+    const double inv = 1 / std::sqrt(sum / std::max(depth, 1) + p.scalar("eps", 0));
     return {inv, (depth / 2.0 + 8) * kRoundoff * inv};
 }
 

@@ -65,7 +65,7 @@ public:
                 sum += h[c] * h[c];
                 peak = std::max(peak, std::fabs(h[c] * p["weight"](c)));  // a NaN comes in with the sum
             }
-            const double inv = 1 / std::sqrt(sum / cols + p.scalar("eps", 0)), scale = peak * inv / 127;
+            const double inv = 1 / std::sqrt(sum / std::max(cols, 1) + p.scalar("eps", 0)), scale = peak * inv / 127;
             if (output == "row_scale") {
                 result.push_back({scale, tolerance(scale)});
                 continue;

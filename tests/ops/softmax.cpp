@@ -50,20 +50,23 @@ public:
 
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases = row_cases(build);
-        for (int cols : {1, 16, 33, 130}) {
-            // Whole rows masked, rows with one column left, and logits that differ by more than e^x holds.
+        cases.push_back({"several blocks a row", {{"cols", 33001}, {"rows", 2}}});
+        for (int cols : {1, 16, 33, 130, 33001}) {
+            // Whole rows masked, rows with one column left, logits that differ by more than e^x holds, and NaN and infinity.
             const auto masked = [cols](KernelArguments &arguments, const Dims &) {
                 HostBuffer &x = arguments.buffer("x");
                 set_row(x, 1, -kInfinity);
                 set_row(x, 3, -kInfinity);
                 x.set({cols - 1, 3}, 2);
                 for (int c = 0; c < cols; c++) {
-                    x.set({c, 4}, -11.0 * c);
-                    x.set({c, 5}, 60000 - 32.0 * c);
+                    x.set({c, 4}, -11.0 * (c % 3000));
+                    x.set({c, 5}, 60000 - 32.0 * (c % 3000));
                     x.set({c, 6}, -60000 + 32.0 * (c % 3));
                 }
+                x.set({cols / 2, 8}, kNaN);
+                x.set({cols - 1, 9}, kInfinity);
             };
-            cases.push_back({"masked", {{"cols", cols}, {"rows", 8}}, masked});
+            cases.push_back({"masked", {{"cols", cols}, {"rows", 10}}, masked});
         }
         if (build.at("masked") == "true") {
             const auto mask = [](KernelArguments &arguments, const Dims &dims) {

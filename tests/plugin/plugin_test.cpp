@@ -98,6 +98,17 @@ TEST_CASE("an error that Halide finds later ends the build likewise", "[plugin]"
     CHECK(files_in(out.path()).empty());
 }
 
+TEST_CASE("an error that has to do with no Func is at no line", "[plugin]") {
+    const TempDir out;
+    auto argv = build(out.path(), HALYARD_PLUGIN_TESTS "/blur_histogram.lua");
+    std::replace(argv.begin(), argv.end(), std::string("static_library,c_header"), std::string("pytorch_wrapper"));
+    std::replace(argv.begin(), argv.end(), std::string("target=x86-64-linux-avx2-fma"), std::string("target=x86-64-linux-avx2-fma-cuda"));
+    const Finished f = run_program(argv);
+    INFO(f.err);
+    CHECK(f.exit_code != 0);
+    CHECK(f.err.find("blur_histogram.lua: error: Compile a PyTorch wrapper for a CUDA op") != std::string::npos);
+}
+
 TEST_CASE("wrong parameters of the plugin are named", "[plugin]") {
     const TempDir dir;
     const std::string script = HALYARD_PLUGIN_TESTS "/blur_histogram.lua";

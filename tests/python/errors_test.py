@@ -1,8 +1,12 @@
 """What goes wrong in a call or in the making of an op is an exception that says what, and what there is instead."""
 
+import concurrent.futures
+import ctypes
+import itertools
 import os
 import pathlib
 import tempfile
+import time
 import unittest
 
 import numpy as np
@@ -40,6 +44,63 @@ class Calls(unittest.TestCase):
         self.refuses(halyard.Error, "stride.*\n.*contiguous", floats(8, 8).T, floats(8))
         self.refuses(ValueError, "x has a stride that is no multiple", np.ones((4, 8), [("a", "f4"), ("b", "u1")])["a"], floats(8))
 
+    def test_masks_and_structures(self):
+        self.refuses(ValueError, "a masked array, whose mask no library reads", np.ma.masked_array(floats(2, 8), mask=True), floats(8))
+        self.refuses(TypeError, "x has elements of a type that no library takes", np.zeros((2, 8), [("a", "f4")]), floats(8))
+        norm = halyard.op("rms_norm", type="bfloat16")
+        with self.assertRaisesRegex(TypeError, "x has elements of a type that no library takes"):
+            norm(np.zeros((2, 8), "V2"), np.zeros(8, "V2"))
+
+    def test_no_memory(self):
+        """An array of elements without memory would ask the library for the sizes that it wants, and compute nothing."""
+        class Nowhere:
+            def __init__(self, *shape):
+                self.whole = floats(*shape)
+
+            def __dlpack_device__(self):
+                return (1, 0)
+
+            def __dlpack__(self, **named):
+                capsule = self.whole.__dlpack__()
+                get = ctypes.pythonapi.PyCapsule_GetPointer
+                get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+                ctypes.c_void_p.from_address(get(capsule, b"dltensor")).value = None
+                return capsule
+
+        self.refuses(ValueError, "x has elements, but no memory", Nowhere(2, 8), floats(8))
+        self.refuses(ValueError, "y has elements, but no memory", floats(2, 8), floats(8), out=Nowhere(2, 8))
+        self.assertEqual(np.from_dlpack(halyard.op("rms_norm")(Nowhere(0, 8), floats(8))).shape, (0, 8))
+
+    def test_packed_columns(self):
+        """Panels of packed weights are whole: only the package knows how many columns there are."""
+        gemm = halyard.op("gemm")
+        packed = gemm.pack("b_packed", floats(20, 8))
+        with self.assertRaisesRegex(ValueError, "gemm: dimension 1 of y has 25 elements, and the arguments make 20"):
+            gemm(floats(2, 8), packed, out=floats(2, 25))
+        self.assertTrue((gemm(floats(2, 8), packed, out=floats(2, 20)) == 8).all())
+        with self.assertRaises(MemoryError):
+            gemm.pack("b_packed", np.broadcast_to(np.float32(1), (2**20, 2**22)))
+
+    def test_first_calls_of_several_threads(self):
+        """Each makes an adapter for the type of its array, and goes on with its own."""
+        class Slow:
+            def __init__(self, whole, wait):
+                self.whole, self.wait = whole, wait
+
+            def __getattr__(self, name):
+                if name == "__dlpack__":
+                    time.sleep(self.wait())
+                    return self.whole.__dlpack__
+                if name == "__dlpack_device__":
+                    return self.whole.__dlpack_device__
+                raise AttributeError(name)
+
+        waits = itertools.count(1)
+        x = Slow(floats(3, 64), lambda: 0.03 * next(waits))
+        with concurrent.futures.ThreadPoolExecutor(6) as pool:
+            for y in pool.map(lambda _: self.norm(x, floats(64)), range(6)):
+                self.assertTrue(np.allclose(np.from_dlpack(y), 1))
+
     def test_read_only(self):
         y = floats(2, 8)
         y.flags.writeable = False
@@ -65,6 +126,15 @@ class Calls(unittest.TestCase):
         loss = halyard.op("cross_entropy")
         with self.assertRaisesRegex(OverflowError, "ignore_index = 4294967296 does not fit in int32"):
             loss(floats(2, 8), np.zeros(2, np.int32), ignore_index=1 << 32)
+
+    def test_a_form_that_takes_no_negative_scale(self):
+        text = """return schedule "decode_attention" { target = "cpu", generator = { softmax = "open", split_keys = -1, padded = false },
+            params = { rescaled = 1, rows = 4, blocks = 4, split = 0 }, apply = function() end }"""
+        rescaled, q, k = halyard.op("decode_attention", schedule=halyard.schedule(text)), floats(1, 2, 1, 8), floats(1, 2, 5, 8)
+        self.assertTrue(np.allclose(rescaled(q, k, k, scale=0.5), 1))
+        for scale in (0, -0.5):
+            with self.assertRaisesRegex(halyard.Error, "decode_attention: scale is .* must be above 0 in the rescaled form"):
+                rescaled(q, k, k, scale=scale)
 
 
 class Building(unittest.TestCase):

@@ -1,6 +1,7 @@
 // The thread pool of the runtime, called as a library calls it.
 #include <catch2/catch.hpp>
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -208,6 +209,76 @@ TEST_CASE("a child process has workers of its own, and ends") {
     Counts after(100);
     REQUIRE(run(after) == 0);
     REQUIRE(each_once(after));
+}
+
+namespace {
+
+std::atomic<bool> begin_in_fork;
+
+// While the process forks, another thread begins the program's first loop, whose workers the child does not have.
+void begin_first_loop() {
+    if (begin_in_fork.exchange(false)) {
+        std::thread([] { gets_help(); }).join();
+    }
+}
+
+bool ends_well(pid_t process) {
+    int status = -1;
+    waitpid(process, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+// In a program that has called nothing of the runtime yet.
+TEST_CASE("a fork during the first loop", "[.first_loop]") {
+    halide_set_num_threads(3);
+    REQUIRE(pthread_atfork(begin_first_loop, nullptr, nullptr) == 0);
+    begin_in_fork = true;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        exit(gets_help() ? 0 : 1);
+    }
+    REQUIRE(ends_well(child));
+}
+
+TEST_CASE("a child of a fork in the middle of a program's first loop has workers of its own, and ends") {
+    const pid_t program = fork();
+    if (program == 0) {
+        execl("/proc/self/exe", "runtime_test", "[.first_loop]", nullptr);
+        _exit(2);
+    }
+    REQUIRE(ends_well(program));
+}
+
+TEST_CASE("a child of a program that computes async Funcs ends") {
+    const auto nothing = [](void *, int, int, uint8_t *, void *) { return 0; };
+    std::atomic<bool> stop = false;
+    std::thread computes([&] {
+        halide_parallel_task_t tasks[2] = {};
+        for (auto &t : tasks) {
+            t.fn = nothing;
+            t.extent = 1;
+            t.min_threads = 1;
+            t.serial = true;
+        }
+        while (!stop) {
+            halide_do_parallel_tasks(nullptr, 2, tasks, nullptr);
+        }
+    });
+    bool well = true;
+    for (int i = 0; i < 200 && well; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            exit(0);
+        }
+        well = ends_well(child);
+    }
+    stop = true;
+    computes.join();
+    REQUIRE(well);
 }
 
 TEST_CASE("an error is kept for the thread that made it") {

@@ -114,6 +114,8 @@ def _of_buffer(array):
 def adapter(array):
     """The adapter for arrays of this type. Raises TypeError where it is none."""
     if isinstance(array, numpy.ndarray):
+        if isinstance(array, numpy.ma.MaskedArray):
+            raise ValueError("a masked array, whose mask no library reads: pass array.filled(value), or array.data")
         return _numpy()
     for name, kind, make in (("torch", "Tensor", _torch), ("jax", "Array", _jax), ("cupy", "ndarray", _cupy)):
         library = sys.modules.get(name)

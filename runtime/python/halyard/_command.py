@@ -80,12 +80,14 @@ def options(*, schedule=None, shape=None, target=None, devices=None, set=None, f
     """The words that most of the command's subcommands take."""
     words = []
     for name, value in (("--schedule", schedule), ("--target", target), ("--generator", generator)):
-        words += [f"{name}={os.fspath(value)}"] if value is not None else []
+        words += [f"{name}={os.fsdecode(value)}"] if value is not None else []
     if devices is not None:
         words += [f"--devices={devices if isinstance(devices, str) else ','.join(devices)}"]
     if shape is not None:
         words += ["--shape=" + (shape if isinstance(shape, str) else ",".join(f"{k}={v}" for k, v in shape.items()))]
     for name, values in (("--set", set), ("--fact", facts), ("--param", params)):
+        if values is not None and not hasattr(values, "items"):
+            raise Error(f"{name.lstrip('-')} takes a dictionary of names and values, not {values!r}")
         words += [f"{name}={key}={value_text(value)}" for key, value in (values or {}).items()]
     return words
 

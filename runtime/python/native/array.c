@@ -11,15 +11,14 @@ PyObject *adapter_of(PyObject *array) {
     PyObject *const type = (PyObject *)Py_TYPE(array);
     PyObject *adapter = PyDict_GetItemWithError(module.adapters, type);
     if (adapter || PyErr_Occurred()) {
-        return adapter;
+        return Py_XNewRef(adapter);
     }
+    // Other threads may run meanwhile, and find an adapter of their own: the last one is kept, and each caller holds its own.
     adapter = PyObject_CallFunctionObjArgs(module.adapt, array, NULL);
-    if (!adapter) {
-        return NULL;
+    if (adapter && PyDict_SetItem(module.adapters, type, adapter)) {
+        Py_CLEAR(adapter);
     }
-    const int failed = PyDict_SetItem(module.adapters, type, adapter);
-    Py_DECREF(adapter);  // the dictionary has it
-    return failed ? NULL : adapter;
+    return adapter;
 }
 
 int type_key(struct halide_type_t type) {
@@ -53,7 +52,7 @@ static int set_dimensions(struct Array *a, PyObject *name, int count, const int6
             }
             stride /= bytes;
         }
-        if (extent > INT_MAX || stride > INT_MAX || stride < INT_MIN) {
+        if (extent < 0 || extent > INT_MAX || stride > INT_MAX || stride < INT_MIN) {
             return refuse(PyExc_ValueError, name, "has an extent or a stride that does not fit in 32 bits");
         }
         a->dim[d].min = 0;
@@ -90,12 +89,31 @@ static int import_capsule(struct Array *a, PyObject *name) {
     return m ? import_tensor(a, name, &m->tensor, 0) : 0;
 }
 
-static int import_array_struct(struct Array *a, PyObject *name) {
+// numpy has no bfloat16; that of ml_dtypes says only that it is something of two bytes, and a name.
+static int is_bfloat16(PyObject *array) {
+    static PyObject *known;  // the type of elements that was one
+    PyObject *dtype = PyObject_GetAttrString(array, "dtype");
+    int is = dtype && dtype == known;
+    if (dtype && !is) {
+        PyObject *name = PyObject_GetAttrString(dtype, "name");
+        is = name && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "bfloat16") == 0;
+        Py_XDECREF(name);
+        if (is) {
+            Py_XDECREF(known);
+            known = Py_NewRef(dtype);
+        }
+    }
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return is;
+}
+
+static int import_array_struct(struct Array *a, PyObject *array, PyObject *name) {
     const struct ArrayStruct *s = PyCapsule_GetPointer(a->keeps, NULL);
     if (!s) {
         return 0;
     }
-    if (!(s->flags & kArrayNotSwapped)) {
+    if (s->kind != 'V' && !(s->flags & kArrayNotSwapped)) {
         return refuse(PyExc_TypeError, name, "has its bytes in the other order");
     }
     a->buffer.type.bits = s->itemsize < 32 ? (uint8_t)(8 * s->itemsize) : 255;
@@ -104,9 +122,8 @@ static int import_array_struct(struct Array *a, PyObject *name) {
     case 'i': a->buffer.type.code = halide_type_int; break;
     case 'u': a->buffer.type.code = halide_type_uint; break;
     case 'b': a->buffer.type.code = halide_type_uint, a->buffer.type.bits = 1; break;
-    // numpy has no bfloat16; that of ml_dtypes says only that it is something of two bytes.
     case 'V':
-        if (s->itemsize == 2) {
+        if (s->itemsize == 2 && is_bfloat16(array)) {
             a->buffer.type.code = halide_type_bfloat;
             break;
         }
@@ -120,6 +137,15 @@ static int import_array_struct(struct Array *a, PyObject *name) {
     return set_dimensions(a, name, s->ndim, (const int64_t *)s->shape, (const int64_t *)s->strides, s->itemsize);
 }
 
+static int has_elements(const struct Array *a) {
+    for (int d = 0; d < a->buffer.dimensions; d++) {
+        if (a->dim[d].extent == 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 int import_array(struct Array *a, PyObject *array, PyObject *adapter, PyObject *name) {
     memset(&a->buffer, 0, sizeof(a->buffer));
     a->buffer.dim = a->dim;
@@ -130,7 +156,10 @@ int import_array(struct Array *a, PyObject *array, PyObject *adapter, PyObject *
     if (!a->keeps) {
         return 0;
     }
-    const int ok = has_struct ? import_array_struct(a, name) : import_capsule(a, name);
+    int ok = has_struct ? import_array_struct(a, array, name) : import_capsule(a, name);
+    if (ok && !a->data && has_elements(a)) {  // to a library, a question for the sizes that it wants
+        ok = refuse(PyExc_ValueError, name, "has elements, but no memory");
+    }
     if (!ok) {
         release_array(a);
     }

@@ -94,6 +94,7 @@ PyObject *call_function(PyObject *self, PyObject *arguments, PyObject *named) {
         Py_XDECREF(c.results[i]);
     }
     Py_XDECREF(c.shapes);
+    Py_XDECREF(c.adapter);
     if (taken == 0) {
         PyObject *other = PyObject_CallMethod(self, "_for_device", "i", device);
         result = other ? PyObject_Call(other, arguments, named) : NULL;

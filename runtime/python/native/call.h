@@ -15,7 +15,7 @@ struct Call {
     void *argv[MOST_ARGUMENTS];
     int imported;       // arrays with a number below are to be released
     int first;          // the first array, which says what the results are like; -1
-    PyObject *adapter;  // of that one
+    PyObject *adapter;  // of that one; a reference
     PyObject *shapes;   // of all inputs, once somebody has asked
     PyObject *results[MOST_ARGUMENTS];
 };

@@ -127,7 +127,9 @@ static PyObject *pack(PyObject *self, PyObject *arguments) {
     }
     PyObject *adapter = adapter_of(weights), *text = PyUnicode_AsUTF8String(name), *packed = NULL;
     struct Array a;
-    if (!adapter || !text || !import_array(&a, weights, adapter, name)) {
+    const int imported = adapter && text && import_array(&a, weights, adapter, name);
+    Py_XDECREF(adapter);
+    if (!imported) {
         Py_XDECREF(text);
         return NULL;
     }
@@ -143,7 +145,9 @@ static PyObject *pack(PyObject *self, PyObject *arguments) {
         if (memory) {
             memset(memory, 0, (size_t)bytes);
         }
-        if (!memory || runtime.pack(f->metadata, PyBytes_AsString(text), &a.buffer, memory, &layout)) {
+        if (!memory && bytes >= 0) {
+            PyErr_NoMemory();
+        } else if (!memory || runtime.pack(f->metadata, PyBytes_AsString(text), &a.buffer, memory, &layout)) {
             raise_error(runtime.last_error());
             free(memory);
         } else {

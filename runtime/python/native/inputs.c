@@ -88,12 +88,16 @@ int import_argument(struct Call *c, int i, PyObject *value) {
         }
         return -1;
     }
-    if (!import_array(&c->arrays[i], value, adapter, name)) {
+    const int imported = import_array(&c->arrays[i], value, adapter, name), is_first = c->first < 0;
+    if (imported && is_first) {
+        c->first = i;
+        c->adapter = Py_NewRef(adapter);
+    }
+    Py_DECREF(adapter);
+    if (!imported) {
         return -1;
     }
-    if (c->first < 0) {
-        c->first = i;
-        c->adapter = adapter;
+    if (is_first) {
         if (c->arrays[i].device != c->function->device) {
             return 0;
         }

@@ -63,7 +63,7 @@ struct Array {
     int device, device_id, read_only;
 };
 
-/** The adapter of an array's type, borrowed; NULL with an exception where nothing is known of it. */
+/** The adapter of an array's type, a reference of the caller's; NULL with an exception where nothing is known of it. */
 PyObject *adapter_of(PyObject *array);
 
 /** Makes an array a buffer. `name` is what messages call it. False with an exception. */

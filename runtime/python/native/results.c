@@ -37,15 +37,39 @@ static PyObject *make_output(struct Call *c, PyObject *computed, int i, int numb
     return made;
 }
 
+// Packed weights have whole panels, so that a library cannot see how many columns they stand for.
+static int has_packed_weights(const struct Call *c) {
+    for (int i = 0; i < c->function->count; i++) {
+        if (c->given[i] && c->function->arguments[i].is_buffer && columns_of_buffer(c->given[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int fits(const struct Call *c, int i, PyObject *computed) {
+    const struct Array *y = &c->arrays[i];
+    const int n = y->buffer.dimensions;
+    for (int d = 0; d < n; d++) {
+        const long most = PyLong_AsLong(PyTuple_GetItem(computed, d));
+        if (y->dim[n - 1 - d].extent > most && !PyErr_Occurred()) {
+            PyErr_Format(PyExc_ValueError, "%U: dimension %d of %U has %d elements, and the arguments make %ld", c->function->name, d,
+                         c->function->arguments[i].name, y->dim[n - 1 - d].extent, most);
+        }
+    }
+    return !PyErr_Occurred();
+}
+
 int take_outputs(struct Call *c, PyObject *self) {
     const struct Function *f = c->function;
+    const int has_packed = has_packed_weights(c);
     PyObject *computed = NULL;
     int ok = 1;
     for (int i = 0, number = 0; ok && i < f->count; i++) {
         if (!f->arguments[i].is_output) {
             continue;
         }
-        const int needs_shapes = !c->given[i] && f->computes_shapes && !computed;
+        const int needs_shapes = (!c->given[i] || has_packed) && f->computes_shapes && !computed;
         if (needs_shapes) {
             PyObject *shapes = shapes_of_inputs(c);
             computed = shapes ? PyObject_CallMethod(self, "_shapes", "(O)", shapes) : NULL;
@@ -54,6 +78,9 @@ int take_outputs(struct Call *c, PyObject *self) {
             c->results[number] = c->given[i] ? Py_NewRef(c->given[i]) : make_output(c, computed, i, number);
         }
         ok = c->results[number] && import_argument(c, i, c->results[number]) == 1;
+        if (ok && computed && has_packed) {
+            ok = fits(c, i, PyTuple_GetItem(computed, number));
+        }
         number++;
     }
     Py_XDECREF(computed);

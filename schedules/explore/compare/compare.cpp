@@ -11,6 +11,8 @@
 #include "explain/explain_words.h"
 #include "kernel/failure.h"
 #include "explore/measure/measurer.h"
+#include "explore/store/entry.h"
+#include "kernel/own_op.h"
 #include "kernel/text.h"
 
 namespace halyard::explore {
@@ -112,6 +114,10 @@ std::string verdict(const Comparison &c, const Alternative &a, const Alternative
     }
     return !differ({}, {}, times) ? fmt::format("a tie between {} and {}", a.name, b.name)
                                   : fmt::format("{} is {:.2f} times as fast as {}", a.name, times, b.name);
+}
+
+std::string compared_shape(const Comparison &c) {
+    return c.task.generator.empty() ? shape_key(c.task.shape) : own_shape_text(c.task.shape);
 }
 
 std::vector<std::string> about_turns(const Comparison &c) {

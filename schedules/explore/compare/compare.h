@@ -81,6 +81,9 @@ void set_turns(const std::vector<Alternative *> &alternatives, const InTurns &tu
 /** How two of them compare: "A is 1.20 times as fast as B (1.18 to 1.22, noise 1.0 %)", "a tie between A and B (...)". */
 std::string verdict(const Comparison &comparison, const Alternative &a, const Alternative &b);
 
+/** The size, as a user writes it. */
+std::string compared_shape(const Comparison &comparison);
+
 /** Noise, and what else used the machine; nothing where they took no turns. */
 std::vector<std::string> about_turns(const Comparison &comparison);
 

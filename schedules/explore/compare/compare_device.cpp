@@ -9,6 +9,7 @@
 #include "explore/compare/compare.h"
 #include "explain/explain_device.h"
 #include "kernel/failure.h"
+#include "kernel/heads.h"
 #include "explore/measure/launches.h"
 #include "explore/measure/measurer.h"
 #include "kernel/text.h"
@@ -39,6 +40,7 @@ void rename_file(json &report, const std::string &from, const std::string &to) {
 json report_of(const Task &task, const Contender &contender, const Built &built, const Launches &launches, const GpuFigures &gpu) {
     GenerateRequest g;
     g.op = task.op;
+    g.generator = task.generator;
     g.schedule = built.directory + "/" + fs::path(contender.name).filename().string() + ".lua";
     write_file(g.schedule, contender.candidate.lua);
     g.target = task.target;
@@ -69,7 +71,7 @@ Explained explain(const Task &task, const Contender &contender, const Built &bui
     e.op = task.op;
     e.schedule = contender.name;
     e.script = contender.file;
-    e.shape = shape_text(find_op(task.op), task.shape);
+    e.shape = launches.shape;
     e.type = launches.type;
     e.target = report.value("target", task.target);
     e.needed_bytes = launches.argument_bytes;
@@ -128,11 +130,40 @@ void measure(const Task &task, const OnDevice &device, std::vector<Alternative> 
     set_turns(of_right, measurer.in_turns(right, kTurnSeconds));
 }
 
+// Of one's own generator nobody says.
+double least_flops(const Task &task, const Assignments &params) {
+    if (!task.generator.empty()) {
+        return 0;
+    }
+    const Op &op = find_op(task.op);
+    return flops_of(op, with_params(op, task.shape, params));
+}
+
+// Where a schedule may be for other sizes: what it was built with, that could say so.
+std::string other_values(const Contender &contender) {
+    if (contender.file.empty()) {
+        return "";
+    }
+    std::vector<std::string> values;
+    const Head head = read_heads(std::vector<std::string>{contender.file}).front();
+    for (const auto &p : head.header.params) {
+        const auto set = contender.candidate.set.find(p.name);
+        if (head.ok && !p.is_generator_param) {
+            values.push_back(p.name + "=" + (set == contender.candidate.set.end() ? p.value : set->second));
+        }
+    }
+    return values.empty() ? ""
+                          : fmt::format("\n  {} is built with {}; for other sizes it may want other values, with --set", contender.name,
+                                        join(values, ", "));
+}
+
 }  // namespace
 
 std::vector<Alternative> alternatives_on_device(const Task &task, const std::vector<Contender> &contenders, const OnDevice &device,
                                                 const Say &say) {
-    check_shape(find_op(task.op), task.shape);
+    if (task.generator.empty()) {
+        check_shape(find_op(task.op), task.shape);
+    }
     const TemporaryDirectory work(temporary_root());
     std::vector<Candidate> candidates;
     std::vector<std::string> directories;
@@ -152,6 +183,8 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
         try {
             all.back().explained = explain(task, contenders[i], built[i], device.gpu);
             all.back().measured.status = Status::kPending;
+        } catch (const RefusedCall &e) {
+            all.back().measured.refuse(e.code, e.what() + other_values(contenders[i]));
         } catch (const Failure &e) {
             all.back().measured.status = Status::kCrash;
             all.back().measured.message = e.what();
@@ -173,11 +206,9 @@ std::vector<Alternative> alternatives_on_device(const Task &task, const std::vec
         }
     }
     if (!explained.empty()) {
-        const Op &op = find_op(task.op);
-        const Assignments params =
-            built[size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) { return a.explained.has_value(); }) - all.begin())]
-                .params;
-        set_device_floor(explained, flops_of(op, with_params(op, task.shape, params)), device.gpu);
+        const size_t one =
+            size_t(std::find_if(all.begin(), all.end(), [](const Alternative &a) { return a.explained.has_value(); }) - all.begin());
+        set_device_floor(explained, least_flops(task, built[one].params), device.gpu);
     }
     return all;
 }

@@ -255,7 +255,7 @@ std::string table(const Comparison &c) {
 }  // namespace
 
 std::string comparison_html(const Comparison &c) {
-    const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, shape_key(c.task.shape), c.alternatives.size());
+    const std::string title = fmt::format("{} {}: {} alternatives", c.task.op, compared_shape(c), c.alternatives.size());
     std::string s = page_begin(title, machine_text(c), kOwnStyle);
     s += table(c) + turns_note(about_turns(c)) + (any_below_floor(c) ? turns_note({kBelowFloor}) : "") + "<h2>Where the time goes</h2>\n" +
          bars_svg(c);

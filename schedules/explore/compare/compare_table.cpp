@@ -166,7 +166,7 @@ std::vector<Row> comparison_rows(const Comparison &c) {
 }
 
 void print_comparison(const Comparison &c) {
-    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}", c.task.op, shape_key(c.task.shape),
+    fmt::print("{}\n", paint(Colour::kBold, fmt::format("{}  {}  {}", c.task.op, compared_shape(c),
                                                         c.gpu ? c.gpu->name : fmt::format("{} thread(s)", c.task.threads))));
     print_rows(comparison_rows(c));
     for (const auto &a : c.alternatives) {

@@ -7,6 +7,7 @@
 
 #include "kernel/failure.h"
 #include "explain/launch_recorder.h"
+#include "kernel/own_op.h"
 #include "kernel/paths.h"
 #include "kernel/workload.h"
 
@@ -55,8 +56,9 @@ json record_launches(const json &job) {
     const auto memory = reinterpret_cast<decltype(&halyard_recorded_memory)>(dlsym(driver, "halyard_recorded_memory"));
 
     const CompiledKernel kernel = CompiledKernel::load(job.at("library"), job.at("op"));
-    const Op &op = find_op(job.at("op"));
-    const Dims dims = with_params(op, job.at("shape").get<Dims>(), job.at("params").get<Assignments>());
+    const Dims shape = job.at("shape").get<Dims>();
+    const Op op = job.at("generator").get<std::string>().empty() ? find_op(job.at("op")) : own_op(job.at("op"), kernel, shape);
+    const Dims dims = with_params(op, shape, job.at("params").get<Assignments>());
     KernelArguments arguments = make_arguments(op, kernel, dims, 1, false);
     size_t before = 0, count = 0;
     recorded(&before);  // finding out how large an argument is launches nothing
@@ -79,10 +81,12 @@ json record_launches(const json &job) {
     }
     const double of_arguments = double(arguments.bytes());
     return {{"error", result.ok() ? "" : result.message},
+            {"code", result.code},
             {"launches", all},
             {"argument_bytes", of_arguments},
             {"sizes", sizes_text(op, dims, kernel, arguments)},
             {"type", type_of(kernel)},
+            {"shape", shape_text(op, shape)},
             {"allocated", std::max(0.0, double(memory()) - of_arguments)}};
 }
 
@@ -92,6 +96,7 @@ Launches recorded_launches(const Task &task, const Built &built, const GpuFigure
     const json result = run_step(built.directory,
                                  {{"step", "launches"},
                                   {"op", task.op},
+                                  {"generator", task.generator},
                                   {"shape", task.shape},
                                   {"params", built.params},
                                   {"run_seconds", kSeconds},
@@ -101,8 +106,11 @@ Launches recorded_launches(const Task &task, const Built &built, const GpuFigure
                                   {"multiprocessors", gpu.multiprocessors},
                                   {"library", built.library()}},
                                  kSeconds, failed);
+    if (result.is_object() && result.contains("error") && result.at("error") != "") {
+        throw RefusedCall(result.at("code"), result.at("error"));
+    }
     const std::string why = !result.is_object()        ? failed.message
-                            : result.contains("error") ? result.at("error").get<std::string>()
+                            : result.contains("error") ? ""
                                                        : result.value("message", "it says nothing");
     if (!why.empty()) {
         throw Failure(fmt::format("{}: error: what it launches is not known: {}", task.op, why));
@@ -115,6 +123,7 @@ Launches recorded_launches(const Task &task, const Built &built, const GpuFigure
     l.argument_bytes = result.at("argument_bytes");
     l.allocated = result.at("allocated");
     l.type = result.at("type");
+    l.shape = result.at("shape");
     return l;
 }
 

@@ -119,10 +119,10 @@ public:
             return IRMutator::mutate(s);
         }
         inside_ = true;
-        source_.clear();
+        programs_.clear();
+        all_.clear();
         used_.clear();
-        tensor_cores_ = false;
-        instructions_.clear();
+        instructions_of_all_.clear();
         begin(s, options_.schedule);
         Stmt host = told(IRMutator::mutate(s), options_.text);
         for (auto v = options_.versions.rbegin(); v != options_.versions.rend(); v++) {
@@ -131,7 +131,8 @@ public:
             host = IfThenElse::make(of_arguments(v->condition), told(IRMutator::mutate(version), v->text), host);
         }
         inside_ = false;
-        return source_.empty() ? host : with_image(allocate_together(host));
+        const bool kernels = std::any_of(programs_.begin(), programs_.end(), [](const Program &p) { return !p.source.empty(); });
+        return kernels ? with_images(allocate_together(host)) : host;
     }
 
 private:
@@ -143,6 +144,10 @@ private:
 
     // Of a version of the pipeline.
     void begin(const Stmt &s, const CudaSchedule &schedule) {
+        // The emulator's compiler takes longer to begin than for the kernels of a version.
+        if (programs_.empty() || !options_.emulated) {
+            programs_.emplace_back();
+        }
         schedule_ = schedule;
         strides_.known = strides_of_generator(s);
         together_ = find_dependent_launches(s);
@@ -157,7 +162,8 @@ private:
             return IRMutator::visit(op);
         }
         const std::string func = func_of(op->name);
-        Kernel kernel = extract_kernel(op, padded_);
+        const Stmt whole = with_vectors_of_host(op, func);
+        Kernel kernel = extract_kernel(whole.as<For>(), padded_);
         check_block(func, kernel);
         for (auto &a : kernel.arguments) {
             const auto it = strided_reads_.find(a.name);
@@ -179,19 +185,53 @@ private:
         }
         SimtForms forms = make_simt_forms(kernel, {schedule_.fetched, schedule_.places, lets_, options_.fail, options_.observe});
         if (!forms.vectors) {
-            source_ += printed(forms.elements);
+            add(printed(forms.elements, func));
             return launch(forms.elements);
         }
-        source_ += printed(forms.vectors->kernel);
+        add(printed(forms.vectors->kernel, func));
         forms.elements.name += "_elements";
-        source_ += printed(forms.elements);
+        add(printed(forms.elements, func));
         const Stmt call = IfThenElse::make(forms.vectors->usable, launch(forms.vectors->kernel), launch(forms.elements));
         if (!forms.dense) {
             return call;
         }
         forms.dense->kernel.name += "_dense";
-        source_ += printed(forms.dense->kernel);
+        add(printed(forms.dense->kernel, func));
         return IfThenElse::make(forms.dense->usable, launch(forms.dense->kernel), call);
+    }
+
+    // An argument of a kernel is one number, so a vector that the host computes for a kernel is computed in it again.
+    Stmt with_vectors_of_host(const Stmt &kernel, const std::string &func) const {
+        class Inline : public IRMutator {
+        public:
+            Inline(const Scope<Expr> &vectors, bool &reads) : vectors_(vectors), reads_(reads) {}
+
+        private:
+            using IRMutator::visit;
+            Expr visit(const Variable *op) override {
+                if (op->type.lanes() == 1 || !vectors_.contains(op->name)) {
+                    return op;
+                }
+                within_++;
+                const Expr value = mutate(vectors_.get(op->name));
+                within_--;
+                return value;
+            }
+            Expr visit(const Load *op) override {
+                reads_ = reads_ || within_ > 0;
+                return IRMutator::visit(op);
+            }
+
+            const Scope<Expr> &vectors_;
+            bool &reads_;
+            int within_ = 0;
+        };
+        bool reads = false;
+        const Stmt inlined = Inline(vectors_, reads).mutate(kernel);
+        if (reads) {
+            options_.fail(func, "is computed from a vector that the host reads from memory; do not vectorize a loop around its blocks");
+        }
+        return inlined;
     }
 
     // As far as it is known now; the rest is known when the library runs.
@@ -206,9 +246,16 @@ private:
         }
     }
 
-    std::string printed(const Kernel &kernel) const {
+    std::string printed(const Kernel &kernel, const std::string &func) const {
         check_barriers(kernel, options_.fail);
-        return "\n" + print_kernel(kernel, PrintOptions{schedule_.streamed, schedule_.note});
+        std::string why;
+        try {
+            return "\n" + print_kernel(kernel, PrintOptions{schedule_.streamed, schedule_.note});
+        } catch (const Halide::CompileError &e) {
+            why = e.what();
+        }
+        options_.fail(func, "cannot be a kernel: " + why);
+        return "";
     }
 
     Stmt with_tensor_cores(Kernel &kernel, const std::vector<TensorCores> &products, const std::string &func,
@@ -217,7 +264,7 @@ private:
         const PrintOptions print{schedule_.streamed, schedule_.note};
         const auto &all = options_.architectures;
         const bool hopper = std::any_of(all.begin(), all.end(), is_hopper), others = !std::all_of(all.begin(), all.end(), is_hopper);
-        tensor_cores_ = true;
+        programs_.back().tensor_cores = true;
         Stmt call, mma;
         const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
         if (has_fused_products(kernel, products)) {
@@ -259,12 +306,16 @@ private:
 
     // `only`: with the macro of a header defined.
     Stmt launch_tiles(const TileKernel &tiles, const std::string &only, bool beside = false) {
-        std::string text;
-        for (const auto &i : tiles.instructions) {
-            text += instructions_.insert(i.first).second ? "\n" + i.second : "";
-        }
-        text += tiles.text;
-        source_ += only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
+        const auto with_instructions = [&](std::set<std::string> &known) {
+            std::string text;
+            for (const auto &i : tiles.instructions) {
+                text += known.insert(i.first).second ? "\n" + i.second : "";
+            }
+            text += tiles.text;
+            return only.empty() ? text : "\n#ifdef " + only + "\n" + text + "\n#endif  // " + only + "\n";
+        };
+        programs_.back().source += with_instructions(programs_.back().instructions);
+        all_ += with_instructions(instructions_of_all_);
         Stmt other = launch(tiles.by_elements, beside);
         if (tiles.fetches.defined()) {
             other = IfThenElse::make(tiles.fetches, launch(tiles.fetching, beside), other);
@@ -326,6 +377,19 @@ private:
         return find.fields;
     }
 
+    // Bounds that follow from splits may leave a Func that has no elements less than none along a dimension.
+    Expr visit(const Call *op) override {
+        const halide_handle_cplusplus_type *handle = op->type.handle_type;
+        if (!op->is_intrinsic(Call::make_struct) || !handle || handle->inner_name.name != "halide_dimension_t") {
+            return IRMutator::visit(op);
+        }
+        std::vector<Expr> fields = op->args;
+        for (size_t i = 1; i < fields.size(); i += 4) {
+            fields[i] = max(fields[i], 0);
+        }
+        return Call::make(op->type, op->name, fields, op->call_type);
+    }
+
     void note_strides(const std::string &name, const Expr &value) {
         std::vector<Expr> strides;
         const auto fields = dimensions_in(value);
@@ -349,6 +413,7 @@ private:
         // What is asked of a buffer keeps its name, but not what a field is computed of.
         ScopedBinding<Expr> bind_all(number && !(field && op->value.as<Call>()), all_lets_, op->name, op->value);
         ScopedBinding<Expr> bind(number && !field, lets_, op->name, op->value);
+        ScopedBinding<Expr> bind_vector(op->value.type().lanes() > 1, vectors_, op->name, op->value);
         return IRMutator::visit(op);
     }
 
@@ -373,6 +438,9 @@ private:
         std::string kinds;
         std::vector<Expr> values;
         for (const auto &a : kernel.arguments) {
+            if (!a.is_buffer && !a.tensor.defined() && a.type.lanes() > 1) {
+                options_.fail(kernel.name, "takes a vector that the host computes; do not vectorize a loop around its blocks");
+            }
             kinds += kind_of(a);
             values.push_back(a.is_buffer          ? handle(a.name + ".buffer")
                              : a.tensor.defined() ? a.tensor
@@ -381,7 +449,7 @@ private:
         }
         const Expr nowhere = reinterpret(Handle(), make_zero(UInt(64)));
         const Expr arguments = values.empty() ? nowhere : Call::make(Handle(), Call::make_struct, values, Call::Intrinsic);
-        std::vector<Expr> args = {user_context(), handle(std::string(kImage) + ".buffer"), StringImm::make(kernel.name)};
+        std::vector<Expr> args = {user_context(), handle(image_name(programs_.size() - 1) + ".buffer"), StringImm::make(kernel.name)};
         for (const auto &extents : {kernel.blocks, kernel.threads}) {
             for (const Expr &e : extents) {
                 args.push_back(number_of_launch(e, all_lets_));
@@ -394,28 +462,56 @@ private:
                              AssertStmt::make(code == 0, code));
     }
 
-    Stmt with_image(const Stmt &host) const {
-        const std::string text = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n" + source_;
-        if (!options_.source_file.empty()) {
-            std::ofstream(options_.source_file) << text;
-        }
-        const std::string code =
-            options_.emulated ? compile_for_emulator(tensor_cores_, text) : compile_to_fatbin(tensor_cores_, text, options_.architectures);
-        Buffer<uint8_t> image(int(code.size()), kImage);
-        std::memcpy(image.data(), code.data(), code.size());
-        const Expr buffer = Variable::make(type_of<halide_buffer_t *>(), std::string(kImage) + ".buffer", Buffer<>(image));
-        return substitute(std::string(kImage) + ".buffer", buffer, host);
+    void add(const std::string &kernel) {
+        programs_.back().source += kernel;
+        all_ += kernel;
     }
+
+    static std::string image_name(size_t version) {
+        return kImage + (version == 0 ? "" : "_" + std::to_string(version));
+    }
+
+    Stmt with_images(Stmt host) const {
+        const std::string begin = "// Kernels of " + options_.name + ", printed from its schedule.\nusing namespace halyard;\n";
+        std::vector<DeviceProgram> programs;
+        for (const Program &p : programs_) {
+            programs.push_back({p.source.empty() ? "" : begin + p.source, p.tensor_cores});
+        }
+        if (!options_.source_file.empty()) {
+            std::ofstream(options_.source_file) << begin << all_;
+        }
+        const std::vector<std::string> images = options_.emulated ? std::vector<std::string>{compile_for_emulator(programs[0])}
+                                                                  : compile_to_fatbins(programs, options_.architectures);
+        std::map<std::string, Expr> buffers;
+        for (size_t i = 0; i < images.size(); i++) {
+            if (images[i].empty()) {
+                continue;
+            }
+            Buffer<uint8_t> image(int(images[i].size()), image_name(i));
+            std::memcpy(image.data(), images[i].data(), images[i].size());
+            const std::string name = image_name(i) + ".buffer";
+            buffers[name] = Variable::make(type_of<halide_buffer_t *>(), name, Buffer<>(image));
+        }
+        return substitute(buffers, host);
+    }
+
+    // What one image is made of: the kernels of a version, of which a call takes one, so that others are not loaded.
+    struct Program {
+        std::string source;
+        bool tensor_cores = false;  // there are kernels for them
+        std::set<std::string> instructions;
+    };
 
     CudaOptions options_;
     CudaSchedule schedule_;  // of the version at hand
     bool inside_ = false;
-    std::string source_;
-    std::set<std::string> used_, instructions_;
+    std::vector<Program> programs_;
+    std::string all_;  // kernels, for who reads them
+    std::set<std::string> used_, instructions_of_all_;
     Lets lets_, all_lets_;  // without and with those of fields of buffers
+    Scope<Expr> vectors_;   // computed by the host, of several lanes
     Strides strides_;
     std::set<std::string> padded_;  // arrays around
-    bool tensor_cores_ = false;     // there are kernels for them
     std::map<const For *, DependentLaunch> together_;
     std::map<std::string, int> strided_reads_;
 };

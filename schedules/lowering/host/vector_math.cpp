@@ -39,6 +39,7 @@ const Function *function_of(const std::string &name) {
     static const std::map<std::string, Function> kFunctions = {
         {"exp", {1, [](const Arguments &a) { return exp_f32(a[0]); }, {}}},
         {"exact exp", {1, [](const Arguments &a) { return exp_exact_f32(a[0]); }, {}}},
+        {"exp2", {1, [](const Arguments &a) { return exp2_f32(a[0]); }, {}}},
         {"log", {1, [](const Arguments &a) { return log_or_nan_f32(a[0]); }, {}}},
         {"tanh", {1, [](const Arguments &a) { return tanh_f32(a[0]); }, {}}},
         {"erf", {1, [](const Arguments &a) { return select(is_nan_f32(a[0]), a[0], erf_f32(a[0])); }, {}}},

@@ -51,15 +51,15 @@ __device__ __forceinline__ float divide(float a, float b) {
 }
 #endif
 
-/** What was promised when the kernel was printed, as that an extent is enough. The emulator asks whether it holds. */
+/** What was promised when the kernel was printed, as that an extent is enough. A kernel of which it does not hold ends with an error. */
 __device__ __forceinline__ void expect(bool holds) {
-#ifdef HALYARD_EMULATOR
     if (!holds) {
+#ifdef HALYARD_EMULATOR
         emulator::fail("does not find what its schedule promises");
-    }
 #else
-    (void)holds;
+        __trap();
 #endif
+    }
 }
 
 /** Floor of a / b, 0 for b == 0; and what is left, in [0, |b|). Halide's integer division. */

@@ -37,6 +37,10 @@ template<class T>
 struct element_of_place<T *> {  // registers
     using type = value_of<T>;
 };
+template<class T, size_t N>
+struct element_of_place<T[N]> {
+    using type = value_of<T>;
+};
 template<class P>
 using element_of = typename element_of_place<P>::type;
 
@@ -146,7 +150,7 @@ vec<emulator::element_of<P>, N> gather(const P &p, const vec<int, N> &index) {
 }
 
 template<class P, class T, int N>
-void scatter(const P &p, const vec<int, N> &index, const vec<T, N> &v) {
+void scatter(P &&p, const vec<int, N> &index, const vec<T, N> &v) {
     for (int i = 0; i < N; i++) {
         p[index[i]] = v[i];
     }
@@ -166,7 +170,7 @@ vec<emulator::element_of<P>, N> gather_if(const vec<bool, N> &predicate, const P
 }
 
 template<class P, class T, int N>
-void scatter_if(const vec<bool, N> &predicate, const P &p, const vec<int, N> &index, const vec<T, N> &v) {
+void scatter_if(const vec<bool, N> &predicate, P &&p, const vec<int, N> &index, const vec<T, N> &v) {
     for (int i = 0; i < N; i++) {
         if (predicate[i]) {
             p[index[i]] = v[i];

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "lowering/accesses.h"
+#include "lowering/cuda/extract/no_threads.h"
 
 namespace halyard {
 
@@ -38,14 +39,16 @@ class TakeLaunchLoops : public IRMutator {
         return IRMutator::visit(op);
     }
 
+    // What Halide knows of alignment is about an index in an array as it was, and the first element of a caller's array, or of one of
+    // several that share an allocation, may be anywhere. mark_aligned_vectors() finds out what is so.
     Expr visit(const Load *op) override {
         const std::string name = name_of(op->name, op->type);
-        return Load::make(op->type, name, mutate(op->index), op->image, op->param, mutate(op->predicate), op->alignment);
+        return Load::make(op->type, name, mutate(op->index), op->image, op->param, mutate(op->predicate), ModulusRemainder());
     }
 
     Stmt visit(const Store *op) override {
         const std::string name = name_of(op->name, op->value.type());
-        return Store::make(name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), op->alignment);
+        return Store::make(name, mutate(op->value), mutate(op->index), op->param, mutate(op->predicate), ModulusRemainder());
     }
 
     // Halide makes a strided load of memory that is padded one of all that lies between, and takes some of that.
@@ -186,6 +189,10 @@ Kernel extract_kernel(const For *loop, const std::set<std::string> &padded) {
     }
     CheckTypes check(arrays);
     kernel.body.accept(&check);
+    AddArguments add(kernel);
+    for (const Expr &threads : keep_one_thread(kernel)) {
+        threads.accept(&add);
+    }
     return kernel;
 }
 

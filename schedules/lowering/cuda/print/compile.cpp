@@ -6,12 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
+#include <thread>
 
 #include "lowering/cuda/print/nvidia.h"
 #include "lowering/cuda/print/texts.h"
@@ -68,6 +73,42 @@ int run(const std::vector<std::string> &command, const fs::path &folder, const s
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// Each takes memory, of which a generator may have so much.
+constexpr size_t kMostThreads = 8;
+
+// Does tasks 0 to count - 1, as many at a time as there are processors. Throws what the first task that failed threw.
+void in_threads(size_t count, const std::function<void(size_t)> &task) {
+    std::atomic<size_t> next{0};
+    std::vector<std::exception_ptr> failures(count);
+    std::vector<std::thread> threads;
+    const auto work = [&] {
+        for (size_t i = next++; i < count; i = next++) {
+            try {
+                task(i);
+            } catch (...) {
+                failures[i] = std::current_exception();
+            }
+        }
+    };
+    const size_t most = std::min({count, size_t(std::thread::hardware_concurrency()), kMostThreads});
+    try {
+        while (threads.size() + 1 < most) {
+            threads.emplace_back(work);
+        }
+    } catch (const std::system_error &) {
+        // No more threads are to be had: these do it.
+    }
+    work();
+    for (auto &t : threads) {
+        t.join();
+    }
+    for (const auto &failure : failures) {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+    }
+}
+
 }  // namespace
 
 const std::vector<std::string> &default_architectures() {
@@ -80,23 +121,32 @@ bool is_hopper(const std::string &architecture) {
     return architecture == "sm_90a";
 }
 
-std::string compile_to_fatbin(bool tensor_cores, const std::string &source, const std::vector<std::string> &architectures) {
+std::vector<std::string> compile_to_fatbins(const std::vector<DeviceProgram> &programs, const std::vector<std::string> &architectures) {
     // PTX of an architecture with a letter runs on that one alone.
     const auto last = std::find_if(architectures.rbegin(), architectures.rend(),
                                    [](const std::string &a) { return std::isdigit(static_cast<unsigned char>(a.back())); });
     const std::string &with_ptx = last == architectures.rend() ? architectures.back() : *last;
-    std::vector<Piece> pieces;
-    for (const auto &a : architectures) {
+    std::vector<std::vector<Piece>> pieces(programs.size(), std::vector<Piece>(architectures.size()));
+    in_threads(programs.size() * architectures.size(), [&](size_t i) {
+        const DeviceProgram &program = programs[i / architectures.size()];
+        const std::string &a = architectures[i % architectures.size()];
+        if (program.source.empty()) {
+            return;
+        }
         // Kernels of few rows are made of the same instructions for all, but no other kernel for sm_80 is compiled for sm_90a.
         const std::string header =
-            !tensor_cores ? "" : kAmpereHeader + kSkinnyHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
-        const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + source, a);
-        pieces.push_back({a, code.cubin, a == with_ptx ? code.ptx : ""});
+            !program.tensor_cores ? "" : kAmpereHeader + kSkinnyHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
+        const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + program.source, a);
+        pieces[i / architectures.size()][i % architectures.size()] = {a, code.cubin, a == with_ptx ? code.ptx : ""};
+    });
+    std::vector<std::string> images;
+    for (size_t i = 0; i < programs.size(); i++) {
+        images.push_back(programs[i].source.empty() ? "" : pack_fatbin(pieces[i]));
     }
-    return pack_fatbin(pieces);
+    return images;
 }
 
-std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
+std::string compile_for_emulator(const DeviceProgram &program) {
     const TemporaryFolder folder;
     fs::create_directory(folder.path / "emulator");
     for (const Header &h : kEmulatorHeaders) {
@@ -105,12 +155,12 @@ std::string compile_for_emulator(bool tensor_cores, const std::string &source) {
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
         << "#include \"device.h\"\n"
-        << (tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
+        << (program.tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
         // What takes time when kernels run are the checks behind their accesses, which are optimised; the compiler's time goes into
         // the kernels themselves.
         << "\n#pragma GCC optimize(\"O0\")\n"
         << "#line 1 \"the printed kernels\"\n"  // as --emit cuda writes them
-        << source;
+        << program.source;
     const char *given = std::getenv("CXX");
     std::string cxx = given && *given ? given : "c++";
     if (cxx.find('/') != std::string::npos) {

@@ -1,6 +1,9 @@
 #include "lowering/cuda/print/print.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 
 #include "lowering/cuda/print/print_expr.h"
 
@@ -14,28 +17,68 @@ namespace {
 // Loops of a constant number of turns up to this many are unrolled, so that their indices into registers are
 // constants. Not those in which threads wait for each other: they are long.
 constexpr int kUnrolledTurns = 64;
+// Where no index needs it, not those that would become more than so many values put into registers: compilers take minutes for
+// them, and the code does not fit in the cache of instructions.
+constexpr int64_t kUnrolledValues = 1024;
 
-class ReadsRegisters : public IRVisitor {
+/** What of a loop decides whether it is unrolled. */
+class LoopOverRegisters : public IRVisitor {
     using IRVisitor::visit;
 
+    void visit_let(const std::string &name, const Expr &value) {
+        if (uses_loop(value)) {
+            of_loop_.insert(name);
+        }
+    }
+    void visit(const Let *op) override {
+        visit_let(op->name, op->value);
+        IRVisitor::visit(op);
+    }
+    void visit(const LetStmt *op) override {
+        visit_let(op->name, op->value);
+        IRVisitor::visit(op);
+    }
     void visit(const Load *op) override {
-        yes = yes || registers.count(op->name) > 0;
+        visit_access(op->name, op->index);
         IRVisitor::visit(op);
     }
     void visit(const Store *op) override {
-        yes = yes || registers.count(op->name) > 0;
+        visit_access(op->name, op->index);
+        values += registers_.count(op->name) ? op->value.type().lanes() : 0;
         IRVisitor::visit(op);
+    }
+    void visit(const For *op) override {
+        const int64_t outside = values;
+        values = 0;
+        IRVisitor::visit(op);
+        values = outside + values * as_const_int(op->extent).value_or(1);
     }
     void visit(const Call *op) override {
         waits = waits || op->is_intrinsic(Call::gpu_thread_barrier);
         IRVisitor::visit(op);
     }
 
-    const std::set<std::string> &registers;
+    void visit_access(const std::string &array, const Expr &index) {
+        if (registers_.count(array)) {
+            reads = true;
+            in_index = in_index || uses_loop(index);
+        }
+    }
+
+    bool uses_loop(const Expr &e) const {
+        return std::any_of(of_loop_.begin(), of_loop_.end(), [&](const std::string &name) { return expr_uses_var(e, name); });
+    }
+
+    const std::set<std::string> &registers_;
+    std::set<std::string> of_loop_;
 
 public:
-    explicit ReadsRegisters(const std::set<std::string> &registers) : registers(registers) {}
-    bool yes = false, waits = false;
+    LoopOverRegisters(const For *loop, const std::set<std::string> &registers) : registers_(registers), of_loop_{loop->name} {
+        loop->body.accept(this);
+    }
+
+    bool reads = false, in_index = false, waits = false;
+    int64_t values = 0;  // that are put into registers, in one turn
 };
 
 }  // namespace
@@ -158,6 +201,11 @@ public:
     }
 
     void visit(const For *op) override {
+        if (op->for_type == ForType::GPULane) {
+            ExprPrinter::unsupported(
+                "a loop of gpu_lanes is not the outermost of the threads here, as something else is computed between it "
+                "and the blocks, or beside it; say gpu_threads");
+        }
         if (op->for_type != ForType::Serial && op->for_type != ForType::Unrolled) {
             ExprPrinter::unsupported("the loop " + op->name +
                                      " is inside a kernel and neither serial, unrolled, nor over blocks or threads");
@@ -165,11 +213,11 @@ public:
         const Names::Scoped name(names_, op->name);
         const std::string min = expr_.print(op->min);
         const Expr end = simplify(op->min + op->extent);
-        ReadsRegisters reads(registers_);
-        op->body.accept(&reads);
+        const LoopOverRegisters loop(op, registers_);
         const auto turns = as_const_int(op->extent);
-        if (turns && *turns <= kUnrolledTurns && reads.yes && !reads.waits) {
-            line("#pragma unroll");
+        if (turns && *turns <= kUnrolledTurns && loop.reads && !loop.waits) {
+            const bool is_short = loop.in_index || *turns * loop.values <= kUnrolledValues;
+            line(is_short ? "#pragma unroll" : "#pragma unroll 1");
         }
         const std::string v = name.text();
         const std::string within = expr_.print(LT::make(Variable::make(Int(32), op->name), end));

@@ -221,7 +221,9 @@ std::optional<std::vector<Expr>> coordinates(const Expr &index, const std::strin
         if (i > 0) {
             Polynomial of_next = sizes[order[i - 1]];
             const Polynomial radix = of_next.divide(sizes[d]);
-            if (!of_next.is_zero() || radix.is_zero() || (radix.is_one() && !over_tile[order[i - 1]].is_zero())) {
+            // A dimension of one element has the stride of the next one, which has been given all that has it.
+            const bool is_one_element = radix.is_one() && counted[d].is_zero() && over_tile[d].is_zero();
+            if (!of_next.is_zero() || radix.is_zero() || (radix.is_one() && !is_one_element && !over_tile[order[i - 1]].is_zero())) {
                 return std::nullopt;
             }
             const Expr size = radix.expr();

@@ -89,6 +89,12 @@ private:
             e = substitute(it->first, it->second, e);
         }
         e = simplify(expand(e, lets));
+        // A depth of 4 channels in steps of 64 is one of a channel in steps of 16 to the simplifier: min(what is left, 16) * 4.
+        const auto *times = e.as<Mul>();
+        const auto *factor_of_both = times && is_positive_const(times->b) ? times->a.as<Min>() : nullptr;
+        if (factor_of_both) {
+            e = Min::make(simplify(factor_of_both->a * times->b), simplify(factor_of_both->b * times->b));
+        }
         if (const auto *m = e.as<Min>()) {
             left = as_const_int(m->a) ? m->b : m->a;
             e = as_const_int(m->a) ? m->a : m->b;
