@@ -8,7 +8,7 @@ namespace {
 
 // Of cuTensorMapEncodeTiled, by their values in cuda.h.
 constexpr int kUInt8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBFloat16 = 9;
-constexpr int kNotInterleaved = 0, kSwizzle64 = 2, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
+constexpr int kNotInterleaved = 0, kNoSwizzle = 0, kSwizzle64 = 2, kSwizzle128 = 3, kPromote256 = 3, kFillZeros = 0;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result encode(TensorMap *map, const Tensor &t) {
     for (int d = 1; d < t.rank; d++) {  // of a dimension of one, any will do
         strides[d - 1] = t.extent[d] == 1 ? 16 : uint64_t(t.stride[d - 1]) * uint64_t(type.bytes);
     }
-    const int swizzle = t.box[0] * type.bytes == 64 ? kSwizzle64 : kSwizzle128;
+    const int swizzle = !t.swizzled ? kNoSwizzle : t.box[0] * type.bytes == 64 ? kSwizzle64 : kSwizzle128;
     return driver().tensor_encode(map->opaque, type.number, uint32_t(t.rank), t.buffer->device, extents, strides, box, steps,
                                   kNotInterleaved, swizzle, kPromote256, kFillZeros);
 }

@@ -18,8 +18,9 @@ struct Tensor {
     int rank;                  // 2 to 5
     int extent[kMaxRank];      // elements
     int stride[kMaxRank - 1];  // elements, of the second dimension and on; multiples of 16 bytes, as is the address
-    int box[kMaxRank];         // elements; 128 bytes of the first dimension, or 64
+    int box[kMaxRank];         // elements; 128 bytes of the first dimension, or 64, where it is swizzled
     int step[kMaxRank];        // of neighbours in a box, up to 8; 1 in the first dimension
+    int swizzled;              // whether chunks of 16 bytes of a box's lines change places; else lines may have any number of chunks
 };
 
 /** What the driver makes of it, and a kernel takes as its parameter. */

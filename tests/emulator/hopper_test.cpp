@@ -14,7 +14,7 @@ namespace {
 // As the launcher takes it for a parameter of letter t (runtime/cuda_tensor.h).
 struct Tensor {
     const halide_buffer_t *buffer;
-    int type, rank, extent[5], stride[4], box[5], step[5];
+    int type, rank, extent[5], stride[4], box[5], step[5], swizzled;
 };
 
 const Image &hopper() {
@@ -35,7 +35,7 @@ struct Matrix {
         }
     }
     Tensor tensor(int across, int down, bool bf16 = false) {
-        return {data.to_device(), bf16, 2, {cols, rows}, {stride}, {across, down}, {1, 1}};
+        return {data.to_device(), bf16, 2, {cols, rows}, {stride}, {across, down}, {1, 1}, 1};
     }
 };
 

@@ -18,6 +18,7 @@
 #include "lowering/cuda/print/print.h"
 #include "lowering/cuda/simt/strided_reads.h"
 #include "lowering/cuda/tensor_cores/dependent_launch.h"
+#include "lowering/cuda/tiles/block_kernel.h"
 
 namespace halyard {
 
@@ -267,7 +268,18 @@ private:
         programs_.back().tensor_cores = true;
         Stmt call, mma;
         const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
-        if (has_fused_products(kernel, products)) {
+        if (is_block_program(kernel, products)) {
+            BlockProgram program = form_block_program(kernel, products, lets_, strides_);
+            add_to_accumulators(program);
+            begin_with_products(program);
+            load_rows_early(program);
+            if (hopper) {
+                call = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), of_hopper);
+            }
+            if (others) {
+                mma = launch_tiles(make_block_kernel(program, kernel, strides_, print, false), of_others);
+            }
+        } else if (has_fused_products(kernel, products)) {
             for (const auto &p : products) {
                 if (p.cluster > 1) {
                     p.fail("stands in a loop with a second product, whose blocks share no steps; take split_k_cluster(1)");

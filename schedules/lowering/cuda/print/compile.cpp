@@ -135,7 +135,9 @@ std::vector<std::string> compile_to_fatbins(const std::vector<DeviceProgram> &pr
         }
         // Kernels of few rows are made of the same instructions for all, but no other kernel for sm_80 is compiled for sm_90a.
         const std::string header =
-            !program.tensor_cores ? "" : kAmpereHeader + kSkinnyHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "");
+            !program.tensor_cores
+                ? ""
+                : kAmpereHeader + kSkinnyHeader + (is_hopper(a) ? "#undef HALYARD_AMPERE\n" + kHopperHeader : "") + kTilesHeader;
         const MachineCode code = compile_with_nvrtc(kDeviceHeader + header + program.source, a);
         pieces[i / architectures.size()][i % architectures.size()] = {a, code.cubin, a == with_ptx ? code.ptx : ""};
     });
@@ -155,7 +157,7 @@ std::string compile_for_emulator(const DeviceProgram &program) {
     std::ofstream(folder.path / "device.h") << kDeviceHeader;
     std::ofstream(folder.path / "kernels.cpp")
         << "#include \"device.h\"\n"
-        << (program.tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader : "")
+        << (program.tensor_cores ? kAmpereHeader + kSkinnyHeader + kHopperHeader + kTilesHeader : "")
         // What takes time when kernels run are the checks behind their accesses, which are optimised; the compiler's time goes into
         // the kernels themselves.
         << "\n#pragma GCC optimize(\"O0\")\n"

@@ -242,7 +242,9 @@ private:
         }
         // What is exact in float goes through it, since a half has no conversions of its own to integers.
         const bool half = (from.is_float() && from.bits() == 16) || (to.is_float() && to.bits() == 16);
-        if (half && !from.element_of().is_float()) {
+        if (half && !from.element_of().is_float() && to.is_vector()) {
+            set("to_" + element_text(to.element_of()) + "(to<float>(" + argument(op->value) + "))", kPrimary);
+        } else if (half && !from.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
         } else if (half && !to.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
@@ -325,7 +327,7 @@ private:
         int shift = 0;
         if (is_const_power_of_two_integer(op->b, &shift) && op->type.is_scalar()) {
             binary(op->a, ">>", make_const(op->type, shift), kShift);
-        } else if (op->type.is_uint() && is_positive_const(op->b)) {
+        } else if (op->type.is_uint() && op->type.is_scalar() && is_positive_const(op->b)) {
             binary(op->a, "/", op->b, kMultiply);
         } else {
             call("div_floor", {op->a, op->b});
@@ -338,7 +340,7 @@ private:
             elementwise("fmodf", {op->a, op->b});
         } else if (is_const_power_of_two_integer(op->b, &shift) && op->type.is_scalar()) {
             binary(op->a, "&", make_const(op->type, (int64_t(1) << shift) - 1), kBitAnd);
-        } else if (op->type.is_uint() && is_positive_const(op->b)) {
+        } else if (op->type.is_uint() && op->type.is_scalar() && is_positive_const(op->b)) {
             binary(op->a, "%", op->b, kMultiply);
         } else {
             call("mod_floor", {op->a, op->b});

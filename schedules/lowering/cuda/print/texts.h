@@ -2,7 +2,7 @@
 #define HALYARD_LOWERING_CUDA_TEXTS_H
 
 /** \file
- * device.h with its parts, ampere.h with ampere_fused.h, skinny.h, hopper.h and the headers of the emulator, as text: a plugin
+ * device.h with its parts, ampere.h with ampere_fused.h, skinny.h, hopper.h, tiles.h and the headers of the emulator, as text: a plugin
  * that is installed needs no folder of headers.
  */
 
@@ -11,7 +11,7 @@
 
 namespace halyard {
 
-extern const std::string kDeviceHeader, kAmpereHeader, kSkinnyHeader, kHopperHeader;
+extern const std::string kDeviceHeader, kAmpereHeader, kSkinnyHeader, kHopperHeader, kTilesHeader;
 
 struct Header {
     std::string name, text;

@@ -36,12 +36,17 @@ std::optional<std::vector<Expr>> FusedLaunch::tensor_of(const Assignment &a) con
 }
 
 std::optional<std::vector<Expr>> FusedLaunch::place_of(const Assignment &a) const {
+    return place_of_result(a, base_, parts_.block_names, parts_.lets, strides_);
+}
+
+std::optional<std::vector<Expr>> place_of_result(const Assignment &a, const Kernel &kernel, const std::array<std::string, 3> &block_names,
+                                                 const Lets &host, const Strides &strides) {
     const Type t = a.value.type();
     if (!t.is_float() || t.bits() != 16) {
         return std::nullopt;
     }
-    const IndexVariables variables = {{kChainColumn, kChainRow}, extents_of_launch(base_, parts_.block_names, strides_), false};
-    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, parts_.lets)), a.stored, strides_, variables);
+    const IndexVariables variables = {{kChainColumn, kChainRow}, extents_of_launch(kernel, block_names, strides), false};
+    auto all = tensor_coordinates(substitute_in_all_lets(expand(a.index, host)), a.stored, strides, variables);
     if (!all || all->size() < 2 || all->size() > 4) {
         return std::nullopt;
     }

@@ -12,13 +12,13 @@
 
 namespace halyard {
 
-/** Blocks of 64 elements that so many take. */
-inline int panels(int elements) {
-    return (elements + kAcross - 1) / kAcross;
-}
-
 /** From more tiles a block on they are counted: to clear the counter takes some us, before a kernel that may be as short. */
 constexpr int kTilesToCount = 6;
+
+/** Where a tile of a result begins, where it is one of 16 bits and lies in the first two dimensions. */
+std::optional<std::vector<Halide::Expr>> place_of_result(const Assignment &a, const Kernel &kernel,
+                                                         const std::array<std::string, 3> &block_names, const Lets &host,
+                                                         const Strides &strides);
 
 class FusedLaunch {
 public:
@@ -28,7 +28,7 @@ public:
     std::vector<const Operand *> operands() const;
     /** What leaves, in the order of the nests. */
     std::vector<const Assignment *> results() const;
-    /** Where a tile of a result begins, where it is one of 16 bits and lies in the first two dimensions. */
+    /** place_of_result() of one of its own. */
     std::optional<std::vector<Halide::Expr>> place_of(const Assignment &a) const;
     /** The same, where it may leave by TMA. */
     std::optional<std::vector<Halide::Expr>> tensor_of(const Assignment &a) const;

@@ -155,7 +155,7 @@ void FusedNests::at_element(const FusedNest &n) {
                 const std::string part = parts_of(n)[size_t(lane)];
                 out_->print(store_of(part, combined(n, held_at(part, a.value.type(), line), shifted(a.value, lane)), line));
             }
-        } else if (a.stored == operand_) {
+        } else if (operands_.count(a.stored)) {
             pack(a);
         } else {
             // To leave acc = acc * g out where g is 1 in all rows of a warp, as it mostly is, costs more than it saves.

@@ -7,6 +7,7 @@
  */
 
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,10 +33,10 @@ class FusedNests {
 public:
     /** In kernels that define lane. */
     FusedNests(KernelPrinter &out, const FusedParts &parts, RowsOfThread rows)
-        : FusedNests(out, *parts.first_asked, std::move(rows), parts.second.a.buffer) {}
-    /** `operand`: what is held as an operand of the tensor cores, in pairs. */
-    FusedNests(KernelPrinter &out, const TensorCores &asked, RowsOfThread rows, std::string operand = "")
-        : out_(&out), asked_(asked), rows_(std::move(rows)), operand_(std::move(operand)) {}
+        : FusedNests(out, *parts.first_asked, std::move(rows), {parts.second.a.buffer}) {}
+    /** `operands`: what is held as operands of the tensor cores, in pairs. */
+    FusedNests(KernelPrinter &out, const TensorCores &asked, RowsOfThread rows, std::set<std::string> operands = {})
+        : out_(&out), asked_(asked), rows_(std::move(rows)), operands_(std::move(operands)) {}
 
     /** Loops of a thread over what it has, one after the other. */
     void nests(const std::vector<FusedNest> &list);
@@ -68,7 +69,7 @@ private:
     KernelPrinter *out_;
     const TensorCores &asked_;
     const RowsOfThread rows_;
-    const std::string operand_;
+    const std::set<std::string> operands_;
 };
 
 }  // namespace halyard

@@ -10,14 +10,7 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
-const char *const kChainRow = "fragment_row", *const kChainColumn = "fragment_col", *const kChainElement = "fragment_element",
-                  *const kChainHeldRow = "fragment_line";
-
 namespace {
-
-Expr variable(const std::string &name) {
-    return Variable::make(Int(32), name);
-}
 
 class FindLoopOfBoth : public IRVisitor {
     using IRVisitor::visit;
@@ -39,7 +32,10 @@ public:
 
 class Reader {
 public:
-    Reader(const std::vector<TensorCores> &products, const Lets &host, const Strides &strides) : products_(products), strides_(strides) {
+    Reader(const std::vector<TensorCores> &products, const Lets &host, const Strides &strides)
+        : products_(products), strides_(strides),
+          nests_(
+              parts.held, [this](const Expr &e) { return inlined(e); }, [this](const std::string &message) { fail(message); }) {
         for (auto it = host.cbegin(); it != host.cend(); ++it) {
             lets_.push(it.name(), it.value());
             parts.lets.push(it.name(), it.value());
@@ -79,7 +75,7 @@ private:
         } else if (const auto *pc = s.as<ProducerConsumer>()) {
             walk(pc->body);
         } else if (const auto *allocate = s.as<Allocate>()) {
-            hold(allocate);
+            nests_.hold(allocate);
             walk(allocate->body);
         } else if (s.as<Free>() || s.as<Evaluate>()) {
             return;
@@ -101,11 +97,6 @@ private:
         }
     }
 
-    void hold(const Allocate *op) {
-        sizes_[op->name] = op->constant_allocation_size();
-        parts.held[op->name] = {op->type.element_of(), -1};
-    }
-
     void visit_loop(const For *loop) {
         const auto in_it = [&](const TensorCores &p) { return has_product(Stmt(loop), p); };
         const auto count = std::count_if(products_.begin(), products_.end(), in_it);
@@ -116,7 +107,7 @@ private:
             parts.step = loop->name;
             parts.first_step = inlined(loop->min);
             parts.steps = inlined(loop->extent);
-            for (const auto &h : sizes_) {
+            for (const auto &h : parts.held) {
                 carried_.insert(h.first);
             }
             lets_around_steps_ = local_.size();
@@ -129,7 +120,8 @@ private:
         } else if (count == 1) {
             read_product_of(*std::find_if(products_.begin(), products_.end(), in_it), loop);
         } else {
-            read_nest(loop);
+            into_->push_back(nests_.read(loop, conditions_ > 0));
+            note_stored(into_->back());
         }
     }
 
@@ -165,6 +157,14 @@ private:
         parts.steps = simplify(min(parts.steps, inlined(le->b) + 1 - parts.first_step));
     }
 
+    void note_stored(const FusedNest &nest) {
+        for (const auto &a : nest.assignments) {
+            if (nests_.holds(a.stored)) {
+                stored_in_step(a.stored);
+            }
+        }
+    }
+
     void stored_in_step(const std::string &name) {
         carries_always_ = carries_always_ || (in_steps() && conditions_ == 0 && carried_.count(name));
     }
@@ -186,7 +186,7 @@ private:
             variables.extents[parts.step] = strides_.expanded(parts.steps);
         }
         const auto coordinates_of = [&](const Expr &index, const std::string &buffer) {
-            return sizes_.count(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_, variables);
+            return nests_.holds(buffer) ? held_coordinates(index) : tensor_coordinates(index, buffer, strides_, variables);
         };
         TileOfProduct tile = read_product(nest, lets_, coordinates_of, p.fail);
         if (tile.row_loops.size() != 1 || tile.row_strides[0] != tile.columns) {
@@ -195,9 +195,10 @@ private:
         if (!parts.first_asked) {
             parts.first_asked = &p;
             parts.rows = tile.rows;
+            nests_.set_rows(tile.rows);
         } else {
             parts.second_asked = &p;
-            if (tile.rows != parts.rows || !sizes_.count(tile.a.buffer)) {
+            if (tile.rows != parts.rows || !nests_.holds(tile.a.buffer)) {
                 p.fail("does not multiply what was made of the product before it, row by row");
             }
             into_ = &parts.behind;
@@ -211,180 +212,11 @@ private:
             }
         }
         (into_ == &parts.behind ? parts.second : parts.first) = tile;
-        know(tile.accumulator, tile.columns);
+        nests_.know(tile.accumulator, tile.columns);
         stored_in_step(tile.accumulator);
-        if (sizes_.count(tile.a.buffer)) {
-            know(tile.a.buffer, tile.depth);
+        if (nests_.holds(tile.a.buffer)) {
+            nests_.know(tile.a.buffer, tile.depth);
         }
-    }
-
-    // Row and column of a value of a tile: the row has the constant factor that is largest.
-    static std::optional<std::vector<Expr>> held_coordinates(const Expr &index) {
-        const Linear at = linear(index);
-        int64_t columns = 0;
-        for (const auto &t : at.terms) {
-            columns = std::max(columns, t.factor);
-        }
-        Expr row = 0, column = int(at.constant);
-        for (const auto &t : at.terms) {
-            if (t.factor == columns) {
-                row += t.atom;
-            } else {
-                column += t.atom * int(t.factor);
-            }
-        }
-        return std::vector<Expr>{simplify(column), simplify(row)};
-    }
-
-    void know(const std::string &name, int columns) {
-        parts.held[name].columns = columns;
-    }
-
-    // ---- Nests ----
-
-    struct Loop {
-        std::string name;
-        Expr extent;
-    };
-
-    void read_nest(const For *loop) {
-        std::vector<Loop> loops;
-        std::vector<std::pair<std::string, Expr>> inner;
-        Stmt s = loop;
-        for (;;) {
-            if (const auto *let = s.as<LetStmt>()) {
-                inner.emplace_back(let->name, let->value);
-                s = let->body;
-            } else if (const auto *l = s.as<For>()) {
-                if (!is_const_zero(l->min)) {
-                    fail("stands in one kernel with the loop " + l->name + ", which does not begin at 0");
-                }
-                loops.push_back({l->name, l->extent});
-                s = l->body;
-            } else {
-                break;
-            }
-        }
-        if (loops.size() > 2) {
-            fail("stands in one kernel with loops that are not over its rows and columns");
-        }
-        const auto full = [&](Expr e) {
-            for (auto it = inner.rbegin(); it != inner.rend(); ++it) {
-                e = substitute(it->first, it->second, e);
-            }
-            return inlined(e);
-        };
-        FusedNest nest;
-        nest.kind = loops.size() == 1 ? FusedNest::kRows : FusedNest::kTile;
-        nest.row_extent = full(loops[0].extent);
-        std::map<std::string, Expr> names = {{loops[0].name, variable(kChainRow)}};
-        if (loops.size() == 2) {
-            nest.column_extent = full(loops[1].extent);
-            names[loops[1].name] = variable(kChainColumn);
-            const auto columns = as_const_int(nest.column_extent);
-            if (!columns) {
-                fail("stands in one kernel with the loop " + loops[1].name + ", whose extent is not known when it is compiled");
-            }
-            nest.columns = int(*columns);
-        }
-        read_stores(nest, s, full, names);
-        into_->push_back(nest);
-    }
-
-    template<typename Full>
-    void read_stores(FusedNest &nest, const Stmt &s, const Full &full, const std::map<std::string, Expr> &names) {
-        if (const auto *block = s.as<Block>()) {
-            read_stores(nest, block->first, full, names);
-            read_stores(nest, block->rest, full, names);
-            return;
-        }
-        const auto *store = s.as<Store>();
-        if (!store) {
-            fail("stands in one kernel with loops over its tile that do more than to store values");
-        }
-        const Expr index = substitute(names, full(store->index));
-        const Expr value = substitute(names, full(store->value));
-        if (!sizes_.count(store->name)) {
-            if (conditions_ > 0) {
-                fail("stores " + store->name + " under a condition");
-            }
-            nest.assignments.push_back({store->name, canonical(value), index});
-            return;
-        }
-        stored_in_step(store->name);
-        const bool by_row = place(store->name, index);
-        Expr rest;
-        if (nest.kind == FusedNest::kTile && by_row) {
-            nest.kind = FusedNest::kReduction;
-            rest = without_self(nest, store->name, value);
-        }
-        nest.assignments.push_back({store->name, canonical(rest.defined() ? rest : value), Expr()});
-    }
-
-    // sum + x, or max(sum, x): x.
-    Expr without_self(FusedNest &nest, const std::string &self, const Expr &value) {
-        const auto other = [&](const Expr &a, const Expr &b) {
-            const auto *x = a.as<Load>(), *y = b.as<Load>();
-            return x && x->name == self ? b : y && y->name == self ? a : Expr();
-        };
-        Expr rest;
-        if (const auto *add = value.as<Add>()) {
-            nest.reduction = FusedNest::kSum;
-            rest = other(add->a, add->b);
-        } else if (const auto *m = value.as<Max>()) {
-            nest.reduction = FusedNest::kMax;
-            rest = other(m->a, m->b);
-        } else if (const auto *m = value.as<Min>()) {
-            nest.reduction = FusedNest::kMin;
-            rest = other(m->a, m->b);
-        }
-        if (!rest.defined()) {
-            fail("stands in one kernel with a reduction of " + self + " that is no sum, minimum or maximum");
-        }
-        return rest;
-    }
-
-    // Whether a held value is one a row, by an index of it.
-    bool place(const std::string &name, const Expr &index) {
-        const Linear at = linear(index);
-        const int64_t row = at.factor_of(kChainRow), column = at.factor_of(kChainColumn);
-        const int size = sizes_[name];
-        if (size == parts.rows || (parts.rows == 0 && row == 1 && column == 0)) {
-            if (row != 1 || column != 0 || at.terms.size() != 1 || at.constant != 0) {
-                fail("reads " + name + " in another row than its own");
-            }
-            know(name, 0);
-            return true;
-        }
-        // One a row where it does not depend on the column (fused_algebra.h), which is told by a read of the first.
-        if (column == 0 && at.constant == 0 && at.terms.size() == 1) {
-            return true;
-        }
-        if (column != 1 || at.terms.size() != 2 || at.constant != 0 || row < 1) {
-            fail("reads " + name + " elsewhere than where it was computed");
-        }
-        know(name, int(row));
-        return false;
-    }
-
-    // Loads of held values, by what a thread has of them.
-    Expr canonical(const Expr &e) {
-        class Canonical : public IRMutator {
-            using IRMutator::visit;
-            Expr visit(const Load *op) override {
-                if (!reader.sizes_.count(op->name)) {
-                    return IRMutator::visit(op);
-                }
-                const bool by_row = reader.place(op->name, op->index);
-                return Load::make(op->type, op->name, variable(by_row ? kChainHeldRow : kChainElement), Buffer<>(), Parameter(),
-                                  const_true(), ModulusRemainder());
-            }
-
-        public:
-            explicit Canonical(Reader &reader) : reader(reader) {}
-            Reader &reader;
-        };
-        return Canonical(*this).mutate(e);
     }
 
     const std::vector<TensorCores> &products_;
@@ -392,7 +224,7 @@ private:
     const Kernel *kernel_ = nullptr;
     Lets lets_;
     std::vector<std::pair<std::string, Expr>> local_;
-    std::map<std::string, int> sizes_;
+    NestReader nests_;
     std::vector<FusedNest> *into_ = nullptr;
     int conditions_ = 0;  // around what is read now
     size_t lets_around_steps_ = 0;

@@ -22,16 +22,11 @@
 #include <vector>
 
 #include "lowering/cuda/tensor_cores/fused_nest.h"
+#include "lowering/cuda/tensor_cores/nest_reader.h"
 #include "lowering/cuda/tensor_cores/product.h"
 #include "lowering/cuda/tensor_cores/tile_kernel.h"
 
 namespace halyard {
-
-/** Values in registers. */
-struct Held {
-    Halide::Type type;
-    int columns = 0;  // of a tile; 0 where there is one a row
-};
 
 struct FusedParts {
     std::array<std::string, 3> block_names;

@@ -14,15 +14,15 @@ namespace halyard {
 using namespace Halide;
 using namespace Halide::Internal;
 
-const char *const kOperandDepth = "operand_depth";
+const char *const kOperandDepth = "operand_depth", *const kOperandOther = "operand_other";
 
 namespace {
 
 class ReadProduct {
 public:
     ReadProduct(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
-                const std::function<void(const std::string &)> &fail)
-        : coordinates_of_(coordinates_of), fail_(fail) {
+                const std::function<void(const std::string &)> &fail, const DefinitionOf &definition_of)
+        : coordinates_of_(coordinates_of), fail_(fail), definition_of_(definition_of) {
         descend(nest, lets);
         for (const auto &l : loops_) {
             names_.push_back(l.name);
@@ -36,12 +36,14 @@ public:
         if (!update || update->converted) {
             fail("is no sum of products: the update has to be sum += cast(a) * cast(b)");
         }
-        const Operand x = operand(update->a), y = operand(update->b);
-        const bool x_has_rows = !moves_with(update->a, col_);
+        const Expr of_x = defined(update->a), of_y = defined(update->b);
+        const Operand x = operand(of_x), y = operand(of_y);
+        const bool x_has_rows = !moves_with(of_x, col_);
         tile_.a = x_has_rows ? x : y;
         tile_.b = x_has_rows ? y : x;
         find_dimensions(tile_.a, rows_);
         find_dimensions(tile_.b, {col_});
+        tile_.left = depth_.left;
     }
 
     TileOfProduct result() const {
@@ -94,6 +96,9 @@ private:
         const auto *factor_of_both = times && is_positive_const(times->b) ? times->a.as<Min>() : nullptr;
         if (factor_of_both) {
             e = Min::make(simplify(factor_of_both->a * times->b), simplify(factor_of_both->b * times->b));
+        }
+        if (const auto *m = e.as<Max>(); m && is_const_zero(m->b)) {
+            e = m->a;  // a step that is not there has no turns anyway
         }
         if (const auto *m = e.as<Min>()) {
             left = as_const_int(m->a) ? m->b : m->a;
@@ -182,6 +187,9 @@ private:
         const auto whole = whole_of_tf32(factor);
         const Expr e = whole.value_or(factor);
         const Load *load = widened(e);
+        if (definition_of_ && (!load || load->type.bits() != rounded_to(e).bits())) {
+            return computed(factor);
+        }
         if (!load) {
             fail("multiplies something that is not stored; compute the operand first, or leave it as it is in memory");
         }
@@ -225,7 +233,132 @@ private:
         return o;
     }
 
+    // ---- Operands that are computed ----
+
+    Expr defined(const Expr &e) const {
+        class Define : public IRMutator {
+            using IRMutator::visit;
+            Expr visit(const Load *op) override {
+                const Expr value = definition_of(op);
+                return value.defined() ? mutate(value) : IRMutator::visit(op);
+            }
+
+        public:
+            explicit Define(const DefinitionOf &definition_of) : definition_of(definition_of) {}
+            const DefinitionOf &definition_of;
+        };
+        return definition_of_ ? simplify(Define(definition_of_).mutate(e)) : e;
+    }
+
+    // The type of an operand before it was widened for the product.
+    static Type rounded_to(const Expr &e) {
+        const auto *cast = e.as<Cast>();
+        return cast ? cast->value.type() : e.type();
+    }
+
+    Operand computed(const Expr &factor) {
+        const auto *wide = factor.as<Cast>();
+        Operand o;
+        o.type = rounded_to(factor);
+        if (!wide || !o.type.is_float() || o.type.bits() != 16) {
+            fail("multiplies what is computed on the way in as a number that the tensor cores do not take; cast it to float16 or "
+                 "bfloat16, and that to float");
+        }
+        const Loop &other = moves_with(factor, col_) ? col_ : rows_.front();
+        if (rows_.size() != 1 || (moves_with(factor, col_) && moves_with(factor, rows_.front()))) {
+            fail("multiplies what is computed on the way in over other loops than a tile of rows and depth, or columns and depth");
+        }
+        Scope<Interval> tile;
+        tile.push(kOperandDepth, Interval(0, depth_.extent - 1));
+        tile.push(kOperandOther, Interval(0, other.extent - 1));
+        const Expr value = substitute(
+            {{depth_.name, Variable::make(Int(32), kOperandDepth)}, {other.name, Variable::make(Int(32), kOperandOther)}}, wide->value);
+        o.value = sourced(simplify(value, true, tile), o, tile, depth_.extent * other.extent);
+        // Neighbours in the tile are neighbours in memory where they can be; of rows, those along the depth.
+        const bool across = moves_with(factor, col_) && !o.sources.empty() && o.sources[0].other_dimension == 0;
+        o.depth_dimension = across ? 1 : 0;
+        o.other_dimension = 1 - o.depth_dimension;
+        o.box = across ? std::vector<int>{other.extent, depth_.extent} : std::vector<int>{depth_.extent, other.extent};
+        o.step = {1, 1};
+        return o;
+    }
+
+    // Loads that run with both coordinates of the tile come through shared memory, but for those of which many elements share one.
+    Expr sourced(const Expr &value, Operand &o, const Scope<Interval> &tile, int elements) {
+        class Source : public IRMutator {
+            using IRMutator::visit;
+            Expr visit(const Load *op) override {
+                const Expr source = reader.source_of(op, o, tile, elements);
+                return source.defined() ? source : IRMutator::visit(op);
+            }
+
+        public:
+            Source(ReadProduct &reader, Operand &o, const Scope<Interval> &tile, int elements)
+                : reader(reader), o(o), tile(tile), elements(elements) {}
+            ReadProduct &reader;
+            Operand &o;
+            const Scope<Interval> &tile;
+            const int elements;
+        };
+        return Source(*this, o, tile, elements).mutate(value);
+    }
+
+    Expr source_of(const Load *op, Operand &o, const Scope<Interval> &tile, int elements) {
+        // From so many elements of the tile for one of the source it is loaded where it is used; lines are at least so long.
+        constexpr int kFewer = 8, kLeastBytes = 32;
+        const std::vector<std::string> own = {kOperandDepth, kOperandOther};
+        if (!expr_uses_var(op->index, own[0]) || !expr_uses_var(op->index, own[1]) || op->type.is_vector()) {
+            return Expr();
+        }
+        const auto all = coordinates_of_(without_clamps(op->index, own), op->name);
+        if (!all) {
+            return Expr();
+        }
+        Operand source;
+        source.buffer = op->name;
+        source.type = op->type;
+        Expr place = 0;
+        int64_t size = 1, used = 1;
+        for (const Expr &at : *all) {
+            const Expr first = simplify(substitute({{own[0], Expr(0)}, {own[1], Expr(0)}}, at)), local = simplify(at - first, true, tile);
+            const auto last = as_const_int(find_constant_bound(local, Direction::Upper, tile)),
+                       least = as_const_int(find_constant_bound(local, Direction::Lower, tile));
+            if (!last || !least || *least != 0) {
+                return Expr();
+            }
+            const int dimension = int(source.origin.size()), chunk = 16 / source.type.bytes();
+            for (const auto &[name, own_dimension] :
+                 {std::pair(own[0], &source.depth_dimension), std::pair(own[1], &source.other_dimension)}) {
+                if (expr_uses_var(local, name)) {
+                    *own_dimension = *own_dimension < 0 ? dimension : *own_dimension;
+                }
+            }
+            source.origin.push_back(first);
+            source.box.push_back(dimension == 0 ? (int(*last) / chunk + 1) * chunk : int(*last) + 1);  // lines of whole chunks of 16 bytes
+            source.step.push_back(1);
+            place = place + local * int(size);
+            size *= source.box.back();
+            used *= *last + 1;
+        }
+        if (used * kFewer < elements || source.box[0] * source.type.bytes() < kLeastBytes) {
+            return Expr();
+        }
+        const auto same = std::find_if(o.sources.begin(), o.sources.end(), [&](const Operand &s) {
+            return s.buffer == source.buffer && s.box == source.box &&
+                   std::equal(s.origin.begin(), s.origin.end(), source.origin.begin(),
+                              [](const Expr &x, const Expr &y) { return equal(x, y); });
+        });
+        source.tile = same != o.sources.end() ? same->tile : unique_name(op->name + ".source");
+        if (same == o.sources.end()) {
+            o.sources.push_back(source);
+        }
+        return Load::make(op->type, source.tile, simplify(place, true, tile), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+    }
+
     void find_dimensions(Operand &o, const std::vector<Loop> &others) {
+        if (o.value.defined()) {
+            return;
+        }
         size_t found = 0;  // of the others: neighbours in the tile are so in memory
         for (size_t d = 0; d < o.origin.size(); d++) {
             Expr &at = o.origin[d];
@@ -262,6 +395,7 @@ private:
 
     const CoordinatesOf &coordinates_of_;
     const std::function<void(const std::string &)> &fail_;
+    const DefinitionOf &definition_of_;
     std::vector<std::pair<std::string, Expr>> inner_;
     std::vector<Loop> loops_, rows_;
     std::vector<std::string> names_;  // of loops_
@@ -274,8 +408,8 @@ private:
 }  // namespace
 
 TileOfProduct read_product(const Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
-                           const std::function<void(const std::string &)> &fail) {
-    return ReadProduct(nest, lets, coordinates_of, fail).result();
+                           const std::function<void(const std::string &)> &fail, const DefinitionOf &definition_of) {
+    return ReadProduct(nest, lets, coordinates_of, fail, definition_of).result();
 }
 
 }  // namespace halyard

@@ -21,10 +21,10 @@
 
 namespace halyard {
 
-/** The variable in Operand::counts: how deep in the tile. */
-extern const char *const kOperandDepth;
+/** Variables in Operand::counts and Operand::value: how deep in the tile, and in which of its rows, or columns. */
+extern const char *const kOperandDepth, *const kOperandOther;
 
-/** A matrix that the product reads: a tile of a tensor in device memory. */
+/** A matrix that the product reads: a tile of a tensor in device memory, as it is there or computed on the way in. */
 struct Operand {
     std::string buffer;
     Halide::Type type;
@@ -35,6 +35,11 @@ struct Operand {
     std::vector<int> box, step;        // along each dimension: elements of the tile, and how far apart they are
     Halide::Expr end;                  // of its depth, where the sum ends before the buffer may; behind that all is 0
     Halide::Expr counts;               // of the depth operand_depth: where it counts; elsewhere it is 0. Undefined: everywhere
+    // Where it is computed: its elements, of kOperandDepth and kOperandOther. What they load of `sources` lies as these boxes are, one
+    // line after the other. There is no buffer then, and no origin.
+    Halide::Expr value;
+    std::vector<Operand> sources;
+    std::string tile;  // of a source: its name in `value`
 
     int rank() const {
         return int(origin.size());
@@ -49,6 +54,7 @@ struct TileOfProduct {
     std::string accumulator;
     Halide::Type sum;  // of an accumulator
     int rows = 0, columns = 0, depth = 0;
+    Halide::Expr left;                 // of the depth, where a step may have less; undefined: all
     std::vector<int> row_loops;        // their extents, the innermost first
     std::vector<int64_t> row_strides;  // in the accumulator; more than needed where other forms of the kernel need them
     Operand a, b;                      // a runs with row and d, b with col and d
@@ -57,9 +63,12 @@ struct TileOfProduct {
 /** The coordinates of an element of a buffer, by its index; nothing where it has none. */
 using CoordinatesOf = std::function<std::optional<std::vector<Halide::Expr>>(const Halide::Expr &index, const std::string &buffer)>;
 
-/** Reads the loops. `fail` throws. */
+/** What a load of an array of the kernel stands for: its value there by what it was computed of; undefined, where it is to be loaded. */
+using DefinitionOf = std::function<Halide::Expr(const Halide::Internal::Load *load)>;
+
+/** Reads the loops. `fail` throws. Operands may be computed where `definition_of` is given. */
 TileOfProduct read_product(const Halide::Internal::Stmt &nest, const Lets &lets, const CoordinatesOf &coordinates_of,
-                           const std::function<void(const std::string &)> &fail);
+                           const std::function<void(const std::string &)> &fail, const DefinitionOf &definition_of = nullptr);
 
 }  // namespace halyard
 

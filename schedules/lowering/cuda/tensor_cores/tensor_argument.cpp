@@ -30,7 +30,7 @@ Expr address_on_host(const std::string &buffer) {
 }
 
 Expr tensor_argument(const std::string &buffer, const Type &type, const std::vector<int> &box, const std::vector<int> &step, int ends,
-                     const Expr &end) {
+                     const Expr &end, bool swizzled) {
     const int rank = int(box.size());
     std::vector<Expr> fields = {handle(buffer), tensor_type(type), rank};
     for (int d = 0; d < kMaxRank; d++) {
@@ -45,6 +45,7 @@ Expr tensor_argument(const std::string &buffer, const Type &type, const std::vec
     for (int d = 0; d < kMaxRank; d++) {
         fields.emplace_back(d < int(step.size()) ? step[size_t(d)] : 1);
     }
+    fields.emplace_back(swizzled ? 1 : 0);
     return Call::make(Handle(), Call::make_struct, fields, Call::Intrinsic);
 }
 

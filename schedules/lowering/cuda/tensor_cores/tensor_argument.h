@@ -18,9 +18,11 @@ Halide::Expr field_on_host(const std::string &buffer, const char *getter, int di
 Halide::Expr address_on_host(const std::string &buffer);
 
 /** What the launcher makes a descriptor of (runtime/cuda_tensor.h); `box` has an extent for each dimension, and `step` says
- * how far apart neighbours of the box are, where that is not 1. Along dimension `ends`, where there is one, it has `end` elements. */
+ * how far apart neighbours of the box are, where that is not 1. Along dimension `ends`, where there is one, it has `end` elements.
+ * `swizzled`: lines of the box, of 64 or 128 bytes, lie in shared memory so that neighbours are in different banks. */
 Halide::Expr tensor_argument(const std::string &buffer, const Halide::Type &type, const std::vector<int> &box,
-                             const std::vector<int> &step = {}, int ends = -1, const Halide::Expr &end = Halide::Expr());
+                             const std::vector<int> &step = {}, int ends = -1, const Halide::Expr &end = Halide::Expr(),
+                             bool swizzled = true);
 
 /** Whether TMA takes a buffer of so many dimensions: its address and strides are multiples of 16 bytes, and
  * its rows do not overlap. */

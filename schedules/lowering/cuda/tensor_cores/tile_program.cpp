@@ -46,28 +46,6 @@ Expr without_remainders(const Expr &e, const std::string &step) {
     return simplify(Drop(step).mutate(e));
 }
 
-// Whether the end of a sum is known at the launch; one operand that ends there is enough, since it is 0 behind.
-bool find_end(Operand &o, const std::string &step, const std::array<std::string, 3> &block_names, const Lets &host) {
-    if (!o.end.defined()) {
-        return true;
-    }
-    const auto moves = [&](const std::string &name) { return !name.empty() && expr_uses_var(o.end, name); };
-    const auto moves_in_grid = [&] { return moves(step) || std::any_of(block_names.begin(), block_names.end(), moves); };
-    if (moves_in_grid()) {
-        o.end = Polynomial(without_remainders(o.end, step)).expr();
-    }
-    if (moves_in_grid()) {
-        o.end = Expr();
-        return false;
-    }
-    if (equal(o.end, field(o.buffer, "extent", o.depth_dimension))) {
-        o.end = Expr();
-        return true;
-    }
-    o.end = min(collapse(o.end, host), field_on_host(o.buffer, Call::buffer_get_extent, o.depth_dimension));
-    return true;
-}
-
 // The loops over steps of several products become one.
 TileOfProduct with_step(TileOfProduct t, const std::string &step, const std::string &common) {
     for (Operand *o : {&t.a, &t.b}) {
@@ -210,6 +188,31 @@ Expr field(const std::string &buffer, const char *what, int dimension) {
     return Variable::make(Int(32), buffer + "." + what + "." + std::to_string(dimension));
 }
 
+bool find_end(Operand &o, const std::vector<std::string> &steps, const std::array<std::string, 3> &block_names, const Lets &host) {
+    if (!o.end.defined()) {
+        return true;
+    }
+    const auto moves = [&](const std::string &name) { return !name.empty() && expr_uses_var(o.end, name); };
+    const auto moves_in_grid = [&] {
+        return std::any_of(steps.begin(), steps.end(), moves) || std::any_of(block_names.begin(), block_names.end(), moves);
+    };
+    for (const auto &step : steps) {
+        if (moves_in_grid()) {
+            o.end = Polynomial(without_remainders(o.end, step)).expr();
+        }
+    }
+    if (moves_in_grid()) {
+        o.end = Expr();
+        return false;
+    }
+    if (equal(o.end, field(o.buffer, "extent", o.depth_dimension))) {
+        o.end = Expr();
+        return true;
+    }
+    o.end = min(collapse(o.end, host), field_on_host(o.buffer, Call::buffer_get_extent, o.depth_dimension));
+    return true;
+}
+
 std::vector<Operand> TileProgram::operands() const {
     std::vector<Operand> all = {tile().a};
     for (const auto &t : tiles) {
@@ -252,7 +255,7 @@ TileProgram read_tile_program(const Kernel &kernel, const std::vector<TensorCore
         p.tiles.push_back(with_step(read_product(part.nest, *part.lets, coordinates_of, part.asked->fail), part.step, first.step));
         bool ends = false;
         for (Operand *o : {&p.tiles.back().a, &p.tiles.back().b}) {
-            ends = find_end(*o, first.step, p.parts.block_names, host) || ends;
+            ends = find_end(*o, {first.step}, p.parts.block_names, host) || ends;
             for (auto &c : o->origin) {
                 c = collapse(c, host);
             }

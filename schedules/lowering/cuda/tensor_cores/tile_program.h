@@ -77,6 +77,10 @@ std::optional<std::vector<Halide::Expr>> tensor_coordinates(const Halide::Expr &
 std::map<std::string, Halide::Expr> extents_of_launch(const Kernel &kernel, const std::array<std::string, 3> &block_names,
                                                       const Strides &strides);
 
+/** Finds out where the sum over an operand's depth ends (Operand::end), as the host knows it at a launch: false, where that is another
+ * place in each block or step. One operand that ends there is enough, since it is 0 behind. */
+bool find_end(Operand &o, const std::vector<std::string> &steps, const std::array<std::string, 3> &block_names, const Lets &host);
+
 /** The loops of a nest. */
 std::vector<std::string> loops_of(const Halide::Internal::Stmt &nest);
 

@@ -17,6 +17,10 @@ namespace halyard {
 constexpr int kWarpgroup = 128, kRowsOfWarpgroup = 64;
 /** A line of a block of shared memory with the 128-byte swizzle: bytes, and elements of 16 bits. */
 constexpr int kSwizzledBytes = 128, kAcross = 64;
+/** Blocks of 64 elements that so many take, of 16 bits. */
+inline int panels(int elements) {
+    return (elements + kAcross - 1) / kAcross;
+}
 inline int elements_of_line(const Halide::Type &t) {
     return kSwizzledBytes / t.bytes();
 }

@@ -1,0 +1,366 @@
+#include "lowering/cuda/tiles/block_launch.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "lowering/accesses.h"
+#include "lowering/cuda/print/code_text.h"
+#include "lowering/cuda/tensor_cores/fused_launch.h"
+#include "lowering/cuda/tensor_cores/tensor_argument.h"
+#include "lowering/cuda/tensor_cores/tile_parts.h"
+#include "lowering/cuda/tensor_cores/tile_program.h"
+#include "lowering/cuda/tensor_cores/warps.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+constexpr int kWarpsOfGroup = kWarpgroup / kWarp;
+
+bool is_half(const Type &t) {
+    return t.is_float() && t.bits() == 16;
+}
+
+}  // namespace
+
+BlockLaunch::BlockLaunch(const BlockProgram &program, const Kernel &base, const Strides &strides, bool hopper)
+    : program_(program), base_(base), strides_(strides), hopper_(hopper), streams_(program, room()) {
+    // A warp with twice the rows reads each column from shared memory half as often.
+    constexpr int kMostSums = 128;
+    fragments_ = !by_wgmma() && program.rows % 128 == 0 && 2 * sums() <= kMostSums ? 2 : 1;
+    results_leave_ = hopper && by_wgmma() && !results().empty() && streams_.bytes() + 1024 + bytes_of_results() <= kSharedBytesOfHopper;
+    check();
+}
+
+void BlockLaunch::check() const {
+    for (const TileNode *n : program_.products()) {
+        const TileOfProduct &t = n->product;
+        const auto fail = n->asked->fail;
+        if (!is_half(t.a.type) || t.a.type != t.b.type || t.sum != Float(32)) {
+            std::ostringstream s;
+            s << "multiplies " << t.a.type << " by " << t.b.type << " and sums them as " << t.sum
+              << "; beside others, or with operands that are computed on the way in, there are tensor cores for float16 by float16 and "
+                 "bfloat16 by bfloat16, which are summed as float32";
+            fail(s.str());
+        }
+        if (t.columns % 16 != 0 || t.columns > 256 || t.depth % 16 != 0) {
+            fail("has a tile of " + number(t.columns) + " columns, " + number(t.depth) +
+                 " deep; take multiples of 16, and up to 256 columns");
+        }
+        if (t.rows % 16 != 0 || t.rows > 256 || (by_wgmma() && t.rows > 192)) {
+            fail("has tiles of " + number(t.rows) + " rows; take a multiple of 16, up to 256, or 64, 128 or 192 for sm_90a");
+        }
+        if (n->asked->cluster > 1 || n->asked->warps > 1 || n->asked->ping_pong) {
+            fail("stands in a kernel whose blocks and warps share no steps, and take no turns; leave split_k and pingpong out");
+        }
+        const bool held = program_.held.count(t.a.buffer) > 0;
+        if (!held && t.a.depth_dimension != 0) {
+            fail("reads a by columns; its rows have to be neighbours along k");
+        }
+        if (program_.held.count(t.b.buffer)) {
+            fail("multiplies by what was made of other products; it may only be the operand whose rows are those of the result");
+        }
+        for (const Operand *o : {&t.a, &t.b}) {
+            if (o == &t.a && held) {
+                continue;
+            }
+            if (o->counts.defined()) {
+                fail("reads " + o->buffer + " under a condition; compute it elsewhere first");
+            }
+            const bool steps = std::any_of(o->step.begin(), o->step.end(), [](int s) { return s != 1; });
+            if (!o->value.defined() && (o->rank() < 2 || o->rank() > 5 || steps)) {
+                fail("reads " + o->buffer + " in steps, or in " + number(o->rank()) + " dimensions; take neighbours, in 2 to 5");
+            }
+        }
+    }
+    if (streams_.bytes() > room()) {
+        program_.asked().fail("takes " + number(streams_.bytes()) +
+                              " bytes of shared memory with one stage of each operand, and a block has " + number(room()) +
+                              "; take smaller tiles");
+    }
+}
+
+int BlockLaunch::room() const {
+    return hopper_ ? kSharedBytesOfHopper : kSharedOfBlock;
+}
+
+// Of 16 rows a thread has so many in registers.
+int BlockLaunch::sums() const {
+    int all = 0;
+    for (const auto &h : program_.held) {
+        all += std::max(h.second.columns, 0) / 2;
+    }
+    return all;
+}
+
+bool BlockLaunch::computes() const {
+    const auto &all = streams_.all();
+    return std::any_of(all.begin(), all.end(), [](const Stream &s) { return s.from == Role::kCompute; });
+}
+
+// A warpgroup beside those that multiply gives them its registers. Those that compute are in it, too, but for as many more groups as leave
+// an instruction its registers with what all have at first: ptxas wants that.
+int BlockLaunch::warps(Role r) const {
+    constexpr int kBesideSums = 26, kMostGroups = 2;
+    const int multiply = program_.rows / (kRowsOfFragment * fragments_);
+    if (r == Role::kMultiply) {
+        return multiply;
+    }
+    const int of_fetch = by_wgmma() && computes() ? 1 : kWarpsOfGroup;
+    if (r == Role::kFetch || !computes()) {
+        return r == Role::kFetch ? of_fetch : 0;
+    }
+    int columns = 0, groups = 0;
+    for (const TileNode *n : program_.products()) {
+        columns = std::max(columns, n->product.columns);
+    }
+    const auto registers_with = [&](int more) { return kRegisters / ((multiply + kWarpsOfGroup * (1 + more)) * kWarp); };
+    while (groups < kMostGroups && registers_with(groups + 1) >= columns / 2 + kBesideSums) {
+        groups++;
+    }
+    return by_wgmma() ? kWarpsOfGroup * (1 + groups) - of_fetch : kMostGroups * kWarpsOfGroup;
+}
+
+// Not more than there are slots of sources: a group that has not been at a slot for two of its turns would take one for the other, as a
+// barrier tells a turn from the next, but not from the one after that.
+int BlockLaunch::groups_of_compute() const {
+    int groups = warps(Role::kCompute);
+    for (const auto &s : streams_.all()) {
+        groups = s.from == Role::kCompute || s.to == Role::kCompute ? std::min(groups, s.slots) : groups;
+    }
+    return std::max(groups, 1);
+}
+
+int BlockLaunch::first_warp(Role r) const {
+    const int multiply = warps(Role::kMultiply);
+    return r == Role::kMultiply ? 0 : multiply + (r == Role::kFetch ? 0 : warps(Role::kFetch));
+}
+
+int BlockLaunch::threads() const {
+    return (warps(Role::kMultiply) + warps(Role::kFetch) + warps(Role::kCompute)) * kWarp;
+}
+
+int BlockLaunch::registers_at_begin() const {
+    constexpr int kUnit = 8;
+    return std::min(kRegisters / threads(), Multiprocessor::kRegistersOfThread) / kUnit * kUnit;
+}
+
+int BlockLaunch::registers_of_others(Fetching fetching) const {
+    constexpr int kOfEngine = 24, kOfThreads = 104;
+    return registers_of_products(fetching) == 0           ? 0
+           : fetching == Fetching::kEngine && !computes() ? kOfEngine
+                                                          : std::min(kOfThreads, registers_at_begin());
+}
+
+int BlockLaunch::registers_of_products(Fetching fetching) const {
+    constexpr int kUnit = 8, kOfEngine = 24, kOfThreads = 104, kMost = 240;
+    if (!by_wgmma()) {
+        return 0;
+    }
+    const int groups = program_.rows / kRowsOfWarpgroup, others = threads() / kWarpgroup - groups;
+    const int of_others = fetching == Fetching::kEngine && !computes() ? kOfEngine : std::min(kOfThreads, registers_at_begin());
+    const int each = std::min(((groups + others) * registers_at_begin() - others * of_others) / groups / kUnit * kUnit, kMost);
+    return each > registers_at_begin() ? each : 0;
+}
+
+int BlockLaunch::offset_barriers() const {
+    return streams_.bytes_of_tiles();
+}
+
+int BlockLaunch::offset_results() const {
+    return (streams_.bytes() + 1023) / 1024 * 1024;
+}
+
+std::vector<const Assignment *> BlockLaunch::results() const {
+    std::vector<const Assignment *> all;
+    for (const TileNode *n : program_.nodes()) {
+        if (n->kind == TileNode::kNest) {
+            for (const auto &a : n->nest.assignments) {
+                if (a.index.defined()) {
+                    all.push_back(&a);
+                }
+            }
+        }
+    }
+    return all;
+}
+
+// Those of one tile after the other leave from one place.
+int BlockLaunch::bytes_of_results() const {
+    int most = 0;
+    for (const TileNode *n : program_.nodes()) {
+        most = n->kind == TileNode::kNest && n->nest.columns > 0 ? std::max(most, program_.rows * n->nest.columns * 2) : most;
+    }
+    return most;
+}
+
+std::optional<std::vector<Expr>> BlockLaunch::box_of(const Assignment &a) const {
+    for (const TileNode *n : program_.nodes()) {
+        for (const auto &other : n->nest.assignments) {
+            if (&other == &a && (n->nest.kind != FusedNest::kTile || n->nest.columns % kAcross != 0)) {
+                return std::nullopt;
+            }
+        }
+    }
+    return results_leave_ ? place_of_result(a, base_, program_.block_names, program_.lets, strides_) : std::nullopt;
+}
+
+std::vector<const Operand *> BlockLaunch::fetched() const {
+    std::vector<const Operand *> all;
+    for (const auto &s : streams_.all()) {
+        for (const auto &use : s.uses) {
+            for (const auto &t : use.tiles) {
+                if (s.from == Role::kFetch) {
+                    all.push_back(t.operand);
+                }
+            }
+        }
+    }
+    return all;
+}
+
+Expr BlockLaunch::usable() const {
+    Expr e = const_true();
+    for (const auto *o : fetched()) {
+        e = e && is_tensor(o->buffer, o->type, o->rank());
+    }
+    for (const auto *r : results()) {
+        if (const auto at = box_of(*r)) {
+            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->size()));
+        }
+    }
+    return e;
+}
+
+Expr BlockLaunch::tiles() const {
+    return base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
+}
+
+// What the host tells TMA of a tile's tensor.
+Expr BlockLaunch::tensor_of(const StagedTile &t) {
+    const Operand &o = *t.operand;
+    std::vector<int> box = o.box;
+    box[0] = t.source ? box[0] : kAcross;
+    return tensor_argument(o.buffer, o.type, box, o.step, t.source ? -1 : o.depth_dimension, o.end, !t.source);
+}
+
+Kernel BlockLaunch::with_arguments(Fetching fetching) const {
+    const bool engine = fetching == Fetching::kEngine, elements = fetching == Fetching::kElements;
+    Kernel k;
+    k.name = base_.name + (hopper_ ? "" : "_mma") + (elements ? "_elements" : "");
+    k.threads = {threads(), 1, 1};
+    k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                        {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern)),
+                1, 1};
+    k.shared_bytes = offset_results() + (results_leave_ ? bytes_of_results() : 0);
+    k.blocks_per_multiprocessor = ", 1";
+    const std::vector<Expr> all = used(fetching);
+    FreeVariables free;
+    for (const Expr &e : all) {
+        e.accept(&free);
+    }
+    std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, kOperandOther};
+    local.insert(program_.block_names.begin(), program_.block_names.end());
+    for (const TileNode *n : program_.nodes()) {
+        local.insert(n->loop);
+    }
+    for (const auto &[name, type] : free.types) {
+        if (!local.count(name) && name.find(".buffer") == std::string::npos) {
+            k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
+        }
+    }
+    std::set<std::string> needed = loaded_by(all);
+    for (const auto *o : fetched()) {
+        if (!engine) {
+            needed.insert(o->buffer);
+        }
+    }
+    for (const auto *r : results()) {
+        if (!engine || !box_of(*r)) {
+            needed.insert(r->stored);
+        }
+    }
+    for (const auto &a : base_.arguments) {
+        if (a.is_buffer && needed.count(a.name)) {
+            k.arguments.push_back(a);
+        }
+    }
+    if (!engine) {
+        return k;
+    }
+    for (const auto &s : streams_.all()) {
+        for (const auto &use : s.uses) {
+            for (const auto &t : use.tiles) {
+                if (s.from == Role::kFetch) {
+                    k.arguments.push_back({t.name + ".map", false, false, Handle(), tensor_of(t), Expr()});
+                }
+            }
+        }
+    }
+    for (const auto *r : results()) {
+        if (const auto at = box_of(*r)) {
+            std::vector<int> box(at->size(), 1);
+            box[0] = kAcross;
+            box[1] = kRowsOfWarpgroup;
+            k.arguments.push_back({r->stored + ".map", false, false, Handle(), tensor_argument(r->stored, r->value.type(), box), Expr()});
+        }
+    }
+    return k;
+}
+
+// Of operands that the pipeline allocates, Halide has no variables for their fields.
+Expr BlockLaunch::of_host(const std::string &name) const {
+    for (const auto *o : fetched()) {
+        if (name == o->buffer + ".end") {
+            return o->end;
+        }
+        for (int d = 0; d < o->rank(); d++) {
+            if (name == o->buffer + ".extent." + number(d)) {
+                return field_on_host(o->buffer, Call::buffer_get_extent, d);
+            }
+            if (name == o->buffer + ".stride." + number(d)) {
+                return field_on_host(o->buffer, Call::buffer_get_stride, d);
+            }
+        }
+    }
+    return Expr();
+}
+
+std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
+    std::vector<Expr> all = {base_.blocks[0], base_.blocks[1], base_.blocks[2]};
+    for (const auto *o : fetched()) {
+        all.insert(all.end(), o->origin.begin(), o->origin.end());
+        for (int d = 0; d < o->rank() && fetching != Fetching::kEngine; d++) {
+            all.push_back(extent_of(*o, d));
+            if (d > 0) {
+                all.push_back(field(o->buffer, "stride", d));
+            }
+        }
+    }
+    for (const TileNode *n : program_.nodes()) {
+        for (const Expr &e : {n->min, n->extent, n->condition, n->product.left, n->product.a.value, n->product.b.value, n->nest.row_extent,
+                              n->nest.column_extent, n->nest.counts}) {
+            if (e.defined()) {
+                all.push_back(e);
+            }
+        }
+        for (const auto &a : n->nest.assignments) {
+            all.push_back(a.value);
+            if (!a.index.defined()) {
+                continue;
+            }
+            const auto at = fetching == Fetching::kEngine ? box_of(a) : std::nullopt;
+            if (at) {
+                all.insert(all.end(), at->begin(), at->end());
+            } else {
+                all.push_back(a.index);
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace halyard

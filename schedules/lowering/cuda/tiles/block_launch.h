@@ -1,0 +1,76 @@
+#ifndef HALYARD_LOWERING_CUDA_BLOCK_LAUNCH_H
+#define HALYARD_LOWERING_CUDA_BLOCK_LAUNCH_H
+
+/** \file
+ * What surrounds the body of a block program's kernel: its warps, its shared memory, its arguments, and when the host may call it.
+ */
+
+#include <optional>
+#include <vector>
+
+#include "lowering/cuda/tiles/block_kernel.h"
+#include "lowering/cuda/tiles/streams.h"
+
+namespace halyard {
+
+class BlockLaunch {
+public:
+    BlockLaunch(const BlockProgram &program, const Kernel &base, const Strides &strides, bool hopper);
+
+    /** Whether warpgroups multiply by wgmma, of 64 rows each; else warps by mma.sync, of 16 or 32. */
+    bool by_wgmma() const {
+        return hopper_ && program_.rows % 64 == 0;
+    }
+    /** Of a warp that multiplies: parts of 16 rows. */
+    int fragments() const {
+        return fragments_;
+    }
+    int warps(Role r) const;
+    /** Those that compute are in so many groups, which take turns: each has a slot of its own to fill while the others fill theirs. */
+    int groups_of_compute() const;
+    int warps_of_compute() const {
+        return warps(Role::kCompute) / groups_of_compute();
+    }
+    int first_warp(Role r) const;
+    int threads() const;
+    /** Registers that a thread has: at first; where it multiplies; and where it does not. 0: those that it has at first. */
+    int registers_at_begin() const;
+    int registers_of_products(Fetching fetching) const;
+    int registers_of_others(Fetching fetching) const;
+    bool computes() const;
+
+    const Streams &streams() const {
+        return streams_;
+    }
+    int offset_barriers() const;
+    int offset_results() const;
+    /** Of a result that leaves by TMA: where its tile begins. */
+    std::optional<std::vector<Halide::Expr>> box_of(const Assignment &a) const;
+
+    std::vector<const Operand *> fetched() const;
+    Halide::Expr usable() const;
+    Kernel with_arguments(Fetching fetching) const;
+    Halide::Expr tiles() const;
+
+private:
+    static Halide::Expr tensor_of(const StagedTile &t);
+    std::vector<const Assignment *> results() const;
+    std::vector<Halide::Expr> used(Fetching fetching) const;
+    Halide::Expr of_host(const std::string &name) const;
+    int bytes_of_results() const;
+    int room() const;
+    int sums() const;
+    void check() const;
+
+    const BlockProgram &program_;
+    const Kernel &base_;
+    const Strides &strides_;
+    const bool hopper_;
+    int fragments_ = 1;
+    Streams streams_;
+    bool results_leave_ = false;  // by TMA: there is room for them
+};
+
+}  // namespace halyard
+
+#endif

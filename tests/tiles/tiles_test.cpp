@@ -1,0 +1,203 @@
+// Pipelines with products that no op has (pipelines.cpp), by their schedules for the tensor cores on an emulated device, against their
+// naive schedules on the host. Operands are small integers, and scales powers of two, so that results are equal to the bit.
+//
+//   HALYARD_TILES=weights_8 tiles_test        those whose schedule begins so
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include "kernel/kernel.h"
+#include "tests/language/support.h"
+
+namespace {
+
+using namespace halyard;
+
+/** Sizes: rows, columns, depth; n1 of two products one after the other. */
+struct Sizes {
+    int m, n, k, n1;
+};
+
+struct Pipeline {
+    const char *schedule;  // a file of this folder, without its ending
+    std::vector<Assignments> params;
+    std::vector<Sizes> sizes;
+    bool pitched = true;  // whether rows may be part of longer ones
+};
+
+std::string op_of(const Pipeline &p) {
+    return std::string(p.schedule).substr(0, std::string(p.schedule).find('.'));
+}
+
+// The extents of an argument, by its name in each pipeline.
+std::vector<int> extents_of(const std::string &op, const std::string &name, const Sizes &s, bool across) {
+    if (name == "y") {
+        return {s.n, s.m};
+    }
+    if (op == "back_to_back" || op == "gated_block") {
+        return name == "a" ? std::vector<int>{s.k, s.m} : name == "c" ? std::vector<int>{s.n, s.n1} : std::vector<int>{s.k, s.n1};
+    }
+    if (op == "block_scaled" && name == "s") {
+        return {s.k / 64, s.m};
+    }
+    if (op == "weights_4" && name != "a") {
+        return {name == "b" ? s.k / 2 : s.k / 32, s.n};
+    }
+    if (name == "s" || name == "w" || name == "r") {
+        return {name == "s" ? s.n : name == "w" ? s.k : s.m};
+    }
+    if (name == "a2" || name == "b2") {
+        return {s.n1, name == "a2" ? s.m : s.n};
+    }
+    return name == "a" ? std::vector<int>{s.k, s.m} : across ? std::vector<int>{s.n, s.k} : std::vector<int>{s.k, s.n};
+}
+
+void fill(HostBuffer &b, const std::string &name, uint32_t seed) {
+    std::mt19937 random{seed};
+    std::vector<double> values(b.size());
+    const bool scale = name == "s" || name == "w" || name == "r", byte = b.type().code == halide_type_uint;
+    for (auto &v : values) {
+        const int drawn = int(random() >> 8);
+        v = scale ? std::vector<double>{0.5, 1, 2}[size_t(drawn % 3)] : byte ? drawn % (name == "z" ? 16 : 256) : drawn % 3 - 1;
+    }
+    b.assign(values);
+}
+
+std::vector<double> result_of(const CompiledKernel &kernel, const std::string &op, const Sizes &s, bool across, int pitch,
+                              std::string &error) {
+    KernelArguments arguments(kernel);
+    for (const auto &a : kernel.arguments()) {
+        Layout layout(extents_of(op, a.name, s, across));
+        if (pitch != 0 && layout.extents.size() == 2) {
+            layout.strides = {1, layout.extents[0] + pitch};
+        }
+        HostBuffer &b = arguments.buffer(a.name, layout);
+        if (!a.is_output) {
+            fill(b, a.name, uint32_t(a.name[0]) + uint32_t(a.name.size()));
+        }
+    }
+    const CallResult result = kernel.call(arguments);
+    error = result.ok() ? arguments.buffer("y").surroundings_intact() ? "" : "writes where no element of the result is" : result.message;
+    return arguments.buffer("y").values();
+}
+
+void set_capability(int capability) {
+    static void *const driver = dlopen(std::getenv("HALYARD_CUDA_DRIVER"), RTLD_NOW);
+    REQUIRE(driver);
+    const auto set = reinterpret_cast<void (*)(const char *, int)>(dlsym(driver, "halyard_emulator_set"));
+    REQUIRE(set);
+    set("capability", capability);
+}
+
+GenerateRequest request_of(const Pipeline &p, const Assignments &params) {
+    GenerateRequest request;
+    request.op = op_of(p);
+    request.generator = HALYARD_TILE_PIPELINES;
+    request.params = params;
+    return request;
+}
+
+void check(const Pipeline &p) {
+    const char *only = std::getenv("HALYARD_TILES");
+    if (only && std::strncmp(p.schedule, only, std::strlen(only)) != 0) {
+        return;
+    }
+    for (size_t n = 0; n < p.params.size(); n++) {
+        const TempDir folder;
+        GenerateRequest request = request_of(p, {});
+        bool across = false;
+        for (const auto &[name, value] : p.params[n]) {
+            (name == "across" || name == "block" ? request.params : request.set)[name] = value;
+            across = across || (name == "across" && value == "true");
+        }
+        GenerateRequest naive = request_of(p, request.params);
+        std::string text;
+        for (const auto &[name, value] : p.params[n]) {
+            text += " " + name + "=" + value;
+        }
+        INFO(p.schedule << text);
+        naive.target = "host";
+        build_shared_object(make_plan(naive), folder.path() + "/naive.so");
+        const auto reference = CompiledKernel::load(folder.path() + "/naive.so", op_of(p));
+        request.schedule = fmt::format("{}/{}.lua", HALYARD_TILE_SCHEDULES, p.schedule);
+        request.target = "cuda";
+        request.devices = "emulator";
+        const std::string library = folder.path() + "/90.so";
+        build_shared_object(make_plan(request), library);
+        for (const int capability : {90, 80}) {
+            const std::string own = fmt::format("{}/of_{}.so", folder.path(), capability);
+            std::filesystem::copy_file(library, own);  // each has a runtime of its own, which knows one device
+            set_capability(capability);
+            const auto kernel = CompiledKernel::load(own, op_of(p));
+            for (const Sizes &s : p.sizes) {
+                // Rows that begin at multiples of 16 bytes and others.
+                for (const int pitch : {0, 8, 3}) {
+                    INFO("capability " << capability << ", m=" << s.m << " n=" << s.n << " k=" << s.k << " n1=" << s.n1 << ", pitch "
+                                       << pitch);
+                    std::string error;
+                    const auto should = result_of(reference, op_of(p), s, across, 0, error);
+                    REQUIRE(error == "");
+                    const auto is = result_of(kernel, op_of(p), s, across, pitch, error);
+                    REQUIRE(error == "");
+                    size_t wrong = 0, first = 0;
+                    for (size_t i = 0; i < should.size(); i++) {
+                        if (!(should[i] == is[i]) && wrong++ == 0) {
+                            first = i;
+                        }
+                    }
+                    if (wrong != 0) {
+                        INFO(wrong << " of " << should.size() << " are wrong, the first at column " << first % size_t(s.n) << ", row "
+                                   << first / size_t(s.n) << ": " << is[first] << " for " << should[first]);
+                        CHECK(wrong == 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+const Assignments kSmall = {{"rows", "64"}, {"columns", "64"}}, kWide = {{"rows", "128"}, {"columns", "128"}, {"stages", "2"}},
+                  kFew = {{"rows", "16"}, {"columns", "64"}};
+const std::vector<Sizes> kSizes = {{70, 72, 192, 96}, {1, 8, 64, 64}, {130, 136, 96, 32}};
+
+}  // namespace
+
+TEST_CASE("operands of 8 bits, converted on the way in", "[weights_8]") {
+    check({"weights_8", {kSmall, kWide, kFew, {{"rows", "64"}, {"columns", "64"}, {"across", "true"}}}, kSizes});
+}
+
+TEST_CASE("operands of 4 bits, with scales and zero points of groups", "[weights_4]") {
+    check({"weights_4", {kSmall, kWide}, {{70, 72, 192, 0}, {1, 8, 64, 0}, {130, 136, 96, 0}}});
+}
+
+TEST_CASE("operands that are scaled on the way in: inline, and as a stage in registers or in shared memory", "[scaled_rows]") {
+    for (const char *schedule : {"scaled_rows", "scaled_rows.registers", "scaled_rows.shared"}) {
+        check({schedule, {kSmall, kWide}, {{70, 72, 192, 0}, {1, 8, 64, 0}, {130, 136, 128, 0}}});
+    }
+}
+
+TEST_CASE("two products in one sum", "[two_sums]") {
+    check({"two_sums", {kSmall, kWide, kFew}, kSizes});
+}
+
+TEST_CASE("sums that are scaled in each step", "[block_scaled]") {
+    check({"block_scaled", {kSmall, kWide}, {{70, 72, 192, 0}, {130, 136, 64, 0}}});
+}
+
+TEST_CASE("a product of what was made of another, of which the depth has steps", "[back_to_back]") {
+    check({"back_to_back.deep", {{{"rows", "64"}, {"n2", "64"}}}, {{70, 64, 192, 100}, {1, 64, 64, 64}}});
+    check({"back_to_back.deep", {{{"rows", "128"}, {"n2", "128"}}}, {{130, 128, 96, 64}}});
+}
+
+TEST_CASE("three products in a step", "[gated_block]") {
+    check({"gated_block", {{{"rows", "64"}, {"k1", "64"}, {"n2", "64"}}}, {{70, 64, 64, 100}, {3, 64, 64, 64}}});
+    check({"gated_block.deep", {{{"rows", "128"}, {"n2", "64"}}}, {{130, 64, 96, 100}}});
+}

@@ -1,0 +1,17 @@
+local gemm = require "lib.gpu_gemm"
+
+return schedule "two_sums" {
+  target = "cuda",
+  params = {
+    rows    = tune { 16, 32, 64, 128, 192, default = 128 },
+    columns = tune { 32, 64, 128, 192, 256, default = 128 },
+    stages  = tune { 1, 2, 3, 4, 5, 6, 8, default = 3 },
+    raster  = tune { 8, default = 8 },
+  },
+  apply = function(k, p)
+    gemm.tensor_tiles(k.y, k.acc, p)
+    local step = k.acc:update(1)
+    step:split("k2", 64, "guard", "step", "depth")
+    step:reorder("depth", "col", "row", "step"):never_partition_all():mma()
+  end,
+}
