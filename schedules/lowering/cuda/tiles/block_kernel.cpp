@@ -26,6 +26,16 @@ public:
         : program_(program), base_(base), print_(print), hopper_(hopper), launch_(program, base, strides, hopper) {}
 
     TileKernel make() {
+        try {
+            return printed();
+        } catch (const CompileError &e) {
+            program_.asked().fail(std::string("cannot be printed: ") + e.what());
+            throw;
+        }
+    }
+
+private:
+    TileKernel printed() {
         TileKernel result;
         const Fetching whole = hopper_ ? Fetching::kEngine : Fetching::kChunks;
         result.usable = launch_.usable();
@@ -40,7 +50,6 @@ public:
         return result;
     }
 
-private:
     // ---- The kernel, and the tiles of its grid ----
 
     std::string text(const Kernel &k, Fetching fetching) {
@@ -141,7 +150,7 @@ private:
                              : fetching_ == Fetching::kEngine ? 1
                                                               : launch_.warps(s.from) * kWarp;
             const int drain = s.to == Role::kCompute ? launch_.warps_of_compute()
-                              : launch_.by_wgmma()   ? launch_.warps(s.to) / 4
+                              : read_by_wgmma(s)     ? launch_.warps(s.to) / 4
                                                      : launch_.warps(s.to);
             out_->open("for (int i = 0; i < " + number(s.slots) + "; i++) {");
             out_->line("barrier_init(&" + full(s) + "[i], " + number(fill) + ");");
@@ -192,6 +201,7 @@ private:
         place_of_tile();
         if (r == Role::kMultiply) {
             declare_held();
+            declare_rows();
         }
         body(program_.body);
         out_->close();
@@ -234,6 +244,27 @@ private:
                 out_->declare_registers(name, type_text(held.type), (held.columns == 0 ? 2 : held.columns / 2) * fragments);
             }
         }
+    }
+
+    // Rows that are computed, and by wgmma those of the next step, which come while these are multiplied.
+    void declare_rows() {
+        for (const TileNode *n : program_.products()) {
+            if (n->product.a.value.defined()) {
+                const int registers = n->product.depth / 4 * launch_.fragments();
+                for (const auto &name : {rows_of(n->product), next_rows_of(n->product)}) {
+                    if (launch_.by_wgmma() || name == rows_of(n->product)) {
+                        out_->declare_registers(name, "uint32_t", registers);
+                    }
+                }
+            }
+        }
+    }
+
+    static std::string rows_of(const TileOfProduct &t) {
+        return t.accumulator + ".rows";
+    }
+    static std::string next_rows_of(const TileOfProduct &t) {
+        return t.accumulator + ".next_rows";
     }
 
     // ---- The loops, as one role goes over them ----
@@ -319,7 +350,6 @@ private:
                 out_->line("barrier_wait(&" + full(*source) + "[" + stage(*source) + "], " + phase(*source) + ");");
             }
             fill(s, use);
-            out_->line("__syncwarp();");
             for (const auto *source : sources) {
                 give_back(*source, stage(*source));
             }
@@ -360,8 +390,11 @@ private:
     // Where a loop has products alone, those of a turn are still under way in the next: its slots are given back one turn later.
     void loop(const TileNode &n) {
         finish_products();
-        const bool pipelined = role_ == Role::kMultiply && launch_.by_wgmma() && has_only_products(*n.body);
-        std::vector<const Stream *> own;
+        const bool computed = std::any_of(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.product.a.value.defined(); });
+        const auto products = std::count_if(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.kind == TileNode::kProduct; });
+        const bool pipelined = role_ == Role::kMultiply && launch_.by_wgmma() && has_only_products(*n.body) && (!computed || products == 1);
+        std::vector<const Stream *> &own = streams_of_loop_;
+        own.clear();
         for_each_use(*n.body, [&](const Stream &s, const StreamUse &) {
             if (s.to == role_) {
                 own.push_back(&s);
@@ -380,9 +413,13 @@ private:
         in_pipelined_loop_ = false;
         if (pipelined) {
             out_->line("wgmma_commit();");
-            out_->line("wgmma_wait<1>();");
+            if (!computed) {
+                out_->line("wgmma_wait<1>();");
+            }
             for (const auto *s : own) {
-                give_back(*s, before(*s), before(*s) + " >= 0 && ");
+                if (!computed) {
+                    give_back(*s, before(*s), before(*s) + " >= 0 && ");
+                }
                 out_->line(before(*s) + " = " + stage(*s) + ";");
                 next(*s);
             }
@@ -413,9 +450,18 @@ private:
         out_->close();
     }
 
+    // By nothing else: then one thread of a warpgroup knows when all of it is done.
+    bool read_by_wgmma(const Stream &s) const {
+        return s.to == Role::kMultiply && launch_.by_wgmma() &&
+               std::none_of(s.uses[0].tiles.begin(), s.uses[0].tiles.end(), [](const StagedTile &t) { return t.of_rows; });
+    }
+
     void give_back(const Stream &s, const std::string &slot, const std::string &condition = "") {
-        const bool groups = role_ == Role::kMultiply && launch_.by_wgmma();
-        out_->open("if (" + condition + (groups ? "thread % " + number(kWarpgroup) + " == 0" : "lane == 0") + ") {");
+        const bool by_wgmma = read_by_wgmma(s);
+        if (!by_wgmma) {
+            out_->line("__syncwarp();");
+        }
+        out_->open("if (" + condition + (by_wgmma ? "thread % " + number(kWarpgroup) + " == 0" : "lane == 0") + ") {");
         out_->line("barrier_arrive(&" + empty(s) + "[" + slot + "]);");
         out_->close();
     }
@@ -433,7 +479,6 @@ private:
             }
             return;
         }
-        out_->line("__syncwarp();");
         give_back(s, stage(s));
         next(s);
     }
@@ -500,7 +545,7 @@ private:
             for (int d = 1; d < o.rank(); d++) {
                 rest += ", " + e(o.origin[size_t(d)]);
             }
-            const int step = p.source ? p.across() : kAcross;
+            const int step = p.swizzle() == kSwizzledBytes ? elements_of_line(o.type) : p.across();
             for (int x = 0; x < p.across(); x += step) {
                 const std::string to = out_->name(p.name) + " + " + slot(s, p) + (x ? " + " + number(x * p.lines()) : "");
                 out_->line("tensor_load(" + to + ", " + out_->name(p.name + ".map") + ", &" + full(s) + "[" + stage(s) + "], " +
@@ -532,11 +577,13 @@ private:
             at += " + " + c + " * " + e(field(o.buffer, "stride", d));
             lines *= box;
         }
-        const std::string of_line = number(kSwizzledBytes / size), of_chunk = number(16 / size);
+        const std::string of_line = number(std::max(p.swizzle(), 16) / size), of_chunk = number(16 / size);
+        const std::string lines_apart = p.swizzle() == kSwizzledBytes ? "(line % 8)" : "(line / 2 % 4)";
         out_->line("const int to = " + slot(s, p) + " + " +
-                   (p.source ? "line * " + number(across) + " + x"
-                             : "x / " + of_line + " * " + number(p.lines() * kSwizzledBytes / size) + " + line * " + of_line + " + ((x / " +
-                                   of_chunk + " % 8) ^ (line % 8)) * " + of_chunk + " + x % " + of_chunk) +
+                   (p.swizzle() == 0
+                        ? "line * " + number(across) + " + x"
+                        : "x / " + of_line + " * " + number(p.lines() * p.swizzle() / size) + " + line * " + of_line + " + ((x % " +
+                              of_line + " / " + of_chunk + ") ^ " + lines_apart + ") * " + of_chunk + " + x % " + of_chunk) +
                    ";");
         const std::string extent = e(extent_of(o, 0)), buffer = out_->name(o.buffer), tile = out_->name(p.name);
         if (chunks) {
@@ -552,30 +599,35 @@ private:
     }
 
     void compute(const Stream &s, const StagedTile &p) {
-        ComputedTile tile;
-        tile.operand = p.operand;
+        ComputedTile tile = computed_tile(*p.operand);
         tile.name = p.name;
         tile.lines = p.lines();
         tile.slot = Variable::make(Int(32), stage(s)) * (s.bytes() / p.operand->type.bytes());
-        for (const auto &source : p.operand->sources) {
+        print_computed_tile(tile, launch_.warps_of_compute() * kWarp, *out_);
+    }
+
+    ComputedTile computed_tile(const Operand &o) const {
+        ComputedTile tile;
+        tile.operand = &o;
+        for (const auto &source : o.sources) {
             const OperandPlace place = launch_.streams().place_of(source);
-            tile.slots_of_sources[source.tile] =
-                Variable::make(Int(32), stage(*place.stream)) * (place.stream->bytes() / source.type.bytes());
-            tile.names_of_sources[source.tile] = place.tile->name;
+            tile.sources[source.tile] = {place.tile->name,
+                                         Variable::make(Int(32), stage(*place.stream)) * (place.stream->bytes() / source.type.bytes()),
+                                         place.tile->across(), place.tile->lines(), place.tile->swizzle()};
         }
         for (const TileNode *n : program_.products()) {
-            if (p.operand == &n->product.a || p.operand == &n->product.b) {
+            if (&o == &n->product.a || &o == &n->product.b) {
                 tile.left = n->product.left;
                 tile.depth = n->product.depth;
             }
         }
-        print_computed_tile(tile, launch_.warps_of_compute() * kWarp, *out_);
+        return tile;
     }
 
     // ---- Products ----
 
     WgmmaInstruction instruction(const TileOfProduct &t) const {
-        return {t.b.type, t.b.type, t.columns, t.b.depth_dimension != 0, program_.held.count(t.a.buffer) > 0};
+        return {t.b.type, t.b.type, t.columns, t.b.depth_dimension != 0, t.a.value.defined() || program_.held.count(t.a.buffer) > 0};
     }
 
     std::string tile_text(const Operand &o) const {
@@ -588,7 +640,11 @@ private:
             multiply_by_wgmma(t, begins);
             return;
         }
-        const bool held = program_.held.count(t.a.buffer) > 0, across = t.b.depth_dimension != 0;
+        const bool computed = t.a.value.defined(), held = computed || program_.held.count(t.a.buffer) > 0,
+                   across = t.b.depth_dimension != 0;
+        if (computed) {
+            compute_rows(t, rows_of(t));
+        }
         const std::string type = type_text(t.b.type), shape = number(launch_.fragments()) + ", " + number(t.rows) + ", " +
                                                               number(t.columns) + ", " + number(t.depth) + ", " +
                                                               (across ? "true" : "false");
@@ -600,12 +656,43 @@ private:
         }
         const std::string rows = " + warp * " + number(kRowsOfFragment * launch_.fragments() * kAcross);
         out_->line((held ? "multiply_held<" : "multiply_shared<") + type + ", " + shape + ">(" + out_->name(t.accumulator) + ", " +
-                   (held ? out_->name(t.a.buffer) : tile_text(t.a) + rows) + ", " + tile_text(t.b) + ");");
+                   (held ? registers_of(t) : tile_text(t.a) + rows) + ", " + tile_text(t.b) + ");");
+    }
+
+    std::string registers_of(const TileOfProduct &t) const {
+        return out_->name(t.a.value.defined() ? rows_of(t) : t.a.buffer);
+    }
+
+    void compute_rows(const TileOfProduct &t, const std::string &registers) {
+        print_computed_rows(computed_tile(t.a), out_->name(registers),
+                            "warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4", launch_.fragments(), *out_);
+    }
+
+    // In a loop the rows of a turn are computed while those before them are multiplied, and take their place then.
+    void take_rows(const TileOfProduct &t) {
+        if (!in_pipelined_loop_) {
+            finish_products();
+            compute_rows(t, rows_of(t));
+            return;
+        }
+        compute_rows(t, next_rows_of(t));
+        out_->line("wgmma_wait<0>();");
+        for (const auto *s : streams_of_loop_) {
+            give_back(*s, before(*s), before(*s) + " >= 0 && ");
+        }
+        out_->line("#pragma unroll");
+        out_->open("for (int i = 0; i < " + number(t.depth / 4) + "; i++) {");
+        out_->line(out_->name(rows_of(t)) + "[i] = " + out_->name(next_rows_of(t)) + "[i];");
+        out_->close();
     }
 
     // Descriptors count in 16 bytes. Several products that follow one another are one group.
     void multiply_by_wgmma(const TileOfProduct &t, bool begins) {
-        const bool held = program_.held.count(t.a.buffer) > 0, across = t.b.depth_dimension != 0;
+        const bool computed = t.a.value.defined(), held = computed || program_.held.count(t.a.buffer) > 0,
+                   across = t.b.depth_dimension != 0;
+        if (computed) {
+            take_rows(t);
+        }
         const auto along_depth = [&](const std::string &name, int lines) {
             return panels(t.depth) == 1 ? name + " + d * 2" : name + " + (d / 4 * " + number(lines * kSwizzledBytes / 16) + " + d % 4 * 2)";
         };
@@ -623,7 +710,7 @@ private:
         out_->line("#pragma unroll");
         out_->open("for (int d = 0; d < " + number(t.depth / depth_of_instruction(t.b.type)) + "; d++) {");
         out_->line(instruction(t).name() + "(" + out_->name(t.accumulator) + ", " +
-                   (held ? out_->name(t.a.buffer) + " + d * 4" : along_depth("a", t.rows)) + ", " +
+                   (held ? registers_of(t) + " + d * 4" : along_depth("a", t.rows)) + ", " +
                    (across ? "b + d * 128" : along_depth("b", t.columns)) + (begins ? ", d > 0);" : ", true);"));
         out_->close();
         out_->close();
@@ -739,7 +826,8 @@ private:
     Role role_ = Role::kFetch;
     bool begun_ = false;  // products by wgmma, which nobody has waited for
     bool in_pipelined_loop_ = false;
-    std::vector<const Stream *> waiting_;  // to be given back when they are done
+    std::vector<const Stream *> waiting_;          // to be given back when they are done
+    std::vector<const Stream *> streams_of_loop_;  // that has products alone
 };
 
 }  // namespace

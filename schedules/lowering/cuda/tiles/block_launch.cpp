@@ -243,8 +243,8 @@ Expr BlockLaunch::tiles() const {
 Expr BlockLaunch::tensor_of(const StagedTile &t) {
     const Operand &o = *t.operand;
     std::vector<int> box = o.box;
-    box[0] = t.source ? box[0] : kAcross;
-    return tensor_argument(o.buffer, o.type, box, o.step, t.source ? -1 : o.depth_dimension, o.end, !t.source);
+    box[0] = t.swizzle() == kSwizzledBytes ? elements_of_line(o.type) : box[0];
+    return tensor_argument(o.buffer, o.type, box, o.step, t.source ? -1 : o.depth_dimension, o.end, t.swizzle() != 0);
 }
 
 Kernel BlockLaunch::with_arguments(Fetching fetching) const {

@@ -18,36 +18,38 @@ namespace {
 
 const char *const kLine = "operand_line", *const kChunk = "operand_chunk", *const kLane = "operand_lane";
 
-// Loads of sources, in their slots.
-class InSlots : public IRMutator {
-    using IRMutator::visit;
-    Expr visit(const Load *op) override {
-        const auto slot = tile.slots_of_sources.find(op->name);
-        if (slot == tile.slots_of_sources.end()) {
-            return IRMutator::visit(op);
-        }
-        return Load::make(op->type, tile.names_of_sources.at(op->name), slot->second + mutate(op->index), Buffer<>(), Parameter(),
-                          op->predicate, op->alignment);
-    }
-
-public:
-    explicit InSlots(const ComputedTile &tile) : tile(tile) {}
-    const ComputedTile &tile;
-};
-
-// Vectors of sources: those that begin at a multiple of their elements are loaded whole, and those in which lanes share elements that
-// are neighbours, as of two numbers in a byte, are one vector of these, whose elements are picked.
-class LoadWhole : public IRMutator {
+// Loads of sources, in their slots. Vectors in which lanes share elements that are neighbours, as of two numbers in a byte, are one vector
+// of these, whose elements are picked.
+class LoadSources : public IRMutator {
     using IRMutator::visit;
 
     static Expr lane_of(const Expr &index, int lane) {
-        return simplify(Shuffle::make_extract_element(index, lane));
+        return index.type().is_scalar() ? index : simplify(Shuffle::make_extract_element(index, lane));
+    }
+
+    // As the copy engine puts elements of a line, 16 bytes at a time.
+    static Expr place(const SourceInSlot &source, const Type &t, const Expr &index) {
+        if (source.swizzle == 0) {
+            return source.slot + index;
+        }
+        const int chunk = 16 / t.bytes(), of_line = source.swizzle / t.bytes();
+        const Expr x = index % source.across, line = index / source.across;
+        const Expr lines = source.swizzle == kSwizzledBytes ? line % 8 : line / 2 % 4;
+        const Expr in_line = ((x % of_line / chunk) ^ lines) * chunk + x % chunk;
+        return source.slot + simplify(x / of_line * (source.lines * of_line) + line * of_line + in_line);
     }
 
     Expr visit(const Load *op) override {
-        if (!sources.count(op->name) || op->type.is_scalar()) {
+        const auto found = tile.sources.find(op->name);
+        if (found == tile.sources.end()) {
             return IRMutator::visit(op);
         }
+        const SourceInSlot &source = found->second;
+        const Type t = op->type.element_of();
+        const auto load = [&](const Expr &index, const ModulusRemainder &alignment) {
+            return Load::make(t.with_lanes(index.type().lanes()), source.name, index, Buffer<>(), Parameter(),
+                              const_true(index.type().lanes()), alignment);
+        };
         const int lanes = op->type.lanes();
         const Expr first = lane_of(op->index, 0);
         std::vector<int> picked;
@@ -55,7 +57,9 @@ class LoadWhole : public IRMutator {
         for (int lane = 0; lane < lanes; lane++) {
             const auto further = as_const_int(simplify(lane_of(op->index, lane) - first));
             if (!further || *further < 0 || *further >= lanes) {
-                return IRMutator::visit(op);
+                const Expr all = mutate(op->index);
+                return load(source.swizzle == 0 ? Broadcast::make(source.slot, lanes) + all : place_of_each(source, t, all),
+                            ModulusRemainder());
             }
             picked.push_back(int(*further));
             last = std::max(last, int(*further));
@@ -64,34 +68,65 @@ class LoadWhole : public IRMutator {
         while (elements <= last) {
             elements *= 2;
         }
-        const Type t = op->type.with_lanes(elements);
-        const Expr index = elements == 1 ? first : Ramp::make(first, 1, elements);
-        const Expr whole = Load::make(t, op->name, index, op->image, op->param, const_true(elements), modulus_remainder(first));
+        const Expr at = place(source, t, mutate(first));
+        // Neighbours begin at a multiple of their number, as tiles do: so they are in one piece of 16 bytes.
+        const Expr whole = elements == 1 ? load(at, ModulusRemainder()) : load(Ramp::make(at, 1, elements), ModulusRemainder(elements, 0));
+        if (lanes == 1) {
+            return whole;
+        }
         if (elements == lanes && std::is_sorted(picked.begin(), picked.end(), std::less_equal<int>())) {
             return whole;
         }
+        if (elements == 1) {
+            return Broadcast::make(whole, lanes);
+        }
         const std::string name = unique_name("elements");
-        return Let::make(name, whole, Shuffle::make({Variable::make(t, name)}, picked));
+        return Let::make(name, whole, Shuffle::make({Variable::make(whole.type(), name)}, picked));
+    }
+
+    static Expr place_of_each(const SourceInSlot &source, const Type &t, const Expr &all) {
+        std::vector<Expr> places;
+        for (int lane = 0; lane < all.type().lanes(); lane++) {
+            places.push_back(place(source, t, lane_of(all, lane)));
+        }
+        return Shuffle::make_concat(places);
     }
 
 public:
-    std::set<std::string> sources;
+    explicit LoadSources(const ComputedTile &tile) : tile(tile) {}
+    const ComputedTile &tile;
 };
 
 Expr vector_of(const Expr &value, int lanes, const ComputedTile &tile) {
     const Stmt loop = For::make(kLane, 0, lanes, ForType::Vectorized, Partition::Never, DeviceAPI::None, Evaluate::make(value));
     const Stmt vector = simplify(vectorize_loops(loop, {}));
     const auto *evaluate = vector.as<Evaluate>();
-    const Expr v = evaluate ? evaluate->value : Expr();
-    if (!v.defined()) {
+    if (!evaluate) {
         throw CompileError("an operand has a value that cannot be computed " + number(lanes) + " at a time");
     }
-    LoadWhole whole;
-    for (const auto &name : tile.names_of_sources) {
-        whole.sources.insert(name.second);
-    }
-    const Expr loaded = whole.mutate(v);
+    const Expr loaded = LoadSources(tile).mutate(evaluate->value);
     return loaded.type().is_scalar() ? Broadcast::make(loaded, lanes) : loaded;
+}
+
+// Its element at a depth, and in a row or column; in a last step, 0 behind the depth that is left.
+Expr value_at(const ComputedTile &tile, const Expr &depth, const Expr &other, bool last_step) {
+    const Operand &o = *tile.operand;
+    const auto at = [&](const Expr &d) { return substitute({{kOperandDepth, d}, {kOperandOther, other}}, o.value); };
+    return last_step ? select(depth < tile.left, at(min(depth, tile.left - 1)), make_zero(o.type)) : at(depth);
+}
+
+// Both forms of a step, where it may have less of the depth.
+template<typename Print>
+void print_steps(const ComputedTile &tile, KernelPrinter &out, const Print &print) {
+    if (!tile.left.defined()) {
+        print(false);
+        return;
+    }
+    out.open("if (" + out.expr(tile.left >= tile.depth) + ") {");
+    print(false);
+    out.otherwise();
+    print(true);
+    out.close();
 }
 
 class PrintTile {
@@ -105,15 +140,7 @@ public:
         if (same_chunk_) {
             out_.line("const int " + out_.name(kChunk) + " = thread % " + number(chunks_) + ";");
         }
-        if (tile_.left.defined()) {
-            out_.open("if (" + out_.expr(tile_.left >= tile_.depth) + ") {");
-        }
-        all(false);
-        if (tile_.left.defined()) {
-            out_.otherwise();
-            all(true);
-            out_.close();
-        }
+        print_steps(tile_, out_, [&](bool last_step) { all(last_step); });
         out_.close();
     }
 
@@ -145,7 +172,7 @@ private:
             out_.line("const int " + out_.name(line) + " = " + at + " / " + number(chunks_) +
                       (same_chunk_ ? "" : ", " + out_.name(chunk) + " = " + at + " % " + number(chunks_)) + ";");
             const Expr l = Variable::make(Int(32), line), c = Variable::make(Int(32), chunk);
-            const Expr value = vector_of(value_at(l, c, last_step), lanes_, tile_);
+            const Expr value = vector_of(value_in_chunk(l, c, last_step), lanes_, tile_);
             const std::string name = "operand_value" + std::string(n ? "." + number(n) : "");
             const std::string text = out_.expr(value);
             out_.line("const " + type_text(value.type()) + " " + out_.name(name) + " = " + text + ";");
@@ -159,14 +186,10 @@ private:
         places_.clear();
     }
 
-    Expr value_at(const Expr &line, const Expr &chunk, bool last_step) const {
+    Expr value_in_chunk(const Expr &line, const Expr &chunk, bool last_step) const {
         const bool across = o_.depth_dimension != 0;
         const Expr along = chunk * lanes_ + Variable::make(Int(32), kLane);
-        const Expr depth = across ? line : along, other = across ? along : line;
-        const auto at = [&](const Expr &d) {
-            return InSlots(tile_).mutate(substitute({{kOperandDepth, d}, {kOperandOther, other}}, o_.value));
-        };
-        return last_step ? select(depth < tile_.left, at(min(depth, tile_.left - 1)), make_zero(o_.type)) : at(depth);
+        return value_at(tile_, across ? line : along, across ? along : line, last_step);
     }
 
     // As the copy engine would put them.
@@ -189,6 +212,23 @@ private:
 
 void print_computed_tile(const ComputedTile &tile, int threads, KernelPrinter &out) {
     PrintTile(tile, threads, out).print();
+}
+
+// A register has two neighbours of the depth; four of them 16 of it, in rows that are 8 apart, as sums are.
+void print_computed_rows(const ComputedTile &tile, const std::string &registers, const std::string &first_row, int fragments,
+                         KernelPrinter &out) {
+    constexpr int kPair = 2;
+    const std::string of_fragment = number(tile.depth / 4), line = out.name(kLine), depth = out.name(kOperandDepth);
+    const Expr d = Variable::make(Int(32), kOperandDepth) * kPair + Variable::make(Int(32), kLane), row = Variable::make(Int(32), kLine);
+    print_steps(tile, out, [&](bool last_step) {
+        out.line("#pragma unroll");
+        out.open("for (int i = 0; i < " + number(tile.depth / 4 * fragments) + "; i++) {");
+        out.line("const int " + line + " = " + first_row + " + " + (fragments > 1 ? "i / " + of_fragment + " * 16 + " : "") + "i % 2 * 8;");
+        out.line("const int " + depth + " = i % " + of_fragment + " / 4 * 8 + lane % 4 + i / 2 % 2 * 4;  // in pairs");
+        const std::string value = out.expr(vector_of(value_at(tile, d, row, last_step), kPair, tile));
+        out.line(registers + "[i] = all_bits_as<uint32_t>(" + value + ");");
+        out.close();
+    });
 }
 
 }  // namespace halyard

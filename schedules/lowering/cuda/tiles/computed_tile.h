@@ -2,9 +2,8 @@
 #define HALYARD_LOWERING_CUDA_COMPUTED_TILE_H
 
 /** \file
- * A tile of an operand that is computed on the way in, such as one of weights of 8 bits with their scales:
- *
- *   for each 16 bytes of the tile: tile = value(depth, other)
+ * An operand that is computed on the way in, such as weights of 8 bits with their scales: a tile of columns in shared memory, or rows in
+ * the registers of those that multiply them.
  */
 
 #include <map>
@@ -15,18 +14,32 @@
 
 namespace halyard {
 
-struct ComputedTile {
-    const Operand *operand = nullptr;
-    std::string name;  // of the array
-    int lines = 0, depth = 0;
-    Halide::Expr slot;                                     // the first element of its slot
-    Halide::Expr left;                                     // of the depth; elsewhere it is 0. Undefined: all
-    std::map<std::string, Halide::Expr> slots_of_sources;  // the same of what it is computed of
-    std::map<std::string, std::string> names_of_sources;
+/** Where a tile of it that is being computed finds what it loads. */
+struct SourceInSlot {
+    std::string name;   // of the array
+    Halide::Expr slot;  // the first element of its slot
+    int across = 0, lines = 0;
+    int swizzle = 0;  // bytes, as of StagedTile
 };
 
-/** For so many threads, of which `thread` is one. */
+struct ComputedTile {
+    const Operand *operand = nullptr;
+    std::map<std::string, SourceInSlot> sources;
+    int depth = 0;
+    Halide::Expr left;  // of the depth; elsewhere it is 0. Undefined: all
+    // Of columns:
+    std::string name;  // of the array
+    int lines = 0;
+    Halide::Expr slot;
+};
+
+/** For so many threads, of which `thread` is one: each 16 bytes of the tile. */
 void print_computed_tile(const ComputedTile &tile, int threads, KernelPrinter &out);
+
+/** Puts rows into an array of registers as mma and wgmma take them: so many parts of 16 rows, of which a thread's first one is
+ * `first_row`, as text. */
+void print_computed_rows(const ComputedTile &tile, const std::string &registers, const std::string &first_row, int fragments,
+                         KernelPrinter &out);
 
 }  // namespace halyard
 

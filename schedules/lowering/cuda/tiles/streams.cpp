@@ -46,6 +46,11 @@ int StagedTile::elements() const {
     return source ? across() * lines() : panels(across()) * kAcross * lines();
 }
 
+int StagedTile::swizzle() const {
+    const int line = across() * operand->type.bytes();
+    return !source || (of_rows && line % kSwizzledBytes == 0) ? kSwizzledBytes : of_rows && line == kSwizzledBytes / 2 ? line : 0;
+}
+
 int StagedTile::bytes() const {
     return rounded(elements() * operand->type.bytes());
 }
@@ -86,10 +91,14 @@ void Streams::visit(const TileBody &body, std::vector<Around> around) {
                     own.push_back(n.product.left);
                 }
                 size_t deepest = level_of(own, around);
+                const bool of_rows = o == &n.product.a;
                 for (const auto &s : o->sources) {
-                    deepest = std::max(deepest, add(s, true, Role::kFetch, Role::kCompute, around, level_of(s.origin, around)));
+                    const Role to = of_rows ? Role::kMultiply : Role::kCompute;
+                    deepest = std::max(deepest, add(s, true, Role::kFetch, to, around, level_of(s.origin, around)));
                 }
-                add(*o, false, Role::kCompute, Role::kMultiply, around, deepest);
+                if (!of_rows) {
+                    add(*o, false, Role::kCompute, Role::kMultiply, around, deepest);
+                }
             } else if (!program_.held.count(o->buffer)) {
                 add(*o, false, Role::kFetch, Role::kMultiply, around, level_of(o->origin, around));
             }
@@ -124,6 +133,7 @@ size_t Streams::add(const Operand &o, bool source, Role from, Role to, const std
     StagedTile t;
     t.operand = &o;
     t.source = source;
+    t.of_rows = source && to == Role::kMultiply;
     t.name = source ? o.tile : s.name;
     s.from = from;
     s.to = to;
@@ -175,7 +185,7 @@ void Streams::check_sources() const {
 void Streams::share() {
     const auto same_size = [](const StreamUse &x, const StreamUse &y) {
         return std::equal(x.tiles.begin(), x.tiles.end(), y.tiles.begin(), y.tiles.end(), [](const StagedTile &a, const StagedTile &b) {
-            return a.source == b.source && a.operand->type == b.operand->type && a.operand->box == b.operand->box;
+            return a.source == b.source && a.of_rows == b.of_rows && a.operand->type == b.operand->type && a.operand->box == b.operand->box;
         });
     };
     std::vector<Stream> shared;

@@ -6,7 +6,8 @@
  * some warps fill and others empty.
  *
  *   warps that fetch -> tiles as they are in device memory -> warps that multiply
- *                   \-> sources -> warps that compute -> tiles of computed operands -> warps that multiply
+ *                   \-> sources -> warps that compute -> tiles of computed columns -> warps that multiply
+ *                   \-> sources of computed rows, which stay in registers -> warps that multiply
  *
  * All of them go over the same loops. A ring has a barrier for each slot that is full and one for each that is empty, so they are as
  * far apart as there are slots. What no loop changes is fetched before it.
@@ -23,10 +24,10 @@ namespace halyard {
 enum class Role { kFetch, kCompute, kMultiply };
 
 /** A tile in shared memory. An operand of a product is panels of 64 elements across, each of all lines, of 128 bytes with their
- * swizzle; a source is lines one after the other. */
+ * swizzle; so are sources of rows, where their lines are as long, or half as long. Other sources are lines one after the other. */
 struct StagedTile {
     const Operand *operand = nullptr;
-    bool source = false;
+    bool source = false, of_rows = false;
     std::string name;
     int offset = 0;  // bytes, in a slot
 
@@ -34,6 +35,7 @@ struct StagedTile {
     int lines() const;
     int elements() const;  // that it takes
     int bytes() const;     // a multiple of 1024
+    int swizzle() const;   // the bytes of lines that are swizzled, 128 or 64; 0: they are not
 };
 
 /** What a ring is filled with by one loop. */
