@@ -136,6 +136,11 @@ TEST_CASE("strange schedules compute what the op is", "[strange][computed]") {
             const CompiledKernel kernel = build(s.op, choices);
             const Op &op = find_op(s.op);
             KernelArguments arguments = make_arguments(op, kernel, with_params(op, dims_of(shape->second), kernel.params()), 1);
+            for (const auto &a : kernel.arguments()) {
+                if (s.target != kCudaTarget && a.is_buffer && arguments.buffer(a.name).size() == 0) {
+                    arguments.buffer(a.name).raw()->host = nullptr;  // what reads there ends
+                }
+            }
             const CallResult r = kernel.call(arguments);
             const auto call = s.says.find("call");
             CHECK(r.ok() == (call == s.says.end()));
