@@ -1,4 +1,5 @@
 // Errors of a call that Halide words for the author of an algorithm, in its own names, worded for the caller: they name the argument.
+// And those that it has no words for.
 
 #include <ctype.h>
 #include <stdio.h>
@@ -77,6 +78,22 @@ int halide_error_explicit_bounds_too_small(void *user_context, const char *func_
     }
     halide_error(user_context, text);
     return halide_error_code_explicit_bounds_too_small;
+}
+
+int halide_error_access_out_of_bounds(void *user_context, const char *func_name, int dimension, int min_touched, int max_touched,
+                                      int min_valid, int max_valid) {
+    Text text;
+    if (min_touched < min_valid) {
+        snprintf(text, sizeof(text), "%s is accessed at %d, which is before the min (%d) in dimension %d", func_name, min_touched,
+                 min_valid, dimension);
+    } else if (max_touched > max_valid) {
+        snprintf(text, sizeof(text), "%s is accessed at %d, which is beyond the max (%d) in dimension %d", func_name, max_touched,
+                 max_valid, dimension);
+    } else {  // the element before the first would be at no number of 32 bits
+        snprintf(text, sizeof(text), "%s is accessed at %d, and has no elements in dimension %d", func_name, min_touched, dimension);
+    }
+    halide_error(user_context, text);
+    return halide_error_code_access_out_of_bounds;
 }
 
 int halide_error_constraints_make_required_region_smaller(void *user_context, const char *buffer_name, int dimension, int constrained_min,

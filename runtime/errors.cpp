@@ -48,6 +48,8 @@ extern "C" {
 // whoever handles the message is told whose arguments it is about.
 const char *halyard_error_begins(const char *function);
 int halyard_error_in(const char *function, int code);
+// What the runtime does for a library stands between the first and this.
+int halyard_error_ends(const char *function, int code);
 
 void halide_default_error(void *, const char *message) {
     halyard::set_last_error(message);
@@ -81,6 +83,11 @@ int halyard_error_in(const char *function, int code) {
     put_function_before(function, is_new ? last_error : "failed without a message", text);
     halyard::set_last_error(text);
     is_new = false;
+    return code;
+}
+
+int halyard_error_ends(const char *, int code) {
+    erring_function = nullptr;
     return code;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "kernel/capture.h"
 #include "kernel/compile_failure.h"
 #include "kernel/emit_names.h"
 #include "kernel/failure.h"
@@ -103,7 +104,11 @@ std::string fallback_message(std::string text) {
     if (starts_with(text, "Did not understand Halide target")) {
         text = trim(text.substr(0, text.find('\n')));
     }
-    return text;
+    // What a script printed is in it.
+    constexpr size_t kMostInError = 4000;
+    Capture kept(kMostInError);
+    kept.add(text.data(), text.size());
+    return kept.text();
 }
 
 void replace_all(std::string &text, const std::string &old, const std::string &with) {

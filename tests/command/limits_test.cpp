@@ -148,6 +148,19 @@ TEST_CASE("What a generator leaves is read within bounds", "[limits]") {
     CHECK_THROWS_AS(halyard::parse_json(values + "]"), halyard::Failure);
 }
 
+TEST_CASE("What a script printed before its compiler died is cut", "[limits]") {
+    const Folder folder;
+    const std::string script =
+        write_apply(folder / "talks.lua", "for i = 1, 2 do print(string.format('%q', string.rep('\\1', 200000))) end");
+    write_program(folder / "crash.sh", "\"" HALYARD_GENERATORS "\" \"$@\"; kill -SEGV $$");
+    const ProcessResult r = build(script, folder / "out", {}, {"--generator", folder / "crash.sh"});
+    INFO(r.err.substr(0, 8000));
+    CHECK(r.err.size() < 8000);
+    CHECK(contains(r.err, "the generator was ended by signal 11"));
+    CHECK(contains(r.err, " bytes are left out here ..."));
+    CHECK(contains(r.err, "what each directive does: halyard show rms_norm --schedule "));
+}
+
 // The real generator does all of its work, and then dies.
 TEST_CASE("A crash of the compiler names the directives to look at", "[limits]") {
     const Folder folder;

@@ -5,6 +5,7 @@
 
 #include "harness.h"
 #include "kernel/registry.h"
+#include "kernel/workload.h"
 
 using namespace ops_test;
 
@@ -96,4 +97,14 @@ TEST_CASE("kernels for every device in one library: attention") {
                            {{"d", std::stoi(t.head_dim)}, {"queries", 133}, {"keys", 150}, {"heads", 2}, {"key_heads", 1}, {"batch", 1}}};
         CHECK(check_case(attention_test(), halyard::find_op("attention"), kernel, some, Placement(0), 1) == "");
     }
+}
+
+// Also for a handler of errors, which gets each text before its code comes to the function.
+TEST_CASE("kernels for every device in one library: errors of the device's memory name the function") {
+    const auto kernel = build("softmax", {{"target", kCudaTarget}});
+    auto arguments = make_arguments(halyard::find_op("softmax"), kernel, {{"rows", 5}, {"cols", 5}}, 1);
+    arguments.buffer("x").raw()->flags = halide_buffer_flag_host_dirty | halide_buffer_flag_device_dirty;
+    const halyard::CallResult r = kernel.call(arguments);
+    CHECK(r.code == halide_error_code_host_and_device_dirty);
+    CHECK_THAT(r.message, Catch::StartsWith("softmax: Buffer has both host and device dirty bits set"));
 }

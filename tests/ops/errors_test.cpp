@@ -212,6 +212,11 @@ void check_errors(Call call) {
                 call.dim(i, d).extent -= 1;
                 call.expect_error(i, "too small");
             }
+            if (call.sees_size(i, d)) {
+                call.dim(i, d).extent = 0;
+                call.dim(i, d).min = std::numeric_limits<int32_t>::min();
+                call.expect_error(i, "none, before all numbers");
+            }
             call.dim(i, d).extent = -1;
             call.expect_error(i, "a negative extent");
             call.dim(i, d).extent = std::numeric_limits<int32_t>::min();

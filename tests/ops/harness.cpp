@@ -10,6 +10,7 @@
 #include "kernel/cpu.h"
 #include "kernel/element.h"
 #include "kernel/generate.h"
+#include "kernel/targets.h"
 #include "kernel/text.h"
 #include "kernel/workload.h"
 
@@ -392,9 +393,8 @@ CompiledKernel build(const std::string &op, const Assignments &choices) {
 }
 
 std::string why_skipped(const std::string &target) {
-    const auto &flags = cpu().flags;
-    const bool avx2 = flags.count("avx2") && flags.count("fma") && flags.count("f16c");
-    return avx2 || target == "host" || target == kCudaTarget ? "" : fmt::format("this processor ({}) does not run {}", cpu().model, target);
+    const auto missing = features_missing(target, cpu().level);
+    return missing.empty() ? "" : fmt::format("this processor ({}) does not run {}: it lacks {}", cpu().model, target, join(missing, ", "));
 }
 
 std::string check_case(const OpTest &test, const Op &op, const CompiledKernel &kernel, const Case &c, Placement placement, uint64_t seed,

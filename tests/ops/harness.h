@@ -20,7 +20,7 @@ halyard::CompiledKernel build(const std::string &op, const Assignments &choices)
 /** What CUDA schedules are built for: the kernels run on the host, over the emulated driver of tests/emulator. */
 constexpr const char *kCudaTarget = "cuda";
 
-/** "" or why a target of the tests cannot run: "avx512,avx2" and "avx2" need AVX2, "host" nothing. */
+/** "" or why a target of the tests cannot run: this processor lacks instructions of its last part. */
 std::string why_skipped(const std::string &target);
 
 /** How the buffers of a call lie in memory. */

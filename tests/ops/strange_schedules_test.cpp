@@ -124,7 +124,7 @@ TEST_CASE("strange schedules are refused", "[strange][refused]") {
 TEST_CASE("strange schedules compute what the op is", "[strange][computed]") {
     int found = 0;
     for (const Strange &s : all()) {
-        if (s.says.count("refused") || (s.target != kCudaTarget && !why_skipped(s.target).empty())) {
+        if (s.says.count("refused") || !why_skipped(s.target).empty()) {
             continue;
         }
         CAPTURE(s.path);
@@ -136,6 +136,11 @@ TEST_CASE("strange schedules compute what the op is", "[strange][computed]") {
             const CompiledKernel kernel = build(s.op, choices);
             const Op &op = find_op(s.op);
             KernelArguments arguments = make_arguments(op, kernel, with_params(op, dims_of(shape->second), kernel.params()), 1);
+            for (const auto &a : kernel.arguments()) {
+                if (s.target != kCudaTarget && a.is_buffer && arguments.buffer(a.name).size() == 0) {
+                    arguments.buffer(a.name).raw()->host = nullptr;  // what reads there ends
+                }
+            }
             const CallResult r = kernel.call(arguments);
             const auto call = s.says.find("call");
             CHECK(r.ok() == (call == s.says.end()));

@@ -1,6 +1,7 @@
 // Halide's errors of a call name the argument of the caller.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <string>
 
 #include <HalideRuntime.h>
@@ -21,6 +22,16 @@ TEST_CASE("an input that is too small is named, not the Func that reads it") {
     }
     halide_error_explicit_bounds_too_small(nullptr, "row_image$1", "row", 0, 4, 0, 8);
     CHECK(last() == "the schedule bounds \"row\" of row_image to 0 to 4, and the output needs 0 to 8");
+}
+
+TEST_CASE("an input without elements has a text, whatever its min is") {
+    const int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+    CHECK(halide_error_access_out_of_bounds(nullptr, "Input buffer x", 1, 0, 4, least, most) == halide_error_code_access_out_of_bounds);
+    CHECK(last() == "Input buffer x is accessed at 0, and has no elements in dimension 1");
+    halide_error_access_out_of_bounds(nullptr, "Input buffer x", 0, -1, 4, 0, 4);
+    CHECK(last() == "Input buffer x is accessed at -1, which is before the min (0) in dimension 0");
+    halide_error_access_out_of_bounds(nullptr, "Input buffer x", 0, 0, 5, 0, 4);
+    CHECK(last() == "Input buffer x is accessed at 5, which is beyond the max (4) in dimension 0");
 }
 
 TEST_CASE("an argument whose size makes a split empty is named") {

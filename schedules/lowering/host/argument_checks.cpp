@@ -159,6 +159,14 @@ Stmt elements_lie_apart(const Argument &a) {
     return AssertStmt::make(apart || a.is_empty(), requirement_failed("elements of " + a.name + " lie apart", message));
 }
 
+bool is_of_device(const Call &call) {
+    bool is = false;
+    for (const char *prefix : {"halide_device_", "halide_copy_to_", "halide_buffer_copy", "halyard_cuda_"}) {
+        is = is || starts_with(call.name, prefix);
+    }
+    return is && call.call_type == Call::Extern && call.type == Int(32);
+}
+
 class CheckArguments : public IRMutator {
 public:
     CheckArguments(const std::string &function, bool wide_indices) : function_(function), wide_indices_(wide_indices) {}
@@ -185,6 +193,16 @@ public:
 
 private:
     using IRMutator::visit;
+
+    // What the runtime does for the call, and may raise an error of its own in.
+    Stmt visit(const LetStmt *op) override {
+        const Call *call = op->value.as<Call>();
+        if (function_.empty() || !call || !is_of_device(*call)) {
+            return IRMutator::visit(op);
+        }
+        const Expr function = Call::make(type_of<const char *>(), "halyard_error_begins", {function_}, Call::Extern);
+        return LetStmt::make(op->name, Call::make(Int(32), "halyard_error_ends", {function, op->value}, Call::Extern), mutate(op->body));
+    }
 
     Stmt visit(const AssertStmt *op) override {
         Expr condition = op->condition;

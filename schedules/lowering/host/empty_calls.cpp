@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lowering/definitions.h"
+#include "lowering/host/unread_inputs.h"
 
 namespace halyard {
 
@@ -118,7 +119,7 @@ class FindRequirements : public VisitDefinitions {
         if (const auto said = read_only_if(op)) {
             std::istringstream inputs(said->inputs);
             for (std::string name; inputs >> name;) {
-                conditions[name] = resolved(said->condition);
+                conditions[name] = simplify(resolved(said->condition));
             }
         } else if (error_of(op) == "halide_error_requirement_failed") {
             required = required && resolved(op->condition);
@@ -161,6 +162,7 @@ public:
         if (!begun_) {
             begun_ = true;
             s.accept(&requirements_);
+            return mutate(leave_unread(s, requirements_.conditions));
         }
         if (!s.defined() || s.as<AssertStmt>() || has_checks(s)) {
             return IRMutator::mutate(s);
