@@ -139,8 +139,8 @@ TEST_CASE("products of bytes", "[order]") {
                 b[c * stride + i] = uint8_t(byte_element(c, i, 2, signed_b));
             }
         }
-        Tensor ta = {a.to_device(), 2, 2, {k, m}, {stride}, {128, 64}, {1, 1}},
-               tb = {b.to_device(), 2, 2, {k, n}, {stride}, {128, 64}, {1, 1}};
+        Tensor ta = {a.to_device(), 2, 2, {k, m}, {stride}, {128, 64}, {1, 1}, 1},
+               tb = {b.to_device(), 2, 2, {k, n}, {stride}, {128, 64}, {1, 1}, 1};
         struct {
             halide_buffer_t *y;
             Tensor *a, *b;
