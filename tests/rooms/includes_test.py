@@ -17,6 +17,7 @@ ROOMS = [
     "schedules/lowering/cuda/simt",
     "schedules/lowering/cuda/print",
     "schedules/lowering/cuda/tensor_cores",
+    "schedules/lowering/cuda/tiles",
     "schedules/lowering/cuda/emulator",
     "schedules/lowering/cuda/device",
     "schedules/lowering/cuda",

@@ -1,7 +1,11 @@
 return schedule "back_to_back" {
   target = "cuda",
   generator = { block = tune { 64, 128, default = 64 } },
-  params = { rows = tune { 16, 64, 128, default = 128 }, k1 = tune { 64, 128, 256, default = 128 }, n2 = tune { 64, 128, 256, default = 128 } },
+  params = {
+    rows = tune { 16, 64, 128, default = 128 },
+    k1   = tune { 64, 128, 256, default = 128 },
+    n2   = tune { 64, 128, 256, default = 128 },
+  },
   apply = function(k, p)
     k.a:dim(0):set_bounds(0, p.k1)
     k.b:dim(0):set_bounds(0, p.k1)
