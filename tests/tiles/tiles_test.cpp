@@ -201,3 +201,49 @@ TEST_CASE("three products in a step", "[gated_block]") {
     check({"gated_block", {{{"rows", "64"}, {"k1", "64"}, {"n2", "64"}}}, {{70, 64, 64, 100}, {3, 64, 64, 64}}});
     check({"gated_block.deep", {{{"rows", "128"}, {"n2", "64"}}}, {{130, 64, 96, 100}}});
 }
+
+TEST_CASE("the passes over a block program are shown", "[shown]") {
+    const TempDir folder;
+    GenerateRequest request = request_of({"block_scaled", {}, {}}, {});
+    request.schedule = HALYARD_TILE_SCHEDULES "/block_scaled.lua";
+    request.target = "cuda";
+    request.devices = "emulator";
+    request.emit = {"c_header"};
+    request.passes = true;
+    request.after = "load_rows_early";
+    const Generated result = generate(make_plan(request), folder.path());
+    REQUIRE(result.ok);
+    std::vector<std::string> names;
+    std::string after;
+    for (const auto &run : result.report.at("passes")) {
+        names.push_back(run.at("pass"));
+        after += run.value("after", "");
+    }
+    CHECK(names == std::vector<std::string>{"form_tiles", "add_to_accumulators", "begin_with_products", "load_rows_early"});
+    // The sums of a step begin with its product, and the scales are loaded in front of it.
+    const size_t early = after.find("s.early[fragment_line] = "), product = after.find("tile_product_from_0((void *)part, ");
+    CHECK(early < product);
+    CHECK(product != std::string::npos);
+    CHECK(after.find("part[fragment_element] = 0") == std::string::npos);
+}
+
+TEST_CASE("what a block program cannot have is an error at its line", "[refused]") {
+    const TempDir folder;
+    GenerateRequest request = request_of({"weights_8", {}, {}}, {});
+    request.target = "cuda";
+    request.devices = "emulator";
+    const auto error_with = [&](const std::string &tiles, const std::string &line) {
+        request.schedule =
+            folder.write("own.lua", "local gemm = require \"lib.gpu_gemm\"\nreturn schedule \"weights_8\" { target = \"cuda\", "
+                                    "apply = function(k)\n  gemm.tensor_tiles(k.y, k.acc, { " +
+                                        tiles + ", raster = 8 })\n" + line + "\nend }\n");
+        const Generated result = generate(make_plan(request), folder.path());
+        return result.ok ? "" : result.error;
+    };
+    CHECK_THAT(error_with("rows = 64, columns = 64, stages = 2", "  k.acc:update(0):split_k_cluster(2)"),
+               Catch::Contains("own.lua:") && Catch::Contains("leave split_k and pingpong out"));
+    CHECK_THAT(error_with("rows = 64, columns = 40, stages = 2", ""),
+               Catch::Contains("own.lua:3") && Catch::Contains("take multiples of 16"));
+    CHECK_THAT(error_with("rows = 256, columns = 64, stages = 2", ""), Catch::Contains("own.lua:3") && Catch::Contains("64, 128 or 192"));
+    CHECK(error_with("rows = 64, columns = 64, stages = 16", "") == "");  // as many stages as there is room for
+}

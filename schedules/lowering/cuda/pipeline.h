@@ -13,18 +13,12 @@
 #include <Halide.h>
 
 #include "lowering/cuda/extract/kernel.h"
+#include "lowering/cuda/extract/pass_run.h"
 #include "lowering/cuda/simt/fetch.h"
 #include "lowering/cuda/simt/linear.h"
 #include "lowering/cuda/simt/register_tiles.h"
 
 namespace halyard {
-
-/** A pass has been over a kernel. */
-struct PassRun {
-    std::string kernel, form, pass;  // "rms_norm_y", "vectors", "fetch_ahead"
-    double seconds = 0;
-    Halide::Internal::Stmt after;
-};
 
 /** Told of a kernel as Halide's IR has it, before all passes. */
 extern const char *const kExtracted;
