@@ -173,7 +173,13 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
 
-/** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name. */
+/** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name; `_across`: a
+ * column to a line. */
+__device__ __forceinline__ void store_matrices_across(void *line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0), "r"(m1),
+                 "r"(m2), "r"(m3)
+                 : "memory");
+}
 __device__ __forceinline__ void store_matrices(void *line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(line)), "r"(m0), "r"(m1), "r"(m2),
                  "r"(m3)

@@ -230,12 +230,16 @@ struct MatricesArgument {
     uint32_t m[4];
 };
 
-inline bool store_matrices_together(Thread *lanes) {
+template<bool Across>
+bool store_matrices_together(Thread *lanes) {
     Thread *const last = state.current;
     for (int lane = 0; lane < kWarp; lane++) {
-        char line[16];
-        for (int i = 0; i < 4; i++) {
-            memcpy(line + 4 * i, &argument_of<MatricesArgument>(lanes[lane % 8 * 4 + i]).m[lane / 8], 4);
+        const int of_line = lane % 8;
+        uint16_t line[8];
+        for (int i = 0; i < 8; i++) {
+            const int row = Across ? i : of_line, column = Across ? of_line : i;
+            const uint32_t two = argument_of<MatricesArgument>(lanes[row * 4 + column / 2]).m[lane / 8];
+            line[i] = uint16_t(column % 2 ? two >> 16 : two);
         }
         state.current = &lanes[lane];
         write_shared(argument_of<MatricesArgument>(lanes[lane]).line, line);
@@ -349,7 +353,15 @@ void store_matrices(const shared<T> &line, uint32_t m0, uint32_t m1, uint32_t m2
     using namespace emulator;
     begin_extension();
     MatricesArgument m = {line.access(16, 16), {m0, m1, m2, m3}};
-    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together);
+    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together<false>);
+}
+/** A column to a line. */
+template<class T>
+void store_matrices_across(const shared<T> &line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
+    using namespace emulator;
+    begin_extension();
+    MatricesArgument m = {line.access(16, 16), {m0, m1, m2, m3}};
+    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together<true>);
 }
 
 }  // namespace halyard

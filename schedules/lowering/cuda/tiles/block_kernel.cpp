@@ -20,6 +20,8 @@ using namespace Halide::Internal;
 
 namespace {
 
+const char *const kFirstRow = "first_row";  // of a thread, in the tile
+
 class BlockKernel {
 public:
     BlockKernel(const BlockProgram &program, const Kernel &base, const Strides &strides, const PrintOptions &print, bool hopper)
@@ -60,8 +62,7 @@ private:
                 operands.insert(n->product.a.buffer);
             }
         }
-        const std::string row = "warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4";
-        FusedNests threads(out, program_.asked(), {row, launch_.fragments()}, operands);
+        FusedNests threads(out, program_.asked(), {kFirstRow, launch_.fragments()}, operands);
         out_ = &out;
         threads_ = &threads;
         operands_ = operands;
@@ -86,6 +87,7 @@ private:
         out.otherwise();
         take_registers(launch_.registers_of_products(fetching));
         begin_role(Role::kMultiply);
+        out.line("const int " + std::string(kFirstRow) + " = warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4;");
         if (launch_.by_wgmma()) {
             out.line("const int warpgroup = __shfl_sync(0xffffffff, warp / 4, 0);");
         }
@@ -664,8 +666,7 @@ private:
     }
 
     void compute_rows(const TileOfProduct &t, const std::string &registers) {
-        print_computed_rows(computed_tile(t.a), out_->name(registers),
-                            "warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4", launch_.fragments(), *out_);
+        print_computed_rows(computed_tile(t.a), out_->name(registers), kFirstRow, launch_.fragments(), *out_);
     }
 
     // In a loop the rows of a turn are computed while those before them are multiplied, and take their place then.
@@ -771,8 +772,18 @@ private:
         return clamp.mutate(value);
     }
 
+    // 16 columns, each to a line of the 64 rows of a warpgroup.
+    void store_rows(const std::string &values, const std::string &result) {
+        std::string words;
+        for (int k = 0; k < 4; k++) {
+            words += ", reinterpret_cast<const uint32_t *>(" + values + ")[" + number(k) + "]";
+        }
+        out_->line("const int line = first * 2 + lane / 16 * 8 + lane % 8, chunk = warp * 2 + lane / 8 % 2;");
+        out_->line("store_matrices_across(" + result + " + line * 64 + (chunk ^ (line % 8)) * 8" + words + ");");
+    }
+
     // Through shared memory: stmatrix puts 16 columns at a time into the order in which TMA takes them.
-    void leave_by_engine(const FusedNest &n, const Assignment &a, const std::vector<Expr> &at) {
+    void leave_by_engine(const FusedNest &n, const Assignment &a, const ResultBox &box) {
         const std::string type = type_text(a.value.type()), name = out_->name(a.stored + ".result"), pairs = a.stored + ".pairs",
                           i = out_->name(kChainElement);
         out_->open("{");
@@ -788,7 +799,11 @@ private:
             threads_->coordinates_of_element(n.columns, {value});
             out_->print(FusedNests::store_of(pairs, threads_->pair(value), Ramp::make(Variable::make(Int(32), kChainElement) % 8, 1, 2)));
             out_->close();
-            store_columns(*out_, out_->name(pairs), name);
+            if (box.across) {
+                store_rows(out_->name(pairs), name);
+            } else {
+                store_columns(*out_, out_->name(pairs), name);
+            }
             out_->close();
         };
         const Expr inside = loaded_inside(n, a.value);
@@ -801,13 +816,15 @@ private:
             values(inside);
             out_->close();
         }
+        const auto &at = box.origin;
+        const std::string of_warpgroup = " + warpgroup * " + number(kRowsOfWarpgroup);
         std::vector<std::string> across;
-        for (int panel = 0; panel < n.columns / kAcross; panel++) {
-            across.push_back(e(simplify(at[0] + panel * kAcross)));
+        for (int panel = 0; panel < (box.across ? 1 : n.columns / kAcross); panel++) {
+            across.push_back(box.across ? in_parentheses(e(at[0])) + of_warpgroup : e(simplify(at[0] + panel * kAcross)));
         }
         std::string rest;
         for (size_t d = 1; d < at.size(); d++) {
-            rest += ", " + (d == 1 ? in_parentheses(e(at[1])) + " + warpgroup * 64" : e(at[d]));
+            rest += ", " + (d == 1 && !box.across ? in_parentheses(e(at[1])) + of_warpgroup : e(at[d]));
         }
         send_result(*out_, out_->name(a.stored + ".map"), name, across, rest);
         out_->close();

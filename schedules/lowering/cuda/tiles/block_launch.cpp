@@ -197,15 +197,29 @@ int BlockLaunch::bytes_of_results() const {
     return most;
 }
 
-std::optional<std::vector<Expr>> BlockLaunch::box_of(const Assignment &a) const {
+std::optional<ResultBox> BlockLaunch::box_of(const Assignment &a) const {
     for (const TileNode *n : program_.nodes()) {
-        for (const auto &other : n->nest.assignments) {
-            if (&other == &a && (n->nest.kind != FusedNest::kTile || n->nest.columns % kAcross != 0)) {
-                return std::nullopt;
+        const auto &all = n->nest.assignments;
+        const bool here = std::any_of(all.begin(), all.end(), [&](const Assignment &other) { return &other == &a; });
+        if (!here || !results_leave_ || n->nest.kind != FusedNest::kTile) {
+            continue;
+        }
+        const auto place = [&](const Assignment &one) {
+            return place_of_result(one, base_, program_.block_names, program_.lets, strides_);
+        };
+        if (n->nest.columns % kAcross == 0) {
+            if (const auto origin = place(a)) {
+                return ResultBox{*origin, false};
             }
         }
+        Assignment turned = a;
+        turned.index =
+            substitute({{kChainRow, Variable::make(Int(32), kChainColumn)}, {kChainColumn, Variable::make(Int(32), kChainRow)}}, a.index);
+        if (const auto origin = place(turned)) {
+            return ResultBox{*origin, true};
+        }
     }
-    return results_leave_ ? place_of_result(a, base_, program_.block_names, program_.lets, strides_) : std::nullopt;
+    return std::nullopt;
 }
 
 std::vector<const Operand *> BlockLaunch::fetched() const {
@@ -229,7 +243,7 @@ Expr BlockLaunch::usable() const {
     }
     for (const auto *r : results()) {
         if (const auto at = box_of(*r)) {
-            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->size()));
+            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->origin.size()));
         }
     }
     return e;
@@ -237,6 +251,17 @@ Expr BlockLaunch::usable() const {
 
 Expr BlockLaunch::tiles() const {
     return base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
+}
+
+int BlockLaunch::columns_of(const Assignment &result) const {
+    for (const TileNode *n : program_.nodes()) {
+        for (const auto &a : n->nest.assignments) {
+            if (&a == &result) {
+                return n->nest.columns;
+            }
+        }
+    }
+    return 0;
 }
 
 // What the host tells TMA of a tile's tensor.
@@ -302,9 +327,9 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
     }
     for (const auto *r : results()) {
         if (const auto at = box_of(*r)) {
-            std::vector<int> box(at->size(), 1);
+            std::vector<int> box(at->origin.size(), 1);
             box[0] = kAcross;
-            box[1] = kRowsOfWarpgroup;
+            box[1] = at->across ? columns_of(*r) : kRowsOfWarpgroup;
             k.arguments.push_back({r->stored + ".map", false, false, Handle(), tensor_argument(r->stored, r->value.type(), box), Expr()});
         }
     }
@@ -354,7 +379,7 @@ std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
             }
             const auto at = fetching == Fetching::kEngine ? box_of(a) : std::nullopt;
             if (at) {
-                all.insert(all.end(), at->begin(), at->end());
+                all.insert(all.end(), at->origin.begin(), at->origin.end());
             } else {
                 all.push_back(a.index);
             }

@@ -13,6 +13,12 @@
 
 namespace halyard {
 
+/** Where a tile begins in its tensor. */
+struct ResultBox {
+    std::vector<Halide::Expr> origin;
+    bool across = false;  // neighbours in memory are rows of the tile, and not its columns
+};
+
 class BlockLaunch {
 public:
     BlockLaunch(const BlockProgram &program, const Kernel &base, const Strides &strides, bool hopper);
@@ -44,8 +50,8 @@ public:
     }
     int offset_barriers() const;
     int offset_results() const;
-    /** Of a result that leaves by TMA: where its tile begins. */
-    std::optional<std::vector<Halide::Expr>> box_of(const Assignment &a) const;
+    /** Of a result that leaves by TMA. */
+    std::optional<ResultBox> box_of(const Assignment &a) const;
 
     std::vector<const Operand *> fetched() const;
     Halide::Expr usable() const;
@@ -54,6 +60,7 @@ public:
 
 private:
     static Halide::Expr tensor_of(const StagedTile &t);
+    int columns_of(const Assignment &result) const;
     std::vector<const Assignment *> results() const;
     std::vector<Halide::Expr> used(Fetching fetching) const;
     Halide::Expr of_host(const std::string &name) const;

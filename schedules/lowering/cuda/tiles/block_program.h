@@ -70,6 +70,9 @@ bool is_block_program(const Kernel &kernel, const std::vector<TensorCores> &prod
 /** acc = acc + sum behind each sum of a step, which begins as 0: the product adds to acc. */
 void add_to_accumulators(BlockProgram &program);
 
+/** Of products whose columns are computed, rows and columns change places: rows are computed in registers, columns are not. */
+void swap_sides(BlockProgram &program);
+
 /** sum = 0 in front of a product: the product begins with its first step. */
 void begin_with_products(BlockProgram &program);
 

@@ -20,6 +20,7 @@ const char *const kFormed = "form_tiles";
 const Pass kPasses[] = {
     {"add_to_accumulators", add_to_accumulators, "first: sums that go away need no zeros"},
     {"begin_with_products", begin_with_products, "before rows are loaded: a zero in between would keep these from the product"},
+    {"swap_sides", swap_sides, "before rows are loaded, which are columns until then"},
     {"load_rows_early", load_rows_early, "last: what stands behind each product is settled"},
 };
 
