@@ -163,7 +163,7 @@ public:
         if (!begun_) {
             begun_ = true;
             s.accept(&requirements_);
-            return mutate(leave_unread(s, requirements_.conditions));
+            return mutate(leave_unread(s, requirements_.conditions, {outputs_.begin(), outputs_.end()}));
         }
         if (!s.defined() || s.as<AssertStmt>() || has_checks(s)) {
             return IRMutator::mutate(s);
