@@ -39,7 +39,8 @@ bool has_read_of(const Names &inputs, const Expr &e) {
 // What the inputs have one condition for.
 class LeaveUnread : public IRMutator {
 public:
-    LeaveUnread(Expr condition, Names inputs) : condition_(std::move(condition)), inputs_(std::move(inputs)) {
+    LeaveUnread(Expr condition, Names inputs, const Names &outputs)
+        : condition_(std::move(condition)), inputs_(std::move(inputs)), outputs_(outputs) {
         // A size, which is never below 0, is 0 where it is not above.
         if (const LT *less = condition_.as<LT>(); less && is_const_zero(less->a)) {
             size_ = less->b;
@@ -86,7 +87,7 @@ private:
 
     bool look_for_store_of_reads(const Stmt &s) {
         if (const auto *op = s.as<Store>()) {
-            return has_read_of(inputs_, op->value) && !has_read_of({op->name}, op->value);
+            return outputs_.count(op->name) == 0 && has_read_of(inputs_, op->value) && !has_read_of({op->name}, op->value);
         }
         if (const auto *op = s.as<Block>()) {
             return is_store_of_reads(op->first) && is_store_of_reads(op->rest);
@@ -135,13 +136,14 @@ private:
 
     Expr condition_, size_;
     Names inputs_;
+    const Names &outputs_;
     std::map<std::string, Expr> known_;  // names of numbers
     std::map<const IRNode *, bool> stores_reads_;
 };
 
 }  // namespace
 
-Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed) {
+Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed, const std::set<std::string> &outputs) {
     std::vector<std::pair<Expr, Names>> conditions;
     for (const auto &[input, condition] : needed) {
         bool is_there = false;
@@ -156,7 +158,7 @@ Stmt leave_unread(Stmt s, const std::map<std::string, Expr> &needed) {
         }
     }
     for (const auto &[condition, inputs] : conditions) {
-        s = LeaveUnread(condition, inputs).mutate(s);
+        s = LeaveUnread(condition, inputs, outputs).mutate(s);
     }
     return s;
 }
