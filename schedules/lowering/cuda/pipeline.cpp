@@ -56,9 +56,9 @@ const Pass kPasses[] = {
     {"number_blocks", kAll, false,
      [](Form &f, const SimtOptions &) {
          number_blocks(f.kernel);
-         f.kernel.body = simplify(f.kernel.body);
+         f.kernel.body = simplify(branch_at_stores(f.kernel.body));
      },
-     "first: all others see a grid of one dimension, and no names of block loops"},
+     "first: all others see a grid of one dimension, no names of block loops, and no condition of one store"},
     {"keep_in_registers", kAll, false, [](Form &f, const SimtOptions &o) { keep_in_registers(f.kernel, o.places, o.lets, o.fail); },
      "before anything looks at indices: arrays of a block become the threads' own, and loops over threads shuffles"},
     {"assume_zero_mins", kMoving, false, [](Form &f, const SimtOptions &o) { f.usable = assume_zero_mins(f.kernel, o.lets); },

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lowering/definitions.h"
+#include "lowering/host/fold_checks.h"
 #include "lowering/host/unread_inputs.h"
 
 namespace halyard {
@@ -167,7 +168,8 @@ public:
         if (!s.defined() || s.as<AssertStmt>() || has_checks(s)) {
             return IRMutator::mutate(s);
         }
-        return IfThenElse::make(!nothing_to_do(), s);
+        const Stmt checks = checks_of_folds(s);
+        return IfThenElse::make(!nothing_to_do(), checks.defined() ? Block::make(checks, s) : s);
     }
 
 private:

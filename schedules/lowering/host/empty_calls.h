@@ -16,7 +16,7 @@ namespace halyard {
  * succeeds, whatever its inputs hold; types, numbers of dimensions, fixed extents and requirements are checked as ever. And an
  * array without elements may have no memory: it is no bounds query, and no error. What read_only_if() says in a generator
  * (generators/math/unread.h) is no requirement but says when an input has to have what is read, and is read at all
- * (unread_inputs.h).
+ * (unread_inputs.h). Folds are checked before all work (fold_checks.h).
  *
  *   assert(x has what y needs)                    assert(y is empty || x has what y needs)
  *   assert(host of x)                      ->     assert(x is empty || host of x)

@@ -1,5 +1,8 @@
 #include "lowering/cuda/simt/predicate.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace halyard {
 
 using namespace Halide;
@@ -123,7 +126,57 @@ class PredicateBranches : public IRMutator {
     std::set<std::string> registers;
 };
 
+class BranchAtStores : public IRMutator {
+    using IRMutator::visit;
+
+    Stmt visit(const Store *op) override {
+        const Broadcast *same = op->predicate.as<Broadcast>();
+        const Expr condition = same ? same->value : op->predicate;
+        if (is_const_one(op->predicate) || !condition.type().is_scalar()) {
+            return op;
+        }
+        const int lanes = op->predicate.type().lanes();
+        return under(condition, Store::make(op->name, op->value, op->index, op->param, const_true(lanes), op->alignment));
+    }
+
+    // Halide takes out of loops what is the same in all turns.
+    Stmt visit(const LetStmt *op) override {
+        const Stmt body = mutate(op->body);
+        const IfThenElse *branch = made(body);
+        return branch && !expr_uses_var(branch->condition, op->name)
+                   ? under(branch->condition, LetStmt::make(op->name, op->value, branch->then_case))
+                   : LetStmt::make(op->name, op->value, body);
+    }
+
+    Stmt visit(const For *op) override {
+        const Stmt body = mutate(op->body);
+        const IfThenElse *branch = made(body);
+        const bool is_plain = op->for_type == ForType::Serial || op->for_type == ForType::Unrolled;
+        const auto with = [&](const Stmt &s) {
+            return For::make(op->name, op->min, op->extent, op->for_type, op->partition_policy, op->device_api, s);
+        };
+        return branch && is_plain && !expr_uses_var(branch->condition, op->name) ? under(branch->condition, with(branch->then_case))
+                                                                                 : with(body);
+    }
+
+    Stmt under(const Expr &condition, const Stmt &s) {
+        made_.push_back(IfThenElse::make(condition, s));
+        return made_.back();
+    }
+
+    const IfThenElse *made(const Stmt &s) const {
+        const bool is_ours = std::any_of(made_.begin(), made_.end(), [&](const Stmt &m) { return m.same_as(s); });
+        return is_ours ? s.as<IfThenElse>() : nullptr;
+    }
+
+    std::vector<Stmt> made_;
+};
+
 }  // namespace
+
+Stmt branch_at_stores(const Stmt &body) {
+    return BranchAtStores().mutate(body);
+}
 
 Stmt predicate_loads(const Stmt &body) {
     return PredicateBranches().mutate(body);

@@ -19,6 +19,14 @@ namespace halyard {
 
 Halide::Internal::Stmt predicate_loads(const Halide::Internal::Stmt &body);
 
+/** A loop that is cut with "predicate_stores" reads in turns beyond its end, and drops what comes of it. In a block that is memory
+ * which no thread has written: what is stored under a condition is computed under it, too.
+ *
+ *   y[i] = f(x[i]) if c                    ->     if (c) y[i] = f(x[i])
+ *   v = x[j]; for i: y[i] = f(v) if c      ->     if (c) v = x[j]; for i: y[i] = f(v)
+ */
+Halide::Internal::Stmt branch_at_stores(const Halide::Internal::Stmt &body);
+
 }  // namespace halyard
 
 #endif
