@@ -389,12 +389,12 @@ private:
         }
     }
 
-    // Where a loop has products alone, those of a turn are still under way in the next: its slots are given back one turn later.
+    // Where a loop has products alone, those of a turn are still under way in the next: its slots are given back one turn later, if there are
+    // others to fill meanwhile.
     void loop(const TileNode &n) {
         finish_products();
         const bool computed = std::any_of(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.product.a.value.defined(); });
         const auto products = std::count_if(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.kind == TileNode::kProduct; });
-        const bool pipelined = role_ == Role::kMultiply && launch_.by_wgmma() && has_only_products(*n.body) && (!computed || products == 1);
         std::vector<const Stream *> &own = streams_of_loop_;
         own.clear();
         for_each_use(*n.body, [&](const Stream &s, const StreamUse &) {
@@ -402,6 +402,9 @@ private:
                 own.push_back(&s);
             }
         });
+        const bool can_wait = std::all_of(own.begin(), own.end(), [](const Stream *s) { return s->slots > 1; });
+        const bool pipelined =
+            role_ == Role::kMultiply && launch_.by_wgmma() && can_wait && has_only_products(*n.body) && (!computed || products == 1);
         if (pipelined) {
             out_->open("{");
             for (const auto *s : own) {
