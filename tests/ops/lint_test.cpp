@@ -40,7 +40,7 @@ std::string slow_in(const std::string &op, const Assignments &choices) {
 
 // A few of those that have a schedule and a target in common, spread over all: what is slow is so in many of them.
 std::vector<Assignments> some_of(const std::vector<Assignments> &builds) {
-    constexpr size_t kOfEach = 5;
+    constexpr size_t kOfEach = 2;
     std::map<std::pair<std::string, std::string>, std::vector<Assignments>> kinds;
     for (const auto &b : builds) {
         const auto value = [&](const char *name) { return b.count(name) ? b.at(name) : ""; };
