@@ -121,6 +121,9 @@ private:
             read_product_of(*std::find_if(products_.begin(), products_.end(), in_it), loop);
         } else {
             into_->push_back(nests_.read(loop, conditions_ > 0));
+            if (into_->back().column_extent.defined() && !as_const_int(into_->back().column_extent)) {
+                fail("stands in one kernel with the store of a tile whose number of columns is not known when it is compiled; bound it");
+            }
             note_stored(into_->back());
         }
     }

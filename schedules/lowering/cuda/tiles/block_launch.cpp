@@ -76,6 +76,12 @@ void BlockLaunch::check() const {
             }
         }
     }
+    constexpr int kMostOfBox = 256;  // that TMA takes along a dimension
+    for (const auto *o : fetched()) {
+        if (std::any_of(o->box.begin() + 1, o->box.end(), [](int b) { return b > kMostOfBox; })) {
+            program_.asked().fail("reads tiles of more than " + number(kMostOfBox) + " lines of " + o->buffer + "; take smaller steps");
+        }
+    }
     if (streams_.bytes() > room()) {
         program_.asked().fail("takes " + number(streams_.bytes()) +
                               " bytes of shared memory with one stage of each operand, and a block has " + number(room()) +

@@ -68,8 +68,12 @@ class LoadSources : public IRMutator {
         while (elements <= last) {
             elements *= 2;
         }
+        // Neighbours that begin at a multiple of their number are in one piece of 16 bytes.
+        const ModulusRemainder begins = modulus_remainder(first);
+        if (begins.modulus % elements != 0 || begins.remainder % elements != 0) {
+            return load(place_of_each(source, t, mutate(op->index)), ModulusRemainder());
+        }
         const Expr at = place(source, t, mutate(first));
-        // Neighbours begin at a multiple of their number, as tiles do: so they are in one piece of 16 bytes.
         const Expr whole = elements == 1 ? load(at, ModulusRemainder()) : load(Ramp::make(at, 1, elements), ModulusRemainder(elements, 0));
         if (lanes == 1) {
             return whole;
