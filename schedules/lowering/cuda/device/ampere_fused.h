@@ -93,9 +93,18 @@ __device__ __forceinline__ void multiply_ahead(float (&sums)[Sums], LoadA load_a
     }
 }
 
-/** The sums of a warp's rows of a tile, which `a` begins with, and the columns of b that run along the depth: a tile of
- * `Lines` lines, and one of `Columns`. */
-template<class T, int Fragments, int Lines, int Columns, int Depth, int Sums>
+/** Columns of b, for 16 steps of the depth: of a tile of `Columns` lines that run along the depth, or, across, of lines of columns. */
+template<class T, int Columns, int Depth, bool Across>
+__device__ __forceinline__ void load_columns(uint32_t (&m)[4], place_in_shared<T> b, int row, int column, int step, int first) {
+    if (Across) {
+        load_matrices_across(m, b + ((first / 64 * Depth + step * 16) * 64 + (row ^ first / 16 % 4 * 16)));
+    } else {
+        load_matrices(m, b + ((step / 4 * Columns + first) * 64 + (column ^ step % 4 * 16)));
+    }
+}
+
+/** The sums of a warp's rows of a tile of `Lines` lines, which `a` begins with, and the columns of b. */
+template<class T, int Fragments, int Lines, int Columns, int Depth, bool Across = false, int Sums>
 __device__ __forceinline__ void multiply_tiles(float (&sums)[Sums], shared<T> a_tile, shared<T> b_tile) {
     const place_in_shared<T> a = a_tile, b = b_tile;
     const int row = line_of_rows(), column = line_of_columns();
@@ -107,18 +116,16 @@ __device__ __forceinline__ void multiply_tiles(float (&sums)[Sums], shared<T> a_
                 load_matrices(m + f * 4, a + ((step / 4 * Lines + f * 16) * 64 + (row ^ step % 4 * 16)));
             }
         },
-        [&](uint32_t(&m)[4], int step, int first) {
-            load_matrices(m, b + ((step / 4 * Columns + first) * 64 + (column ^ step % 4 * 16)));
-        });
+        [&](uint32_t(&m)[4], int step, int first) { load_columns<T, Columns, Depth, Across>(m, b, row, column, step, first); });
 }
 
-/** And of rows in registers, as multiply_fragments takes them, with columns of b that are neighbours. make(n) is called
- * before a's n-th piece of 16 steps of the depth is read, and while the one before it is multiplied. */
-template<class T, int Fragments, int Columns, int Depth, int Sums, int Registers, class Make>
+/** And of rows in registers, as multiply_fragments takes them. make(n) is called before a's n-th piece of 16 steps of the depth is
+ * read, and while the one before it is multiplied. */
+template<class T, int Fragments, int Columns, int Depth, bool Across = true, int Sums, int Registers, class Make>
 __device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_t (&a)[Registers], shared<T> b_tile, Make make) {
     const place_in_shared<T> b = b_tile;
     static_assert(Registers == Fragments * Depth / 4, "two elements in a register");
-    const int row = line_of_rows();
+    const int row = line_of_rows(), column = line_of_columns();
     multiply_ahead<T, Fragments, Columns, Depth>(
         sums,
         [&](uint32_t(&m)[Fragments * 4], int step) {
@@ -128,9 +135,11 @@ __device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_
                 m[i] = a[i / 4 * (Depth / 4) + step * 4 + i % 4];
             }
         },
-        [&](uint32_t(&m)[4], int step, int first) {
-            load_matrices_across(m, b + ((first / 64 * Depth + step * 16) * 64 + (row ^ first / 16 % 4 * 16)));
-        });
+        [&](uint32_t(&m)[4], int step, int first) { load_columns<T, Columns, Depth, Across>(m, b, row, column, step, first); });
+}
+template<class T, int Fragments, int Columns, int Depth, bool Across = true, int Sums, int Registers>
+__device__ __forceinline__ void multiply_rows(float (&sums)[Sums], const uint32_t (&a)[Registers], shared<T> b_tile) {
+    multiply_rows<T, Fragments, Columns, Depth, Across>(sums, a, b_tile, [](int) {});
 }
 
 }  // namespace halyard

@@ -68,16 +68,24 @@ __device__ __forceinline__ T div_floor(T a, T b) {
     if (b == 0) {
         return 0;
     }
-    const T q = a / b, r = a % b;
-    return r < 0 ? q - (b > 0 ? 1 : -1) : q;
+    if constexpr (T(-1) > T(0)) {
+        return a / b;
+    } else {
+        const T q = a / b, r = a % b;
+        return r < 0 ? q - (b > 0 ? 1 : -1) : q;
+    }
 }
 template<class T>
 __device__ __forceinline__ T mod_floor(T a, T b) {
     if (b == 0) {
         return 0;
     }
-    const T r = a % b;
-    return r < 0 ? r + (b > 0 ? b : -b) : r;
+    if constexpr (T(-1) > T(0)) {
+        return a % b;
+    } else {
+        const T r = a % b;
+        return r < 0 ? r + (b > 0 ? b : -b) : r;
+    }
 }
 
 /** Floor of a / b for a >= 0 and b > 0, by what the host makes of b (hoisted_uniforms.h). */

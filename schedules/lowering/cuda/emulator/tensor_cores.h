@@ -248,6 +248,13 @@ bool store_matrices_together(Thread *lanes) {
     return true;
 }
 
+template<bool Across, class T>
+void store_matrices_of(const shared<T> &line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
+    begin_extension();
+    MatricesArgument m = {line.access(16, 16), {m0, m1, m2, m3}};
+    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together<Across>);
+}
+
 // Registers of the block that no thread has.
 inline int free_registers = 0;
 
@@ -347,21 +354,14 @@ void wgmma_wait() {
 }
 
 /** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes
- * name. */
+ * name; `_across`: a column to a line. */
 template<class T>
 void store_matrices(const shared<T> &line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
-    using namespace emulator;
-    begin_extension();
-    MatricesArgument m = {line.access(16, 16), {m0, m1, m2, m3}};
-    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together<false>);
+    emulator::store_matrices_of<false>(line, m0, m1, m2, m3);
 }
-/** A column to a line. */
 template<class T>
 void store_matrices_across(const shared<T> &line, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3) {
-    using namespace emulator;
-    begin_extension();
-    MatricesArgument m = {line.access(16, 16), {m0, m1, m2, m3}};
-    together("stmatrix", state.current->number / kWarp * kWarp, kWarp, &m, store_matrices_together<true>);
+    emulator::store_matrices_of<true>(line, m0, m1, m2, m3);
 }
 
 }  // namespace halyard

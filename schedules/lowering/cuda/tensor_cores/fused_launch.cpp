@@ -4,8 +4,8 @@
 
 #include "lowering/accesses.h"
 #include "lowering/cuda/print/code_text.h"
+#include "lowering/cuda/tensor_cores/scalar_arguments.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
-#include "lowering/cuda/tensor_cores/tile_parts.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"
 #include "lowering/cuda/tensor_cores/warpgroups.h"
 
@@ -89,17 +89,9 @@ Kernel FusedLaunch::with_arguments(bool by_tma) const {
     k.blocks_per_multiprocessor = ", 1";
 
     const std::vector<Expr> all = used(by_tma);
-    FreeVariables free;
-    for (const Expr &e : all) {
-        e.accept(&free);
-    }
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, parts_.step};
     local.insert(parts_.block_names.begin(), parts_.block_names.end());
-    for (const auto &[name, type] : free.types) {
-        if (!local.count(name) && name.find(".buffer") == std::string::npos) {
-            k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
-        }
-    }
+    add_scalars(k, all, local, operands());
     std::set<std::string> needed = loaded_by(all);
     if (!by_tma) {
         for (const auto *o : operands()) {
@@ -111,11 +103,7 @@ Kernel FusedLaunch::with_arguments(bool by_tma) const {
             needed.insert(r->stored);
         }
     }
-    for (const auto &a : base_.arguments) {
-        if (a.is_buffer && needed.count(a.name)) {
-            k.arguments.push_back(a);
-        }
-    }
+    add_buffers(k, base_, needed);
     if (!by_tma) {
         return k;
     }
@@ -138,21 +126,6 @@ Kernel FusedLaunch::with_arguments(bool by_tma) const {
         }
     }
     return k;
-}
-
-// Of operands that the pipeline allocates, Halide has no variables for their fields.
-Expr FusedLaunch::of_host(const std::string &name) const {
-    for (const auto *o : operands()) {
-        for (int d = 0; d < o->rank(); d++) {
-            if (name == o->buffer + ".extent." + number(d)) {
-                return field_on_host(o->buffer, Call::buffer_get_extent, d);
-            }
-            if (name == o->buffer + ".stride." + number(d)) {
-                return field_on_host(o->buffer, Call::buffer_get_stride, d);
-            }
-        }
-    }
-    return Expr();
 }
 
 std::vector<Expr> FusedLaunch::used(bool by_tma) const {

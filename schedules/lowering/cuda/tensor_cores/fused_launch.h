@@ -56,7 +56,6 @@ public:
 
 private:
     int bytes_behind_a(bool by_tma) const;
-    Halide::Expr of_host(const std::string &name) const;
     std::vector<Halide::Expr> used(bool by_tma) const;
 
     const Kernel &base_;

@@ -1,3 +1,4 @@
+#include "lowering/cuda/tensor_cores/scalar_arguments.h"
 #include "lowering/cuda/tensor_cores/tile_text.h"
 
 #include <algorithm>
@@ -103,34 +104,14 @@ std::set<std::string> TileText::in_tile() const {
 }
 
 void TileText::add_scalars(Kernel &k, const std::vector<Expr> &used) const {
-    FreeVariables free;
-    for (const Expr &x : used) {
-        x.accept(&free);
-    }
     std::set<std::string> local = in_tile();
     local.insert(program_.parts.block_names.begin(), program_.parts.block_names.end());
-    for (const auto &[name, type] : free.types) {
-        if (!local.count(name) && name.find(".buffer") == std::string::npos) {
-            k.arguments.push_back({name, false, false, type, Expr(), value_on_host(name)});
-        }
+    const std::vector<Operand> all = program_.operands();
+    std::vector<const Operand *> operands;
+    for (const auto &o : all) {
+        operands.push_back(&o);
     }
-}
-
-Expr TileText::value_on_host(const std::string &name) const {
-    for (const auto &o : program_.operands()) {
-        if (o.end.defined() && name == o.buffer + ".end") {
-            return o.end;
-        }
-        for (int d = 0; d < o.rank(); d++) {
-            if (name == o.buffer + ".extent." + number(d)) {
-                return field_on_host(o.buffer, Call::buffer_get_extent, d);
-            }
-            if (name == o.buffer + ".stride." + number(d)) {
-                return field_on_host(o.buffer, Call::buffer_get_stride, d);
-            }
-        }
-    }
-    return Expr();
+    halyard::add_scalars(k, used, local, operands);
 }
 
 void TileText::declare_array(const std::string &type, const std::string &name, int offset, int elements) {

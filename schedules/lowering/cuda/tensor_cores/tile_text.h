@@ -56,8 +56,6 @@ protected:
     std::set<std::string> in_tile() const;
     /** The free variables of expressions become arguments. */
     void add_scalars(Kernel &k, const std::vector<Halide::Expr> &used) const;
-    /** Of a buffer that the pipeline allocates, Halide has no variables for its fields. */
-    Halide::Expr value_on_host(const std::string &name) const;
 
     // ---- Text ----
 

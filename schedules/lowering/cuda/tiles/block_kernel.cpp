@@ -72,7 +72,8 @@ private:
         make_barriers();
         // As setmaxnreg has it, warpgroups that multiply and the one that does not are the branches of one if.
         out.open("if (warp >= " + number(launch_.warps(Role::kMultiply)) + ") {");
-        take_registers(launch_.registers_of_others(fetching));
+        const RegistersOfRoles registers = launch_.registers(fetching);
+        take_registers(registers.others, registers.at_begin);
         if (launch_.computes()) {
             out.open("if (warp < " + number(launch_.first_warp(Role::kCompute)) + ") {");
         }
@@ -85,7 +86,7 @@ private:
             out.close();
         }
         out.otherwise();
-        take_registers(launch_.registers_of_products(fetching));
+        take_registers(registers.products, registers.at_begin);
         begin_role(Role::kMultiply);
         out.line("const int " + std::string(kFirstRow) + " = warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4;");
         if (launch_.by_wgmma()) {
@@ -164,9 +165,8 @@ private:
         out_->line("__syncthreads();");
     }
 
-    void take_registers(int registers) {
-        const int begin = launch_.registers_at_begin();
-        if (registers > 0 && registers != begin) {
+    void take_registers(int registers, int begin) {
+        if (registers != begin) {
             out_->line(std::string(registers < begin ? "registers_less<" : "registers_more<") + number(registers) + ">();");
         }
     }
@@ -650,18 +650,18 @@ private:
         if (computed) {
             compute_rows(t, rows_of(t));
         }
-        const std::string type = type_text(t.b.type), shape = number(launch_.fragments()) + ", " + number(t.rows) + ", " +
-                                                              number(t.columns) + ", " + number(t.depth) + ", " +
-                                                              (across ? "true" : "false");
         if (begins) {
             out_->line("#pragma unroll");
             out_->open("for (int i = 0; i < " + number(t.columns / 2 * launch_.fragments()) + "; i++) {");
             out_->line(out_->name(t.accumulator) + "[i] = 0.0f;");
             out_->close();
         }
-        const std::string rows = " + warp * " + number(kRowsOfFragment * launch_.fragments() * kAcross);
-        out_->line((held ? "multiply_held<" : "multiply_shared<") + type + ", " + shape + ">(" + out_->name(t.accumulator) + ", " +
-                   (held ? registers_of(t) : tile_text(t.a) + rows) + ", " + tile_text(t.b) + ");");
+        const std::string type = type_text(t.b.type) + ", " + number(launch_.fragments()),
+                          shape = number(t.columns) + ", " + number(t.depth) + (across ? ", true" : ", false");
+        const std::string rows = " + warp * " + number(kRowsOfFragment * launch_.fragments() * kAcross), sums = out_->name(t.accumulator);
+        out_->line(held ? "multiply_rows<" + type + ", " + shape + ">(" + sums + ", " + registers_of(t) + ", " + tile_text(t.b) + ");"
+                        : "multiply_tiles<" + type + ", " + number(t.rows) + ", " + shape + ">(" + sums + ", " + tile_text(t.a) + rows +
+                              ", " + tile_text(t.b) + ");");
     }
 
     std::string registers_of(const TileOfProduct &t) const {
@@ -729,7 +729,7 @@ private:
             return;
         }
         for (const auto &a : n.assignments) {
-            const auto at = fetching_ == Fetching::kEngine && a.index.defined() ? launch_.box_of(a) : std::nullopt;
+            const auto at = fetching_ == Fetching::kEngine ? launch_.box_of(n, a) : std::nullopt;
             if (at) {
                 leave_by_engine(n, a, *at);
             } else {

@@ -6,8 +6,8 @@
 #include "lowering/accesses.h"
 #include "lowering/cuda/print/code_text.h"
 #include "lowering/cuda/tensor_cores/fused_launch.h"
+#include "lowering/cuda/tensor_cores/scalar_arguments.h"
 #include "lowering/cuda/tensor_cores/tensor_argument.h"
-#include "lowering/cuda/tensor_cores/tile_parts.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"
 #include "lowering/cuda/tensor_cores/warps.h"
 
@@ -20,6 +20,11 @@ namespace {
 
 constexpr int kWarpsOfGroup = kWarpgroup / kWarp;
 
+// setmaxnreg counts in eights.
+int whole_units(int registers) {
+    return registers / 8 * 8;
+}
+
 bool is_half(const Type &t) {
     return t.is_float() && t.bits() == 16;
 }
@@ -31,7 +36,7 @@ BlockLaunch::BlockLaunch(const BlockProgram &program, const Kernel &base, const 
     // A warp with twice the rows reads each column from shared memory half as often.
     constexpr int kMostSums = 128;
     fragments_ = !by_wgmma() && program.rows % 128 == 0 && 2 * sums() <= kMostSums ? 2 : 1;
-    results_leave_ = hopper && by_wgmma() && !results().empty() && streams_.bytes() + 1024 + bytes_of_results() <= kSharedBytesOfHopper;
+    results_leave_ = hopper && by_wgmma() && !results().empty() && offset_results() + bytes_of_results() <= kSharedBytesOfHopper;
     check();
 }
 
@@ -149,27 +154,22 @@ int BlockLaunch::threads() const {
     return (warps(Role::kMultiply) + warps(Role::kFetch) + warps(Role::kCompute)) * kWarp;
 }
 
-int BlockLaunch::registers_at_begin() const {
-    constexpr int kUnit = 8;
-    return std::min(kRegisters / threads(), Multiprocessor::kRegistersOfThread) / kUnit * kUnit;
-}
-
-int BlockLaunch::registers_of_others(Fetching fetching) const {
-    constexpr int kOfEngine = 24, kOfThreads = 104;
-    return registers_of_products(fetching) == 0           ? 0
-           : fetching == Fetching::kEngine && !computes() ? kOfEngine
-                                                          : std::min(kOfThreads, registers_at_begin());
-}
-
-int BlockLaunch::registers_of_products(Fetching fetching) const {
-    constexpr int kUnit = 8, kOfEngine = 24, kOfThreads = 104, kMost = 240;
+RegistersOfRoles BlockLaunch::registers(Fetching fetching) const {
+    constexpr int kOfEngine = 24, kOfThreads = 104, kMost = 240;
+    RegistersOfRoles r;
+    r.at_begin = whole_units(std::min(kRegisters / threads(), Multiprocessor::kRegistersOfThread));
+    r.products = r.others = r.at_begin;
     if (!by_wgmma()) {
-        return 0;
+        return r;
     }
     const int groups = program_.rows / kRowsOfWarpgroup, others = threads() / kWarpgroup - groups;
-    const int of_others = fetching == Fetching::kEngine && !computes() ? kOfEngine : std::min(kOfThreads, registers_at_begin());
-    const int each = std::min(((groups + others) * registers_at_begin() - others * of_others) / groups / kUnit * kUnit, kMost);
-    return each > registers_at_begin() ? each : 0;
+    const int given = std::min(fetching == Fetching::kEngine && !computes() ? kOfEngine : kOfThreads, r.at_begin);
+    const int taken = std::min(whole_units(((groups + others) * r.at_begin - others * given) / groups), kMost);
+    if (taken > r.at_begin) {
+        r.products = taken;
+        r.others = given;
+    }
+    return r;
 }
 
 int BlockLaunch::offset_barriers() const {
@@ -177,17 +177,15 @@ int BlockLaunch::offset_barriers() const {
 }
 
 int BlockLaunch::offset_results() const {
-    return (streams_.bytes() + 1023) / 1024 * 1024;
+    return in_whole_tiles(streams_.bytes());
 }
 
-std::vector<const Assignment *> BlockLaunch::results() const {
-    std::vector<const Assignment *> all;
+std::vector<BlockLaunch::Result> BlockLaunch::results() const {
+    std::vector<Result> all;
     for (const TileNode *n : program_.nodes()) {
-        if (n->kind == TileNode::kNest) {
-            for (const auto &a : n->nest.assignments) {
-                if (a.index.defined()) {
-                    all.push_back(&a);
-                }
+        for (const auto &a : n->nest.assignments) {
+            if (a.index.defined()) {
+                all.push_back({&n->nest, &a});
             }
         }
     }
@@ -197,35 +195,26 @@ std::vector<const Assignment *> BlockLaunch::results() const {
 // Those of one tile after the other leave from one place.
 int BlockLaunch::bytes_of_results() const {
     int most = 0;
-    for (const TileNode *n : program_.nodes()) {
-        most = n->kind == TileNode::kNest && n->nest.columns > 0 ? std::max(most, program_.rows * n->nest.columns * 2) : most;
+    for (const Result &r : results()) {
+        most = std::max(most, program_.rows * r.nest->columns * 2);
     }
     return most;
 }
 
-std::optional<ResultBox> BlockLaunch::box_of(const Assignment &a) const {
-    for (const TileNode *n : program_.nodes()) {
-        const auto &all = n->nest.assignments;
-        const bool here = std::any_of(all.begin(), all.end(), [&](const Assignment &other) { return &other == &a; });
-        if (!here || !results_leave_ || n->nest.kind != FusedNest::kTile) {
-            continue;
-        }
-        const auto place = [&](const Assignment &one) {
-            return place_of_result(one, base_, program_.block_names, program_.lets, strides_);
-        };
-        if (n->nest.columns % kAcross == 0) {
-            if (const auto origin = place(a)) {
-                return ResultBox{*origin, false};
-            }
-        }
-        Assignment turned = a;
-        turned.index =
-            substitute({{kChainRow, Variable::make(Int(32), kChainColumn)}, {kChainColumn, Variable::make(Int(32), kChainRow)}}, a.index);
-        if (const auto origin = place(turned)) {
-            return ResultBox{*origin, true};
+std::optional<ResultBox> BlockLaunch::box_of(const FusedNest &nest, const Assignment &a) const {
+    if (!results_leave_ || nest.kind != FusedNest::kTile || !a.index.defined()) {
+        return std::nullopt;
+    }
+    const auto place = [&](const Expr &index) {
+        return place_of_result({a.stored, a.value, index}, base_, program_.block_names, program_.lets, strides_);
+    };
+    if (nest.columns % kAcross == 0) {
+        if (const auto origin = place(a.index)) {
+            return ResultBox{*origin, false};
         }
     }
-    return std::nullopt;
+    const auto origin = place(with_sides_swapped(a.index));
+    return origin ? std::make_optional(ResultBox{*origin, true}) : std::nullopt;
 }
 
 std::vector<const Operand *> BlockLaunch::fetched() const {
@@ -247,9 +236,9 @@ Expr BlockLaunch::usable() const {
     for (const auto *o : fetched()) {
         e = e && is_tensor(o->buffer, o->type, o->rank());
     }
-    for (const auto *r : results()) {
-        if (const auto at = box_of(*r)) {
-            e = e && is_stored_tensor(r->stored, r->value.type(), int(at->origin.size()));
+    for (const Result &r : results()) {
+        if (const auto at = box_of(*r.nest, *r.assignment)) {
+            e = e && is_stored_tensor(r.assignment->stored, r.assignment->value.type(), int(at->origin.size()));
         }
     }
     return e;
@@ -257,17 +246,6 @@ Expr BlockLaunch::usable() const {
 
 Expr BlockLaunch::tiles() const {
     return base_.blocks[0] * base_.blocks[1] * base_.blocks[2];
-}
-
-int BlockLaunch::columns_of(const Assignment &result) const {
-    for (const TileNode *n : program_.nodes()) {
-        for (const auto &a : n->nest.assignments) {
-            if (&a == &result) {
-                return n->nest.columns;
-            }
-        }
-    }
-    return 0;
 }
 
 // What the host tells TMA of a tile's tensor.
@@ -289,36 +267,24 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
     k.shared_bytes = offset_results() + (results_leave_ ? bytes_of_results() : 0);
     k.blocks_per_multiprocessor = ", 1";
     const std::vector<Expr> all = used(fetching);
-    FreeVariables free;
-    for (const Expr &e : all) {
-        e.accept(&free);
-    }
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, kOperandOther};
     local.insert(program_.block_names.begin(), program_.block_names.end());
     for (const TileNode *n : program_.nodes()) {
         local.insert(n->loop);
     }
-    for (const auto &[name, type] : free.types) {
-        if (!local.count(name) && name.find(".buffer") == std::string::npos) {
-            k.arguments.push_back({name, false, false, type, Expr(), of_host(name)});
-        }
-    }
+    add_scalars(k, all, local, fetched());
     std::set<std::string> needed = loaded_by(all);
     for (const auto *o : fetched()) {
         if (!engine) {
             needed.insert(o->buffer);
         }
     }
-    for (const auto *r : results()) {
-        if (!engine || !box_of(*r)) {
-            needed.insert(r->stored);
+    for (const Result &r : results()) {
+        if (!engine || !box_of(*r.nest, *r.assignment)) {
+            needed.insert(r.assignment->stored);
         }
     }
-    for (const auto &a : base_.arguments) {
-        if (a.is_buffer && needed.count(a.name)) {
-            k.arguments.push_back(a);
-        }
-    }
+    add_buffers(k, base_, needed);
     if (!engine) {
         return k;
     }
@@ -331,33 +297,15 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
             }
         }
     }
-    for (const auto *r : results()) {
-        if (const auto at = box_of(*r)) {
+    for (const auto &[nest, a] : results()) {
+        if (const auto at = box_of(*nest, *a)) {
             std::vector<int> box(at->origin.size(), 1);
             box[0] = kAcross;
-            box[1] = at->across ? columns_of(*r) : kRowsOfWarpgroup;
-            k.arguments.push_back({r->stored + ".map", false, false, Handle(), tensor_argument(r->stored, r->value.type(), box), Expr()});
+            box[1] = at->across ? nest->columns : kRowsOfWarpgroup;
+            k.arguments.push_back({a->stored + ".map", false, false, Handle(), tensor_argument(a->stored, a->value.type(), box), Expr()});
         }
     }
     return k;
-}
-
-// Of operands that the pipeline allocates, Halide has no variables for their fields.
-Expr BlockLaunch::of_host(const std::string &name) const {
-    for (const auto *o : fetched()) {
-        if (name == o->buffer + ".end") {
-            return o->end;
-        }
-        for (int d = 0; d < o->rank(); d++) {
-            if (name == o->buffer + ".extent." + number(d)) {
-                return field_on_host(o->buffer, Call::buffer_get_extent, d);
-            }
-            if (name == o->buffer + ".stride." + number(d)) {
-                return field_on_host(o->buffer, Call::buffer_get_stride, d);
-            }
-        }
-    }
-    return Expr();
 }
 
 std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
@@ -383,7 +331,7 @@ std::vector<Expr> BlockLaunch::used(Fetching fetching) const {
             if (!a.index.defined()) {
                 continue;
             }
-            const auto at = fetching == Fetching::kEngine ? box_of(a) : std::nullopt;
+            const auto at = fetching == Fetching::kEngine ? box_of(n->nest, a) : std::nullopt;
             if (at) {
                 all.insert(all.end(), at->origin.begin(), at->origin.end());
             } else {

@@ -19,6 +19,11 @@ struct ResultBox {
     bool across = false;  // neighbours in memory are rows of the tile, and not its columns
 };
 
+/** That a thread has: at first, where it multiplies, and where it does not. */
+struct RegistersOfRoles {
+    int at_begin = 0, products = 0, others = 0;
+};
+
 class BlockLaunch {
 public:
     BlockLaunch(const BlockProgram &program, const Kernel &base, const Strides &strides, bool hopper);
@@ -39,10 +44,7 @@ public:
     }
     int first_warp(Role r) const;
     int threads() const;
-    /** Registers that a thread has: at first; where it multiplies; and where it does not. 0: those that it has at first. */
-    int registers_at_begin() const;
-    int registers_of_products(Fetching fetching) const;
-    int registers_of_others(Fetching fetching) const;
+    RegistersOfRoles registers(Fetching fetching) const;
     bool computes() const;
 
     const Streams &streams() const {
@@ -51,7 +53,7 @@ public:
     int offset_barriers() const;
     int offset_results() const;
     /** Of a result that leaves by TMA. */
-    std::optional<ResultBox> box_of(const Assignment &a) const;
+    std::optional<ResultBox> box_of(const FusedNest &nest, const Assignment &a) const;
 
     std::vector<const Operand *> fetched() const;
     Halide::Expr usable() const;
@@ -59,11 +61,13 @@ public:
     Halide::Expr tiles() const;
 
 private:
+    struct Result {
+        const FusedNest *nest;
+        const Assignment *assignment;
+    };
     static Halide::Expr tensor_of(const StagedTile &t);
-    int columns_of(const Assignment &result) const;
-    std::vector<const Assignment *> results() const;
+    std::vector<Result> results() const;
     std::vector<Halide::Expr> used(Fetching fetching) const;
-    Halide::Expr of_host(const std::string &name) const;
     int bytes_of_results() const;
     int room() const;
     int sums() const;

@@ -73,6 +73,9 @@ void add_to_accumulators(BlockProgram &program);
 /** Of products whose columns are computed, rows and columns change places: rows are computed in registers, columns are not. */
 void swap_sides(BlockProgram &program);
 
+/** Of a nest: the row in its tile for the column, and the other way round. */
+Halide::Expr with_sides_swapped(const Halide::Expr &e);
+
 /** sum = 0 in front of a product: the product begins with its first step. */
 void begin_with_products(BlockProgram &program);
 

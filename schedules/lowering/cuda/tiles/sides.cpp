@@ -32,10 +32,6 @@ bool can_swap(const BlockProgram &program) {
            });
 }
 
-Expr swapped(const Expr &e) {
-    return substitute({{kChainRow, Variable::make(Int(32), kChainColumn)}, {kChainColumn, Variable::make(Int(32), kChainRow)}}, e);
-}
-
 void swap_nodes(TileBody &body, int columns) {
     for (auto &n : body) {
         if (n.body) {
@@ -57,14 +53,18 @@ void swap_nodes(TileBody &body, int columns) {
             std::swap(n.nest.row_extent, n.nest.column_extent);
             n.nest.columns = columns;
             for (auto &a : n.nest.assignments) {
-                a.value = swapped(a.value);
-                a.index = a.index.defined() ? swapped(a.index) : a.index;
+                a.value = with_sides_swapped(a.value);
+                a.index = a.index.defined() ? with_sides_swapped(a.index) : a.index;
             }
         }
     }
 }
 
 }  // namespace
+
+Expr with_sides_swapped(const Expr &e) {
+    return substitute({{kChainRow, Variable::make(Int(32), kChainColumn)}, {kChainColumn, Variable::make(Int(32), kChainRow)}}, e);
+}
 
 void swap_sides(BlockProgram &program) {
     if (!can_swap(program)) {

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "lowering/cuda/tensor_cores/warpgroups.h"
-#include "lowering/cuda/tensor_cores/tile_parts.h"
 
 namespace halyard {
 
@@ -12,12 +11,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-constexpr int kAligned = 1024;  // bytes, of a tile with the swizzle of 128
-
-int rounded(int bytes) {
-    return (bytes + kAligned - 1) / kAligned * kAligned;
-}
 
 bool same_tile(const Operand &x, const Operand &y) {
     return !x.value.defined() && !y.value.defined() && x.buffer == y.buffer && x.box == y.box && x.step == y.step &&
@@ -33,6 +26,11 @@ bool is_inside(const TileBody &inner, const TileBody &outer) {
 }
 
 }  // namespace
+
+int in_whole_tiles(int bytes) {
+    constexpr int kAligned = 1024;
+    return (bytes + kAligned - 1) / kAligned * kAligned;
+}
 
 int StagedTile::across() const {
     return operand->box[0];
@@ -52,7 +50,7 @@ int StagedTile::swizzle() const {
 }
 
 int StagedTile::bytes() const {
-    return rounded(elements() * operand->type.bytes());
+    return in_whole_tiles(elements() * operand->type.bytes());
 }
 
 int Stream::bytes() const {
@@ -169,8 +167,7 @@ void Streams::check_sources() const {
         for (const auto &use : s.uses) {
             for (const auto &t : use.tiles) {
                 for (const auto &source : t.operand->sources) {
-                    const OperandPlace place = place_of(source);
-                    const StreamUse *const other = place.use;
+                    const StreamUse *const other = place_of(source).use;
                     if (other->level != use.level || other->first != use.first || other->last != use.last) {
                         program_.asked().fail("multiplies what is computed in each step of a loop of " + source.buffer +
                                               ", which that loop does not change; compute it before the loop, as a stage of its own");

@@ -63,6 +63,9 @@ struct OperandPlace {
     const StagedTile *tile = nullptr;
 };
 
+/** Bytes up to where a tile may begin, as the swizzle of 128 bytes has it. */
+int in_whole_tiles(int bytes);
+
 class Streams {
 public:
     /** `room`: bytes of shared memory. Rings have as many slots as the schedule says, those outside of all loops two, or fewer where
