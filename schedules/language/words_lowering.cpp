@@ -233,7 +233,8 @@ const std::vector<Word> kLoweringWords = {
      "Without `halyard build` the loops stay, and a note says so. On CUDA: the tensor cores, with sums in registers and "
      "tiles fetched into shared memory, by TMA for sm_90a, by the threads for others from sm_80 on: float16 or "
      "bfloat16 summed up in float32; where both have neighbours along k also float32 that is cut to TF32, and 8-bit integers, "
-     "signed or not, in int32; see the tile kernels of HACKING.md.",
+     "signed or not, in int32. Of float16 and bfloat16 there may be any number of products in loops of any depth, with what is computed of "
+     "their sums between them, and operands may be computed on the way in (docs/guide/cuda.md, Products in any pipeline).",
      "for group: for row: for col: for member\n  acc[row][col] += a[row][group][member] * b[group][col][member]",
      "halyard_mma_bf16(acc, a, b, rows, cols, groups)", mma},
     {"pipeline", Handle::kStage, "stages:int[2..16] raster:int[1..65536]? ping_pong:bool?", "self",

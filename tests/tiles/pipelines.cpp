@@ -135,14 +135,16 @@ private:
 // Two products in one sum, as LoRA's and the two parts of MLA's scores: y = (a b + a2 b2) r, with a number for each row.
 class TwoSums : public Generator<TwoSums> {
 public:
+    GeneratorParam<bool> doubled{"doubled", false};  // the rows of both are computed on the way in
     Input<Buffer<Half, 2>> a{"a"}, b{"b"}, a2{"a2"}, b2{"b2"};
     Input<Buffer<float, 1>> r{"r"};
     Output<Buffer<Half, 2>> y{"y"};
 
     void generate() {
         const RDom k(0, a.width(), "k"), k2(0, a2.width(), "k2");
-        acc(col, row) += wide(a(k, last(row, a.height()))) * wide(b(k, last(col, b.height())));
-        acc(col, row) += wide(a2(k2, last(row, a.height()))) * wide(b2(k2, last(col, b.height())));
+        const auto of_row = [&](const Expr &x) { return doubled ? wide(cast<Half>(wide(x) * 2)) : wide(x); };
+        acc(col, row) += of_row(a(k, last(row, a.height()))) * wide(b(k, last(col, b.height())));
+        acc(col, row) += of_row(a2(k2, last(row, a.height()))) * wide(b2(k2, last(col, b.height())));
         y(col, row) = cast<Half>(acc(col, row) * r(row));
     }
 

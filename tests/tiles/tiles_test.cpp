@@ -115,7 +115,7 @@ void check(const Pipeline &p) {
         GenerateRequest request = request_of(p, {});
         bool across = false;
         for (const auto &[name, value] : p.params[n]) {
-            (name == "across" || name == "block" ? request.params : request.set)[name] = value;
+            (name == "across" || name == "block" || name == "doubled" ? request.params : request.set)[name] = value;
             across = across || (name == "across" && value == "true");
         }
         GenerateRequest naive = request_of(p, request.params);
@@ -189,7 +189,7 @@ TEST_CASE("steps of which shared memory holds one", "[one_slot]") {
 }
 
 TEST_CASE("two products in one sum", "[two_sums]") {
-    check({"two_sums", {kSmall, kWide, kFew}, kSizes});
+    check({"two_sums", {kSmall, kWide, kFew, {{"rows", "64"}, {"columns", "64"}, {"doubled", "true"}}}, kSizes});
 }
 
 TEST_CASE("sums that are scaled in each step", "[block_scaled]") {

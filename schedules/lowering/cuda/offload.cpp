@@ -19,6 +19,7 @@
 #include "lowering/cuda/simt/strided_reads.h"
 #include "lowering/cuda/tensor_cores/dependent_launch.h"
 #include "lowering/cuda/tiles/block_kernel.h"
+#include "lowering/cuda/tiles/kernel_shape.h"
 #include "lowering/cuda/tiles/passes.h"
 
 namespace halyard {
@@ -269,7 +270,7 @@ private:
         programs_.back().tensor_cores = true;
         Stmt call, mma;
         const std::string of_hopper = others ? "HALYARD_HOPPER" : "", of_others = hopper ? "HALYARD_AMPERE" : "";
-        if (is_block_program(kernel, products)) {
+        if (shape_of(kernel, products).is_block_program()) {  // other kernels are made of templates
             const BlockProgram program = make_block_program(kernel, products, lets_, strides_, options_.observe);
             if (hopper) {
                 call = launch_tiles(make_block_kernel(program, kernel, strides_, print, true), of_hopper);

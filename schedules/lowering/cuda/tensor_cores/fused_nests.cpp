@@ -210,6 +210,34 @@ void FusedNests::store_rows(const FusedNest &n, const std::string &condition) {
     out_->close();
 }
 
+void FusedNests::store_elements(const FusedNest &n, const Assignment &a) {
+    if (n.kind == FusedNest::kRows) {
+        FusedNest one = n;
+        one.assignments = {a};
+        store_rows(one);
+        return;
+    }
+    const Expr row = Variable::make(Int(32), kChainRow), column = Variable::make(Int(32), kChainColumn);
+    const bool whole = as_const_int(n.column_extent).has_value();
+    std::vector<Expr> reads = {a.value, a.index, row, n.row_extent};
+    if (!whole) {
+        reads.push_back(column);
+    }
+    open_elements(n.columns, reads);
+    out_->open("if (" + out_->expr(row < n.row_extent) + ") {");
+    for (int lane = 0; lane < 2; lane++) {
+        if (!whole) {
+            out_->open("if (" + out_->expr(simplify(column + lane < n.column_extent)) + ") {");
+        }
+        out_->print(store_of(a.stored, shifted(a.value, lane), shifted(a.index, lane)));
+        if (!whole) {
+            out_->close();
+        }
+    }
+    out_->close();
+    out_->close();
+}
+
 Expr FusedNests::held_at(const std::string &name, const Type &t, const Expr &at) {
     return Load::make(t, name, at, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }

@@ -56,6 +56,8 @@ public:
     void combine_lanes(const std::string &name, const Halide::Type &t, const Combine &combine);
     /** Stores a number for each row that is inside, by a lane of those that have it where `condition`, text, holds. */
     void store_rows(const FusedNest &n, const std::string &condition = "");
+    /** Stores a value for each element of the tile that is inside, or for each row. */
+    void store_elements(const FusedNest &n, const Assignment &a);
     static Halide::Expr held_at(const std::string &name, const Halide::Type &t, const Halide::Expr &at);
     static Halide::Internal::Stmt store_of(const std::string &name, const Halide::Expr &value, const Halide::Expr &index);
     /** The value of the column of a pair, 0 or 1. */

@@ -312,21 +312,4 @@ bool FusedText::stores(const FusedNest &n) {
     return std::any_of(n.assignments.begin(), n.assignments.end(), [](const Assignment &a) { return a.index.defined(); });
 }
 
-void FusedText::store_elements(const FusedNest &n, const Assignment &a) {
-    const Expr row = Variable::make(Int(32), kChainRow);
-    if (n.kind == FusedNest::kRows) {
-        FusedNest one = n;
-        one.assignments = {a};
-        threads_->store_rows(one);
-        return;
-    }
-    threads_->open_elements(n.columns, {a.value, a.index, row, n.row_extent});
-    out_->open("if (" + e(row < n.row_extent) + ") {");
-    for (int lane = 0; lane < 2; lane++) {
-        out_->print(FusedNests::store_of(a.stored, FusedNests::shifted(a.value, lane), FusedNests::shifted(a.index, lane)));
-    }
-    out_->close();
-    out_->close();
-}
-
 }  // namespace halyard

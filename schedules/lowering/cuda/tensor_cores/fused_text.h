@@ -60,7 +60,6 @@ protected:
     /** Sums of which a lane has its own part until here. */
     void sum_lanes();
     static bool stores(const FusedNest &n);
-    void store_elements(const FusedNest &n, const Assignment &a);
 
     const Kernel &base_;
     const PrintOptions &print_;

@@ -533,7 +533,7 @@ private:
             if (!by_elements_ && n.kind == FusedNest::kTile && in_fours(a)) {
                 store_fours(n, a);
             } else {
-                store_elements(n, a);
+                threads_->store_elements(n, a);
             }
         }
     }

@@ -509,7 +509,7 @@ private:
             if (at) {
                 leave_by_tma(n, a, *at, result++);
             } else {
-                store_elements(n, a);
+                threads_->store_elements(n, a);
             }
         }
     }

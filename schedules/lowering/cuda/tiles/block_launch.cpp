@@ -145,6 +145,11 @@ int BlockLaunch::groups_of_compute() const {
     return std::max(groups, 1);
 }
 
+bool BlockLaunch::is_read_by_wgmma(const Stream &s) const {
+    const auto &tiles = s.uses[0].tiles;
+    return s.to == Role::kMultiply && by_wgmma() && std::none_of(tiles.begin(), tiles.end(), [](const StagedTile &t) { return t.of_rows; });
+}
+
 int BlockLaunch::first_warp(Role r) const {
     const int multiply = warps(Role::kMultiply);
     return r == Role::kMultiply ? 0 : multiply + (r == Role::kFetch ? 0 : warps(Role::kFetch));

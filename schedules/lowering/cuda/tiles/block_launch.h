@@ -47,6 +47,9 @@ public:
     RegistersOfRoles registers(Fetching fetching) const;
     bool computes() const;
 
+    /** Whether nothing but wgmma reads its tiles: then one thread of a warpgroup knows when all of it is done. */
+    bool is_read_by_wgmma(const Stream &s) const;
+
     const Streams &streams() const {
         return streams_;
     }

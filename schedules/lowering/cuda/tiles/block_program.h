@@ -63,10 +63,6 @@ struct BlockProgram {
 /** `host`, `strides`: as of read_tile_program(). Throws through the products' fail(). */
 BlockProgram form_block_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides);
 
-/** Whether the products of a kernel are neither one after the other, of tiles that lie in device memory as they are, nor a pair of which
- * the second multiplies what was made of the first: other kernels are made of these (tensor_cores/tile_kernel.h, fused_kernel.h). */
-bool is_block_program(const Kernel &kernel, const std::vector<TensorCores> &products);
-
 /** acc = acc + sum behind each sum of a step, which begins as 0: the product adds to acc. */
 void add_to_accumulators(BlockProgram &program);
 

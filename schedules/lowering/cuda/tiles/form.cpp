@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "lowering/accesses.h"
-#include "lowering/contraction.h"
 #include "lowering/cuda/tensor_cores/coordinates.h"
 #include "lowering/cuda/tensor_cores/nest_reader.h"
 #include "lowering/cuda/tensor_cores/tile_parts.h"
 #include "lowering/cuda/tensor_cores/tile_program.h"
+#include "lowering/cuda/tiles/kernel_shape.h"
 
 namespace halyard {
 
@@ -17,156 +17,6 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 namespace {
-
-std::string stage_of(const TensorCores &p) {
-    return p.func + ".s" + std::to_string(p.stage) + ".";
-}
-
-// Arrays that products multiply and that are computed of device memory alone: tiles of operands that a stage of its own computes.
-class FindStagedOperands : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Allocate *op) override {
-        allocated.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        const bool outer = in_product;
-        in_product = in_product || std::any_of(products.begin(), products.end(), [&](const TensorCores &p) {
-                         const std::string stage = stage_of(p);
-                         return op->name.compare(0, stage.size(), stage) == 0;
-                     });
-        IRVisitor::visit(op);
-        in_product = outer;
-    }
-    void visit(const Store *op) override {
-        const Accesses read = accesses_of(op->value);
-        stores[op->name].insert(read.loaded.begin(), read.loaded.end());
-        if (in_product && read.loaded.count(op->name)) {
-            for (const auto &name : read.loaded) {
-                if (name != op->name) {
-                    multiplied.insert(name);
-                }
-            }
-            sums.insert(op->name);
-        }
-        IRVisitor::visit(op);
-    }
-
-    const std::vector<TensorCores> &products;
-    bool in_product = false;
-    std::set<std::string> allocated, multiplied, sums;
-    std::map<std::string, std::set<std::string>> stores;  // and what is read for them
-
-    bool of_device_memory(const std::string &name) const {
-        const auto found = stores.find(name);
-        return found != stores.end() && !sums.count(name) &&
-               std::all_of(found->second.begin(), found->second.end(),
-                           [&](const std::string &n) { return !allocated.count(n) || (n != name && of_device_memory(n)); });
-    }
-
-public:
-    explicit FindStagedOperands(const std::vector<TensorCores> &products) : products(products) {}
-
-    std::set<std::string> found() const {
-        std::set<std::string> all;
-        for (const auto &name : multiplied) {
-            if (allocated.count(name) && of_device_memory(name)) {
-                all.insert(name);
-            }
-        }
-        // And what those are made of.
-        for (size_t before = 0; before != all.size();) {
-            before = all.size();
-            for (const auto &name : std::set<std::string>(all)) {
-                for (const auto &n : stores.at(name)) {
-                    if (allocated.count(n)) {
-                        all.insert(n);
-                    }
-                }
-            }
-        }
-        return all;
-    }
-};
-
-// The store in loops with nothing else in them, with the lets between put in; undefined: there is more.
-Stmt only_store(Stmt s, std::vector<std::string> &loops) {
-    std::vector<std::pair<std::string, Expr>> inner;
-    for (;;) {
-        if (const auto *let = s.as<LetStmt>()) {
-            inner.emplace_back(let->name, let->value);
-            s = let->body;
-        } else if (const auto *l = s.as<For>()) {
-            loops.push_back(l->name);
-            s = l->body;
-        } else {
-            break;
-        }
-    }
-    for (auto it = inner.rbegin(); it != inner.rend() && s.as<Store>(); ++it) {
-        s = substitute(it->first, it->second, s);
-    }
-    return s.as<Store>() ? s : Stmt();
-}
-
-// Whether nothing but the product is in the loops, and all of them but the depth move over the sums.
-bool is_tile_of_product(const For *loop, Stmt *found = nullptr) {
-    std::vector<std::string> names;
-    const Stmt store = only_store(loop, names);
-    if (found) {
-        *found = store;
-    }
-    return store.defined() && std::count_if(names.begin(), names.end(),
-                                            [&](const std::string &n) { return !expr_uses_var(store.as<Store>()->index, n); }) == 1;
-}
-
-class FindShape : public IRVisitor {
-    using IRVisitor::visit;
-
-    void visit(const Allocate *op) override {
-        allocated.insert(op->name);
-        IRVisitor::visit(op);
-    }
-    void visit(const For *op) override {
-        const auto product = std::find_if(products.begin(), products.end(), [&](const TensorCores &p) { return has_product(Stmt(op), p); });
-        Stmt store;
-        if (product != products.end() && is_tile_of_product(op, &store)) {
-            found.push_back({&*product, around, store});
-            return;
-        }
-        if (product != products.end() && !is_gpu(op->for_type)) {
-            around.push_back(op->name);
-            IRVisitor::visit(op);
-            around.pop_back();
-        } else {
-            IRVisitor::visit(op);
-        }
-    }
-
-    const std::vector<TensorCores> &products;
-    std::vector<std::string> around;
-
-public:
-    struct Product {
-        const TensorCores *asked;
-        std::vector<std::string> around;
-        Stmt store;
-
-        bool has_own_steps() const {
-            const std::string own = stage_of(*asked);
-            return !around.empty() && around.back().compare(0, own.size(), own) == 0;
-        }
-    };
-    explicit FindShape(const std::vector<TensorCores> &products) : products(products) {}
-    std::vector<Product> found;
-    std::set<std::string> allocated;
-};
-
-bool is_computed(const Expr &factor) {
-    const auto *wide = factor.as<Cast>();
-    return wide && wide->type == Float(32) && !wide->value.as<Load>() && !wide->value.as<Select>();
-}
 
 class Former {
 public:
@@ -178,9 +28,7 @@ public:
             lets_.push(it.name(), it.value());
             program.lets.push(it.name(), it.value());
         }
-        FindStagedOperands staged(products);
-        kernel.body.accept(&staged);
-        staged_ = staged.found();
+        staged_ = shape_of(kernel, products).staged;
         walk(kernel.body, program.body);
         for (const auto &p : products) {
             const auto all = program.products();
@@ -456,36 +304,6 @@ std::vector<const TileNode *> BlockProgram::products() const {
     std::vector<const TileNode *> all = nodes();
     all.erase(std::remove_if(all.begin(), all.end(), [](const TileNode *n) { return n->kind != TileNode::kProduct; }), all.end());
     return all;
-}
-
-bool is_block_program(const Kernel &kernel, const std::vector<TensorCores> &products) {
-    FindStagedOperands staged(products);
-    kernel.body.accept(&staged);
-    FindShape shape(products);
-    kernel.body.accept(&shape);
-    if (!staged.found().empty()) {
-        return true;
-    }
-    std::set<std::string> sums;
-    std::set<std::vector<std::string>> loops;
-    bool held = false, own_steps = true;
-    for (const auto &p : shape.found) {
-        const auto *store = p.store.as<Store>();
-        const auto update = contraction(store->value, [&](const Expr &sum) {
-            const auto *load = sum.as<Load>();
-            return load && load->name == store->name;
-        });
-        if (p.around.size() > 1 || !sums.insert(store->name).second || (update && (is_computed(update->a) || is_computed(update->b)))) {
-            return true;
-        }
-        loops.insert(p.around);
-        own_steps = own_steps && p.has_own_steps();
-        std::set<std::string> read = accesses_of(store->value).loaded;
-        read.erase(store->name);
-        held = held || meet(read, shape.allocated);
-    }
-    const size_t count = shape.found.size();
-    return (loops.size() < count || !own_steps) && !(count == 2 && held && loops.size() == 1);
 }
 
 BlockProgram form_block_program(const Kernel &kernel, const std::vector<TensorCores> &products, const Lets &host, const Strides &strides) {

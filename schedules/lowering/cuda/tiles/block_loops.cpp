@@ -1,0 +1,316 @@
+#include "lowering/cuda/tiles/block_text.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "lowering/cuda/tensor_cores/warpgroups.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+class LoopsOfRole {
+public:
+    LoopsOfRole(const BlockText &text, Role role) : text_(text), role_(role) {}
+
+    void body(const TileBody &body) {
+        for (size_t i = 0; i < body.size(); i++) {
+            if (role_ == Role::kCompute) {
+                compute_for(body, i);
+                if (concerns(body[i])) {
+                    node(body[i]);
+                }
+                continue;
+            }
+            for_each_use(body, [&](const Stream &s, const StreamUse &use) {
+                if (use.first == i && s.to == role_) {
+                    text_.out.line("barrier_wait(&" + full(s) + "[" + stage(s) + "], " + phase(s) + ");");
+                }
+            });
+            for_each_use(body, [&](const Stream &s, const StreamUse &use) {
+                if (use.first == i && s.from == role_) {
+                    fill(s, use);
+                }
+            });
+            if (concerns(body[i])) {
+                node(body[i]);
+            }
+            for_each_use(body, [&](const Stream &s, const StreamUse &use) {
+                if (use.last == i && s.to == role_) {
+                    drained(s);
+                }
+            });
+        }
+        if (!in_pipelined_loop_) {
+            finish_products();
+        }
+    }
+
+private:
+    bool concerns(const TileNode &n) const {
+        if (role_ == Role::kMultiply) {
+            return true;
+        }
+        if (!n.body) {
+            return false;
+        }
+        const auto &all = text_.launch.streams().all();
+        const bool own = std::any_of(all.begin(), all.end(), [&](const Stream &s) {
+            return (s.from == role_ || s.to == role_) &&
+                   std::any_of(s.uses.begin(), s.uses.end(), [&](const StreamUse &use) { return use.level == n.body.get(); });
+        });
+        return own || std::any_of(n.body->begin(), n.body->end(), [&](const TileNode &inner) { return concerns(inner); });
+    }
+
+    static bool has_only_products(const TileBody &body) {
+        return std::all_of(body.begin(), body.end(),
+                           [](const TileNode &n) { return n.kind == TileNode::kProduct || n.kind == TileNode::kPromise; });
+    }
+
+    void for_each_use(const TileBody &body, const std::function<void(const Stream &, const StreamUse &)> &act) const {
+        for (const auto &s : text_.launch.streams().all()) {
+            for (const auto &use : s.uses) {
+                if (use.level == &body) {
+                    act(s, use);
+                }
+            }
+        }
+    }
+
+    // A group whose turn it is not goes on to the next slot, and waits for nothing.
+    void compute_for(const TileBody &body, size_t i) {
+        std::vector<const Stream *> sources;
+        for_each_use(body, [&](const Stream &s, const StreamUse &use) {
+            if (use.first == i && s.to == role_) {
+                sources.push_back(&s);
+            }
+        });
+        for_each_use(body, [&](const Stream &s, const StreamUse &use) {
+            if (use.first != i || s.from != role_) {
+                return;
+            }
+            const int groups = text_.launch.groups_of_compute();
+            text_.out.open("if (" + (groups > 1 ? stage(s) + " % " + number(groups) : "0") + " == compute_group) {");
+            for (const auto *source : sources) {
+                text_.out.line("barrier_wait(&" + full(*source) + "[" + stage(*source) + "], " + phase(*source) + ");");
+            }
+            fill(s, use);
+            for (const auto *source : sources) {
+                give_back(*source, stage(*source));
+            }
+            text_.out.close();
+            next(s);
+            for (const auto *source : sources) {
+                next(*source);
+            }
+        });
+    }
+
+    void node(const TileNode &n) {
+        switch (n.kind) {
+        case TileNode::kLoop: loop(n); break;
+        case TileNode::kIf:
+            finish_products();
+            text_.out.open("if (" + text_.e(n.condition) + ") {");
+            body(*n.body);
+            text_.out.close();
+            break;
+        case TileNode::kPromise:
+            if (role_ == Role::kMultiply) {
+                text_.out.line("expect(" + text_.e(n.condition) + ");");
+            }
+            break;
+        case TileNode::kProduct:
+            if (role_ == Role::kMultiply) {
+                multiply(n);
+            }
+            break;
+        case TileNode::kNest:
+            finish_products();
+            print_nest(text_, n.nest);
+            break;
+        }
+    }
+
+    // Where a loop has products alone, those of a turn are still under way in the next: its slots are given back one turn later, if there are
+    // others to fill meanwhile.
+    void loop(const TileNode &n) {
+        finish_products();
+        const bool computed = std::any_of(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.product.a.value.defined(); });
+        const auto products = std::count_if(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.kind == TileNode::kProduct; });
+        std::vector<const Stream *> &own = streams_of_loop_;
+        own.clear();
+        for_each_use(*n.body, [&](const Stream &s, const StreamUse &) {
+            if (s.to == role_) {
+                own.push_back(&s);
+            }
+        });
+        const bool can_wait = std::all_of(own.begin(), own.end(), [](const Stream *s) { return s->slots > 1; });
+        const bool pipelined =
+            role_ == Role::kMultiply && text_.launch.by_wgmma() && can_wait && has_only_products(*n.body) && (!computed || products == 1);
+        if (pipelined) {
+            text_.out.open("{");
+            for (const auto *s : own) {
+                text_.out.line("int " + before(*s) + " = -1;  // the slot of the turn before, which may still be read");
+            }
+        }
+        const std::string v = text_.out.name(n.loop);
+        text_.out.open("for (int " + v + " = " + text_.e(n.min) + "; " + v + " < " + text_.e(simplify(n.min + n.extent)) + "; " + v +
+                       "++) {");
+        in_pipelined_loop_ = pipelined;
+        body(*n.body);
+        in_pipelined_loop_ = false;
+        if (pipelined) {
+            text_.out.line("wgmma_commit();");
+            if (!computed) {
+                text_.out.line("wgmma_wait<1>();");
+            }
+            for (const auto *s : own) {
+                if (!computed) {
+                    give_back(*s, before(*s), before(*s) + " >= 0 && ");
+                }
+                text_.out.line(before(*s) + " = " + stage(*s) + ";");
+                next(*s);
+            }
+            begun_ = false;
+        }
+        text_.out.close();
+        if (pipelined) {
+            text_.out.line("wgmma_wait<0>();");
+            for (const auto *s : own) {
+                give_back(*s, before(*s), before(*s) + " >= 0 && ");
+            }
+            text_.out.close();
+        }
+    }
+
+    void next(const Stream &s) {
+        if (s.slots == 1) {
+            text_.out.line(phase(s) + " ^= 1;");
+            return;
+        }
+        text_.out.open("if (++" + stage(s) + " == " + number(s.slots) + ") {");
+        text_.out.line(stage(s) + " = 0;");
+        text_.out.line(phase(s) + " ^= 1;");
+        text_.out.close();
+    }
+
+    void give_back(const Stream &s, const std::string &slot, const std::string &condition = "") {
+        const bool by_wgmma = text_.launch.is_read_by_wgmma(s);
+        if (!by_wgmma) {
+            text_.out.line("__syncwarp();");
+        }
+        text_.out.open("if (" + condition + (by_wgmma ? "thread % " + number(kWarpgroup) + " == 0" : "lane == 0") + ") {");
+        text_.out.line("barrier_arrive(&" + empty(s) + "[" + slot + "]);");
+        text_.out.close();
+    }
+
+    // Nobody reads the slot any more, but for products that are under way.
+    void drained(const Stream &s) {
+        if (role_ == Role::kMultiply && text_.launch.by_wgmma()) {
+            if (!in_pipelined_loop_) {
+                if (begun_) {
+                    waiting_.push_back(&s);
+                } else {
+                    give_back(s, stage(s));
+                    next(s);
+                }
+            }
+            return;
+        }
+        give_back(s, stage(s));
+        next(s);
+    }
+
+    void finish_products() {
+        if (!begun_) {
+            return;
+        }
+        text_.out.line("wgmma_commit();");
+        text_.out.line("wgmma_wait<0>();");
+        begun_ = false;
+        for (const auto *s : waiting_) {
+            give_back(*s, stage(*s));
+            next(*s);
+        }
+        waiting_.clear();
+    }
+
+    // ---- Filling slots ----
+
+    void fill(const Stream &s, const StreamUse &use) {
+        text_.out.line("barrier_wait(&" + empty(s) + "[" + stage(s) + "], " + phase(s) + " ^ 1);");
+        if (s.from == Role::kFetch) {
+            print_fetches(text_, s, use);
+        }
+        for (const auto &t : use.tiles) {
+            if (s.from == Role::kCompute) {
+                print_computed(text_, s, t);
+            }
+        }
+        if (s.from == Role::kFetch && text_.fetching == Fetching::kEngine) {
+            next(s);
+            return;
+        }
+        if (s.from == Role::kFetch && text_.fetching == Fetching::kChunks) {
+            text_.out.line("copies_arrive(&" + full(s) + "[" + stage(s) + "]);");
+        } else {
+            if (text_.launch.by_wgmma() && s.to == Role::kMultiply) {
+                text_.out.line("fence_shared();");
+            }
+            text_.out.line("barrier_arrive(&" + full(s) + "[" + stage(s) + "]);");
+        }
+        if (s.from == Role::kFetch) {
+            next(s);
+        }
+    }
+
+    // ---- Products ----
+
+    void multiply(const TileNode &n) {
+        if (n.product.a.value.defined()) {
+            take_rows(n.product);
+        }
+        if (text_.launch.by_wgmma() && !begun_) {  // products that follow one another are one group
+            text_.out.line("wgmma_fence();");
+            begun_ = true;
+        }
+        print_product(text_, n.product, n.begins);
+    }
+
+    // In a loop the rows of a turn are computed while those before them are multiplied, and take their place then.
+    void take_rows(const TileOfProduct &t) {
+        if (!in_pipelined_loop_) {
+            finish_products();
+            print_computed(text_, t, rows_of(t));
+            return;
+        }
+        print_computed(text_, t, next_rows_of(t));
+        text_.out.line("wgmma_wait<0>();");
+        for (const auto *s : streams_of_loop_) {
+            give_back(*s, before(*s), before(*s) + " >= 0 && ");
+        }
+        text_.out.line("#pragma unroll");
+        text_.out.open("for (int i = 0; i < " + number(t.depth / 4) + "; i++) {");
+        text_.out.line(text_.out.name(rows_of(t)) + "[i] = " + text_.out.name(next_rows_of(t)) + "[i];");
+        text_.out.close();
+    }
+
+    const BlockText &text_;
+    const Role role_;
+    bool begun_ = false;  // products by wgmma, which nobody has waited for
+    bool in_pipelined_loop_ = false;
+    std::vector<const Stream *> waiting_;          // to be given back when they are done
+    std::vector<const Stream *> streams_of_loop_;  // that has products alone
+};
+
+}  // namespace
+
+void print_loops(const BlockText &text, Role role) {
+    LoopsOfRole(text, role).body(text.program.body);
+}
+
+}  // namespace halyard

@@ -1,0 +1,170 @@
+#include "lowering/cuda/tiles/kernel_shape.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lowering/accesses.h"
+#include "lowering/contraction.h"
+
+namespace halyard {
+
+using namespace Halide;
+using namespace Halide::Internal;
+
+namespace {
+
+std::string stage_of(const TensorCores &p) {
+    return p.func + ".s" + std::to_string(p.stage) + ".";
+}
+
+bool is_of(const std::string &loop, const TensorCores &p) {
+    const std::string stage = stage_of(p);
+    return loop.compare(0, stage.size(), stage) == 0;
+}
+
+// The store in loops with nothing else in them, with the lets between put in; undefined: there is more.
+Stmt only_store(Stmt s, std::vector<std::string> &loops) {
+    std::vector<std::pair<std::string, Expr>> inner;
+    for (;;) {
+        if (const auto *let = s.as<LetStmt>()) {
+            inner.emplace_back(let->name, let->value);
+            s = let->body;
+        } else if (const auto *l = s.as<For>()) {
+            loops.push_back(l->name);
+            s = l->body;
+        } else {
+            break;
+        }
+    }
+    for (auto it = inner.rbegin(); it != inner.rend() && s.as<Store>(); ++it) {
+        s = substitute(it->first, it->second, s);
+    }
+    return s.as<Store>() ? s : Stmt();
+}
+
+class FindShape : public IRVisitor {
+    using IRVisitor::visit;
+
+    void visit(const Allocate *op) override {
+        shape.allocated.insert(op->name);
+        IRVisitor::visit(op);
+    }
+
+    void visit(const For *op) override {
+        const auto product = std::find_if(asked.begin(), asked.end(), [&](const TensorCores &p) { return has_product(Stmt(op), p); });
+        Stmt store;
+        const bool outer = in_product;
+        in_product = in_product || (product != asked.end() && is_of(op->name, *product));
+        const bool tile = product != asked.end() && is_tile_of_product(op, &store) && !in_tile;
+        if (tile) {
+            shape.products.push_back({&*product, around, store});
+        }
+        const bool steps = product != asked.end() && !is_gpu(op->for_type) && !tile && !in_tile;
+        if (steps) {
+            around.push_back(op->name);
+        }
+        in_tile = in_tile || tile;
+        IRVisitor::visit(op);
+        in_tile = in_tile && !tile;
+        if (steps) {
+            around.pop_back();
+        }
+        in_product = outer;
+    }
+
+    void visit(const Store *op) override {
+        const Accesses read = accesses_of(op->value);
+        stores[op->name].insert(read.loaded.begin(), read.loaded.end());
+        if (in_product && read.loaded.count(op->name)) {
+            multiplied.insert(read.loaded.begin(), read.loaded.end());
+            sums.insert(op->name);
+        }
+        IRVisitor::visit(op);
+    }
+
+    const std::vector<TensorCores> &asked;
+    bool in_product = false, in_tile = false;
+    std::vector<std::string> around;
+    std::set<std::string> multiplied, sums;
+    std::map<std::string, std::set<std::string>> stores;  // and what is read for them
+
+public:
+    explicit FindShape(const std::vector<TensorCores> &asked) : asked(asked) {}
+
+    KernelShape shape;
+
+    // Arrays that are computed of device memory, and of others that are.
+    void find_staged() {
+        std::set<std::string> computed;
+        for (size_t before = 0, first = true; first || before != computed.size(); first = false) {
+            before = computed.size();
+            for (const auto &[name, read] : stores) {
+                const bool all = std::all_of(read.begin(), read.end(),
+                                             [&](const std::string &n) { return !shape.allocated.count(n) || computed.count(n); });
+                if (all && shape.allocated.count(name) && !sums.count(name)) {
+                    computed.insert(name);
+                }
+            }
+        }
+        std::vector<std::string> found(multiplied.begin(), multiplied.end());
+        while (!found.empty()) {
+            const std::string name = found.back();
+            found.pop_back();
+            if (computed.count(name) && shape.staged.insert(name).second) {
+                found.insert(found.end(), stores[name].begin(), stores[name].end());
+            }
+        }
+    }
+};
+
+bool is_computed(const Expr &factor) {
+    const auto *wide = factor.as<Cast>();
+    return wide && wide->type == Float(32) && !wide->value.as<Load>() && !wide->value.as<Select>();
+}
+
+}  // namespace
+
+bool is_tile_of_product(const For *loop, Stmt *found) {
+    std::vector<std::string> names;
+    const Stmt store = only_store(loop, names);
+    if (found) {
+        *found = store;
+    }
+    return store.defined() && std::count_if(names.begin(), names.end(),
+                                            [&](const std::string &n) { return !expr_uses_var(store.as<Store>()->index, n); }) == 1;
+}
+
+KernelShape shape_of(const Kernel &kernel, const std::vector<TensorCores> &products) {
+    FindShape find(products);
+    kernel.body.accept(&find);
+    find.find_staged();
+    return find.shape;
+}
+
+bool KernelShape::is_block_program() const {
+    if (!staged.empty()) {
+        return true;
+    }
+    std::set<std::string> sums;
+    std::set<std::vector<std::string>> loops;
+    bool held = false, own_steps = true;
+    for (const auto &p : products) {
+        const auto *store = p.store.as<Store>();
+        const auto update = contraction(store->value, [&](const Expr &sum) {
+            const auto *load = sum.as<Load>();
+            return load && load->name == store->name;
+        });
+        if (p.around.size() > 1 || !sums.insert(store->name).second || (update && (is_computed(update->a) || is_computed(update->b)))) {
+            return true;
+        }
+        loops.insert(p.around);
+        own_steps = own_steps && !p.around.empty() && is_of(p.around.back(), *p.asked);
+        std::set<std::string> read = accesses_of(store->value).loaded;
+        read.erase(store->name);
+        held = held || meet(read, allocated);
+    }
+    const bool pair = products.size() == 2 && held && loops.size() == 1;
+    return (loops.size() < products.size() || !own_steps) && !pair;
+}
+
+}  // namespace halyard
