@@ -1,6 +1,7 @@
 #include "builds.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "harness.h"
@@ -40,22 +41,32 @@ bool chooses_tiles(const halyard::ScriptHeader &head) {
     return std::any_of(head.params.begin(), head.params.end(), [](const auto &t) { return t.name == "rows" && t.value == "0"; });
 }
 
-// Few assignments that hold every value of each choice.
-std::vector<Assignments> all_values(const std::vector<Choice> &choices) {
-    size_t most = 1;
-    for (const auto &c : choices) {
-        most = std::max(most, c.values.size());
+// What is open of the number-th schedule of an op.
+std::vector<Assignments> assignments_of(const std::vector<Choice> &open, size_t number) {
+    constexpr size_t kFew = 2;  // both kinds of device
+    std::vector<Assignments> all = all_pairs(open);
+    if (number == 0) {
+        return tests_pairs() ? all : with_new_values(all);
     }
-    std::vector<Assignments> rows(most);
-    for (size_t i = 0; i < most; i++) {
-        for (const auto &c : choices) {
-            rows[i][c.name] = c.values[i % c.values.size()];
-        }
+    all = with_new_values(all);
+    if (tests_pairs() || all.size() <= kFew) {
+        return all;
     }
-    return rows;
+    // Other ones for each schedule.
+    std::rotate(all.begin(), all.begin() + long(number * kFew % all.size()), all.end());
+    std::stable_partition(all.begin() + 1, all.end(), [&](const Assignments &a) {
+        const auto device = a.find("devices");
+        return device == a.end() || device->second != all.front().at("devices");
+    });
+    all.resize(kFew);
+    return all;
 }
 
 }  // namespace
+
+bool tests_pairs() {
+    return std::getenv("HALYARD_TEST_PAIRS") || std::getenv("HALYARD_UPDATE_ACCURACY");
+}
 
 std::vector<Assignments> builds_for(const OpTest &test, const std::string &target) {
     std::vector<Assignments> builds;
@@ -67,11 +78,14 @@ std::vector<Assignments> builds_for(const OpTest &test, const std::string &targe
             }
         }
     }
-    return builds;
+    return tests_pairs() ? builds : with_new_values(builds);
 }
 
 std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) {
     std::vector<Assignments> builds;
+    size_t number = 0;
+    // Large tiles in the first build for a device; small ones take the compiler and the emulator a fraction of the time.
+    std::set<std::string> with_large_tiles;
     for (const auto &schedule : halyard::schedules_of(op)) {
         if (schedule.place != kCudaTarget) {
             continue;
@@ -110,9 +124,10 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
         if (schedule.name == op + ".skinny") {
             open.push_back({"set.rows", {"16", "32"}});
         }
-        // Large tiles in the first build for a device; small ones take the emulator a fraction of the time.
-        std::set<std::string> with_large_tiles;
-        for (auto build : builds.empty() ? all_pairs(open) : all_values(open)) {
+        if (tests_pairs()) {
+            with_large_tiles.clear();
+        }
+        for (auto build : assignments_of(open, number++)) {
             build.insert(given.begin(), given.end());
             if (!with_large_tiles.insert(build["devices"]).second) {
                 const Assignments tiles = small_tiles(head);

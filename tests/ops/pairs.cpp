@@ -74,4 +74,17 @@ std::vector<Assignments> all_pairs(const std::vector<Choice> &choices) {
     return rows;
 }
 
+std::vector<Assignments> with_new_values(const std::vector<Assignments> &all) {
+    std::set<std::pair<std::string, std::string>> seen;
+    std::vector<Assignments> kept;
+    for (const Assignments &assignments : all) {
+        const size_t before = seen.size();
+        seen.insert(assignments.begin(), assignments.end());
+        if (seen.size() > before) {
+            kept.push_back(assignments);
+        }
+    }
+    return kept;
+}
+
 }  // namespace ops_test

@@ -1,4 +1,4 @@
-// Every op, in builds that hold each pair of its choices, against its float64 reference: odd sizes,
+// Every op, in builds that hold each value of its choices, or each pair of them (builds.h), against its float64 reference: odd sizes,
 // special values, buffers placed in every way, equal results from one and two threads.
 
 #include <algorithm>
