@@ -254,9 +254,11 @@ const std::vector<Word> kLoweringWords = {
      "blocks tile, part: for step of part: acc += a * b\nblocks tile: acc of part 0 += acc of the others", split_k_cluster, nullptr,
      Effect::kCuda},
     {"split_k_warps", Handle::kStage, "warps:int[1..16]", "self",
-     "On CUDA, of a product with tiles of 16 rows that is said to be mma and stands in a loop with a second one, as in attention "
-     "of a query: so many warps, up to 16, share the steps of a tile. Each fetches its own, `pipeline` stages of them, and in the "
-     "end they put together what they have, in the order of the warps. More of them are under way for as many splits.",
+     "On CUDA, of a product that is said to be mma: so many warps, up to 16, share the steps of a tile, and in the end put together "
+     "what they have, in the order of the warps. More of them are under way for as many splits. In a loop with a second product, as "
+     "in attention of a query, with tiles of 16 rows, each warp fetches its own steps, `pipeline` stages of them. Where operands are "
+     "computed on the way in, or several products are added up, groups of warps with a whole tile each take turns with the steps. "
+     "For few rows: a group computes its operand while others wait for theirs.",
      "blocks tile: for step: fetch; acc = f(acc, step)",
      "blocks tile, warps w: for step of w: fetch; acc = f(acc, step)\nblocks tile: acc = f(acc of warp 0, acc of the others)",
      split_k_warps, nullptr, Effect::kCuda},

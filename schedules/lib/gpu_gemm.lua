@@ -161,7 +161,7 @@ end
 -- rows    of a tile: 64, 128 or 192    columns   a multiple of 64, up to 256 for all products together
 --         16 or 32: few rows           columns   a multiple of 16; 32 or a multiple of 64 where they are neighbours in memory
 -- stages  of the pipeline              raster    rows of tiles that blocks take together
--- more    cluster: blocks that share the steps of a tile (1)
+-- more    cluster, warps: blocks, and groups of warps, that share the steps of a tile (1, 1)
 --         operand_bytes: of an element of a and b; 4 for float32 that is cut to TF32 (1 where sums are integers, else 2)
 --         ping_pong: two warpgroups have a tile of 64 rows each, and take turns to multiply (sm_90a)
 --         col: the loop over columns ("col")
@@ -171,6 +171,7 @@ function gemm.tensor_tiles(y, acc, o, more)
   for _, sum in ipairs(type(acc) == "table" and acc or { acc }) do
     gemm.tensor_sums(sum, { y, "tile_col" }, o, more)
     if more.cluster then sum:update(0):split_k_cluster(more.cluster) end
+    if more.warps then sum:update(0):split_k_warps(more.warps) end
   end
 end
 

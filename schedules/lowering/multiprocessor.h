@@ -13,7 +13,7 @@ struct Multiprocessor {
     int threads, blocks;  ///< that it holds at most
     int shared_bytes;     ///< of all its blocks; of each block kReservedShared are the system's
 
-    static constexpr int kRegisters = 65536, kRegistersOfThread = 255, kReservedShared = 1024;
+    static constexpr int kRegisters = 65536, kRegistersOfThread = 255, kReservedShared = 1024, kThreadsOfBlock = 1024;
 
     /** Bytes of shared memory that a block can ask for. */
     constexpr int shared_of_block() const {

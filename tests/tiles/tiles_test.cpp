@@ -174,6 +174,16 @@ TEST_CASE("operands of 8 bits, converted on the way in", "[weights_8]") {
     check({"weights_8", {kSmall, kWide, kFew, {{"rows", "64"}, {"columns", "64"}, {"across", "true"}}}, kSizes});
 }
 
+TEST_CASE("steps of a tile that groups of warps and blocks of a cluster share", "[shared_steps]") {
+    const auto few = [](const char *columns, const char *stages, const char *warps, const char *cluster) {
+        return Assignments{{"rows", "16"}, {"columns", columns}, {"stages", stages}, {"warps", warps}, {"cluster", cluster}};
+    };
+    const std::vector<Sizes> sizes = {{17, 200, 1000, 0}, {16, 64, 128, 0}, {1, 8, 64, 0}};
+    check({"weights_8", {few("64", "6", "3", "1"), few("64", "3", "1", "4"), few("64", "4", "2", "2"), few("32", "8", "8", "1")}, sizes});
+    check({"weights_8", {{{"rows", "64"}, {"columns", "64"}, {"stages", "2"}, {"warps", "2"}, {"across", "true"}}}, sizes});
+    check({"two_sums", {{{"rows", "64"}, {"columns", "64"}, {"stages", "3"}, {"warps", "3"}}}, {{70, 72, 700, 96}, {1, 8, 64, 64}}});
+}
+
 TEST_CASE("operands of 4 bits, with scales and zero points of groups", "[weights_4]") {
     check({"weights_4", {kSmall, kWide}, {{70, 72, 192, 0}, {1, 8, 64, 0}, {130, 136, 96, 0}}});
 }

@@ -5,8 +5,10 @@ return schedule "weights_8" {
   params = {
     rows    = tune { 16, 32, 64, 128, 192, 256, default = 128 },
     columns = tune { 32, 64, 128, 192, 256, default = 128 },
-    stages  = tune { 1, 2, 3, 4, 5, 6, 8, default = 3 },
+    stages  = tune { 1, 2, 3, 4, 5, 6, 8, 12, 16, default = 3 },
+    warps   = tune { 1, 2, 3, 4, 8, 16, default = 1 },
+    cluster = tune { 1, 2, 4, 8, default = 1 },
     raster  = tune { 8, default = 8 },
   },
-  apply = function(k, p) gemm.tensor_tiles(k.y, k.acc, p) end,
+  apply = function(k, p) gemm.tensor_tiles(k.y, k.acc, p, { warps = p.warps, cluster = p.cluster }) end,
 }

@@ -172,6 +172,22 @@ template<int Groups>
 __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");
 }
+/** 0, which the compiler does not know. */
+__device__ __forceinline__ uint32_t no_bits() {
+    uint32_t blocks;
+    asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
+    return blocks >> 31;
+}
+/** Copies rows to where products read them out of registers, behind the wait for the products that had others there. To the compiler the
+ * instruction that begins a product is the last to read its registers, which it would then use for what is computed meanwhile (the
+ * results were wrong). So the rows that are replaced are read here once more: all of their bits that are set in `none`. */
+template<int Count>
+__device__ __forceinline__ void replace_registers(uint32_t (&rows)[Count], const uint32_t (&next)[Count], uint32_t none) {
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        rows[i] = (rows[i] & none) | (next[i] & ~none);
+    }
+}
 
 /** Four 8x8 matrices of 16-bit elements, two neighbours of each in a register, to the lines whose addresses the lanes name; `_across`: a
  * column to a line. */

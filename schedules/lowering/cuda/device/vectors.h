@@ -189,17 +189,25 @@ __device__ __forceinline__ vec<To, N> to(const vec<bfloat16, N> &a) {
 }
 
 #ifndef HALYARD_EMULATOR
+/** Bytes, four in a word. */
+template<class T, int N>
+union words_of_bytes {
+    uint32_t four[(N + 3) / 4];
+    vec<T, N> bytes;
+    __device__ __forceinline__ explicit words_of_bytes(const vec<T, N> &b) {
+        four[(N - 1) / 4] = 0;
+        bytes = b;
+    }
+};
+
 /** Bytes become the last 8 bits of 2^23, by one instruction each, of which 2^23 is taken: there are four times as many of these
  * instructions in a clock as of those that convert. */
 #define HALYARD_TO_FLOATS(TYPE, FLIP)                                                                                                      \
     template<class To, int N>                                                                                                              \
     __device__ __forceinline__ vec<To, N> to(const vec<TYPE, N> &a) {                                                                      \
         vec<To, N> v;                                                                                                                      \
-        if constexpr (N % 4 == 0 && lanes_of<To>::is_float) {                                                                              \
-            union {                                                                                                                        \
-                vec<TYPE, N> from;                                                                                                         \
-                uint32_t four[N / 4];                                                                                                      \
-            } u{a};                                                                                                                        \
+        if constexpr (N % 2 == 0 && lanes_of<To>::is_float) {                                                                              \
+            const words_of_bytes<TYPE, N> u(a);                                                                                            \
             _Pragma("unroll") for (int i = 0; i < N; i++) {                                                                                \
                 const uint32_t bits = __byte_perm(u.four[i / 4] ^ (FLIP * 0x01010101u), 0x4b000000u, 0x7540 | i % 4);                      \
                 v[i] = bits_as<float>(bits) - (8388608.0f + FLIP);                                                                         \
@@ -235,6 +243,77 @@ HALYARD_TO_FLOATS(int8_t, 128)
 HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
 #undef HALYARD_TO_PAIRS
+
+#ifdef HALYARD_EMULATOR
+template<class T, int N>
+vec<half, N> bytes_to_half(const vec<T, N> &a) {
+    return to_half(to<float>(a));
+}
+template<class T, int N>
+vec<bfloat16, N> bytes_to_bfloat16(const vec<T, N> &a) {
+    return to_bfloat16(to<float>(a));
+}
+#else
+/** x * y + z of two halves each, bits and bits. */
+__device__ __forceinline__ uint32_t multiply_add_halves(uint32_t x, uint32_t y, uint32_t z) {
+    uint32_t sum;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(y), "r"(z));
+    return sum;
+}
+__device__ __forceinline__ uint32_t multiply_add_bfloat16s(uint32_t x, uint32_t y, uint32_t z) {
+    uint32_t sum;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(y), "r"(z));
+    return sum;
+}
+/** The bytes of a pair of a word between bytes of another. */
+__device__ __forceinline__ uint32_t spread_bytes(uint32_t word, int pair, uint32_t with) {
+    return __byte_perm(word, with, pair % 2 ? 0x4342 : 0x4140);
+}
+
+/** Bytes become the last 8 bits of 1024, two at a time, of which 1024 is taken: exact. */
+template<class T, int N>
+__device__ __forceinline__ vec<half, N> bytes_to_half(const vec<T, N> &a) {
+    if constexpr (N % 2 == 0) {
+        constexpr bool kSigned = T(-1) < T(0);
+        const words_of_bytes<T, N> u(a);
+        union {
+            uint32_t pairs[N / 2];
+            vec<half, N> v;
+        } halves;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            const uint32_t above = spread_bytes(u.four[i / 2] ^ (kSigned ? 0x80808080u : 0u), i, 0x64646464u);
+            halves.pairs[i] = multiply_add_halves(above, 0x3c003c00u, kSigned ? 0xe480e480u : 0xe400e400u);
+        }
+        return halves.v;
+    } else {
+        return to_half(to<float>(a));
+    }
+}
+/** bfloat16 has a bit less: the last 7 bits of a byte become those of 128, from which 128 is taken, or 256 where the first bit is set.
+ * Of bytes without a sign the first bit is turned over, and 128 added. */
+template<class T, int N>
+__device__ __forceinline__ vec<bfloat16, N> bytes_to_bfloat16(const vec<T, N> &a) {
+    if constexpr (N % 2 == 0) {
+        constexpr bool kSigned = T(-1) < T(0);
+        constexpr uint32_t kOnes = 0x3f803f80u, kMinusOnes = 0xbf80bf80u;
+        const words_of_bytes<T, N> u(a);
+        union {
+            uint32_t pairs[N / 2];
+            vec<bfloat16, N> v;
+        } floats;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            const uint32_t above = spread_bytes(u.four[i / 2] ^ (kSigned ? 0u : 0x80808080u), i, 0x43434343u);
+            const uint32_t number = multiply_add_bfloat16s(above & 0xff80ff80u, kMinusOnes, above & 0xff7fff7fu);
+            floats.pairs[i] = kSigned ? number : multiply_add_bfloat16s(number, kOnes, 0x43004300u);
+        }
+        return floats.v;
+    } else {
+        return to_bfloat16(to<float>(a));
+    }
+}
+#endif
 
 template<class To, class From, int N>
 __device__ __forceinline__ vec<To, N> bits_as(const vec<From, N> &a) {

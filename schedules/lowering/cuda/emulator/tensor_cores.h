@@ -340,6 +340,15 @@ inline void wgmma_commit() {
     emulator::async_thread().groups++;
     emulator::async_thread().open_group = false;
 }
+inline uint32_t no_bits() {
+    return 0;
+}
+template<int Count>
+void replace_registers(uint32_t (&rows)[Count], const uint32_t (&next)[Count], uint32_t) {
+    for (int i = 0; i < Count; i++) {
+        rows[i] = next[i];
+    }
+}
 /** Until at most so many groups are still under way. */
 template<int Groups>
 void wgmma_wait() {

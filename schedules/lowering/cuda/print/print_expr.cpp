@@ -242,7 +242,9 @@ private:
         }
         // What is exact in float goes through it, since a half has no conversions of its own to integers.
         const bool half = (from.is_float() && from.bits() == 16) || (to.is_float() && to.bits() == 16);
-        if (half && !from.element_of().is_float() && to.is_vector()) {
+        if (half && to.is_vector() && (from.is_int() || from.is_uint()) && from.bits() == 8) {
+            set("bytes_to_" + element_text(to.element_of()) + "(" + argument(op->value) + ")", kPrimary);
+        } else if (half && !from.element_of().is_float() && to.is_vector()) {
             set("to_" + element_text(to.element_of()) + "(to<float>(" + argument(op->value) + "))", kPrimary);
         } else if (half && !from.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);

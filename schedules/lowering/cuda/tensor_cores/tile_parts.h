@@ -25,7 +25,7 @@ struct TensorCores {
     int stages = 4;   // steps that are fetched ahead
     int raster = 8;   // rows of tiles that blocks take together, so that what they read is in L2
     int cluster = 1;  // blocks that share the steps of a tile, on sm_90a
-    int warps = 1;    // that share the steps of a tile, of two products with few rows
+    int warps = 1;    // that share the steps of a tile, of two products with few rows; of a block program, groups of them
     bool ping_pong =
         false;  // one warpgroup multiplies while another computes (fused_kernel.h), and of one product each has a tile of its own
     std::function<void(const std::string &)> fail;

@@ -57,14 +57,17 @@ private:
         text_ = &parts;
         fetching_ = fetching;
         declare_tiles();
-        out.line("const int warp = __shfl_sync(0xffffffff, int(threadIdx.x / 32), 0), lane = threadIdx.x % 32;");
+        out.line("const int warp_of_block = __shfl_sync(0xffffffff, int(threadIdx.x / 32), 0), lane = threadIdx.x % 32;");
+        if (launch_.shared_loops().end > 0) {
+            out.line("const int " + std::string(kBlockOfTile) + " = " + (launch_.blocks_of_tile() > 1 ? "cluster_rank();" : "0;"));
+        }
         make_barriers();
         // As setmaxnreg has it, warpgroups that multiply and the one that does not are the branches of one if.
-        out.open("if (warp >= " + number(launch_.warps(Role::kMultiply)) + ") {");
+        out.open("if (warp_of_block >= " + number(launch_.warps(Role::kMultiply)) + ") {");
         const RegistersOfRoles registers = launch_.registers(fetching);
         take_registers(registers.others, registers.at_begin);
         if (launch_.computes()) {
-            out.open("if (warp < " + number(launch_.first_warp(Role::kCompute)) + ") {");
+            out.open("if (warp_of_block < " + number(launch_.first_warp(Role::kCompute)) + ") {");
         }
         begin_role(Role::kFetch);
         for_each_tile(Role::kFetch);
@@ -77,6 +80,11 @@ private:
         out.otherwise();
         take_registers(registers.products, registers.at_begin);
         begin_role(Role::kMultiply);
+        out.line("const int warp = warp_of_block % " + number(launch_.warps_of_tile()) + ";");
+        if (launch_.shared_loops().end > 0) {
+            out.line("const int " + std::string(kGroupOfTile) + " = warp_of_block / " + number(launch_.warps_of_tile()) + ", " +
+                     kPartOfTile + " = " + kBlockOfTile + " * " + number(launch_.groups_of_tile()) + " + " + kGroupOfTile + ";");
+        }
         out.line("const int " + std::string(kFirstRow) + " = warp * " + number(kRowsOfFragment * launch_.fragments()) + " + lane / 4;");
         if (launch_.by_wgmma()) {
             out.line("const int warpgroup = __shfl_sync(0xffffffff, warp / 4, 0);");
@@ -140,8 +148,8 @@ private:
                              : fetching_ == Fetching::kEngine ? 1
                                                               : launch_.warps(s.from) * kWarp;
             const int drain = s.to == Role::kCompute        ? launch_.warps_of_compute()
-                              : launch_.is_read_by_wgmma(s) ? launch_.warps(s.to) / 4
-                                                            : launch_.warps(s.to);
+                              : launch_.is_read_by_wgmma(s) ? launch_.warps_of_tile() / 4
+                                                            : launch_.warps_of_tile();
             out_->open("for (int i = 0; i < " + number(s.slots) + "; i++) {");
             out_->line("barrier_init(&" + full(s) + "[i], " + number(fill) + ");");
             out_->line("barrier_init(&" + empty(s) + "[i], " + number(drain) + ");");
@@ -184,17 +192,28 @@ private:
         if (engine) {
             out_->open("if (thread == 0) {");
         }
-        out_->line("const int tiles = " + e(launch_.tiles()) + ";");
-        out_->open("for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {");
+        const int blocks = launch_.blocks_of_tile();
+        if (blocks == 1) {
+            out_->line("const int tiles = " + e(launch_.tiles()) + ";");
+            out_->open("for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {");
+        } else {
+            out_->line("const int tile = blockIdx.x / " + number(blocks) + ";");
+        }
         place_of_tile();
         if (r == Role::kMultiply) {
             declare_held();
             declare_rows();
         }
         print_loops(*text_, r);
-        out_->close();
+        if (blocks == 1) {
+            out_->close();
+        }
         if (engine) {
             out_->close();
+        }
+        // Until the sums are there, and until they have been added up.
+        for (int meetings = r == Role::kMultiply ? 1 : 2; meetings > 0; meetings--) {
+            print_cluster_barrier(*text_);
         }
     }
 
@@ -249,6 +268,12 @@ private:
         }
         for (const auto &[name, count] : registers) {
             out_->declare_registers(name, "uint32_t", count);
+            if (launch_.by_wgmma()) {
+                out_->line("clear_registers(" + out_->name(name) + ");");
+            }
+        }
+        if (launch_.by_wgmma() && !registers.empty()) {
+            out_->line("const uint32_t none = no_bits();");
         }
     }
 

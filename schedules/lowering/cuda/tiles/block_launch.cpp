@@ -1,6 +1,7 @@
 #include "lowering/cuda/tiles/block_launch.h"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "lowering/accesses.h"
@@ -29,15 +30,69 @@ bool is_half(const Type &t) {
     return t.is_float() && t.bits() == 16;
 }
 
+int most_asked(const BlockProgram &program, int TensorCores::*what) {
+    int most = 1;
+    for (const TileNode *n : program.products()) {
+        most = std::max(most, n->asked->*what);
+    }
+    return most;
+}
+
 }  // namespace
 
 BlockLaunch::BlockLaunch(const BlockProgram &program, const Kernel &base, const Strides &strides, bool hopper)
-    : program_(program), base_(base), strides_(strides), hopper_(hopper), streams_(program, room()) {
+    : program_(program), base_(base), strides_(strides), hopper_(hopper), shared_loops_(find_shared_loops(program)),
+      groups_of_tile_(most_asked(program, &TensorCores::warps)), blocks_of_tile_(hopper ? most_asked(program, &TensorCores::cluster) : 1),
+      streams_(program, room() - parts() * bytes_of_part(), groups_of_tile_) {
     // A warp with twice the rows reads each column from shared memory half as often.
     constexpr int kMostSums = 128;
     fragments_ = !by_wgmma() && program.rows % 128 == 0 && 2 * sums() <= kMostSums ? 2 : 1;
-    results_leave_ = hopper && by_wgmma() && !results().empty() && offset_results() + bytes_of_results() <= kSharedBytesOfHopper;
+    results_leave_ = hopper && by_wgmma() && !results().empty() &&
+                     offset_results() + bytes_of_results() + parts() * bytes_of_part() <= kSharedBytesOfHopper;
     check();
+    check_shared();
+}
+
+// All loops that the body of a program has, where steps are shared.
+BlockLaunch::Range BlockLaunch::find_shared_loops(const BlockProgram &program) {
+    Range r;
+    if (most_asked(program, &TensorCores::warps) == 1 && most_asked(program, &TensorCores::cluster) == 1) {
+        return r;
+    }
+    for (size_t i = 0; i < program.body.size(); i++) {
+        if (program.body[i].kind == TileNode::kLoop) {
+            r.first = r.end == 0 ? i : r.first;
+            r.end = i + 1;
+        }
+    }
+    return r;
+}
+
+bool BlockLaunch::is_shared(const TileNode &n) const {
+    const size_t at = size_t(&n - program_.body.data());
+    return n.kind == TileNode::kLoop && at >= shared_loops_.first && at < shared_loops_.end;
+}
+
+void BlockLaunch::check_shared() const {
+    const auto fail = program_.asked().fail;
+    if (groups_of_tile_ == 1 && most_asked(program_, &TensorCores::cluster) == 1) {
+        return;
+    }
+    size_t shared = 0;
+    for (size_t i = shared_loops_.first; i < shared_loops_.end; i++) {
+        for (const TileNode &n : is_shared(program_.body[i]) ? *program_.body[i].body : TileBody(1)) {
+            shared += n.kind == TileNode::kProduct ? 1 : 0;
+            shared += n.kind == TileNode::kProduct || n.kind == TileNode::kPromise ? 0 : program_.products().size();
+        }
+    }
+    if (shared != program_.products().size()) {
+        fail("is to share its steps with other blocks or warps, in a kernel that has something else in its loops of products, or between "
+             "them; leave split_k_cluster and split_k_warps out");
+    }
+    if (threads() > Multiprocessor::kThreadsOfBlock) {
+        fail("has " + number(threads()) + " threads, and a block may have " + number(Multiprocessor::kThreadsOfBlock) +
+             "; take fewer split_k_warps than " + number(groups_of_tile_));
+    }
 }
 
 void BlockLaunch::check() const {
@@ -58,8 +113,8 @@ void BlockLaunch::check() const {
         if (t.rows % 16 != 0 || t.rows > 256 || (by_wgmma() && t.rows > 192)) {
             fail("has tiles of " + number(t.rows) + " rows; take a multiple of 16, up to 256, or 64, 128 or 192 for sm_90a");
         }
-        if (n->asked->cluster > 1 || n->asked->warps > 1 || n->asked->ping_pong) {
-            fail("stands in a kernel whose blocks and warps share no steps, and take no turns; leave split_k and pingpong out");
+        if (n->asked->ping_pong) {
+            fail("stands in a kernel whose warps take no turns; leave ping_pong out");
         }
         const bool held = program_.held.count(t.a.buffer) > 0;
         if (!held && t.a.depth_dimension != 0) {
@@ -87,10 +142,9 @@ void BlockLaunch::check() const {
             program_.asked().fail("reads tiles of more than " + number(kMostOfBox) + " lines of " + o->buffer + "; take smaller steps");
         }
     }
-    if (streams_.bytes() > room()) {
-        program_.asked().fail("takes " + number(streams_.bytes()) +
-                              " bytes of shared memory with one stage of each operand, and a block has " + number(room()) +
-                              "; take smaller tiles");
+    if (const int bytes = offset_results() + parts() * bytes_of_part(); bytes > room()) {
+        program_.asked().fail("takes " + number(bytes) + " bytes of shared memory with one stage of each operand, and a block has " +
+                              number(room()) + "; take smaller tiles");
     }
 }
 
@@ -116,7 +170,7 @@ bool BlockLaunch::computes() const {
 // an instruction its registers with what all have at first: ptxas wants that.
 int BlockLaunch::warps(Role r) const {
     constexpr int kBesideSums = 26, kMostGroups = 2;
-    const int multiply = program_.rows / (kRowsOfFragment * fragments_);
+    const int multiply = warps_of_tile() * groups_of_tile_;
     if (r == Role::kMultiply) {
         return multiply;
     }
@@ -135,14 +189,40 @@ int BlockLaunch::warps(Role r) const {
     return by_wgmma() ? kWarpsOfGroup * (1 + groups) - of_fetch : kMostGroups * kWarpsOfGroup;
 }
 
-// Not more than there are slots of sources: a group that has not been at a slot for two of its turns would take one for the other, as a
-// barrier tells a turn from the next, but not from the one after that.
-int BlockLaunch::groups_of_compute() const {
-    int groups = warps(Role::kCompute);
-    for (const auto &s : streams_.all()) {
-        groups = s.from == Role::kCompute || s.to == Role::kCompute ? std::min(groups, s.slots) : groups;
+int BlockLaunch::warps_of_tile() const {
+    return program_.rows / (kRowsOfFragment * fragments_);
+}
+
+std::vector<std::string> BlockLaunch::shared_sums() const {
+    std::set<std::string> names;
+    for (const TileNode *n : program_.products()) {
+        names.insert(n->product.accumulator);
     }
-    return std::max(groups, 1);
+    return {names.begin(), names.end()};
+}
+
+int BlockLaunch::sums_of_thread(const std::string &name) const {
+    return program_.held.at(name).columns / 2 * fragments_;
+}
+
+int BlockLaunch::bytes_of_part() const {
+    int bytes = 0;
+    for (const auto &name : shared_sums()) {
+        bytes += program_.rows * program_.held.at(name).columns * 4;
+    }
+    return bytes;
+}
+
+// Each slot is one group's, for what the Streams say of groups that multiply.
+int BlockLaunch::groups_of_compute() const {
+    int groups = std::max(warps(Role::kCompute), 1);
+    const auto has_own_slots = [&](const Stream &s) {
+        return (s.from != Role::kCompute && s.to != Role::kCompute) || s.slots % groups == 0;
+    };
+    while (!std::all_of(streams_.all().begin(), streams_.all().end(), has_own_slots)) {
+        groups--;
+    }
+    return groups;
 }
 
 bool BlockLaunch::is_read_by_wgmma(const Stream &s) const {
@@ -167,7 +247,7 @@ RegistersOfRoles BlockLaunch::registers(Fetching fetching) const {
     if (!by_wgmma()) {
         return r;
     }
-    const int groups = program_.rows / kRowsOfWarpgroup, others = threads() / kWarpgroup - groups;
+    const int groups = program_.rows / kRowsOfWarpgroup * groups_of_tile_, others = threads() / kWarpgroup - groups;
     const int given = std::min(fetching == Fetching::kEngine && !computes() ? kOfEngine : kOfThreads, r.at_begin);
     const int taken = std::min(whole_units(((groups + others) * r.at_begin - others * given) / groups), kMost);
     if (taken > r.at_begin) {
@@ -183,6 +263,10 @@ int BlockLaunch::offset_barriers() const {
 
 int BlockLaunch::offset_results() const {
     return in_whole_tiles(streams_.bytes());
+}
+
+int BlockLaunch::offset_parts() const {
+    return offset_results() + (results_leave_ ? in_whole_tiles(bytes_of_results()) : 0);
 }
 
 std::vector<BlockLaunch::Result> BlockLaunch::results() const {
@@ -266,10 +350,12 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
     Kernel k;
     k.name = base_.name + (hopper_ ? "" : "_mma") + (elements ? "_elements" : "");
     k.threads = {threads(), 1, 1};
-    k.blocks = {min(tiles(), Call::make(Int(32), "halyard_cuda_multiprocessors",
-                                        {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern)),
-                1, 1};
-    k.shared_bytes = offset_results() + (results_leave_ ? bytes_of_results() : 0);
+    const Expr multiprocessors = Call::make(Int(32), "halyard_cuda_multiprocessors",
+                                            {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
+    // A cluster has one tile: how many of them a device runs at once depends on more than its multiprocessors.
+    k.cluster = blocks_of_tile_;
+    k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors), 1, 1};
+    k.shared_bytes = offset_parts() + parts() * bytes_of_part();
     k.blocks_per_multiprocessor = ", 1";
     const std::vector<Expr> all = used(fetching);
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, kOperandOther};

@@ -36,6 +36,27 @@ public:
     int fragments() const {
         return fragments_;
     }
+    /** The loops over the steps of a tile that blocks of a cluster and groups of warps share, one after the other in the body of the
+     * program, or none. Each has a part of every sum; the first group of the first block adds those of the others, and does all
+     * else. */
+    struct Range {
+        size_t first = 0, end = 0;
+    };
+    Range shared_loops() const {
+        return shared_loops_;
+    }
+    bool is_shared(const TileNode &n) const;
+    int blocks_of_tile() const {
+        return blocks_of_tile_;
+    }
+    int groups_of_tile() const {
+        return groups_of_tile_;
+    }
+    /** Of the products in them. */
+    std::vector<std::string> shared_sums() const;
+    /** Of a group: what a thread has of a sum. */
+    int warps_of_tile() const;
+    int sums_of_thread(const std::string &name) const;
     int warps(Role r) const;
     /** Those that compute are in so many groups, which take turns: each has a slot of its own to fill while the others fill theirs. */
     int groups_of_compute() const;
@@ -55,6 +76,12 @@ public:
     }
     int offset_barriers() const;
     int offset_results() const;
+    /** The sums of the groups but the first, and behind them those that a block gives to the first of its cluster. */
+    int offset_parts() const;
+    int parts() const {
+        return groups_of_tile_ - 1 + (blocks_of_tile_ > 1 ? 1 : 0);
+    }
+    int bytes_of_part() const;
     /** Of a result that leaves by TMA. */
     std::optional<ResultBox> box_of(const FusedNest &nest, const Assignment &a) const;
 
@@ -74,13 +101,17 @@ private:
     int bytes_of_results() const;
     int room() const;
     int sums() const;
+    static Range find_shared_loops(const BlockProgram &program);
     void check() const;
+    void check_shared() const;
 
     const BlockProgram &program_;
     const Kernel &base_;
     const Strides &strides_;
     const bool hopper_;
     int fragments_ = 1;
+    const Range shared_loops_;
+    const int groups_of_tile_, blocks_of_tile_;
     Streams streams_;
     bool results_leave_ = false;  // by TMA: there is room for them
 };

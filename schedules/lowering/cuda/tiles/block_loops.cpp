@@ -16,8 +16,34 @@ class LoopsOfRole {
 public:
     LoopsOfRole(const BlockText &text, Role role) : text_(text), role_(role) {}
 
-    void body(const TileBody &body) {
-        for (size_t i = 0; i < body.size(); i++) {
+    // Of a tile. What is not in a loop whose steps are shared is done by the first part.
+    void tile(const TileBody &all) {
+        const auto shared = text_.launch.shared_loops();
+        if (role_ != Role::kMultiply || shared.end == 0) {
+            body(all, 0, all.size());
+            return;
+        }
+        by_first_part(all, 0, shared.first);
+        print_parts_begin(text_);
+        if (text_.launch.groups_of_tile() > 1) {
+            text_.out.line("int group_of_turn = 0;");
+        }
+        body(all, shared.first, shared.end);
+        print_parts_added(text_);
+        by_first_part(all, shared.end, all.size());
+    }
+
+private:
+    void by_first_part(const TileBody &all, size_t first, size_t end) {
+        if (first < end) {
+            text_.out.open("if (" + std::string(kPartOfTile) + " == 0) {");
+            body(all, first, end);
+            text_.out.close();
+        }
+    }
+
+    void body(const TileBody &body, size_t first, size_t end) {
+        for (size_t i = first; i < end; i++) {
             if (role_ == Role::kCompute) {
                 compute_for(body, i);
                 if (concerns(body[i])) {
@@ -49,7 +75,6 @@ public:
         }
     }
 
-private:
     bool concerns(const TileNode &n) const {
         if (role_ == Role::kMultiply) {
             return true;
@@ -115,7 +140,7 @@ private:
         case TileNode::kIf:
             finish_products();
             text_.out.open("if (" + text_.e(n.condition) + ") {");
-            body(*n.body);
+            body(*n.body, 0, n.body->size());
             text_.out.close();
             break;
         case TileNode::kPromise:
@@ -148,7 +173,9 @@ private:
                 own.push_back(&s);
             }
         });
-        const bool can_wait = std::all_of(own.begin(), own.end(), [](const Stream *s) { return s->slots > 1; });
+        const bool shared = text_.launch.is_shared(n);
+        const int blocks = shared ? text_.launch.blocks_of_tile() : 1, groups = shared ? text_.launch.groups_of_tile() : 1;
+        const bool can_wait = std::all_of(own.begin(), own.end(), [&](const Stream *s) { return s->slots > groups; });
         const bool pipelined =
             role_ == Role::kMultiply && text_.launch.by_wgmma() && can_wait && has_only_products(*n.body) && (!computed || products == 1);
         if (pipelined) {
@@ -157,11 +184,21 @@ private:
                 text_.out.line("int " + before(*s) + " = -1;  // the slot of the turn before, which may still be read");
             }
         }
-        const std::string v = text_.out.name(n.loop);
-        text_.out.open("for (int " + v + " = " + text_.e(n.min) + "; " + v + " < " + text_.e(simplify(n.min + n.extent)) + "; " + v +
-                       "++) {");
+        takes_turns_ = role_ == Role::kMultiply && groups > 1;
+        if (takes_turns_) {
+            if (&n != &text_.program.body[text_.launch.shared_loops().first]) {
+                print_parts_barrier(text_);  // slots of the loop before may become another group's
+            }
+            text_.out.line("group_of_turn = 0;");
+        }
+        const std::string v = text_.out.name(n.loop), first = text_.e(n.min);
+        text_.out.open("for (int " + v + " = " + (blocks > 1 ? in_parentheses(first) + " + " + kBlockOfTile : first) + "; " + v + " < " +
+                       text_.e(simplify(n.min + n.extent)) + "; " + v + (blocks > 1 ? " += " + number(blocks) : "++") + ") {");
+        if (takes_turns_) {
+            text_.out.open("if (group_of_turn == " + std::string(kGroupOfTile) + ") {");
+        }
         in_pipelined_loop_ = pipelined;
-        body(*n.body);
+        body(*n.body, 0, n.body->size());
         in_pipelined_loop_ = false;
         if (pipelined) {
             text_.out.line("wgmma_commit();");
@@ -173,9 +210,17 @@ private:
                     give_back(*s, before(*s), before(*s) + " >= 0 && ");
                 }
                 text_.out.line(before(*s) + " = " + stage(*s) + ";");
-                next(*s);
+                done_with(*s);
             }
             begun_ = false;
+        }
+        if (takes_turns_) {
+            text_.out.close();
+            for (const auto *s : own) {
+                next(*s);
+            }
+            text_.out.line("group_of_turn = group_of_turn == " + number(groups - 1) + " ? 0 : group_of_turn + 1;");
+            takes_turns_ = false;
         }
         text_.out.close();
         if (pipelined) {
@@ -198,6 +243,13 @@ private:
         text_.out.close();
     }
 
+    // The next turn has the next slot. Who takes turns goes on in those of others, too.
+    void done_with(const Stream &s) {
+        if (!takes_turns_) {
+            next(s);
+        }
+    }
+
     void give_back(const Stream &s, const std::string &slot, const std::string &condition = "") {
         const bool by_wgmma = text_.launch.is_read_by_wgmma(s);
         if (!by_wgmma) {
@@ -216,13 +268,13 @@ private:
                     waiting_.push_back(&s);
                 } else {
                     give_back(s, stage(s));
-                    next(s);
+                    done_with(s);
                 }
             }
             return;
         }
         give_back(s, stage(s));
-        next(s);
+        done_with(s);
     }
 
     void finish_products() {
@@ -234,7 +286,7 @@ private:
         begun_ = false;
         for (const auto *s : waiting_) {
             give_back(*s, stage(*s));
-            next(*s);
+            done_with(*s);
         }
         waiting_.clear();
     }
@@ -293,16 +345,14 @@ private:
         for (const auto *s : streams_of_loop_) {
             give_back(*s, before(*s), before(*s) + " >= 0 && ");
         }
-        text_.out.line("#pragma unroll");
-        text_.out.open("for (int i = 0; i < " + number(t.depth / 4) + "; i++) {");
-        text_.out.line(text_.out.name(rows_of(t)) + "[i] = " + text_.out.name(next_rows_of(t)) + "[i];");
-        text_.out.close();
+        text_.out.line("replace_registers(" + text_.out.name(rows_of(t)) + ", " + text_.out.name(next_rows_of(t)) + ", none);");
     }
 
     const BlockText &text_;
     const Role role_;
     bool begun_ = false;  // products by wgmma, which nobody has waited for
     bool in_pipelined_loop_ = false;
+    bool takes_turns_ = false;                     // with other groups of warps, in the loop that is printed
     std::vector<const Stream *> waiting_;          // to be given back when they are done
     std::vector<const Stream *> streams_of_loop_;  // that has products alone
 };
@@ -310,7 +360,7 @@ private:
 }  // namespace
 
 void print_loops(const BlockText &text, Role role) {
-    LoopsOfRole(text, role).body(text.program.body);
+    LoopsOfRole(text, role).tile(text.program.body);
 }
 
 }  // namespace halyard

@@ -34,6 +34,8 @@ inline std::string before(const Stream &s) {
 
 /** The row of the tile that a thread has first of its sums. */
 constexpr const char *kFirstRow = "first_row";
+/** Of a loop whose steps are shared: the block's number in its cluster, and the number of the group of warps, in the block and in all. */
+constexpr const char *kBlockOfTile = "block_of_tile", *kGroupOfTile = "group_of_tile", *kPartOfTile = "part_of_tile";
 
 struct BlockText {
     const BlockProgram &program;
@@ -71,6 +73,13 @@ WgmmaInstruction instruction_of(const BlockProgram &program, const TileOfProduct
 
 /** Computes what a nest does of tiles in registers, and stores results. */
 void print_nest(const BlockText &text, const FusedNest &n);
+
+/** Of a loop whose steps are shared: sums begin as 0 but for the first part; and the first part gets those of the others. */
+void print_parts_begin(const BlockText &text);
+void print_parts_added(const BlockText &text);
+/** The groups of warps wait for each other; and all blocks of a cluster, if there are others. */
+void print_parts_barrier(const BlockText &text);
+void print_cluster_barrier(const BlockText &text);
 
 }  // namespace halyard
 

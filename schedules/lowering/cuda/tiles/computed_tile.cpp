@@ -27,7 +27,8 @@ class LoadSources : public IRMutator {
         return index.type().is_scalar() ? index : simplify(Shuffle::make_extract_element(index, lane));
     }
 
-    // As the copy engine puts elements of a line, 16 bytes at a time.
+    // As the copy engine puts elements of a line, 16 bytes at a time. All of it but the number of the 16 bytes, which lines change by
+    // their own, is the same for elements that are 16 bytes apart: they differ by one instruction.
     static Expr place(const SourceInSlot &source, const Type &t, const Expr &index) {
         if (source.swizzle == 0) {
             return source.slot + index;
@@ -35,8 +36,8 @@ class LoadSources : public IRMutator {
         const int chunk = 16 / t.bytes(), of_line = source.swizzle / t.bytes();
         const Expr x = index % source.across, line = index / source.across;
         const Expr lines = source.swizzle == kSwizzledBytes ? line % 8 : line / 2 % 4;
-        const Expr in_line = ((x % of_line / chunk) ^ lines) * chunk + x % chunk;
-        return source.slot + simplify(x / of_line * (source.lines * of_line) + line * of_line + in_line);
+        const Expr first = source.slot + simplify(x / of_line * (source.lines * of_line) + line * of_line + lines * chunk + x % chunk);
+        return first ^ simplify(x % of_line / chunk * chunk);
     }
 
     Expr visit(const Load *op) override {

@@ -58,12 +58,12 @@ int Stream::bytes() const {
     return last.offset + last.bytes();
 }
 
-Streams::Streams(const BlockProgram &program, int room) : program_(program) {
+Streams::Streams(const BlockProgram &program, int room, int parts) : program_(program) {
     visit(program.body, {});
     join();
     share();
     check_sources();
-    take_slots(room);
+    take_slots(room, parts);
 }
 
 void Streams::visit(const TileBody &body, std::vector<Around> around) {
@@ -202,10 +202,12 @@ void Streams::share() {
     all_ = shared;
 }
 
-void Streams::take_slots(int room) {
+void Streams::take_slots(int room, int parts) {
     constexpr int kOutside = 2, kComputed = 3;
+    const auto unit = [&](const Stream &s) { return s.to == Role::kMultiply && s.uses[0].level != &program_.body ? parts : 1; };
     for (auto &s : all_) {
         s.slots = s.from == Role::kCompute ? kComputed : s.uses[0].level == &program_.body ? kOutside : stages_.at(s.uses[0].level);
+        s.slots = std::max(s.slots / unit(s), 1) * unit(s);
     }
     const auto place = [&] {
         int offset = 0;
@@ -216,13 +218,13 @@ void Streams::take_slots(int room) {
     };
     // The largest rings give way first.
     for (place(); bytes() > room; place()) {
-        const auto most = std::max_element(all_.begin(), all_.end(), [](const Stream &x, const Stream &y) {
-            return (x.slots - 1) * x.bytes() < (y.slots - 1) * y.bytes();
+        const auto most = std::max_element(all_.begin(), all_.end(), [&](const Stream &x, const Stream &y) {
+            return (x.slots - unit(x)) * x.bytes() < (y.slots - unit(y)) * y.bytes();
         });
-        if (most->slots == 1) {
+        if (most->slots == unit(*most)) {
             return;
         }
-        most->slots--;
+        most->slots -= unit(*most);
     }
 }
 

@@ -69,8 +69,11 @@ int in_whole_tiles(int bytes);
 class Streams {
 public:
     /** `room`: bytes of shared memory. Rings have as many slots as the schedule says, those outside of all loops two, or fewer where
-     * there is less room; more than the room, where one each is. The program is to stay where it is. */
-    Streams(const BlockProgram &program, int room);
+     * there is less room; more than the room, where one each is. The program is to stay where it is.
+     * `parts`: groups of the warps that multiply, which take the turns of a loop one after the other. The slots of its rings are a
+     * multiple, so that each is one group's: a barrier tells a turn from the next, and not from the one after that, and a group
+     * knows nothing of the turns of others. */
+    Streams(const BlockProgram &program, int room, int parts);
     Streams(const Streams &) = delete;
 
     const std::vector<Stream> &all() const {
@@ -94,7 +97,7 @@ private:
     void join();
     void share();
     void check_sources() const;
-    void take_slots(int room);
+    void take_slots(int room, int parts);
 
     const BlockProgram &program_;
     std::vector<Stream> all_;
