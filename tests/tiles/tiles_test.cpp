@@ -181,6 +181,7 @@ TEST_CASE("steps of a tile that groups of warps and blocks of a cluster share", 
     const std::vector<Sizes> sizes = {{17, 200, 1000, 0}, {16, 64, 128, 0}, {1, 8, 64, 0}};
     check({"weights_8", {few("64", "6", "3", "1"), few("64", "3", "1", "4"), few("64", "4", "2", "2"), few("32", "8", "8", "1")}, sizes});
     check({"weights_8", {{{"rows", "64"}, {"columns", "64"}, {"stages", "2"}, {"warps", "2"}, {"across", "true"}}}, sizes});
+    check({"weights_8", {{{"rows", "16"}, {"columns", "32"}, {"stages", "8"}, {"warps", "4"}, {"resident", "2"}}}, {{17, 200, 1000, 0}}});
     check({"two_sums", {{{"rows", "64"}, {"columns", "64"}, {"stages", "3"}, {"warps", "3"}}}, {{70, 72, 700, 96}, {1, 8, 64, 64}}});
 }
 

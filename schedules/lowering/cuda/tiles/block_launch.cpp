@@ -47,8 +47,8 @@ BlockLaunch::BlockLaunch(const BlockProgram &program, const Kernel &base, const 
     // A warp with twice the rows reads each column from shared memory half as often.
     constexpr int kMostSums = 128;
     fragments_ = !by_wgmma() && program.rows % 128 == 0 && 2 * sums() <= kMostSums ? 2 : 1;
-    results_leave_ = hopper && by_wgmma() && !results().empty() &&
-                     offset_results() + bytes_of_results() + parts() * bytes_of_part() <= kSharedBytesOfHopper;
+    results_leave_ =
+        hopper && by_wgmma() && !results().empty() && offset_results() + bytes_of_results() + parts() * bytes_of_part() <= room();
     check();
     check_shared();
 }
@@ -149,7 +149,15 @@ void BlockLaunch::check() const {
 }
 
 int BlockLaunch::room() const {
-    return hopper_ ? kSharedBytesOfHopper : kSharedOfBlock;
+    if (!hopper_) {
+        return kSharedOfBlock;
+    }
+    const int blocks = blocks_of_multiprocessor();
+    return multiprocessor(90).shared_bytes / blocks / 1024 * 1024 - Multiprocessor::kReservedShared;
+}
+
+int BlockLaunch::blocks_of_multiprocessor() const {
+    return std::max(base_.resident, 1);
 }
 
 // Of 16 rows a thread has so many in registers.
@@ -182,7 +190,8 @@ int BlockLaunch::warps(Role r) const {
     for (const TileNode *n : program_.products()) {
         columns = std::max(columns, n->product.columns);
     }
-    const auto registers_with = [&](int more) { return kRegisters / ((multiply + kWarpsOfGroup * (1 + more)) * kWarp); };
+    const int registers = kRegisters / blocks_of_multiprocessor();
+    const auto registers_with = [&](int more) { return registers / ((multiply + kWarpsOfGroup * (1 + more)) * kWarp); };
     while (groups < kMostGroups && registers_with(groups + 1) >= columns / 2 + kBesideSums) {
         groups++;
     }
@@ -242,7 +251,7 @@ int BlockLaunch::threads() const {
 RegistersOfRoles BlockLaunch::registers(Fetching fetching) const {
     constexpr int kOfEngine = 24, kOfThreads = 104, kMost = 240;
     RegistersOfRoles r;
-    r.at_begin = whole_units(std::min(kRegisters / threads(), Multiprocessor::kRegistersOfThread));
+    r.at_begin = whole_units(std::min(kRegisters / blocks_of_multiprocessor() / threads(), Multiprocessor::kRegistersOfThread));
     r.products = r.others = r.at_begin;
     if (!by_wgmma()) {
         return r;
@@ -354,9 +363,9 @@ Kernel BlockLaunch::with_arguments(Fetching fetching) const {
                                             {Call::make(Handle(), Call::get_user_context, {}, Call::PureIntrinsic)}, Call::Extern);
     // A cluster has one tile: how many of them a device runs at once depends on more than its multiprocessors.
     k.cluster = blocks_of_tile_;
-    k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors), 1, 1};
+    k.blocks = {k.cluster > 1 ? tiles() * k.cluster : min(tiles(), multiprocessors * blocks_of_multiprocessor()), 1, 1};
     k.shared_bytes = offset_parts() + parts() * bytes_of_part();
-    k.blocks_per_multiprocessor = ", 1";
+    k.blocks_per_multiprocessor = ", " + number(blocks_of_multiprocessor());
     const std::vector<Expr> all = used(fetching);
     std::set<std::string> local = {kChainRow, kChainColumn, kChainElement, kChainHeldRow, kOperandDepth, kOperandOther};
     local.insert(program_.block_names.begin(), program_.block_names.end());

@@ -65,6 +65,8 @@ public:
     }
     int first_warp(Role r) const;
     int threads() const;
+    /** That a multiprocessor is to hold at once, which share its registers and, of sm_90a, its shared memory. */
+    int blocks_of_multiprocessor() const;
     RegistersOfRoles registers(Fetching fetching) const;
     bool computes() const;
 
