@@ -227,7 +227,7 @@ bool put(Sqlite &sqlite, const Entry &e) {
     if (old.step()) {
         id = old.integer(0);
         const Status status = e.measured.status;
-        const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory;
+        const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory || status == Status::kWorkerLost;
         const std::string old_status = old.text(1);
         const bool better = old_status == status_name(Status::kOk) && (unlucky || (e.measured.ok() && old.number(2) <= e.measured.least));
         old.use();
