@@ -13,7 +13,10 @@ Measured Memory::patiently(const Candidate &candidate) {
     measurer_.keep(candidate);
     measurer_.set_limits(patient(task_).limits);
     patient_ = true;
-    const Measured m = (*this)({candidate}, 0).front();
+    Measured m = (*this)({candidate}, 0).front();
+    if (m.status == Status::kWorkerLost) {
+        m = (*this)({candidate}, 0).front();  // on another machine: the search is held against it
+    }
     patient_ = false;
     measurer_.set_limits(task_.limits);
     return m;

@@ -2,8 +2,8 @@
 
 One JSON object a line. It is told first {address, cuda, program, settings}, and then what to do: {job, slot, request, files,
 seconds}, or {use: [slots]}, which lets the others go. It says of each slot {slot, name, facts} or {slot, name, refused}, then
-{ready}; for each job {slot, job, answer} or {slot, job, lost}; where a slot died {slot, gone, again}, and then, where it
-was started again, its facts once more. {error} is the last word. At the end of its input it ends all that it has started.
+{ready}; for each job {slot, job, answer}, or {slot, job, lost, again} where its machine or the program there died, and then, where
+that is started again, its facts once more. {error} is the last word. At the end of its input it ends all that it has started.
 """
 
 import json
@@ -132,8 +132,7 @@ class Work:
     def lose(self, place, job, why):
         place.stop()
         again = place.may_start()
-        say(slot=place.number, job=job, lost=why)
-        say(slot=place.number, gone=why, again=again)
+        say(slot=place.number, job=job, lost=why, again=again)
         if again:
             self.start(place)
 

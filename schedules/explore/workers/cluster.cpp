@@ -184,11 +184,14 @@ struct Cluster::Implementation {
         a.slot = s.offer.name;
         a.answer = j.value("answer", json());
         a.lost = j.value("lost", "");
-        if (a.answer.contains("failed")) {
-            a.lost = a.answer.at("failed");
-        }
-        if (s.job == a.job && s.state == Slot::State::kBusy) {
+        if (!a.lost.empty()) {
+            s.why = a.lost;
+            s.state = j.at("again").get<bool>() ? Slot::State::kStarting : Slot::State::kGone;
+        } else if (s.job == a.job && s.state == Slot::State::kBusy) {
             s.state = Slot::State::kIdle;
+        }
+        if (a.answer.contains("failed")) {
+            a.lost = a.answer.at("failed");  // the machine is well
         }
         answers.push_back(std::move(a));
     }
@@ -201,12 +204,9 @@ struct Cluster::Implementation {
         if (j.contains("facts")) {
             s.offer.facts = facts_from_json(j.at("facts"));
             s.state = Slot::State::kIdle;
-        } else if (j.contains("refused")) {
+        } else {
             s.offer.refused = s.why = j.at("refused");
             s.state = Slot::State::kGone;
-        } else {
-            s.why = j.at("gone");
-            s.state = j.at("again").get<bool>() ? Slot::State::kStarting : Slot::State::kGone;
         }
     }
 
