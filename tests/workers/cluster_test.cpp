@@ -29,7 +29,10 @@ std::string address() {
 
 std::string of_process(const std::string &pid, const std::string &file) {
     std::ifstream in("/proc/" + pid + "/" + file);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    std::string text(4096, ' ');
+    in.read(text.data(), std::streamsize(text.size()));
+    text.resize(size_t(in.gcount()));
+    return text;
 }
 
 std::string parent_of(const std::string &pid) {
@@ -61,7 +64,7 @@ TEST_CASE("A candidate does on a cluster what it does here", "[cluster]") {
     const Folder folder;
     const FakeGenerator generator(folder);
     Task task = generator.task();
-    task.limits.run_seconds = 2;
+    task.limits.run_seconds = 1;
     Cluster cluster(address(), {});
     CHECK(cluster.offers().size() == 2);
     CHECK(cluster.refusals().empty());
@@ -93,6 +96,37 @@ TEST_CASE("A candidate does on a cluster what it does here", "[cluster]") {
     CHECK(turns.measured[2].ok());
     CHECK(turns.contest.ratio(0, 2).times > 1);
     CHECK_FALSE(turns.contest.tie(0, 2));
+}
+
+TEST_CASE("Devices measure for themselves", "[cluster]") {
+    Wish wish;
+    wish.cuda = true;
+    Cluster cluster(address(), wish);
+    REQUIRE(cluster.offers().size() == 2);
+    Task task;
+    task.op = "softmax";
+    task.shape = {{"rows", 2}, {"cols", 64}};
+    task.target = "cuda-emulator";
+    task.machine = cluster.offers()[0].facts.device;
+    CHECK(task.machine == "the emulated device 0, 132 multiprocessors");
+    Candidate c;
+    c.lua = read_file(HALYARD_SOURCE "/schedules/cuda/softmax.unfused.lua");
+    const Measured m = Measurer(task, &cluster).measure(c);
+    INFO(m.message);
+    CHECK(m.ok());
+    CHECK(m.least > 0);
+    CHECK(m.reference == "softmax.unfused");
+}
+
+TEST_CASE("A machine says what its memory delivers", "[cluster]") {
+    Cluster cluster(address(), {});
+    const halyard::Machine m = cluster.machine(1);
+    CHECK(m.threads == 1);
+    CHECK(m.flops > 1e8);
+    CHECK(m.hertz > 1e8);
+    REQUIRE(m.levels.size() >= 2);
+    CHECK(m.levels.back().name == "DRAM");
+    CHECK(m.levels.back().read > 1e8);
 }
 
 TEST_CASE("A worker that is killed costs its candidate, and comes back", "[cluster]") {
