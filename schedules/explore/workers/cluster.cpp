@@ -102,10 +102,17 @@ struct Cluster::Implementation {
         throw Failure(fmt::format("--workers {}: error: {}", address, why));
     }
 
+    // Ray says much beside what matters, and that last.
+    [[noreturn]] void fail_as_ended() const {
+        constexpr size_t kMost = 2000;
+        const std::string all = trim(program.complaints());
+        fail("the program that speaks with Ray has ended: " + all.substr(all.size() - std::min(all.size(), kMost)));
+    }
+
     void tell(const json &what) {
         if (!program.tell(what.dump(-1, ' ', false, json::error_handler_t::replace))) {
             pump(0);  // its last word, if it had one
-            fail("the program that speaks with Ray has ended: " + trim(program.complaints()));
+            fail_as_ended();
         }
     }
 
@@ -158,7 +165,7 @@ struct Cluster::Implementation {
         const auto line = program.hear(seconds);
         if (!line) {
             if (program.ended()) {
-                fail("the program that speaks with Ray has ended: " + trim(program.complaints()));
+                fail_as_ended();
             }
             return;
         }
@@ -190,8 +197,10 @@ struct Cluster::Implementation {
         } else if (s.job == a.job && s.state == Slot::State::kBusy) {
             s.state = Slot::State::kIdle;
         }
+        // What is checked against does not run there, or it does not understand: it would be so with every candidate.
         if (a.answer.contains("failed")) {
-            a.lost = a.answer.at("failed");  // the machine is well
+            a.lost = s.why = a.answer.at("failed");
+            s.state = Slot::State::kGone;
         }
         answers.push_back(std::move(a));
     }
