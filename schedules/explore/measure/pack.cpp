@@ -75,7 +75,9 @@ void strip_folder(const fs::path &directory) {
             fs::remove(file);
         }
     }
-    run_process({"strip", "-s", library.string()});  // where there is no strip it is only larger
+    if (!fs::exists(runtime_beside(library.string()))) {  // strip takes the names of what no linker has made
+        run_process({"strip", "-s", library.string()});   // where there is no strip it is only larger
+    }
 }
 
 // "softmax cols=4096,rows=64 mine.lua threads=256": its op and size, the schedule that it came from, its settings.
