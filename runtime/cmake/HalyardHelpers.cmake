@@ -7,6 +7,8 @@
 #                     [SET <tune parameter>=<value>...]
 #                     [SHAPE <dims>]                     the best schedule of this user's database for one size, as
 #                                                        rows=64,cols=4096; then the library depends on the database
+#                     [DATABASE <file>]                  with SHAPE: a database of the project's own, or its records as
+#                                                        `halyard db export` writes them; what fits no machine takes what ships
 #                     [FUNCTION <C function>]            default: <name>
 #                     [GENERATOR <executable target>])   a Halide generator of your own; default: the
 #                                                        generators that ship with Halyard
@@ -41,7 +43,7 @@ function(halyard_check_value library argument value hint)
 endfunction()
 
 function(halyard_add_library name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR;SHAPE" "TARGETS;DEVICES;PARAMS;SET")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "OP;SCHEDULE;FUNCTION;GENERATOR;SHAPE;DATABASE" "TARGETS;DEVICES;PARAMS;SET")
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "halyard_add_library(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -53,7 +55,7 @@ function(halyard_add_library name)
     endif()
 
     halyard_check_value("${name}" "the name" "${name}" "take letters, digits and _")
-    foreach(argument OP SCHEDULE SHAPE FUNCTION GENERATOR)
+    foreach(argument OP SCHEDULE SHAPE DATABASE FUNCTION GENERATOR)
         halyard_check_value("${name}" ${argument} "${arg_${argument}}" "${argument} takes one value")
     endforeach()
     foreach(argument TARGETS DEVICES PARAMS SET)
@@ -76,6 +78,15 @@ function(halyard_add_library name)
             list(APPEND depends "${schedule}")
         endif()
         list(APPEND command "--schedule=${schedule}")
+    endif()
+    if(arg_DATABASE)
+        if(NOT arg_SHAPE)
+            message(FATAL_ERROR "halyard_add_library(${name}): DATABASE is for one size; add SHAPE")
+        endif()
+        set(database "${arg_DATABASE}")
+        cmake_path(ABSOLUTE_PATH database BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+        list(APPEND depends "${database}")
+        list(APPEND command "--db=${database}")
     endif()
     if(arg_SHAPE)
         list(APPEND command "--shape=${arg_SHAPE}")

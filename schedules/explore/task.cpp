@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending"};
+const char *const kStatusNames[] = {"ok", "build error", "crash", "timeout", "out of memory", "wrong result", "worker lost", "pending"};
 
 }  // namespace
 
@@ -48,6 +48,30 @@ void Measured::refuse(int code, const std::string &text) {
     constexpr int kOutOfMemoryCode = -11;  // halide_error_code_out_of_memory
     status = code == kOutOfMemoryCode ? Status::kOutOfMemory : Status::kWrongResult;
     message = fmt::format("the kernel answered with error {}: {}", code, text);
+}
+
+nlohmann::json to_json(const Task &t) {
+    return {{"op", t.op},
+            {"generator", t.generator},
+            {"shape", t.shape},
+            {"params", t.params},
+            {"target", t.target},
+            {"threads", t.threads},
+            {"run_seconds", t.limits.run_seconds},
+            {"memory_bytes", t.limits.memory_bytes}};
+}
+
+Task task_from_json(const nlohmann::json &j) {
+    Task t;
+    t.op = j.at("op");
+    t.generator = j.at("generator");
+    t.shape = j.at("shape").get<Dims>();
+    t.params = j.at("params").get<Assignments>();
+    t.target = j.at("target");
+    t.threads = j.at("threads");
+    t.limits.run_seconds = j.at("run_seconds");
+    t.limits.memory_bytes = j.at("memory_bytes");
+    return t;
 }
 
 nlohmann::json to_json(const Measured &m) {

@@ -49,10 +49,11 @@ struct Candidate {
     std::vector<std::string> module_folders() const;
 };
 
-/** kPending: not measured yet, as it is to be measured on another machine. Never recorded. */
-enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult, kPending };
+/** kWorkerLost: the machine that measured it, or the program there, was gone before it could say anything; the next search tries
+ * again. kPending: not measured yet, as it is to be measured on another machine. Never recorded. */
+enum class Status { kOk, kBuildError, kCrash, kTimeout, kOutOfMemory, kWrongResult, kWorkerLost, kPending };
 
-/** "ok", "build error", "crash", "timeout", "out of memory", "wrong result", "pending" */
+/** "ok", "build error", "crash", "timeout", "out of memory", "wrong result", "worker lost", "pending" */
 const char *status_name(Status status);
 /** Throws Failure for a name that is none. */
 Status status_of(const std::string &name);
@@ -75,6 +76,10 @@ struct Measured {
     /** The kernel answered with an error of Halide's. */
     void refuse(int code, const std::string &message);
 };
+
+/** What a run of it needs, on this machine or another: nothing of how it is built. */
+nlohmann::json to_json(const Task &task);
+Task task_from_json(const nlohmann::json &json);
 
 nlohmann::json to_json(const Measured &measured);
 Measured measured_from_json(const nlohmann::json &json);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -14,8 +13,8 @@
 #include "explore/store/database.h"
 #include "explain/explain_words.h"
 #include "kernel/failure.h"
-#include "kernel/json_text.h"
 #include "explore/store/pick.h"
+#include "explore/store/record_file.h"
 #include "kernel/place.h"
 #include "kernel/process.h"
 #include "kernel/registry.h"
@@ -31,7 +30,7 @@ using namespace explore;
 struct DbOptions {
     std::string db, op, shape, id, output;
     std::vector<std::string> files;
-    size_t best = 10;
+    size_t best = 10, exported = 0;
     int keep = 0;
     bool all = false, json = false, failed = false, stale = false;
 };
@@ -152,7 +151,9 @@ std::string lines_of(const std::vector<Entry> &entries) {
 }
 
 void export_entries(const DbOptions &o) {
-    const auto entries = existing(path_of(o)).entries(filter_of(o));
+    Filter f = filter_of(o);
+    f.best = o.exported;
+    const auto entries = existing(path_of(o)).entries(f);
     if (o.output.empty() || o.output == "-") {
         fmt::print("{}", lines_of(entries));
         return;
@@ -161,34 +162,11 @@ void export_entries(const DbOptions &o) {
     fmt::print(stderr, "{} of {} to {}\n", entries.size(), path_of(o), o.output);
 }
 
-std::vector<Entry> read_lines(const std::string &name) {
-    std::istringstream in(name == "-" ? read_standard_input() : read_file(name));
-    std::vector<Entry> entries;
-    int number = 0;
-    for (std::string line; std::getline(in, line);) {
-        check_signals();
-        number++;
-        if (trim(line).empty()) {
-            continue;
-        }
-        const auto j = parse_if_json(line);
-        try {
-            if (j.is_discarded()) {
-                throw Failure("this is no JSON");
-            }
-            entries.push_back(entry_from_json(j));
-        } catch (const Failure &e) {
-            throw Failure(fmt::format("{}:{}: error: {}\n  nothing was imported", name, number, e.what()));
-        }
-    }
-    return entries;
-}
-
 // Every file is read before anything is written.
 void import_entries(const DbOptions &o) {
     std::vector<Entry> entries;
     for (const auto &file : o.files) {
-        const auto more = read_lines(file);
+        const auto more = read_records(file);
         entries.insert(entries.end(), more.begin(), more.end());
     }
     Database database(path_of(o));
@@ -281,6 +259,8 @@ void add_db(CLI::App &app) {
 
     cmd = add(*db, "export", "Records as JSON, one a line", o, export_entries);
     add_selection(cmd, o);
+    cmd->add_option("--best", o->exported, "Only so many of each op, size and machine, the fastest [all]")->type_name("N");
+    put_in_group(*cmd, group::kDatabase, {"--best"});
     add_output(*cmd, "-o,--output", o->output, "Where they go [standard output]");
     put_in_group(*cmd, group::kOutput, {"--output"});
 
@@ -301,6 +281,7 @@ void add_db(CLI::App &app) {
                "  halyard db list rms_norm\n"
                "  halyard db show 3f2a >my.lua\n"
                "  halyard db export -o found.jsonl\n"
+               "  halyard db export --best 1 -o shipped.jsonl && halyard build rms_norm --shape rows=64,cols=4096 --db shipped.jsonl\n"
                "  halyard db import found.jsonl --db other.db\n"
                "  halyard db prune --stale --keep 20");
 }

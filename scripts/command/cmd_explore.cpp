@@ -16,6 +16,7 @@
 #include "command/explore_device.h"
 #include "command/explore_memory.h"
 #include "command/explore_options.h"
+#include "command/explore_workers.h"
 #include "command/option_table.h"
 #include "explore/compare/explore_report.h"
 #include "explain/explain_words.h"
@@ -51,7 +52,7 @@ Task task_of(const ExploreOptions &o) {
     } else if (!o.shape.empty()) {
         task.shape = NaiveSchedule(o.request(o.op, ""), task.params).whole_sizes(parse_own_shape(o.shape));
     }
-    if (is_cuda(task.target) && o.compare.empty()) {
+    if (is_cuda(task.target) && o.compare.empty() && o.workers.empty()) {
         choose_device(o, task);
     }
     return task;
@@ -210,6 +211,7 @@ void write_known(const ExploreOptions &o, const ExploreResult &result) {
 
 void explore_op(const ExploreOptions &o) {
     check_outputs({o.output, o.report, o.html});
+    check_workers(o);
     if (std::error_code ignored; fs::exists(o.folder, ignored) && !fs::is_directory(o.folder, ignored)) {
         throw Failure(fmt::format("{}: error: this is no folder\n  name another with --export", o.folder));
     }
@@ -222,6 +224,8 @@ void explore_op(const ExploreOptions &o) {
         explore_compare(o, task);
         return;
     }
+    Progress progress;
+    const std::unique_ptr<Cluster> cluster = o.workers.empty() ? nullptr : join_workers(o, task, progress);
     std::vector<std::string> schedules = o.beside;
     if (o.until > 0 && schedules.empty() && o.generator.empty()) {
         schedules.emplace_back();  // the one that ships
@@ -243,8 +247,7 @@ void explore_op(const ExploreOptions &o) {
     options.seconds = budget_seconds(o.budget);
     options.seed = o.seed;
     options.most = o.most;
-    options.at_once = std::max(2, cpu().processors);
-    Progress progress;
+    options.at_once = std::max({2, cpu().processors, cluster ? int(cluster->offers().size()) : 0});
     options.say = [&](const std::string &text) { progress.say(o.op + ": " + text); };
     if (!o.schedule.empty()) {
         task = with_interface(o, task, o.schedule);
@@ -260,7 +263,10 @@ void explore_op(const ExploreOptions &o) {
         print_guess(o, task, options);
         return;
     }
-    if (!on_device) {
+    if (cluster) {
+        options.machine = machine_of_workers(o, task, *cluster, progress);
+    }
+    if (!on_device && !options.machine) {
         progress.say(o.op + ": measuring the machine, once");
         const auto begin = std::chrono::steady_clock::now();
         measured_machine(task.threads, false);
@@ -272,7 +278,7 @@ void explore_op(const ExploreOptions &o) {
         }
     }
     Budget budget(options.seconds);
-    Memory memory(o, task);
+    Memory memory(o, task, cluster.get());
     memory.measurer().end_at(budget.end());
     const auto one = [&](const Candidate &c) {
         progress.say(fmt::format("{}: {}, {:.0f} s left", o.op, c.origin, std::max(budget.left(), 0.0)));
@@ -330,7 +336,16 @@ void explore_op(const ExploreOptions &o) {
         };
     }
     options.seconds = budget.left();
-    Search search(task, options, [&](const std::vector<Candidate> &c, double best) { return memory(c, best); });
+    Search search(task, options, [&](const std::vector<Candidate> &c, double best) {
+        const std::vector<Measured> all = memory(c, best);
+        for (const Measured &m : all) {
+            if (m.status == Status::kWorkerLost) {
+                progress.say("");
+                fmt::print(stderr, "Warning: a candidate is given up: {}\n", m.message);
+            }
+        }
+        return all;
+    });
     ExploreResult result{task, {}, 0, 0, 0, o.seed};
     Ending ending;
     bool reached = false;
@@ -392,7 +407,7 @@ void explore_op(const ExploreOptions &o) {
     // As many as there is time for, where nobody asked for it.
     const double each = seconds_of_end({result.ranking.front()}, {}, memory.measurer(), 0, 1);
     const size_t most = asked_for_table ? 3 : size_t(std::clamp(budget.left() / each, 0.0, 5.0));
-    if (asked_for_table || (!on_device && !o.output.empty() && o.report.empty() && most > 1)) {
+    if (asked_for_table || (!on_device && !cluster && !o.output.empty() && o.report.empty() && most > 1)) {
         const Comparison c = compare(task, fusions(result.ranking, beside, ending, most),
                                      [&](const std::string &what) { progress.say(fmt::format("{}: the table: {}", o.op, what)); });
         progress.say("");
@@ -442,6 +457,13 @@ void add_explore(CLI::App &app) {
                     "Whose measurements count: how the name begins [this machine's, else the last "
                     "imported]")
         ->type_name("NAME");
+    cmd->add_option("--workers", o->workers,
+                    "Measure on the machines of a Ray cluster: auto for the one that this machine is in, or HOST:PORT")
+        ->type_name("ADDRESS");
+    cmd->add_option("--workers-kind", o->workers_kind,
+                    "Which of them: how the name begins of their processor or device [for the host those like this machine, for CUDA "
+                    "those with a device]")
+        ->type_name("KIND");
     add_repeated(*cmd, "--beside", o->beside,
                  "A Lua file or the name of a schedule that ships, to time in turns with what was found; the first says "
                  "which arguments the op has")
@@ -461,7 +483,7 @@ void add_explore(CLI::App &app) {
     o->add(*cmd, "The instruction set [host]");
     put_in_group(*cmd, group::kSchedule, {"--schedule"});
     put_in_group(*cmd, group::kTarget, {"--gpu"});
-    put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again"});
+    put_in_group(*cmd, group::kMeasurement, {"--shape", "--threads", "--measure-again", "--workers", "--workers-kind"});
     put_in_group(*cmd, group::kSearch,
                  {"--budget", "--seed", "--most", "--until", "--beside", "--halide", "--compare", "--translate", "--guess", "--with",
                   "--export", "--candidates"});
@@ -477,6 +499,7 @@ void add_explore(CLI::App &app) {
                 "  halyard explore conv2d --schedule mine.lua --budget 2m -o mine.lua\n"
                 "  halyard explore softmax --target cuda --param type=bfloat16 -o mine.lua\n"
                 "  halyard explore gemm --target cuda-sm_90a --export pack --candidates 20\n"
+                "  halyard explore gemm --workers auto --workers-kind \"AMD EPYC\" -o mine.lua\n"
                 "  halyard explore swiglu --compare swiglu --compare partly --compare unfused --html page.html\n"
                 "  halyard explore softmax --target cuda-sm_90a --compare softmax --compare unfused --gpu H200");
     cmd->callback([o] { explore_op(*o); });

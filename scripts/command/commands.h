@@ -22,6 +22,7 @@ void add_bench(CLI::App &app);
 void add_explain(CLI::App &app);
 void add_explore(CLI::App &app);
 void add_measure(CLI::App &app);
+void add_worker(CLI::App &app);
 void add_doctor(CLI::App &app);
 void add_version(CLI::App &app);
 void add_completion(CLI::App &app);

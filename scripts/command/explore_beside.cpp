@@ -255,7 +255,9 @@ nlohmann::json beside_json(const Task &task, const Tried &best, const std::vecto
             {"params", task.params},
             {"target", task.target},
             {"threads", task.threads},
-            {"model", is_cuda(task.target) ? machine_for(task.target) : cpu().model},
+            {"model", !task.machine.empty()  ? task.machine
+                      : is_cuda(task.target) ? machine_for(task.target)
+                                             : cpu().model},
             {"machine", key_of(task).machine},
             {"compilers", these_compilers()},
             {"found", {{"id", best.proposal.candidate.id()}, {"seconds", best.measured.median}}},

@@ -6,14 +6,17 @@ namespace halyard {
 
 using namespace explore;
 
-Memory::Memory(const ExploreOptions &o, Task task)
-    : task_(std::move(task)), measurer_(task_), database_(o.database()), again_(o.again), pack_(!o.folder.empty()) {}
+Memory::Memory(const ExploreOptions &o, Task task, Runner *runner)
+    : task_(std::move(task)), measurer_(task_, runner), database_(o.database()), again_(o.again), pack_(!o.folder.empty()) {}
 
 Measured Memory::patiently(const Candidate &candidate) {
     measurer_.keep(candidate);
     measurer_.set_limits(patient(task_).limits);
     patient_ = true;
-    const Measured m = (*this)({candidate}, 0).front();
+    Measured m = (*this)({candidate}, 0).front();
+    if (m.status == Status::kWorkerLost) {
+        m = (*this)({candidate}, 0).front();  // on another machine: the search is held against it
+    }
     patient_ = false;
     measurer_.set_limits(task_.limits);
     return m;
@@ -25,7 +28,8 @@ std::vector<Measured> Memory::operator()(const std::vector<Candidate> &candidate
     std::vector<size_t> places;
     for (size_t i = 0; i < candidates.size(); i++) {
         const auto known = again_ ? std::nullopt : database_.lookup(task_, candidates[i]);
-        if (known && !(patient_ && known->status == Status::kTimeout)) {
+        const bool again = known && (known->status == Status::kWorkerLost || (patient_ && known->status == Status::kTimeout));
+        if (known && !again) {
             all[i] = *known;
         } else {
             fresh.push_back(candidates[i]);

@@ -15,7 +15,8 @@ namespace halyard {
  * to be built, for another machine: those it collects. */
 class Memory {
 public:
-    Memory(const ExploreOptions &options, explore::Task task);
+    /** Where no runner is given it measures here. */
+    Memory(const ExploreOptions &options, explore::Task task, explore::Runner *runner = nullptr);
 
     std::vector<explore::Measured> operator()(const std::vector<explore::Candidate> &candidates, double best);
 

@@ -10,7 +10,7 @@
 namespace halyard {
 
 struct ExploreOptions : CommonOptions {
-    std::string op, shape, schedule, output, html, report, translate, folder, machine, budget = "10m";
+    std::string op, shape, schedule, output, html, report, translate, folder, machine, workers, workers_kind, budget = "10m";
     std::vector<std::string> with, compare, beside;
     double until = 0;
     uint64_t seed = 1;

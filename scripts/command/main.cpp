@@ -193,6 +193,7 @@ int main(int argc, char **argv) {
     add_measure(app);
     add_db(app);
     add_candidate(app);
+    add_worker(app);
     add_finish(app);
     add_doctor(app);
     add_version(app);

@@ -251,38 +251,51 @@ const MemoryLevel &Machine::level(const std::string &name) const {
     return levels.back();
 }
 
+nlohmann::json to_json(const Machine &m) {
+    json levels = json::array();
+    for (const auto &l : m.levels) {
+        levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
+    }
+    return {{"levels", levels},
+            {"hertz", m.hertz},
+            {"page_seconds", m.page_seconds},
+            {"streamed", m.streamed},
+            {"bf16", {{"lanes", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
+            {"bytes", {{"lanes", m.bytes.dots}, {"tiles", m.bytes.tiles}}},
+            {"flops", m.flops},
+            {"threads", m.threads}};
+}
+
+Machine machine_from_json(const nlohmann::json &j) {
+    Machine m;
+    for (const auto &l : j.at("levels")) {
+        m.levels.push_back({l.at("name"), l.at("bytes"), l.at("read"), l.at("written")});
+    }
+    j.at("hertz").get_to(m.hertz);
+    j.at("streamed").get_to(m.streamed);
+    j.at("page_seconds").get_to(m.page_seconds);
+    // "dots" were measured in memory.
+    m.bf16 = {j.at("bf16").at("lanes"), j.at("bf16").at("tiles")};
+    m.bytes = {j.at("bytes").at("lanes"), j.at("bytes").at("tiles")};
+    m.flops = j.value("flops", 0.0);
+    m.threads = j.value("threads", 1);
+    return m;
+}
+
 Machine measured_machine(int threads, bool again) {
     const char *const file = "machine.json";
     const json kept = again ? json() : kept_measurement(file, threads);
     Machine m;
     if (!kept.is_null()) {
         try {
-            for (const auto &l : kept.at("levels")) {
-                m.levels.push_back({l.at("name"), l.at("bytes"), l.at("read"), l.at("written")});
-            }
-            kept.at("hertz").get_to(m.hertz);
-            kept.at("streamed").get_to(m.streamed);
-            kept.at("page_seconds").get_to(m.page_seconds);
-            // "dots" were measured in memory.
-            m.bf16 = {kept.at("bf16").at("lanes"), kept.at("bf16").at("tiles")};
-            m.bytes = {kept.at("bytes").at("lanes"), kept.at("bytes").at("tiles")};
+            m = machine_from_json(kept);
         } catch (const json::exception &) {
             m = Machine();  // written by another version
         }
     }
     if (m.levels.empty()) {
         m = measure(threads);
-        json levels = json::array();
-        for (const auto &l : m.levels) {
-            levels.push_back({{"name", l.name}, {"bytes", l.bytes}, {"read", l.read}, {"written", l.written}});
-        }
-        keep_measurement(file, threads,
-                         {{"levels", levels},
-                          {"hertz", m.hertz},
-                          {"page_seconds", m.page_seconds},
-                          {"streamed", m.streamed},
-                          {"bf16", {{"lanes", m.bf16.dots}, {"tiles", m.bf16.tiles}}},
-                          {"bytes", {{"lanes", m.bytes.dots}, {"tiles", m.bytes.tiles}}}});
+        keep_measurement(file, threads, to_json(m));
     }
     m.threads = threads;
     m.flops = machine_peak(threads, again).flops;

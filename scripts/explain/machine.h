@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "explain/product_rates.h"
 
 namespace halyard {
@@ -36,6 +38,11 @@ struct Machine {
 
 /** Measures (a second or two) unless it is in the cache; `again` measures in any case. */
 Machine measured_machine(int threads, bool again);
+
+/** All of it, for another machine to plan with. */
+nlohmann::json to_json(const Machine &machine);
+/** Throws nlohmann::json::exception. */
+Machine machine_from_json(const nlohmann::json &json);
 
 }  // namespace halyard
 

@@ -92,6 +92,7 @@ Paths find_paths() {
         std::getline(identity, p.identity);
     }
     p.schedules = p.build_tree ? source + "/schedules" : (root / "share/halyard/schedules").string();
+    p.workers = p.build_tree ? source + "/scripts/workers" : (root / "share/halyard/workers").string();
     p.cache = environment("HALYARD_CACHE");
     if (p.cache.empty()) {
         p.cache = p.build_tree ? (root / "cache").string() : user_cache();

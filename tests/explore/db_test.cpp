@@ -143,6 +143,49 @@ TEST_CASE("build takes the best schedule for a size, and says so", "[db]") {
     CHECK(build("bad", {"--threads", "2"}).exit_code == 2);
 }
 
+TEST_CASE("Records that are shipped as a file are chosen by the machine", "[db]") {
+    const Folder folder;
+    const std::string path = folder / "s.db", shipped = folder / "shipped.jsonl";
+    const Candidate c = right(folder);
+    Candidate other = c;
+    other.lua += "-- of another\n";
+    const std::string here = this_machine(), model = here.substr(0, here.rfind(", ", here.find(" processors")));
+    Task larger = task_of(), stranger = task_of();
+    larger.machine = model + ", 999 processors, L3 1 KiB";
+    stranger.machine = "a processor of tomorrow, 2 processors, L3 1 KiB";
+    {
+        Database db(path);
+        db.record(larger, c, timed(5e-6));
+        db.record(larger, other, timed(6e-6));
+        db.record(stranger, other, timed(1e-6));
+    }
+    CHECK(run({"db", "export", "--best", "1", "--db", path, "-o", shipped}).exit_code == 0);
+    CHECK(count(read_file(shipped), "\n") == 2);
+    const auto build = [&] {
+        const ProcessResult r = run({"build", "rms_norm", "--target", "host", "-o", folder / "out", "--db", shipped, "--shape", kShape});
+        CHECK(r.exit_code == 0);
+        return r.err;
+    };
+    CHECK(
+        contains(build(), "schedule " + c.id() + " of " + shipped + ": 5 us with 1 thread(s) at cols=100,rows=8 on another of its model"));
+    // What was measured here comes first, however fast.
+    Database(path).record(task_of(), other, timed(8e-6));
+    CHECK(run({"db", "export", "--db", path, "-o", shipped}).exit_code == 0);
+    CHECK(contains(build(), "schedule " + other.id() + " of " + shipped + ": 8 us with 1 thread(s) at cols=100,rows=8 on this machine"));
+    CHECK(run_json({"db", "list", "--all", "--db", shipped}).size() == 4);
+    // A record's target may be any text, and nothing is written into the file.
+    std::string lines = read_file(shipped);
+    for (size_t at = 0; (at = lines.find("x86-64-linux", at)) != std::string::npos;) {
+        lines.replace(at, 3, "no ");
+    }
+    write_file(shipped, lines);
+    CHECK(contains(build(), "schedule " + other.id()));
+    const ProcessResult search = run({"explore", "rms_norm", "--shape", kShape, "--most", "1", "--budget", "9s", "--db", shipped});
+    CHECK(search.exit_code == 1);
+    CHECK(contains(search.err, shipped + ": error: this is a file of records, into which nothing is written"));
+    CHECK(read_file(shipped) == lines);
+}
+
 TEST_CASE("Records that cannot be read are no empty list of them", "[db]") {
     const Folder folder;
     const std::string import = "exec \"$halyard\" db import - --db " + (folder / "s.db");

@@ -31,7 +31,7 @@ configure() {  # GENERATOR ARGUMENT VALUE
 
 # Refused, whichever argument it is of.
 line=$'a=1\nb=2'
-for argument in NAME OP SCHEDULE SHAPE FUNCTION GENERATOR TARGETS DEVICES PARAMS SET; do
+for argument in NAME OP SCHEDULE SHAPE DATABASE FUNCTION GENERATOR TARGETS DEVICES PARAMS SET; do
     # shellcheck disable=SC2016,SC1003
     for value in 'a=1;--generator;evil.sh' 'a=$<SHELL_PATH:/etc>' "$line" '--db=x' 'a=$(HOME)' 'a=[' 'a=1\'; do
         configure Ninja $argument "$value" && fail "$argument takes '$value'"

@@ -28,6 +28,7 @@ ROOMS = [
     "schedules/explore/space",
     "schedules/explore/store",
     "schedules/explore/measure",
+    "schedules/explore/workers",
     "schedules/explore/compare",
     "scripts/peers",
     "scripts/command",

@@ -33,7 +33,7 @@ def wheels(name):
 
 class Supply(unittest.TestCase):
     def test_what_is_asked_for_has_hashes(self):
-        for name in ("requirements", "peers"):
+        for name in ("requirements", "peers", "workers"):
             with self.subTest(name):
                 self.assertTrue(wanted(name))
                 self.assertEqual(set(wanted(name)) - set(wheels(name)), set(), "run scripts/pins")
@@ -50,11 +50,12 @@ class Supply(unittest.TestCase):
                 self.assertEqual(set(wanted("requirements")) - has - tests_alone, set(), "run scripts/pins")
 
     def test_no_index_is_named(self):
-        for name in ("requirements.in", "requirements.txt", "requirements-3.10.txt", "requirements-3.12.txt", "peers.in", "peers.txt"):
+        for name in ("requirements.in", "requirements.txt", "requirements-3.10.txt", "requirements-3.12.txt", "peers.in", "peers.txt",
+                     "workers.in", "workers.txt"):
             self.assertNotRegex(read(name), r"://|--(extra-)?index|--find-links")
 
     def test_the_bill_of_materials_has_every_wheel_and_package(self):
-        run = [subprocess.run([os.path.join(ROOT, "scripts/sbom"), "--peers"], stdout=subprocess.PIPE, check=True, cwd=cwd).stdout
+        run = [subprocess.run([os.path.join(ROOT, "scripts/sbom"), "--peers", "--workers"], stdout=subprocess.PIPE, check=True, cwd=cwd).stdout
                for cwd in ("/", ROOT)]
         self.assertEqual(*run)
         bill = json.loads(run[0])
@@ -62,7 +63,7 @@ class Supply(unittest.TestCase):
         parts = {c["bom-ref"]: c for c in bill["components"]}
         self.assertEqual(len(parts), len(bill["components"]))
         hashes = {f"{c['name']}=={c['version']}": [h["content"] for h in c["hashes"]] for c in parts.values() if "hashes" in c}
-        self.assertEqual(hashes, {**wheels("peers"), **wheels("requirements")})
+        self.assertEqual(hashes, {**wheels("workers"), **wheels("peers"), **wheels("requirements")})
         packages = {c["name"] for c in parts.values() if c["purl"].startswith("pkg:deb/")}
         for line in read("packages.txt").splitlines():
             if columns := line.split("#")[0].split():

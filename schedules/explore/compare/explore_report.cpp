@@ -73,7 +73,8 @@ std::string with_findings(const ExploreResult &r) {
     add_wrapped(lines, fmt::format("{} at {}, found by halyard explore (seed {}): {}.", r.task.op, shape_of(r.task), r.seed, summary(r)));
     add_wrapped(lines, is_cuda(r.task.target)
                            ? fmt::format("Measured on {}.", key_of(r.task).machine)
-                           : fmt::format("Measured on {}, {} thread{}.", cpu().model, r.task.threads, r.task.threads == 1 ? "" : "s"));
+                           : fmt::format("Measured on {}, {} thread{}.", r.task.machine.empty() ? cpu().model : r.task.machine,
+                                         r.task.threads, r.task.threads == 1 ? "" : "s"));
     const std::string &lua = best.proposal.candidate.lua;
     const bool of_script = r.of_script && !best.proposal.by_rules;
     if (!best.proposal.plan.placed.empty() || best.proposal.by_rules) {

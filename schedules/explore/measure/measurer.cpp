@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "explore/measure/candidate_process.h"
 #include "kernel/failure.h"
 #include "kernel/process.h"
 #include "explore/measure/reference.h"
@@ -25,7 +24,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 struct Reference {
-    std::string name, outputs;
+    std::string name;
+    Built built;
 };
 
 // A library that may be asked for again.
@@ -40,7 +40,8 @@ constexpr size_t kMostKept = 8;  // of the fastest, besides those of keep()
 }  // namespace
 
 struct Measurer::Implementation {
-    explicit Implementation(Task t) : task(std::move(t)), work(temporary_root()) {
+    Implementation(Task t, Runner *where)
+        : task(std::move(t)), here(runner_here()), runner(where ? where : here.get()), work(temporary_root()) {
         resolve_targets(task.target);
         if (task.generator.empty()) {
             check_shape(find_op(task.op), task.shape);
@@ -124,14 +125,13 @@ struct Measurer::Implementation {
             c.params = n < trusted.size() ? params : without_own_choices(task, params);
             const Built b = build(t.script, c, 5 * task.limits.build_seconds);
             Measured m = b.measured;
-            const std::string outputs = fmt::format("{}/reference-{}", work.path(), references.size());
             if (m.ok()) {
-                m = run_built(task, b, outputs, false, 0, 10 * task.limits.run_seconds);
+                m = runner->reference(task, b, 10 * task.limits.run_seconds);
+            }
+            if (m.ok()) {
+                return references[key] = {t.name, b};
             }
             remove(b);
-            if (m.ok()) {
-                return references[key] = {t.name, outputs};
-            }
             const std::string reason = fmt::format("\n  {}: {}: {}", t.name, status_name(m.status), m.message);
             why += why.find(reason) == std::string::npos ? reason : "";
         }
@@ -140,23 +140,25 @@ struct Measurer::Implementation {
                                   task.op, key.empty() ? "these parameters" : key, why));
     }
 
-    Measured finish(const Candidate &c, const Built &b, double best) {
-        Measured m = b.measured;
-        if (m.ok()) {
-            const Reference &r = reference(b.params);
-            m = run_built(task, b, r.outputs, true, best, within(task.limits.run_seconds));
-            m.reference = r.name;
-        }
+    Run run_of(const Built &b, double best) {
+        const Reference &r = reference(b.params);
+        return {b, r.built, best, within(task.limits.run_seconds)};
+    }
+
+    // Of one that was built.
+    void settle(const Candidate &c, const Built &b, Measured &m) {
+        m.reference = reference(b.params).name;
         forgive(m);
         if (m.ok()) {
             keep_library(c, b, m.least);
         } else {
             remove(b);
         }
-        return m;
     }
 
     Task task;
+    const std::unique_ptr<Runner> here;
+    Runner *const runner;
     TemporaryDirectory work;
     std::map<std::string, Reference> references;
     std::vector<Kept> kept;
@@ -165,7 +167,7 @@ struct Measurer::Implementation {
     int number = 0;
 };
 
-Measurer::Measurer(Task task) : implementation_(std::make_unique<Implementation>(std::move(task))) {}
+Measurer::Measurer(Task task, Runner *runner) : implementation_(std::make_unique<Implementation>(std::move(task), runner)) {}
 
 Measurer::~Measurer() = default;
 
@@ -197,16 +199,35 @@ std::vector<Measured> Measurer::measure(const std::vector<Candidate> &candidates
                                         const std::function<void(size_t, const Measured &)> &each) {
     Implementation &i = *implementation_;
     const std::vector<Built> built = i.build_all(candidates, jobs);
-    std::vector<Measured> all;
-    for (const Built &b : built) {
-        all.push_back(i.finish(candidates[all.size()], b, best));
+    std::vector<Measured> all(candidates.size());
+    std::vector<size_t> runs;
+    const auto tell = [&](size_t n) {
         if (each) {
-            each(all.size() - 1, all.back());
+            each(n, all[n]);
         }
-        if (all.back().ok() && (best <= 0 || all.back().least < best)) {
-            best = all.back().least;
+        if (all[n].ok() && (best <= 0 || all[n].least < best)) {
+            best = all[n].least;
         }
+    };
+    for (size_t n = 0; n < built.size(); n++) {
+        if (built[n].measured.ok()) {
+            runs.push_back(n);
+            continue;
+        }
+        all[n] = built[n].measured;
+        i.forgive(all[n]);
+        i.remove(built[n]);
+        tell(n);
     }
+    // Nothing is built meanwhile: this machine may be one of those that measure.
+    i.runner->run(
+        i.task, runs.size(), [&](size_t r) { return i.run_of(built[runs[r]], best); },
+        [&](size_t r, const Measured &m) {
+            const size_t n = runs[r];
+            all[n] = m;
+            i.settle(candidates[n], built[n], all[n]);
+            tell(n);
+        });
     return all;
 }
 
@@ -233,7 +254,7 @@ InTurns Measurer::in_turns(const std::vector<Candidate> &candidates, double seco
     }
     all.contest.all.resize(candidates.size());
     if (!right.empty()) {
-        InTurns times = run_in_turns(i.task, right, seconds);
+        InTurns times = i.runner->in_turns(i.task, right, seconds);
         all.contest.noise = times.contest.noise;
         all.contest.busy = times.contest.busy;
         for (size_t n = 0; n < places.size(); n++) {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "explore/measure/candidate_process.h"
+#include "explore/measure/runner.h"
 #include "kernel/process.h"
 #include "explore/task.h"
 
@@ -19,8 +19,9 @@ namespace halyard::explore {
 
 class Measurer {
 public:
-    /** Throws Failure or UsageError where the task itself cannot be done: no such op, no such dimension. */
-    explicit Measurer(Task task);
+    /** Throws Failure or UsageError where the task itself cannot be done: no such op, no such dimension. What is built here runs
+     * where the runner says, which outlives the measurer. */
+    explicit Measurer(Task task, Runner *runner = nullptr);
     ~Measurer();
 
     const Task &task() const;
@@ -43,8 +44,8 @@ public:
     Measured measure(const Candidate &candidate, double best = 0);
 
     /** The same for several: they are built side by side, `jobs` at a time (0: a process a processor), and then checked
-     * and timed one after the other with nothing beside them. The best of those before counts for those after. `each` gets
-     * a candidate's number and result as soon as there is one, so that it can be kept before the next one is tried. */
+     * and timed one after the other on each machine with nothing beside them. The best of those before counts for those after.
+     * `each` gets a candidate's number and result as soon as there is one, so that it can be kept before the next one is tried. */
     std::vector<Measured> measure(const std::vector<Candidate> &candidates, double best = 0, int jobs = 0,
                                   const std::function<void(size_t, const Measured &)> &each = {});
 

@@ -12,10 +12,11 @@
 #include "explore/store/entry.h"
 #include "kernel/failure.h"
 #include "kernel/json_text.h"
-#include "kernel/paths.h"
+#include "kernel/kernel.h"
 #include "kernel/place.h"
 #include "kernel/process.h"
 #include "explore/measure/reference.h"
+#include "explore/measure/travelling_command.h"
 #include "kernel/text.h"
 
 namespace halyard::explore {
@@ -49,66 +50,21 @@ json read_list(const std::string &folder) {
     return list;
 }
 
-json task_json(const Task &t) {
-    return {{"op", t.op},
-            {"generator", t.generator},
-            {"shape", t.shape},
-            {"params", t.params},
-            {"target", t.target},
-            {"threads", t.threads},
-            {"run_seconds", t.limits.run_seconds},
-            {"memory_bytes", t.limits.memory_bytes}};
-}
-
-Task task_of(const json &j) {
-    Task t;
-    t.op = j.at("op");
-    t.generator = j.at("generator");
-    t.shape = j.at("shape").get<Dims>();
-    t.params = j.at("params").get<Assignments>();
-    t.target = j.at("target");
-    t.threads = j.at("threads");
-    t.limits.run_seconds = j.at("run_seconds");
-    t.limits.memory_bytes = j.at("memory_bytes");
-    return t;
-}
-
-void write_program(const fs::path &path, const std::string &content) {
-    write_output(path.string(), content);
-    fs::permissions(path,
-                    fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec);
-}
-
-// The command and the libraries that it links, but for those of the C library, which are the machine's.
-void copy_command(const std::string &folder) {
-    const fs::path command = fs::path(paths().root) / "bin/halyard", bin = fs::path(folder) / "bin", lib = fs::path(folder) / "lib";
-    fs::create_directories(bin);
-    fs::create_directories(lib);
-    const auto copy = [](const std::string &from, const fs::path &to) { write_program(to, read_file(from)); };
-    copy(require_piece(command.string(), "the command itself"), bin / "halyard");
-    const ProcessResult r = run_process({"ldd", command.string()});
-    if (!r.ok()) {
-        throw Failure(fmt::format("{}: error: ldd {}", command.string(), describe_end(r, 0)));
-    }
-    const std::set<std::string> of_system = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1"};
-    for (const auto &line : split(r.out, '\n')) {
-        const size_t arrow = line.find("=> /");
-        const std::string path = arrow == std::string::npos ? "" : trim(line.substr(arrow + 3, line.find(" (", arrow) - arrow - 3));
-        if (!path.empty() && !of_system.count(fs::path(path).filename().string())) {
-            copy(path, lib / fs::path(path).filename());
-        }
-    }
-    write_program(fs::path(folder) / "measure",
+// The command, and what starts it there.
+void add_command(const std::string &folder) {
+    copy_command(folder);
+    write_program(folder + "/measure",
                   "#!/bin/sh\n# Checks and times what is in this folder, on a machine with a GPU: results.jsonl is for\n"
                   "# `halyard db import`.\ncd \"$(dirname \"$0\")\" || exit\n"
                   "LD_LIBRARY_PATH=$PWD/lib exec bin/halyard measure .\n");
 }
 
-// What is read there is the library alone.
+// What is read there is the library, and the runtime beside it where it has one.
 void strip_folder(const fs::path &directory) {
+    const fs::path library = directory / "kernel.so";
     std::vector<fs::path> files;
     for (const auto &entry : fs::directory_iterator(directory)) {
-        if (entry.path().filename() != "kernel.so") {
+        if (entry.path() != library && entry.path() != runtime_beside(library.string())) {
             files.push_back(entry.path());
         }
     }
@@ -119,7 +75,9 @@ void strip_folder(const fs::path &directory) {
             fs::remove(file);
         }
     }
-    run_process({"strip", "-s", (directory / "kernel.so").string()});  // where there is no strip it is only larger
+    if (!fs::exists(runtime_beside(library.string()))) {  // strip takes the names of what no linker has made
+        run_process({"strip", "-s", library.string()});   // where there is no strip it is only larger
+    }
 }
 
 // "softmax cols=4096,rows=64 mine.lua threads=256": its op and size, the schedule that it came from, its settings.
@@ -134,7 +92,7 @@ std::string description_of(const Task &task, const Candidate &c) {
 class PackedTask {
 public:
     PackedTask(const std::string &folder, const json &j)
-        : folder_(folder), task_(task_of(j.at("task"))), entries_(j.at("entries")), references_(j.at("references")) {}
+        : folder_(folder), task_(task_from_json(j.at("task"))), entries_(j.at("entries")), references_(j.at("references")) {}
 
     // Runs what is not in `done`; `keep` gets each result.
     void measure(const std::set<std::string> &done, const std::function<void(const Entry &)> &keep, const Say &say) {
@@ -314,8 +272,8 @@ std::vector<Measured> write_pack(const Task &task, const std::vector<Candidate> 
                            {"build_seconds", built[i].measured.build_seconds},
                            {"library_bytes", built[i].measured.library_bytes}});
     }
-    list.at("tasks").push_back({{"task", task_json(task)}, {"entries", entries}, {"references", references}});
-    copy_command(folder);
+    list.at("tasks").push_back({{"task", to_json(task)}, {"entries", entries}, {"references", references}});
+    add_command(folder);
     check_signals();
     if (!entries.empty()) {
         fs::rename(work.path() + "/" + own_name(), folder + "/" + own_name());

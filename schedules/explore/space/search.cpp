@@ -45,7 +45,7 @@ struct Search::Implementation {
             names.push_back(kRules);
         }
         if (!is_cuda(task.target)) {
-            machine = measured_machine(task.threads, false);
+            machine = options.machine ? *options.machine : measured_machine(task.threads, false);
             begin = Clock::now();  // where nobody has measured it yet that takes up to a minute, once
         }
         if (scripts.empty() || options.rules) {

@@ -14,6 +14,10 @@
 #include "explore/space/query.h"
 #include "explore/task.h"
 
+namespace halyard {
+struct Machine;
+}
+
 namespace halyard::explore {
 
 /** A schedule that the search made, with what it decided. */
@@ -48,7 +52,8 @@ struct SearchOptions {
     bool rules = false;                   // for CUDA: schedules by rules (cuda_space.h) beside those
     size_t pending = 0;                   // not 0: ends after so many whose time is not known yet
     std::function<void(const std::string &)> say = [](const std::string &) {};
-    std::string baseline = {};  // what it is held against, as progress shows it: "softmax 41.2 us"
+    std::shared_ptr<const Machine> machine = {};  // for the host: the one that is measured on, where that is another
+    std::string baseline = {};                    // what it is held against, as progress shows it: "softmax 41.2 us"
     /** Seconds of its time that are needed after it, with the best few so far. */
     std::function<double(const std::vector<Tried> &)> reserve = [](const std::vector<Tried> &) { return 0.0; };
     /** Asked with each that is the fastest so far, and now and then with the best few: whether the search may end. */

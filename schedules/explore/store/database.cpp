@@ -12,6 +12,7 @@
 #include "kernel/json_text.h"
 #include "kernel/process.h"
 #include "language/diagnostics.h"
+#include "explore/store/record_file.h"
 #include "explore/store/record_names.h"
 #include "explore/store/sqlite.h"
 
@@ -227,7 +228,7 @@ bool put(Sqlite &sqlite, const Entry &e) {
     if (old.step()) {
         id = old.integer(0);
         const Status status = e.measured.status;
-        const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory;
+        const bool unlucky = status == Status::kTimeout || status == Status::kOutOfMemory || status == Status::kWorkerLost;
         const std::string old_status = old.text(1);
         const bool better = old_status == status_name(Status::kOk) && (unlucky || (e.measured.ok() && old.number(2) <= e.measured.least));
         old.use();
@@ -351,6 +352,18 @@ std::string Database::default_path() {
 
 Database::Database(const std::string &path, Access access) {
     std::error_code error;
+    if (is_record_file(path)) {
+        if (access == Access::kWrite) {
+            throw Failure(fmt::format("{}: error: this is a file of records, into which nothing is written\n  import it into a database: "
+                                      "halyard db import {}",
+                                      path, path));
+        }
+        const auto entries = read_records(path);
+        sqlite_ = Sqlite::in_memory(path);
+        prepare_file(*sqlite_, Access::kWrite);
+        insert(entries);
+        return;
+    }
     const bool is_new = access == Access::kWrite && !fs::exists(path, error);
     sqlite_ = std::make_unique<Sqlite>(path, access == Access::kWrite);
     try {

@@ -34,7 +34,8 @@ public:
     /** The file of --db, else of HALYARD_DB, else $XDG_DATA_HOME/halyard/schedules.db (~/.local/share). */
     static std::string default_path();
 
-    /** Opens the file; for kWrite made, with its folder, where there is none. Throws Failure where it is not ours. */
+    /** Opens the file; for kWrite made, with its folder, where there is none. A file of records (record_file.h) is read into
+     * memory for kRead. Throws Failure where it is not ours. */
     explicit Database(const std::string &path = default_path(), Access access = Access::kWrite);
     ~Database();
 

@@ -101,7 +101,27 @@ bool is_of(const Entry &e, const GenerateRequest &request, const Assignments &pa
     }
 }
 
-// Entries of this machine and these compilers in the order of preference.
+// "AMD EPYC 9654" of "AMD EPYC 9654, 192 processors, L3 393216 KiB", the name of a device likewise.
+std::string model_of(const std::string &machine) {
+    const size_t count = machine.find("processors");  // of multiprocessors too
+    const size_t end = count == std::string::npos ? count : machine.rfind(", ", count);
+    return machine.substr(0, end);
+}
+
+// Whether what was measured on one machine says something of another: the same model, with more or fewer of its cores, and all of the
+// instructions. Times are not the same then, but which schedule is the faster one mostly is.
+bool akin(const Entry &e, const std::string &own) {
+    if (own.empty() || model_of(e.key.machine) != model_of(own)) {
+        return false;
+    }
+    try {
+        return is_cuda(e.key.target) || features_missing(e.key.target, cpu().level).empty();
+    } catch (const UsageError &) {
+        return false;  // no target at all
+    }
+}
+
+// Entries of this machine, or of one of its model, and these compilers in the order of preference.
 std::vector<Entry> candidates(Database &database, const GenerateRequest &request, const Dims &shape, int threads,
                               const std::string &machine) {
     const std::string target = target_of(request);
@@ -125,12 +145,13 @@ std::vector<Entry> candidates(Database &database, const GenerateRequest &request
     const std::string generator = request.generator.empty() ? "" : fs::path(request.generator).filename().string();
     found.erase(std::remove_if(found.begin(), found.end(),
                                [&](const Entry &e) {
-                                   return e.key.machine != own || e.key.generator != generator || !is_of(e, request, params, interface);
+                                   return (e.key.machine != own && !akin(e, own)) || e.key.generator != generator ||
+                                          !is_of(e, request, params, interface);
                                }),
                 found.end());
     const auto rank = [&](const Entry &e) {
-        return std::make_tuple(e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target), !e.chosen,
-                               e.measured.least);
+        return std::make_tuple(e.key.machine != own, e.key.threads != cpu().processors, -e.key.threads, e.key.target != target_key(target),
+                               !e.chosen, e.measured.least);
     };
     std::stable_sort(found.begin(), found.end(), [&](const Entry &a, const Entry &b) { return rank(a) < rank(b); });
     return found;
@@ -249,8 +270,10 @@ Pick pick(const std::string &path, const GenerateRequest &request, const Dims &s
         if (why_not.empty()) {
             p.found = true;
             p.request = with;
-            const std::string where = cuda ? fmt::format("at {} on {}", size, e.key.machine)
-                                           : fmt::format("with {} thread(s) at {} on this machine", e.key.threads, size);
+            const std::string where =
+                cuda ? fmt::format("at {} on {}", size, e.key.machine)
+                     : fmt::format("with {} thread(s) at {} on {}", e.key.threads, size,
+                                   e.key.machine == this_machine() ? "this machine" : "another of its model (" + e.key.machine + ")");
             p.schedule = fmt::format("schedule {} of {}", e.candidate.id(), path);
             p.why = fmt::format("{}: {} {} ({}{}){}", p.schedule, microseconds(e.measured.least), where, e.candidate.origin,
                                 e.measured.whole ? "" : ", timed briefly", refused);

@@ -33,7 +33,7 @@ struct Pick {
     std::string schedule;     // "schedule ID of DATABASE" where one was found
 };
 
-/** The fastest schedule known for the request on this machine that leaves the interface of the library as the request has
+/** The fastest schedule known for the request on this machine, else on one of its model, that leaves the interface of the library as the request has
  * it; of the first few, as each may take its limit of time to say what it wants, and anybody may have written them.
  * `threads` 0 takes whatever number of threads was measured, all processors first. For CUDA it is this machine's device, or
  * the one whose name begins like `machine`, or where there is none the one of the newest measurement. */

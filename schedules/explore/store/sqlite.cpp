@@ -126,13 +126,22 @@ Sqlite::Sqlite(const std::string &path, bool make) : path_(path) {
                                   "HALYARD_DB",
                                   path));
     }
-    const int flags = SQLITE_OPEN_READWRITE | (make ? SQLITE_OPEN_CREATE : 0);
-    if (sqlite3_open_v2(path.c_str(), &handle_, flags, own_file_system()) != SQLITE_OK) {
+    open(path, SQLITE_OPEN_READWRITE | (make ? SQLITE_OPEN_CREATE : 0));
+}
+
+std::unique_ptr<Sqlite> Sqlite::in_memory(const std::string &path) {
+    std::unique_ptr<Sqlite> made(new Sqlite(path));
+    made->open(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    return made;
+}
+
+void Sqlite::open(const std::string &file, int flags) {
+    if (sqlite3_open_v2(file.c_str(), &handle_, flags, own_file_system()) != SQLITE_OK) {
         const std::string message = handle_ ? sqlite3_errmsg(handle_) : "out of memory";
         sqlite3_close(handle_);
         throw Failure(fmt::format("{}: error: the database cannot be opened: {}\n  name another place with --db or "
                                   "HALYARD_DB",
-                                  path, message));
+                                  path_, message));
     }
     trust_nothing(handle_);
     sqlite3_progress_handler(handle_, kSteps, goes_too_far, this);

@@ -46,6 +46,8 @@ class Sqlite {
 public:
     /** Opens the file; where there is none it is made, with its folder, or is an error. Throws Failure. */
     Sqlite(const std::string &path, bool make);
+    /** An empty one in memory; messages name the path. */
+    static std::unique_ptr<Sqlite> in_memory(const std::string &path);
     ~Sqlite();
     Sqlite(const Sqlite &) = delete;
     Sqlite &operator=(const Sqlite &) = delete;
@@ -69,6 +71,8 @@ public:
     }
 
 private:
+    explicit Sqlite(const std::string &path) : path_(path) {}
+    void open(const std::string &file, int flags);
     static int goes_too_far(void *self);
 
     const std::string path_;
