@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -41,6 +43,19 @@ std::string read_file(const std::string &path) {
     std::stringstream text;
     text << in.rdbuf();
     return text.str();
+}
+
+std::string counted_anew(const std::string &text) {
+    static const std::regex counted("\\bt[0-9]+\\b");
+    std::map<std::string, size_t> numbers;
+    std::string result;
+    auto rest = text.cbegin();
+    for (std::sregex_iterator it(text.begin(), text.end(), counted), end; it != end; ++it) {
+        const size_t number = numbers.insert({it->str(), numbers.size()}).first->second;
+        result.append(rest, (*it)[0].first).append("t" + std::to_string(number));
+        rest = (*it)[0].second;
+    }
+    return result.append(rest, text.cend());
 }
 
 std::vector<std::string> files_in(const std::string &dir) {

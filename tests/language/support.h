@@ -29,6 +29,9 @@ private:
 
 std::string read_file(const std::string &path);
 
+/** The text with names that Halide counts up, as t411, counted from the first of the text on. */
+std::string counted_anew(const std::string &text);
+
 /** The names in a folder, sorted. */
 std::vector<std::string> files_in(const std::string &dir);
 

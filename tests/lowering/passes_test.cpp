@@ -157,20 +157,6 @@ std::string text(const Internal::Stmt &s) {
     return std::regex_replace(out.str(), std::regex("\\$[0-9]+"), "");
 }
 
-// With names that Halide counts up, as t411, counted from the first of the text on.
-std::string counted_anew(const std::string &text) {
-    static const std::regex counted("\\bt[0-9]+\\b");
-    std::map<std::string, size_t> numbers;
-    std::string result;
-    auto rest = text.cbegin();
-    for (std::sregex_iterator it(text.begin(), text.end(), counted), end; it != end; ++it) {
-        const size_t number = numbers.insert({it->str(), numbers.size()}).first->second;
-        result.append(rest, (*it)[0].first).append("t" + std::to_string(number));
-        rest = (*it)[0].second;
-    }
-    return result.append(rest, text.cend());
-}
-
 }  // namespace
 
 TEST_CASE("passes over CUDA kernels", "[passes]") {

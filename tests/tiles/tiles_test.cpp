@@ -217,31 +217,6 @@ TEST_CASE("three products in a step", "[gated_block]") {
     check({"gated_block.deep", {{{"rows", "128"}, {"n2", "64"}}}, {{130, 64, 96, 100}}});
 }
 
-TEST_CASE("the passes over a block program are shown", "[shown]") {
-    const TempDir folder;
-    GenerateRequest request = request_of({"block_scaled", {}, {}}, {});
-    request.schedule = HALYARD_TILE_SCHEDULES "/block_scaled.lua";
-    request.target = "cuda";
-    request.devices = "emulator";
-    request.emit = {"c_header"};
-    request.passes = true;
-    request.after = "load_rows_early";
-    const Generated result = generate(make_plan(request), folder.path());
-    REQUIRE(result.ok);
-    std::vector<std::string> names;
-    std::string after;
-    for (const auto &run : result.report.at("passes")) {
-        names.push_back(run.at("pass"));
-        after += run.value("after", "");
-    }
-    CHECK(names == std::vector<std::string>{"form_tiles", "add_to_accumulators", "begin_with_products", "swap_sides", "load_rows_early"});
-    // The sums of a step begin with its product, and the scales are loaded in front of it.
-    const size_t early = after.find("s.early[fragment_line] = "), product = after.find("tile_product_from_0((void *)part, ");
-    CHECK(early < product);
-    CHECK(product != std::string::npos);
-    CHECK(after.find("part[fragment_element] = 0") == std::string::npos);
-}
-
 TEST_CASE("what a block program cannot have is an error at its line", "[refused]") {
     const TempDir folder;
     GenerateRequest request = request_of({"weights_8", {}, {}}, {});
