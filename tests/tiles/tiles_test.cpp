@@ -230,10 +230,21 @@ TEST_CASE("what a block program cannot have is an error at its line", "[refused]
         const Generated result = generate(make_plan(request), folder.path());
         return result.ok ? "" : result.error;
     };
-    CHECK_THAT(error_with("rows = 64, columns = 64, stages = 2", "  k.acc:update(0):split_k_cluster(2)"),
-               Catch::Contains("own.lua:") && Catch::Contains("leave split_k and pingpong out"));
+    CHECK_THAT(error_with("rows = 64, columns = 64, stages = 2", "  k.acc:update(0):pipeline(2, 8, true)"),
+               Catch::Contains("own.lua:") && Catch::Contains("leave ping_pong out"));
+    CHECK_THAT(error_with("rows = 16, columns = 64, stages = 2", "  k.acc:update(0):split_k_warps(16)"),
+               Catch::Contains("own.lua:") && Catch::Contains("threads, and a block may have 1024; take fewer split_k_warps"));
     CHECK_THAT(error_with("rows = 64, columns = 40, stages = 2", ""),
                Catch::Contains("own.lua:3") && Catch::Contains("take multiples of 16"));
     CHECK_THAT(error_with("rows = 320, columns = 64, stages = 2", ""), Catch::Contains("own.lua:3") && Catch::Contains("64, 128 or 192"));
     CHECK(error_with("rows = 64, columns = 64, stages = 16", "") == "");  // as many stages as there is room for
+
+    GenerateRequest scaled = request_of({"block_scaled", {}, {}}, {});
+    scaled.target = request.target;
+    scaled.devices = request.devices;
+    std::string script = read_file(HALYARD_TILE_SCHEDULES "/block_scaled.lua");
+    script.replace(script.find(":mma()"), 6, ":mma():split_k_warps(2)");
+    scaled.schedule = folder.write("scaled.lua", script);
+    CHECK_THAT(generate(make_plan(scaled), folder.path()).error,
+               Catch::Contains("scaled.lua:") && Catch::Contains("something else in its loops of products"));
 }

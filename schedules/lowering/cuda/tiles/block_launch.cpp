@@ -49,8 +49,8 @@ BlockLaunch::BlockLaunch(const BlockProgram &program, const Kernel &base, const 
     fragments_ = !by_wgmma() && program.rows % 128 == 0 && 2 * sums() <= kMostSums ? 2 : 1;
     results_leave_ =
         hopper && by_wgmma() && !results().empty() && offset_results() + bytes_of_results() + parts() * bytes_of_part() <= room();
-    check();
     check_shared();
+    check();
 }
 
 // All loops that the body of a program has, where steps are shared.
@@ -143,8 +143,9 @@ void BlockLaunch::check() const {
         }
     }
     if (const int bytes = offset_results() + parts() * bytes_of_part(); bytes > room()) {
-        program_.asked().fail("takes " + number(bytes) + " bytes of shared memory with one stage of each operand, and a block has " +
-                              number(room()) + "; take smaller tiles");
+        program_.asked().fail("takes " + number(bytes) + " bytes of shared memory with one stage of each operand" +
+                              (parts() > 0 ? ", and the sums of " + number(parts()) + " parts" : "") + ", and a block has " +
+                              number(room()) + "; take smaller tiles" + (parts() > 0 ? " or less of split_k" : ""));
     }
 }
 
