@@ -1,7 +1,6 @@
 // A picture of each pass over block programs: passes/PASS.txt has a program before it and after it. The first pass makes the program of the
 // loops of a kernel: of it there is what it makes.
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -69,8 +69,12 @@ BlockLaunch::Range BlockLaunch::find_shared_loops(const BlockProgram &program) {
 }
 
 bool BlockLaunch::is_shared(const TileNode &n) const {
-    const size_t at = size_t(&n - program_.body.data());
-    return n.kind == TileNode::kLoop && at >= shared_loops_.first && at < shared_loops_.end;
+    for (size_t i = shared_loops_.first; i < shared_loops_.end; i++) {
+        if (&program_.body[i] == &n) {
+            return n.kind == TileNode::kLoop;
+        }
+    }
+    return false;
 }
 
 void BlockLaunch::check_shared() const {
