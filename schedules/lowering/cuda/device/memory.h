@@ -102,6 +102,12 @@ __device__ __forceinline__ void store_streaming(T *p, const vec<T, N> &v) {
     }
 }
 
+/** Whether N neighbours from p can be loaded at once. */
+template<int N, class T>
+__device__ __forceinline__ bool are_aligned(const T *p) {
+    return reinterpret_cast<size_t>(p) % (N * sizeof(T)) == 0;
+}
+
 /** One by one, from any address. */
 template<int N, class T>
 __device__ __forceinline__ auto load_elements(const T *p) {

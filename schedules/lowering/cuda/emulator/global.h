@@ -125,6 +125,9 @@ public:
     explicit operator global<U>() const {
         return {array, at};
     }
+    uintptr_t address() const {
+        return reinterpret_cast<uintptr_t>(at);
+    }
     global operator+(int64_t i) const {
         return {array, at + i * int64_t(sizeof(T))};
     }

@@ -119,6 +119,11 @@ void store_streaming(const P &p, const vec<T, N> &v) {
     store(p, v);
 }
 
+template<int N, class T>
+bool are_aligned(const global<T> &p) {
+    return p.address() % (N * sizeof(T)) == 0;
+}
+
 template<int N, class P>
 vec<emulator::element_of<P>, N> load_elements(const P &p) {
     vec<emulator::element_of<P>, N> v;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "lowering/cuda/tensor_cores/warpgroups.h"
+#include "lowering/cuda/tiles/row_numbers.h"
 
 namespace halyard {
 
@@ -192,6 +194,9 @@ private:
             text_.out.line("group_of_turn = 0;");
         }
         const std::string v = text_.out.name(n.loop), first = text_.e(n.min);
+        if (pipelined && computed) {
+            numbers_before(n, blocks, groups);
+        }
         text_.out.open("for (int " + v + " = " + (blocks > 1 ? in_parentheses(first) + " + " + kBlockOfTile : first) + "; " + v + " < " +
                        text_.e(simplify(n.min + n.extent)) + "; " + v + (blocks > 1 ? " += " + number(blocks) : "++") + ") {");
         if (takes_turns_) {
@@ -223,6 +228,7 @@ private:
             takes_turns_ = false;
         }
         text_.out.close();
+        rows_.reset();
         if (pipelined) {
             text_.out.line("wgmma_wait<0>();");
             for (const auto *s : own) {
@@ -337,10 +343,11 @@ private:
     void take_rows(const TileOfProduct &t) {
         if (!in_pipelined_loop_) {
             finish_products();
-            print_computed(text_, t, rows_of(t));
+            print_rows(text_, computed_tile(text_, t.a), rows_of(t));
             return;
         }
-        print_computed(text_, t, next_rows_of(t));
+        print_rows(text_, rows_->tile, next_rows_of(t));
+        numbers_of_turn(text_.out.name(rows_->loop->loop) + " + " + number(rows_->turns_apart));
         text_.out.line("wgmma_wait<0>();");
         for (const auto *s : streams_of_loop_) {
             give_back(*s, before(*s), before(*s) + " >= 0 && ");
@@ -348,9 +355,60 @@ private:
         text_.out.line("replace_registers(" + text_.out.name(rows_of(t)) + ", " + text_.out.name(next_rows_of(t)) + ", none);");
     }
 
+    // Numbers that no turn changes, and those of the first turn.
+    void numbers_before(const TileNode &n, int blocks, int groups) {
+        const auto product = std::find_if(n.body->begin(), n.body->end(), [](const TileNode &p) { return p.kind == TileNode::kProduct; });
+        rows_ = RowsOfLoop{computed_tile(text_, product->product.a), {}, &n, blocks * groups};
+        rows_->numbers = take_row_numbers(rows_->tile, rows_of(product->product) + ".number", n.loop, n.min, text_.launch.fragments());
+        for (const auto &number : rows_->numbers) {
+            declare_row_number(number, text_.out);
+        }
+        if (rows_->numbers.empty()) {
+            return;
+        }
+        text_.out.open("if (" + text_.e(n.extent > 0) + ") {");
+        for (const auto &number : rows_->numbers) {
+            if (!number.of_turn) {
+                print_row_number(number, rows_->tile, rows_->tile.left, kFirstRow, text_.out);
+            }
+        }
+        numbers_of_turn(in_parentheses(text_.e(n.min)) + (blocks > 1 ? std::string(" + ") + kBlockOfTile : "") +
+                        (groups > 1 ? std::string(" + ") + kGroupOfTile + " * " + number(blocks) : ""));
+        text_.out.close();
+    }
+
+    // Behind the last turn those of the last are loaded once more.
+    void numbers_of_turn(const std::string &turn) {
+        const auto of_turn = [](const RowNumber &n) { return n.of_turn; };
+        if (std::none_of(rows_->numbers.begin(), rows_->numbers.end(), of_turn)) {
+            return;
+        }
+        const TileNode &n = *rows_->loop;
+        const Expr next = Variable::make(Int(32), "operand_turn");
+        text_.out.open("{");
+        text_.out.line("const int " + text_.out.name("operand_turn") + " = minimum(" + turn + ", " +
+                       text_.e(simplify(n.min + n.extent - 1)) + ");");
+        for (RowNumber number : rows_->numbers) {
+            if (number.of_turn) {
+                number.load = substitute(n.loop, next, number.load);
+                const Expr &left = rows_->tile.left;
+                print_row_number(number, rows_->tile, left.defined() ? substitute(n.loop, next, left) : left, kFirstRow, text_.out);
+            }
+        }
+        text_.out.close();
+    }
+
+    struct RowsOfLoop {
+        ComputedTile tile;
+        std::vector<RowNumber> numbers;
+        const TileNode *loop = nullptr;
+        int turns_apart = 1;  // those of a group of warps
+    };
+
     const BlockText &text_;
     const Role role_;
-    bool begun_ = false;  // products by wgmma, which nobody has waited for
+    std::optional<RowsOfLoop> rows_;  // that the loop which is printed computes and multiplies
+    bool begun_ = false;              // products by wgmma, which nobody has waited for
     bool in_pipelined_loop_ = false;
     bool takes_turns_ = false;                     // with other groups of warps, in the loop that is printed
     std::vector<const Stream *> waiting_;          // to be given back when they are done

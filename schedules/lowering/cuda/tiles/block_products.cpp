@@ -12,24 +12,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-ComputedTile computed_tile(const BlockText &text, const Operand &o) {
-    ComputedTile tile;
-    tile.operand = &o;
-    for (const auto &source : o.sources) {
-        const OperandPlace place = text.launch.streams().place_of(source);
-        tile.sources[source.tile] = {place.tile->name,
-                                     Variable::make(Int(32), stage(*place.stream)) * (place.stream->bytes() / source.type.bytes()),
-                                     place.tile->across(), place.tile->lines(), place.tile->swizzle()};
-    }
-    for (const TileNode *n : text.program.products()) {
-        if (&o == &n->product.a || &o == &n->product.b) {
-            tile.left = n->product.left;
-            tile.depth = n->product.depth;
-        }
-    }
-    return tile;
-}
-
 bool is_in_registers(const BlockProgram &program, const TileOfProduct &t) {
     return t.a.value.defined() || program.held.count(t.a.buffer) > 0;
 }
@@ -85,6 +67,25 @@ void multiply_by_wgmma(const BlockText &text, const TileOfProduct &t, bool begin
 
 }  // namespace
 
+ComputedTile computed_tile(const BlockText &text, const Operand &o) {
+    ComputedTile tile;
+    tile.operand = &o;
+    tile.value = o.value;
+    for (const auto &source : o.sources) {
+        const OperandPlace place = text.launch.streams().place_of(source);
+        tile.sources[source.tile] = {place.tile->name,
+                                     Variable::make(Int(32), stage(*place.stream)) * (place.stream->bytes() / source.type.bytes()),
+                                     place.tile->across(), place.tile->lines(), place.tile->swizzle()};
+    }
+    for (const TileNode *n : text.program.products()) {
+        if (&o == &n->product.a || &o == &n->product.b) {
+            tile.left = n->product.left;
+            tile.depth = n->product.depth;
+        }
+    }
+    return tile;
+}
+
 std::string rows_of(const TileOfProduct &t) {
     return t.accumulator + ".rows";
 }
@@ -105,8 +106,8 @@ void print_computed(const BlockText &text, const Stream &s, const StagedTile &t)
     print_computed_tile(tile, text.launch.warps_of_compute() * kWarp, text.out);
 }
 
-void print_computed(const BlockText &text, const TileOfProduct &t, const std::string &registers) {
-    print_computed_rows(computed_tile(text, t.a), text.out.name(registers), kFirstRow, text.launch.fragments(), text.out);
+void print_rows(const BlockText &text, const ComputedTile &tile, const std::string &registers) {
+    print_computed_rows(tile, text.out.name(registers), kFirstRow, text.launch.fragments(), text.out);
 }
 
 void print_product(const BlockText &text, const TileOfProduct &t, bool begins) {

@@ -12,6 +12,7 @@
 #include "lowering/cuda/tensor_cores/fused_nests.h"
 #include "lowering/cuda/tensor_cores/wgmma.h"
 #include "lowering/cuda/tiles/block_launch.h"
+#include "lowering/cuda/tiles/computed_tile.h"
 
 namespace halyard {
 
@@ -59,9 +60,12 @@ void print_loops(const BlockText &text, Role role);
 /** Asks for the tiles of a turn; of threads, each for its part. */
 void print_fetches(const BlockText &text, const Stream &s, const StreamUse &use);
 
+/** An operand that is computed, of the role's slots. */
+ComputedTile computed_tile(const BlockText &text, const Operand &o);
+
 /** Has an operand computed: a tile in its slot, or the rows of a product in registers of that name. */
 void print_computed(const BlockText &text, const Stream &s, const StagedTile &t);
-void print_computed(const BlockText &text, const TileOfProduct &t, const std::string &registers);
+void print_rows(const BlockText &text, const ComputedTile &tile, const std::string &registers);
 
 /** Registers that have computed rows: those that are multiplied, and those of the next turn. */
 std::string rows_of(const TileOfProduct &t);

@@ -16,7 +16,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-const char *const kLine = "operand_line", *const kChunk = "operand_chunk", *const kLane = "operand_lane";
+const char *const kChunk = "operand_chunk";
 
 // Loads of sources, in their slots. Vectors in which lanes share elements that are neighbours, as of two numbers in a byte, are one vector
 // of these, whose elements are picked.
@@ -41,6 +41,14 @@ class LoadSources : public IRMutator {
     }
 
     Expr visit(const Load *op) override {
+        if (tile.packed.count(op->name)) {
+            const auto *pair = op->index.as<Ramp>();
+            if (!pair) {
+                throw CompileError("an operand takes one of two neighbours");
+            }
+            return Reinterpret::make(op->type, Load::make(UInt(32), op->name, simplify(pair->base / 2), Buffer<>(), Parameter(),
+                                                          const_true(), ModulusRemainder()));
+        }
         const auto found = tile.sources.find(op->name);
         if (found == tile.sources.end()) {
             return IRMutator::visit(op);
@@ -102,22 +110,12 @@ public:
     const ComputedTile &tile;
 };
 
-Expr vector_of(const Expr &value, int lanes, const ComputedTile &tile) {
-    const Stmt loop = For::make(kLane, 0, lanes, ForType::Vectorized, Partition::Never, DeviceAPI::None, Evaluate::make(value));
-    const Stmt vector = simplify(vectorize_loops(loop, {}));
-    const auto *evaluate = vector.as<Evaluate>();
-    if (!evaluate) {
-        throw CompileError("an operand has a value that cannot be computed " + number(lanes) + " at a time");
-    }
-    const Expr loaded = LoadSources(tile).mutate(evaluate->value);
-    return loaded.type().is_scalar() ? Broadcast::make(loaded, lanes) : loaded;
-}
-
-// Its element at a depth, and in a row or column; in a last step, 0 behind the depth that is left.
+// Its element at a depth, and in a row or column; in a last step, 0 behind the depth that is left, and nothing is in registers.
 Expr value_at(const ComputedTile &tile, const Expr &depth, const Expr &other, bool last_step) {
-    const Operand &o = *tile.operand;
-    const auto at = [&](const Expr &d) { return substitute({{kOperandDepth, d}, {kOperandOther, other}}, o.value); };
-    return last_step ? select(depth < tile.left, at(min(depth, tile.left - 1)), make_zero(o.type)) : at(depth);
+    const auto at = [&](const Expr &d) {
+        return substitute({{kOperandDepth, d}, {kOperandOther, other}}, last_step ? tile.operand->value : tile.value);
+    };
+    return last_step ? select(depth < tile.left, at(min(depth, tile.left - 1)), make_zero(tile.operand->type)) : at(depth);
 }
 
 // Both forms of a step, where it may have less of the depth.
@@ -172,12 +170,12 @@ private:
         std::vector<Expr> stores;
         for (int n = 0; n < count; n++) {
             const std::string at = n == 0 ? "i" : "(i + " + number(n * threads_) + ")";
-            const std::string line = kLine + std::string(n ? "." + number(n) : ""),
+            const std::string line = kOperandLine + std::string(n ? "." + number(n) : ""),
                               chunk = kChunk + std::string(!same_chunk_ && n ? "." + number(n) : "");
             out_.line("const int " + out_.name(line) + " = " + at + " / " + number(chunks_) +
                       (same_chunk_ ? "" : ", " + out_.name(chunk) + " = " + at + " % " + number(chunks_)) + ";");
             const Expr l = Variable::make(Int(32), line), c = Variable::make(Int(32), chunk);
-            const Expr value = vector_of(value_in_chunk(l, c, last_step), lanes_, tile_);
+            const Expr value = vector_of_tile(value_in_chunk(l, c, last_step), lanes_, tile_);
             const std::string name = "operand_value" + std::string(n ? "." + number(n) : "");
             const std::string text = out_.expr(value);
             out_.line("const " + type_text(value.type()) + " " + out_.name(name) + " = " + text + ";");
@@ -193,7 +191,7 @@ private:
 
     Expr value_in_chunk(const Expr &line, const Expr &chunk, bool last_step) const {
         const bool across = o_.depth_dimension != 0;
-        const Expr along = chunk * lanes_ + Variable::make(Int(32), kLane);
+        const Expr along = chunk * lanes_ + Variable::make(Int(32), kOperandLane);
         return value_at(tile_, across ? line : along, across ? along : line, last_step);
     }
 
@@ -215,6 +213,17 @@ private:
 
 }  // namespace
 
+Expr vector_of_tile(const Expr &value, int lanes, const ComputedTile &tile) {
+    const Stmt loop = For::make(kOperandLane, 0, lanes, ForType::Vectorized, Partition::Never, DeviceAPI::None, Evaluate::make(value));
+    const Stmt vector = simplify(vectorize_loops(loop, {}));
+    const auto *evaluate = vector.as<Evaluate>();
+    if (!evaluate) {
+        throw CompileError("an operand has a value that cannot be computed " + number(lanes) + " at a time");
+    }
+    const Expr loaded = LoadSources(tile).mutate(evaluate->value);
+    return loaded.type().is_scalar() ? Broadcast::make(loaded, lanes) : loaded;
+}
+
 void print_computed_tile(const ComputedTile &tile, int threads, KernelPrinter &out) {
     PrintTile(tile, threads, out).print();
 }
@@ -223,14 +232,21 @@ void print_computed_tile(const ComputedTile &tile, int threads, KernelPrinter &o
 void print_computed_rows(const ComputedTile &tile, const std::string &registers, const std::string &first_row, int fragments,
                          KernelPrinter &out) {
     constexpr int kPair = 2;
-    const std::string of_fragment = number(tile.depth / 4), line = out.name(kLine), depth = out.name(kOperandDepth);
-    const Expr d = Variable::make(Int(32), kOperandDepth) * kPair + Variable::make(Int(32), kLane), row = Variable::make(Int(32), kLine);
+    const std::string of_fragment = number(tile.depth / 4), line = out.name(kOperandLine), depth = out.name(kOperandDepth);
+    const Expr d = Variable::make(Int(32), kOperandDepth) * kPair + Variable::make(Int(32), kOperandLane),
+               row = Variable::make(Int(32), kOperandLine);
     print_steps(tile, out, [&](bool last_step) {
         out.line("#pragma unroll");
         out.open("for (int i = 0; i < " + number(tile.depth / 4 * fragments) + "; i++) {");
         out.line("const int " + line + " = " + first_row + " + " + (fragments > 1 ? "i / " + of_fragment + " * 16 + " : "") + "i % 2 * 8;");
         out.line("const int " + depth + " = i % " + of_fragment + " / 4 * 8 + lane % 4 + i / 2 % 2 * 4;  // in pairs");
-        const std::string value = out.expr(vector_of(value_at(tile, d, row, last_step), kPair, tile));
+        if (expr_uses_var(tile.value, kOperandEighth)) {
+            out.line("const int " + out.name(kOperandEighth) + " = i % " + of_fragment + " / 2;");
+        }
+        if (expr_uses_var(tile.value, kOperandRow)) {
+            out.line("const int " + out.name(kOperandRow) + " = " + (fragments > 1 ? "i / " + of_fragment + " * 2 + " : "") + "i % 2;");
+        }
+        const std::string value = out.expr(vector_of_tile(value_at(tile, d, row, last_step), kPair, tile));
         out.line(registers + "[i] = all_bits_as<uint32_t>(" + value + ");");
         out.close();
     });

@@ -7,6 +7,7 @@
  */
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "lowering/cuda/print/print.h"
@@ -22,9 +23,17 @@ struct SourceInSlot {
     int swizzle = 0;  // bytes, as of StagedTile
 };
 
+/** Variables in ComputedTile::value, beside those of an operand: of the registers of rows of a thread, which 8 of the depth, and which of
+ * its rows; which of two neighbours. */
+constexpr const char *kOperandEighth = "operand_eighth", *kOperandRow = "operand_row", *kOperandLane = "operand_lane";
+/** The row in the tile, of a thread that computes it. */
+constexpr const char *kOperandLine = "operand_line";
+
 struct ComputedTile {
     const Operand *operand = nullptr;
+    Halide::Expr value;  // as of the operand, or with numbers in registers (row_numbers.h)
     std::map<std::string, SourceInSlot> sources;
+    std::set<std::string> packed;  // arrays of registers in which two neighbours that `value` loads are one
     int depth = 0;
     Halide::Expr left;  // of the depth; elsewhere it is 0. Undefined: all
     // Of columns:
@@ -32,6 +41,9 @@ struct ComputedTile {
     int lines = 0;
     Halide::Expr slot;
 };
+
+/** A value at `lanes` places, by kOperandLane, that takes the tile's sources from their slots. */
+Halide::Expr vector_of_tile(const Halide::Expr &value, int lanes, const ComputedTile &tile);
 
 /** For so many threads, of which `thread` is one: each 16 bytes of the tile. */
 void print_computed_tile(const ComputedTile &tile, int threads, KernelPrinter &out);
