@@ -4,8 +4,14 @@ from ..entry import op
 from ..frameworks import torch
 
 FAMILY = "attention"
-SIZES = ["d=128,width=128,heads=32,tokens=1,length=8192", "d=128,width=128,heads=32,tokens=512,length=8192",
-         "d=128,width=128,heads=32,tokens=4096,length=8192"]
+SIZES = ["d=128,width=128,heads=32,tokens=1,length=1", "d=128,width=128,heads=32,tokens=512,length=512",
+         "d=128,width=128,heads=32,tokens=4096,length=4096"]
+
+
+def in_order(v):
+    """The positions of a prompt: all rows of the tables are read, each once."""
+    v["positions"].copy_(torch.arange(v["tokens"]))
+    return {}
 
 
 def turned(x, cos, sin):
@@ -27,16 +33,16 @@ def of_frequencies(x, positions, frequencies):
     return turned(x, angles.cos().float(), angles.sin().float())
 
 
-op("rope", family=FAMILY, shapes=SIZES, cold=True, constants="cos_table sin_table", onnx=None,
+op("rope", family=FAMILY, shapes=SIZES, cold=True, prepare=in_order, constants="cos_table sin_table", onnx=None,
    torch=lambda x, positions, cos_table, sin_table: turned(x, cos_table[positions.long()], sin_table[positions.long()]))
 
-op("rope", label="interleaved", family=FAMILY, shapes=SIZES, cold=True, constants="cos_table sin_table", onnx=None,
+op("rope", label="interleaved", family=FAMILY, shapes=SIZES, cold=True, prepare=in_order, constants="cos_table sin_table", onnx=None,
    params={"pairing": "interleaved"},
    torch=lambda x, positions, cos_table, sin_table: neighbours_turned(x, cos_table[positions.long()], sin_table[positions.long()]))
 
-op("rope", label="half of a head", family=FAMILY, shapes=["d=128,width=64,heads=32,tokens=512,length=8192"], cold=True,
+op("rope", label="half of a head", family=FAMILY, shapes=["d=128,width=64,heads=32,tokens=512,length=512"], cold=True, prepare=in_order,
    constants="cos_table sin_table", onnx=None,
    torch=lambda x, positions, cos_table, sin_table: turned(x, cos_table[positions.long()], sin_table[positions.long()]))
 
-op("rope", label="computed angles", family=FAMILY, shapes=SIZES, cold=True, onnx=None, params={"angles": "frequencies"},
+op("rope", label="computed angles", family=FAMILY, shapes=SIZES, cold=True, prepare=in_order, onnx=None, params={"angles": "frequencies"},
    torch=of_frequencies)
