@@ -3,19 +3,15 @@
 
 #include <Halide.h>
 
-#include "math/activation.h"
 #include "math/elements.h"
-#include "math/epilogue.h"
 #include "math/number.h"
-#include "math/quantize.h"
+#include "math/product_epilogue.h"
 #include "math/weights.h"
 
 namespace {
 
 using namespace Halide;
 using namespace halyard;
-
-enum class Scale { kNone, kScalar, kColumn, kRow };
 
 class Gemm : public Generator<Gemm> {
 public:
@@ -24,23 +20,10 @@ public:
     GeneratorParam<WeightLayout> weights{"weights", WeightLayout::kKN, weight_layouts()};
     Number panel{"panel", 64, 1, 1024};
     GeneratorParam<bool> in_panels{"in_panels", false};  // what a schedule copies of weights=kn lies in panels, not only in groups
-    GeneratorParam<Scale> scaling{
-        "scaling", Scale::kNone, {{"none", Scale::kNone}, {"scalar", Scale::kScalar}, {"column", Scale::kColumn}, {"row", Scale::kRow}}};
-    GeneratorParam<bool> add_bias{"add_bias", false};
-    GeneratorParam<Activation> activation{"activation", Activation::kNone, activations()};
-    GeneratorParam<bool> add_residual{"add_residual", false};
-    /** Of the epilogue's steps, as "residual,activation,scale,bias"; storing, and quantising, is last. */
-    GeneratorParam<std::string> order{"order", "scale,bias,activation,residual"};
-    GeneratorParam<OutputType> output{"output", OutputType::kSame, output_types()};
+    ProductEpilogue epilogue;
 
-    Input<Buffer<void, 2>> a{"a"};      // [k, m]
-    Input<Buffer<>> *b = nullptr;       // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
-    Input<Buffer<>> *scales = nullptr;  // scale_column [n] or scale_row [m]
-    Input<float> *scale = nullptr;
-    Input<Buffer<>> *bias = nullptr;      // bias [n]
-    Input<Buffer<>> *residual = nullptr;  // residual [n, m]
-    Input<float> *y_scale = nullptr;      // of an 8-bit output
-    Input<int32_t> *y_zero_point = nullptr;
+    Input<Buffer<void, 2>> a{"a"};   // [k, m]
+    Input<Buffer<>> *b = nullptr;    // b [n, k], b_nk [k, n] or b_packed, see WeightLayout
     Output<Buffer<void, 2>> y{"y"};  // [n, m]
 
     void configure() {
@@ -48,23 +31,9 @@ public:
         if (tf32 && type != Float(32)) {
             throw CompileError("tf32 is how float32 is multiplied: with tf32=true, type has to be float32");
         }
-        y.set_type(stored_type(output, type));
+        y.set_type(epilogue.stored_type(type));
         b = add_input<Buffer<>>(weights_name("b", weights), type, weights_rank(weights));
-        if (scaling == Scale::kColumn || scaling == Scale::kRow) {
-            scales = add_input<Buffer<>>(scaling == Scale::kColumn ? "scale_column" : "scale_row", Float(32), 1);
-        } else if (scaling == Scale::kScalar) {
-            scale = add_input<float>("scale");
-        }
-        if (add_bias) {
-            bias = add_input<Buffer<>>("bias", type, 1);
-        }
-        if (add_residual) {
-            residual = add_input<Buffer<>>("residual", type, 2);
-        }
-        if (is_quantized(output)) {
-            y_scale = add_input<float>("y_scale");
-            y_zero_point = add_input<int32_t>("y_zero_point");
-        }
+        epilogue.add_to(*this, type);
     }
 
     void generate() {
@@ -99,25 +68,13 @@ public:
         accumulate(
             acc(col, row), group, a.width(), [&](const Expr &i) { return of_a(i) * factor(b_f(col, i)); },
             [&](const Expr &i) { return of_a(i) * factor(load_f32(weight(i))); });
-        const auto times_scale = [&](const Expr &v) {
-            return scales ? v * (*scales)(scaling == Scale::kColumn ? col : row) : scale ? v * *scale : v;
-        };
-        const auto plus_bias = [&](const Expr &v) { return bias ? v + load_f32((*bias)(col)) : v; };
-        const auto activate_it = [&](const Expr &v) -> Expr {
-            linear(col, row) = v;
-            activated(col, row) = activate(activation, linear(col, row), get_target(), stored_type(output, type));
-            return activated(col, row);
-        };
-        const auto plus_residual = [&](const Expr &v) { return residual ? v + load_f32((*residual)(col, row)) : v; };
-        const Expr v = in_order(order, acc(col, row),
-                                {{"scale", times_scale}, {"bias", plus_bias}, {"activation", activate_it}, {"residual", plus_residual}});
-        y(col, row) = y_scale ? quantize(output, v, 1.0f / *y_scale, *y_zero_point) : store_as(stored_type(output, type), v);
+        y(col, row) = epilogue(acc(col, row), col, row, get_target());
         constrain_weights(*b, weights, panel, a.width());
     }
 
 private:
     Var col{"col"}, row{"row"}, k{"k"}, member{"member"}, p{"p"};
-    Func a_f{"a_f"}, a_tf32{"a_tf32"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"}, linear{"linear"}, activated{"activated"};
+    Func a_f{"a_f"}, a_tf32{"a_tf32"}, b_groups{"b_groups"}, b_f{"b_f"}, acc{"acc"};
 };
 
 }  // namespace

@@ -41,6 +41,10 @@ long rows show it (300,000 columns of a normal distribution: 3.1e-3 of the norm,
 **8 bits.** q = clamp(round(v * (1 / scale)) + zero_point), to nearest, ties to even. ONNX's QuantizeLinear divides by the scale: where v / scale is within a rounding
 of f32 of a tie, the two may be one step apart.
 
+**Positions.** `rope` turns the first `width` elements of a head and copies the others; `width` is twice the columns of the tables, or twice
+the number of frequencies. Angles are position * frequency without rounding, for a product of up to 2^20. A position for which the tables have no row takes
+the nearest that they have. Several arrays side by side, as q and k of one product, are turned in one call, as heads of one view.
+
 **Large arrays.** An array has fewer than 2^31 elements, counted with its strides, or the call is an error. On the host
 `--target avx2-large_buffers` (a suffix to any level) makes a library with indices of 64 bits.
 

@@ -211,6 +211,33 @@ TEST_CASE("tanh, sin, cos, log and powers of fragments: errors, NaN, signs") {
     }
 }
 
+TEST_CASE("sin and cos of angles of f64 up to 2^20, in vectors and alone") {
+    // As of a position and a frequency of f32: a product of two f32, exact in f64.
+    constexpr float kFrequency = 0x1.fffffep-1f;
+    const auto angle = [](const Halide::Expr &v) { return Halide::cast<double>(v) * Halide::Expr(double(kFrequency)); };
+    auto x = samples(65537, around({0.0f, 1.5707964f, 3.1415927f, 102943.7f, 1048575.0f, 524288.5f}));
+    for (int i = 0; i < 3000; i++) {
+        x.push_back(float(1048576 - 317 * i));
+    }
+    for (const auto &target : targets()) {
+        for (const int quarters : {0, 1}) {
+            for (const Lanes lanes : {Lanes::kMany, Lanes::kOne}) {
+                INFO(target.to_string() << " " << quarters << (lanes == Lanes::kOne ? " alone" : ""));
+                const auto y = evaluate<float>([&](const auto &v) { return sin_quarters_f64(angle(v), quarters); }, x, target, lanes);
+                double worst = 0;  // of epsilons
+                for (size_t i = 0; i < x.size(); i++) {
+                    const double a = double(x[i]) * double(kFrequency), exact = quarters == 0 ? std::sin(a) : std::cos(a);
+                    if (std::fabs(a) <= kLargestWideAngle && std::fabs(exact) > 1e-30) {
+                        worst = std::max(worst, std::fabs(y[i] - exact) / (std::fabs(exact) * kEpsilon));
+                    }
+                }
+                CHECK(worst < 1.6);
+                CHECK(worst > 0.5);
+            }
+        }
+    }
+}
+
 TEST_CASE("quantize: ties to even, clamped, NaN is the zero point") {
     std::vector<float> halves;
     for (int i = -600; i <= 600; i++) {

@@ -17,14 +17,18 @@ using Fragment = std::function<Halide::Expr(const Halide::Expr &)>;
 /** Targets of this machine: with AVX-512, AVX2 and SSE4.1, where it has them. */
 std::vector<Halide::Target> targets();
 
-/** What the fragment gives for each x, compiled as a schedule would: SIMD, fast-math. */
+enum class Lanes { kMany, kOne };
+
+/** What the fragment gives for each x, compiled as a schedule would: SIMD or one by one, fast-math. */
 template<typename T>
-std::vector<T> evaluate(const Fragment &fragment, const std::vector<float> &x, const Halide::Target &target) {
+std::vector<T> evaluate(const Fragment &fragment, const std::vector<float> &x, const Halide::Target &target, Lanes lanes = Lanes::kMany) {
     Halide::Buffer<float> in(const_cast<float *>(x.data()), static_cast<int>(x.size()));
     Halide::Func f;
     Halide::Var i;
     f(i) = fragment(in(i));
-    f.vectorize(i, target.natural_vector_size<float>(), Halide::TailStrategy::GuardWithIf);
+    if (lanes == Lanes::kMany) {
+        f.vectorize(i, target.natural_vector_size<float>(), Halide::TailStrategy::GuardWithIf);
+    }
     std::vector<T> result(x.size());
     Halide::Buffer<T> out(result.data(), static_cast<int>(result.size()));
     f.realize(out, target);

@@ -34,7 +34,7 @@ public:
         request.op = name;
         Dims dims;
         for (const auto &d : op.dims) {
-            dims[d] = extent;
+            dims[d] = op.name == "gemm_q" && d == "k" ? 32 * extent : extent;  // blocks of 32
         }
         dims = with_params(op, dims, make_plan(request).params);
         for (int i = 0; i < metadata_.num_arguments; i++) {

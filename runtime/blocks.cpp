@@ -1,0 +1,196 @@
+// Weights of 4 bits from words of files, and back (halyard/blocks.h).
+
+#include "halyard/blocks.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "errors.h"
+
+namespace {
+
+constexpr int kBlock = 32, kHalf = 16, kInWord = 8;
+
+int fail(const char *function, const char *text) {
+    char message[halyard::kMaxMessage];
+    snprintf(message, sizeof(message), "%s: %s", function, text);
+    halyard::set_last_error(message);
+    return halide_error_code_generic_error;
+}
+
+// Where the weight of row k and column n is in the words: the number of the word, and its lowest bit.
+struct Place {
+    int64_t word;
+    int bit;
+};
+
+struct Words {
+    halyard_words layout;
+    const halide_buffer_t *buffer;
+
+    bool along_k() const {
+        return layout == HALYARD_WORDS_ALONG_K;
+    }
+    int64_t rows() const {
+        return int64_t(buffer->dim[1].extent) * (along_k() ? kInWord : 1);
+    }
+    int64_t columns() const {
+        return int64_t(buffer->dim[0].extent) * (along_k() ? 1 : kInWord);
+    }
+    Place place(int64_t k, int64_t n) const {
+        static constexpr int kOfAwq[kInWord] = {0, 4, 1, 5, 2, 6, 3, 7};  // in which place column n % 8 is
+        const int64_t within = along_k() ? k % kInWord : n % kInWord;
+        const int64_t x = along_k() ? n : n / kInWord, y = along_k() ? k / kInWord : k;
+        const int64_t nibble = layout == HALYARD_WORDS_AWQ ? kOfAwq[within] : within;
+        return {x * buffer->dim[0].stride + y * buffer->dim[1].stride, int(4 * nibble)};
+    }
+    uint32_t get(int64_t k, int64_t n) const {
+        const Place p = place(k, n);
+        return reinterpret_cast<const uint32_t *>(buffer->host)[p.word] >> p.bit & 15;
+    }
+    void put(int64_t k, int64_t n, uint32_t q) const {
+        const Place p = place(k, n);
+        uint32_t &word = reinterpret_cast<uint32_t *>(buffer->host)[p.word];
+        word = (word & ~(15u << p.bit)) | q << p.bit;
+    }
+};
+
+bool has_elements(const halide_buffer_t *b) {
+    for (int d = 0; d < b->dimensions; d++) {
+        if (b->dim[d].extent == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// "" or what is wrong with two arrays, of which `bytes` has `rank` dimensions.
+const char *why_not(halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *bytes, int rank) {
+    if (layout != HALYARD_WORDS_ALONG_K && layout != HALYARD_WORDS_ALONG_N && layout != HALYARD_WORDS_AWQ) {
+        return "there is no such layout of words";
+    }
+    if (!words || !bytes || !words->dim || !bytes->dim) {
+        return "an array is NULL";
+    }
+    const bool of_words = (words->type.code == halide_type_int || words->type.code == halide_type_uint) && words->type.bits == 32;
+    if (!of_words || words->dimensions != 2) {
+        return "the words have to be int32 or uint32, of 2 dimensions";
+    }
+    if (bytes->type != halide_type_t(halide_type_uint, 8) || bytes->dimensions != rank) {
+        return rank == 3 ? "the weights have to be uint8 of 3 dimensions, [16, k / 32, n]"
+                         : "the zero points have to be uint8 of 2 dimensions, [groups, n]";
+    }
+    for (int d = 0; d < rank; d++) {
+        if (bytes->dim[d].extent < 0 || words->dim[d < 2 ? d : 0].extent < 0) {
+            return "an extent is negative";
+        }
+    }
+    if ((has_elements(words) && !words->host) || (has_elements(bytes) && !bytes->host)) {
+        return "an array has no memory on the host";
+    }
+    return "";
+}
+
+struct Job {
+    Words words;
+    const halide_buffer_t *bytes;
+    uint32_t more;
+};
+
+// Tasks take columns that share words, so that no two write into one.
+constexpr int kColumnsOfTask = 8;
+
+template<class OfColumn>
+int for_columns(uint8_t *closure, int task, const OfColumn &of_column) {
+    const Job &job = *reinterpret_cast<const Job *>(closure);
+    const int64_t first = int64_t(task) * kColumnsOfTask, columns = job.words.columns();
+    for (int64_t n = first; n < first + kColumnsOfTask && n < columns; n++) {
+        of_column(job, n);
+    }
+    return 0;
+}
+
+uint8_t *byte_at(const halide_buffer_t *b, int64_t i, int64_t block, int64_t n) {
+    return b->host + i * b->dim[0].stride + block * b->dim[1].stride + n * b->dim[2].stride;
+}
+
+int pack_task(void *, int task, uint8_t *closure) {
+    return for_columns(closure, task, [](const Job &job, int64_t n) {
+        for (int64_t block = 0; block < job.bytes->dim[1].extent; block++) {
+            for (int64_t i = 0; i < kHalf; i++) {
+                const int64_t k = block * kBlock + i;
+                *byte_at(job.bytes, i, block, n) = uint8_t(job.words.get(k, n) | job.words.get(k + kHalf, n) << 4);
+            }
+        }
+    });
+}
+
+int unpack_task(void *, int task, uint8_t *closure) {
+    return for_columns(closure, task, [](const Job &job, int64_t n) {
+        for (int64_t block = 0; block < job.bytes->dim[1].extent; block++) {
+            for (int64_t i = 0; i < kHalf; i++) {
+                const int64_t k = block * kBlock + i;
+                const uint8_t both = *byte_at(job.bytes, i, block, n);
+                job.words.put(k, n, both & 15);
+                job.words.put(k + kHalf, n, both >> 4);
+            }
+        }
+    });
+}
+
+int zeros_task(void *, int task, uint8_t *closure) {
+    return for_columns(closure, task, [](const Job &job, int64_t n) {
+        for (int64_t group = 0; group < job.bytes->dim[0].extent; group++) {
+            uint8_t *const to = job.bytes->host + group * job.bytes->dim[0].stride + n * job.bytes->dim[1].stride;
+            *to = uint8_t((job.words.get(group, n) + job.more) & 15);
+        }
+    });
+}
+
+int run(const char *function, halide_task_t task, const Job &job) {
+    const int64_t tasks = (job.words.columns() + kColumnsOfTask - 1) / kColumnsOfTask;
+    if (tasks > INT_MAX) {
+        return fail(function, "there are too many columns");
+    }
+    return tasks == 0 ? 0 : halide_do_par_for(nullptr, task, 0, int(tasks), reinterpret_cast<uint8_t *>(const_cast<Job *>(&job)));
+}
+
+int convert(const char *function, halide_task_t task, halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *int4) {
+    const char *const wrong = why_not(layout, words, int4, 3);
+    if (*wrong) {
+        return fail(function, wrong);
+    }
+    const Job job = {{layout, words}, int4, 0};
+    if (int4->dim[0].extent != kHalf || int4->dim[1].extent * int64_t(kBlock) != job.words.rows() ||
+        int4->dim[2].extent != job.words.columns()) {
+        return fail(function, "the words have another number of weights than [16, k / 32, n]; k has to be a multiple of 32");
+    }
+    return run(function, task, job);
+}
+
+}  // namespace
+
+extern "C" {
+
+int halyard_pack_int4(halyard_words layout, const halide_buffer_t *words, halide_buffer_t *int4) {
+    return convert("halyard_pack_int4", pack_task, layout, words, int4);
+}
+
+int halyard_unpack_int4(halyard_words layout, const halide_buffer_t *int4, halide_buffer_t *words) {
+    return convert("halyard_unpack_int4", unpack_task, layout, words, int4);
+}
+
+int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int more, halide_buffer_t *zeros) {
+    const char *const function = "halyard_pack_zeros";
+    const char *const wrong = why_not(layout, words, zeros, 2);
+    if (*wrong) {
+        return fail(function, wrong);
+    }
+    const Job job = {{layout, words}, zeros, uint32_t(more)};
+    if (zeros->dim[0].extent != job.words.rows() || zeros->dim[1].extent != job.words.columns()) {
+        return fail(function, "the words have another number of zero points than [groups, n]");
+    }
+    return run(function, zeros_task, job);
+}
+
+}  // extern "C"

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+
+#include "rows.h"
+
+namespace ops_test {
+
+namespace {
+
+// math/trig.h: 1.6 epsilons of a cosine or a sine.
+constexpr double kTrigError = 2 * 1.6 * kRoundoff;
+
+class RopeTest : public OpTest {
+public:
+    std::vector<Choice> choices() const override {
+        return {
+            {"schedule", {"", "unfused"}},         {"type", {"float32", "float16", "bfloat16"}}, {"pairing", {"half_split", "interleaved"}},
+            {"angles", {"tables", "frequencies"}}, {"table_type", {"float32", "bfloat16"}},      {"position_type", {"int32", "int64"}},
+            {"target", {"avx2", "host"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        if (build["angles"] == "frequencies") {
+            build.erase("table_type");
+        }
+    }
+
+    // Pairs that 16, 8 or neither divide; heads that have more elements than pairs, or not.
+    std::vector<Case> cases(const Assignments &) const override {
+        std::vector<Case> cases;
+        const std::vector<int> pairs = {8, 16, 1, 3, 32, 24, 7, 64, 40, 5, 48, 2, 128};
+        for (size_t n = 0; n < pairs.size(); n++) {
+            const int width = 2 * pairs[n], more = cycle({0, 16, 2, 0, 32, 6, 0, 130}, n);
+            cases.push_back({"random",
+                             {{"width", width},
+                              {"d", width + more},
+                              {"heads", cycle({3, 1, 8, 5, 2}, n)},
+                              {"tokens", cycle({5, 1, 9, 4, 17, 2}, n)},
+                              {"length", 50}}});
+        }
+        cases.push_back({"many tokens", {{"width", 64}, {"d", 64}, {"heads", 4}, {"tokens", 130}, {"length", 7}}});
+        for (int width : {16, 20}) {
+            cases.push_back({"special", {{"width", width}, {"d", 40}, {"heads", 3}, {"tokens", 12}, {"length", 9}}, special});
+        }
+        return cases;
+    }
+
+    std::string held_to() const override {
+        return "1 of \\|a cos\\| + \\|b sin\\|, 2.6 where the angles are computed";
+    }
+
+    std::vector<std::string> open_dims() const override {
+        return {"heads", "tokens"};
+    }
+
+    // Angles of as many pairs as there are, and a row of the tables for a position.
+    bool needs_some(const std::string &dim, const Assignments &build) const override {
+        const auto angles = build.find("angles");
+        return dim == "d" || dim == "width" || (dim == "length" && (angles == build.end() || angles->second == "tables"));
+    }
+
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
+        HostBuffer &positions = arguments.buffer("positions");
+        const bool tables = arguments.has_buffer("cos_table");
+        const double most = tables ? double(std::max<int64_t>(dims.at("length"), 1) - 1) : 0x1p20;
+        positions.fill_random(seed + 23, 0, most);
+        if (!tables) {  // as they are: 10000^(-2 i / width)
+            HostBuffer &frequencies = arguments.buffer("frequencies");
+            const int pairs = frequencies.extents()[0];
+            for (int i = 0; i < pairs; i++) {
+                frequencies.set({i}, double(float(std::pow(10000.0, -double(i) / pairs))));
+            }
+        }
+    }
+
+    std::vector<Expected> expected(const Problem &p) const override {
+        const int width = p.dim("width") / 2 * 2, half = width / 2, d = p.dim("d");
+        const bool neighbours = p.is("pairing", "interleaved"), tables = p.has("cos_table");
+        const Tensor &x = p["x"], &positions = p["positions"];
+        const double trig_error = tables ? 0 : kTrigError;
+        std::vector<Expected> y;
+        for (int token = 0; token < p.dim("tokens"); token++) {
+            for (int head = 0; head < p.dim("heads"); head++) {
+                for (int i = 0; i < d; i++) {
+                    if (i >= width) {
+                        y.push_back({x(i, head, token), 0});
+                        continue;
+                    }
+                    const int pair = neighbours ? i / 2 : i % half;
+                    const bool second = neighbours ? i % 2 == 1 : i >= half;
+                    const int partner = neighbours ? i ^ 1 : (i + half) % width;
+                    const double position = positions(token);
+                    const int row = tables ? int(std::clamp(position, 0.0, double(p.dim("length") - 1))) : 0;
+                    const double angle = tables ? 0 : position * p["frequencies"](pair);
+                    const double a = x(i, head, token) * (tables ? p["cos_table"](pair, row) : std::cos(angle));
+                    const double b = x(partner, head, token) * (tables ? p["sin_table"](pair, row) : std::sin(angle));
+                    y.push_back({second ? a + b : a - b, (2 * kRoundoff + trig_error) * (std::fabs(a) + std::fabs(b)) + 1e-37});
+                }
+            }
+        }
+        return y;
+    }
+
+private:
+    // Also positions that no table has, of which the nearest row is read, and angles around multiples of pi/2.
+    static void special(KernelArguments &arguments, const Dims &dims) {
+        HostBuffer &x = arguments.buffer("x"), &positions = arguments.buffer("positions");
+        x.set({0, 0, 0}, kNaN);
+        x.set({1, 1, 1}, kInfinity);
+        x.set({int(dims.at("width")) - 1, 2, 2}, -kInfinity);
+        x.set({39, 0, 3}, kNaN);
+        x.set({38, 1, 3}, kInfinity);
+        x.set({2, 2, 4}, 60000);
+        x.set({3, 2, 4}, 6e-8);
+        const bool tables = arguments.has_buffer("cos_table");
+        const std::vector<int> far = {-1, -2000000, 9, 2000000000, 8, 0};
+        const std::vector<int> angles = {1048576, -1048576, 1048575, 710, 355, 0, 22, 11, 131073, 1000000, 524288, 3};
+        for (int token = 0; token < 12; token++) {
+            positions.set({token}, tables ? cycle(far, size_t(token)) : angles[size_t(token)]);
+        }
+        if (tables) {
+            arguments.buffer("cos_table").set({2, 8}, kNaN);
+            arguments.buffer("sin_table").set({3, 0}, kInfinity);
+        }
+    }
+};
+
+}  // namespace
+
+const OpTest &rope_test() {
+    static const RopeTest test;
+    return test;
+}
+
+}  // namespace ops_test
