@@ -19,7 +19,8 @@ public:
         const Func edge = BoundaryConditions::repeat_edge(input, {{0, input.width()}, {0, input.height()}, {0, 4}});
         std::vector<Func> down(levels), up(levels);
         down[0] = Func("down_0");
-        down[0](x, y, c) = select(c < 3, edge(x, y, c) * edge(x, y, 3), edge(x, y, 3));
+        const Expr known = abs(edge(x, y, 3));  // of numbers of both signs a sum may be near 0, by which nothing can be divided
+        down[0](x, y, c) = select(c < 3, edge(x, y, c) * known, known);
         for (int l = 1; l < levels; l++) {
             const std::string name = std::to_string(l);
             const Func &finer = down[l - 1];
