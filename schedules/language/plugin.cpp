@@ -20,6 +20,7 @@
 //   devices  of CUDA kernels: sm_80,sm_90a and others, with emulator among them for the host to run   cuda   a file for
 //            their printed source
 
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -781,9 +782,8 @@ void schedule_by_lua(const Halide::Pipeline &pipeline, const Halide::Target &tar
         const PluginSettings settings = settings_of(params.extra);
         if (!settings.describe.empty()) {
             write_description(settings, pipeline, target);
-            results->target = target;
-            results->autoscheduler_params = params;
-            return;
+            // Nobody wants the rest. Without a schedule Halide would inline all there is, of which a chain of windows is without end.
+            std::_Exit(0);
         }
         reporter().session = std::make_unique<Session>(pipeline, target, settings);
     } catch (const ScriptError &e) {

@@ -209,7 +209,29 @@ void write_known(const ExploreOptions &o, const ExploreResult &result) {
     }
 }
 
+// What was found until a signal came, with the time that it has by itself: no turns follow.
+void write_interrupted(const ExploreOptions &o, ExploreResult result) {
+    if (result.ranking.empty()) {
+        fmt::print(stderr, "{}: interrupted before a schedule was right\n", o.op);
+        return;
+    }
+    result.ranking.resize(1);
+    if (o.output.empty()) {
+        fmt::print("{}", with_findings(result));
+        std::fflush(stdout);
+    } else {
+        write_output(o.output, with_findings(result));
+    }
+    fmt::print(stderr, "{}: interrupted: {}, not timed in turns; {}\n", o.op, summary(result),
+               o.output.empty() ? "the same command goes on from here"
+                                : "it is in " + o.output + ", and the same command goes on from here");
+}
+
 void explore_op(const ExploreOptions &o) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto seconds_since = [](std::chrono::steady_clock::time_point time) {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - time).count();
+    };
     check_outputs({o.output, o.report, o.html});
     check_workers(o);
     if (std::error_code ignored; fs::exists(o.folder, ignored) && !fs::is_directory(o.folder, ignored)) {
@@ -245,6 +267,8 @@ void explore_op(const ExploreOptions &o) {
     }
     SearchOptions options;
     options.seconds = budget_seconds(o.budget);
+    // A generator that cannot be described takes no more than what there is for all of it.
+    task.limits.build_seconds = std::min(task.limits.build_seconds, options.seconds);
     options.seed = o.seed;
     options.most = o.most;
     options.at_once = std::max({2, cpu().processors, cluster ? int(cluster->offers().size()) : 0});
@@ -266,11 +290,13 @@ void explore_op(const ExploreOptions &o) {
     if (cluster) {
         options.machine = machine_of_workers(o, task, *cluster, progress);
     }
+    // Sizes that a kernel is asked for are a part of it.
+    options.seconds = std::max(options.seconds - seconds_since(begin), 0.1);
     if (!on_device && !options.machine) {
         progress.say(o.op + ": measuring the machine, once");
-        const auto begin = std::chrono::steady_clock::now();
+        const auto before = std::chrono::steady_clock::now();
         measured_machine(task.threads, false);
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        const double seconds = seconds_since(before);
         if (seconds > 1) {
             progress.say("");
             fmt::print(stderr, "{}: measured the machine first, which is kept for other searches: {:.0f} s, beside the budget\n", o.op,
@@ -293,31 +319,25 @@ void explore_op(const ExploreOptions &o) {
     if (!beside.empty() && beside.front().ok()) {
         options.baseline = fmt::format("{} {}", beside.front().name, seconds_text(beside.front().measured.median));
     }
-    const double patience = patient(task).limits.build_seconds;
     std::vector<Beside> halide;
     // What Halide's take is their own: they say nothing of how far they are.
-    const auto add_halide = [&](const Task &t, double seconds, double times) {
-        const double before = budget.left();
-        memory.measurer().end_at(std::chrono::steady_clock::time_point::max());
-        for (Beside &b : beside_halide(t, seconds, one, halide)) {
+    const auto add_halide = [&](double times) {
+        progress.say(fmt::format("{}: what candidates are checked against, {:.0f} s left", o.op, std::max(budget.left(), 0.0)));
+        memory.measurer().prepare();
+        for (Beside &b : beside_halide(patient(task), budget.left() / 2, memory.measurer(), one)) {
             b.times = times;
             beside.push_back(b);
             halide.push_back(std::move(b));
         }
-        return before - budget.left();
     };
-    // What says when a search ends is known before it begins. Otherwise what Halide's have made in half of its time is
-    // where it begins, and the others come after it: that may take minutes.
-    const bool halide_first = o.until > 0 && (o.halide || schedules.empty());
+    // Half of the time is for what Halide's make: where a search begins, or what says when it ends.
+    const bool halide_ends = o.until > 0 && (o.halide || schedules.empty());
     if (o.until > 0 && !schedules.empty()) {
         beside.front().times = o.until;
     }
-    if (halide_first) {
-        budget.extend(add_halide(patient(task), 3 * patience, schedules.empty() ? o.until : 1));
-    } else if (o.halide && options.scripts.empty()) {
-        add_halide(task, std::min(patience, budget.left() / 2), 0);
+    if (halide_ends || (o.halide && o.folder.empty())) {
+        add_halide(!halide_ends ? 0 : schedules.empty() ? o.until : 1);
     }
-    memory.measurer().end_at(budget.end());
     if (o.halide && options.scripts.empty()) {
         options.seeds = seeds_of(halide);
     }
@@ -346,33 +366,44 @@ void explore_op(const ExploreOptions &o) {
         }
         return all;
     });
+    const auto so_far = [&] {
+        return ExploreResult{task,   finalists(search.ranking()), search.tried(), search.failures(), search.seconds(),
+                             o.seed, !options.scripts.empty()};
+    };
     ExploreResult result{task, {}, 0, 0, 0, o.seed};
     Ending ending;
     bool reached = false;
-    // The comparison of the end may say otherwise than the shorter one that ended the search: then it goes on.
-    for (bool go_on = true; go_on; go_on = search.ended_early() && !reached) {
-        search.run();
-        if (!o.folder.empty()) {
-            export_candidates(o, task, search, memory, progress);
-            write_known(o, {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed,
-                            !options.scripts.empty()});
-            return;
+    try {
+        // The comparison of the end may say otherwise than the shorter one that ended the search: then it goes on.
+        for (bool go_on = true; go_on; go_on = search.ended_early() && !reached) {
+            search.run();
+            if (!o.folder.empty()) {
+                export_candidates(o, task, search, memory, progress);
+                write_known(o, so_far());
+                return;
+            }
+            result = so_far();
+            // Times that were taken one after the other differ by what else the machine did: the last word have those in
+            // turns.
+            if (!result.ranking.empty()) {
+                progress.say(fmt::format("{}: the best {} in turns with {}, {:.0f} s left", o.op, result.ranking.size(),
+                                         beside.empty() ? "each other" : beside.front().name, std::max(budget.left(), 0.0)));
+                add_known(task, search, memory, result.ranking, beside);
+                const std::vector<Tried> by_themselves = result.ranking;
+                ending = time_in_turns(memory.measurer(), result.ranking, beside, budget.turn_seconds());
+                if (result.ranking.empty() && budget.left() <= 0) {
+                    result.ranking = by_themselves;  // no time was left for turns
+                    ending = {};
+                }
+                reached = o.until > 0 && !result.ranking.empty() && reaches(result.ranking.front(), beside);
+            }
         }
-        if (o.halide && !halide_first) {
-            budget.extend(add_halide(patient(task), 3 * patience, 0));
+    } catch (const Interrupted &) {
+        progress.say("");
+        if (o.folder.empty()) {
+            write_interrupted(o, so_far());
         }
-        result = {task, finalists(search.ranking()), search.tried(), search.failures(), search.seconds(), o.seed, !options.scripts.empty()};
-        // Times that were taken one after the other differ by what else the machine did: the last word have those in
-        // turns.
-        if (!result.ranking.empty()) {
-            progress.say(fmt::format("{}: the best {} in turns with {}, {:.0f} s left", o.op, result.ranking.size(),
-                                     beside.empty() ? "each other" : beside.front().name, std::max(budget.left(), 0.0)));
-            add_known(task, search, memory, result.ranking, beside);
-            memory.measurer().end_at(std::chrono::steady_clock::time_point::max());
-            ending = time_in_turns(memory.measurer(), result.ranking, beside, budget.turn_seconds());
-            memory.measurer().end_at(budget.end());
-            reached = o.until > 0 && !result.ranking.empty() && reaches(result.ranking.front(), beside);
-        }
+        throw;
     }
     progress.say("");
     if (result.ranking.empty() && result.tried == 0) {

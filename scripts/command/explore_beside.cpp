@@ -93,32 +93,36 @@ std::vector<Contender> shipped_for(const CommonOptions &options, const Task &tas
     return {};
 }
 
-std::vector<Beside> beside_halide(const Task &task, double seconds, const MeasureOne &measure, const std::vector<Beside> &have) {
+std::vector<Beside> beside_halide(const Task &task, double seconds, Measurer &measurer, const MeasureOne &measure) {
     using Clock = std::chrono::steady_clock;
     const auto begin = Clock::now();
     std::vector<Beside> all;
-    for (const auto &name : halide_schedulers(task)) {
-        if (std::any_of(have.begin(), have.end(), [&](const Beside &b) { return b.candidate.origin == name; })) {
-            continue;
-        }
-        Task limited = task;
+    const auto names = halide_schedulers(task);
+    for (size_t n = 0; n < names.size(); n++) {
         const double left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
-        limited.limits.build_seconds = std::min(left, kBuildSeconds);
+        Task limited = task;
+        limited.limits.build_seconds = std::min(left / double(names.size() - n), kBuildSeconds);
         if (limited.limits.build_seconds < 1) {
             break;
         }
-        const HalideSchedule s = halide_schedule(limited, name);
+        const auto end =
+            Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(limited.limits.build_seconds));
+        const HalideSchedule s = halide_schedule(limited, names[n]);
         Beside b;
-        b.name = "Halide's " + name;
+        b.name = "Halide's " + names[n];
         b.halide = true;
         b.candidate = s.candidate;
         b.problem = s.problem;
         b.measured.status = Status::kTimeout;
         b.measured.message = s.problem;
         if (!s.timed_out) {
+            measurer.end_candidates_at(end);
             b.measured = measure(s.candidate);
-        } else if (task.limits.build_seconds < kBuildSeconds) {
-            continue;  // with more patience, perhaps
+            measurer.end_candidates_at();
+        }
+        if (b.measured.status == Status::kPending) {
+            b.measured.message =
+                fmt::format("takes longer than {:.0f} s to be scheduled, built and measured", limited.limits.build_seconds);
         }
         all.push_back(std::move(b));
     }
@@ -214,6 +218,8 @@ Outcome outcome(const Task &task, const Tried &found, const std::vector<Beside> 
                                  seconds_text(winner->measured.median));
     } else if (is_shipped) {
         o.sentence = fmt::format("{}: a tie: the best is what ships, {} ({}).", task.op, id(mine), time);
+    } else if (!ending.contest) {
+        o.sentence = fmt::format("{}: the best is {} ({}) by itself: no time was left to time it in turns.", task.op, id(mine), time);
     } else if (!against) {
         o.sentence = fmt::format("{}: the best is {} ({}); no schedule that ships takes these arguments, so it is held against none.",
                                  task.op, id(mine), time);

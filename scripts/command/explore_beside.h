@@ -49,10 +49,9 @@ std::vector<Beside> beside_shipped(const CommonOptions &options, const explore::
 /** The schedule that ships and takes the arguments of the task as they are; nothing where there is none. */
 std::vector<explore::Contender> shipped_for(const CommonOptions &options, const explore::Task &task);
 
-/** What Halide's autoschedulers make of the task, but for those that `have` has; where the task is not patient, without
- * those that take too long. They are asked and measured one after the other, for so many seconds in all. */
-std::vector<Beside> beside_halide(const explore::Task &task, double seconds, const MeasureOne &measure,
-                                  const std::vector<Beside> &have = {});
+/** What Halide's autoschedulers make of the task. They are asked and measured one after the other, for so many seconds in all: each
+ * has an equal part of what those before it left, and one that takes longer says so. */
+std::vector<Beside> beside_halide(const explore::Task &task, double seconds, explore::Measurer &measurer, const MeasureOne &measure);
 
 /** What came of the turns at the end. */
 struct Ending {

@@ -18,22 +18,19 @@ constexpr double kTurnSeconds = 0.5;  // of timing in turns, a schedule
 /** Of "90", "90s", "10m", "1h". Throws UsageError. */
 double budget_seconds(const std::string &text);
 
-/** Seconds from where it is made on. What Halide's autoschedulers take can be added. */
+/** Seconds from where it is made on. */
 class Budget {
 public:
     explicit Budget(double seconds) : seconds_(seconds) {}
 
     double left() const;
     std::chrono::steady_clock::time_point end() const;
-    void extend(double seconds) {
-        seconds_ += seconds;
-    }
     /** Of turns at the end, a schedule. */
     double turn_seconds() const;
 
 private:
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-    double seconds_;
+    const double seconds_;
 };
 
 /** What the end takes, going by builds so far: the best few in turns, their libraries where they are not there any more, and

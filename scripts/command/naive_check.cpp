@@ -25,6 +25,7 @@ NaiveSchedule::NaiveSchedule(GenerateRequest like, const Assignments &params) : 
     task.generator = like.generator;
     like.target = like.target.empty() || is_cuda(like.target) ? "host" : like.target;
     task.target = like.target;
+    task.params = params;
     like.params = params;
     like.set.clear();
     like.schedule = explore::trusted_schedules(task, work_.path()).front().script;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -152,6 +153,36 @@ KernelArguments make_arguments(const Op &op, const CompiledKernel &kernel, const
     return arguments;
 }
 
+namespace {
+
+// What a generator estimates of an input is a hint: what a call reads of it is there, too, where that is more.
+void enlarge_inputs(const CompiledKernel &kernel, KernelArguments &arguments) {
+    std::map<std::string, Layout> hints;
+    for (const auto &a : kernel.arguments()) {
+        if (a.is_buffer && !a.is_output && a.dimensions > 0) {
+            halide_buffer_t *raw = arguments.buffer(a.name).raw();
+            for (int d = 0; d < a.dimensions; d++) {
+                hints[a.name].mins.push_back(raw->dim[d].min);
+                hints[a.name].extents.push_back(raw->dim[d].extent);
+            }
+            raw->host = nullptr;
+        }
+    }
+    const CallResult r = hints.empty() ? CallResult() : kernel.call(arguments);
+    for (auto &[name, layout] : hints) {
+        const halide_buffer_t *raw = arguments.buffer(name).raw();
+        for (size_t d = 0; r.ok() && d < layout.extents.size(); d++) {
+            const int begin = std::min(layout.mins[d], raw->dim[d].min);
+            const int end = std::max(layout.mins[d] + layout.extents[d], raw->dim[d].min + raw->dim[d].extent);
+            layout.mins[d] = begin;
+            layout.extents[d] = end - begin;
+        }
+        arguments.buffer(name, layout);
+    }
+}
+
+}  // namespace
+
 KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t seed) {
     KernelArguments arguments(kernel);
     std::vector<KernelArgument> unknown;
@@ -174,6 +205,7 @@ KernelArguments make_estimated_arguments(const CompiledKernel &kernel, uint64_t 
         }
     }
     query_layouts(kernel, arguments, unknown);
+    enlarge_inputs(kernel, arguments);
     fill_inputs(kernel, arguments, {}, seed);
     return arguments;
 }

@@ -81,3 +81,32 @@ TEST_CASE("What a search chose comes first, until something faster is measured",
     const Candidate faster = record("faster", 9e-6);
     CHECK(database.best(task)[0].candidate.id() == faster.id());
 }
+
+TEST_CASE("Halide's autoschedulers and pipelines of many stages keep the budget", "[budget]") {
+    const Folder folder;
+    run({"explain", "softmax", "--shape", "rows=8,cols=64", "--count", "--threads", "1"});  // measures the machine, once
+    constexpr double kBudget = 15, kSlack = 6;
+    const auto begin = std::chrono::steady_clock::now();
+    const ProcessResult r = run({"explore", "stencil_chain", "--generator", HALYARD_EXPLORE_GENERATORS "/stencil_chain.generator",
+                                 "--param", "stages=4", "--shape", "smooth=256x256", "--threads", "1", "--budget", "15s", "--halide",
+                                 "--db", folder / "s.db", "-o", folder / "best.lua"});
+    INFO(r.out << r.err);
+    CHECK(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < kBudget + kSlack);
+    CHECK(r.ok());
+    CHECK(contains(r.err, "Halide's "));
+}
+
+TEST_CASE("What was found is written when a signal comes", "[budget]") {
+    const Folder folder;
+    const std::string db = folder / "s.db", best = folder / "best.lua";
+    // As soon as something is known.
+    const ProcessResult r =
+        run_shell("\"$halyard\" explore softmax --shape rows=16,cols=1024 --threads 1 --budget 10m --db " + db + " -o " + best +
+                  " & p=$!; for i in $(seq 600); do \"$halyard\" db list softmax --db " + db +
+                  " 2>/dev/null | grep -q us && break; sleep 0.1; done; sleep 3; kill -TERM $p; wait $p; echo \"ended $?\"");
+    INFO(r.out << r.err);
+    CHECK(contains(r.out, "ended 143\n"));
+    CHECK(contains(r.err, "softmax: interrupted: "));
+    CHECK(contains(read_file(best), "return schedule \"softmax\""));
+    CHECK(names_in(folder.path()) == Arguments{"best.lua", "s.db"});
+}

@@ -1,4 +1,5 @@
-// y = a b + a: what stands behind a product reads an operand of it again. Row-major: a is m x n, b n x n.
+// y = a b + a, what stands behind a product reads an operand of it again. Row-major: a is m x n, b n x n. Both are called what
+// printed kernels call something of their own.
 
 #include <Halide.h>
 
@@ -8,9 +9,9 @@ using namespace Halide;
 
 class ProductPlusOperand : public Generator<ProductPlusOperand> {
 public:
-    Input<Buffer<bfloat16_t, 2>> a{"a"};  // [n, m]
-    Input<Buffer<bfloat16_t, 2>> b{"b"};  // [n, n]
-    Output<Buffer<float, 2>> y{"y"};      // [n, m]
+    Input<Buffer<bfloat16_t, 2>> a{"lane"};   // [n, m]
+    Input<Buffer<bfloat16_t, 2>> b{"stage"};  // [n, n]
+    Output<Buffer<float, 2>> y{"y"};          // [n, m]
 
     void generate() {
         const RDom k(0, a.width(), "k");

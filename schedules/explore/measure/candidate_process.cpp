@@ -220,6 +220,7 @@ Measured run_built(const Task &task, const Built &b, const std::string &outputs,
                                   {"library", b.library()},
                                   {"outputs", outputs},
                                   {"compare", compare},
+                                  {"floats", b.floats},
                                   {"best", best}},
                                  seconds, m);
     if (result.is_object()) {

@@ -17,6 +17,7 @@ struct Built {
     std::string directory;  // holds kernel.so
     Assignments params;     // of the generator, all that hold
     Measured measured;      // status and message of the build
+    bool floats = false;    // what it stores is made of floats somewhere, whatever types its arguments have
 
     std::string library() const {
         return directory + "/kernel.so";

@@ -11,6 +11,7 @@
 #include "kernel/failure.h"
 #include "kernel/process.h"
 #include "explore/measure/reference.h"
+#include "explore/space/query.h"
 #include "kernel/registry.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
@@ -26,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 struct Reference {
     std::string name;
     Built built;
+    bool floats = false;  // in what is computed
 };
 
 // A library that may be asked for again.
@@ -70,13 +72,20 @@ struct Measurer::Implementation {
     }
 
     // So many seconds, or what is left.
+    static double until(const std::optional<Clock::time_point> &time, double seconds) {
+        return time ? std::clamp(std::chrono::duration<double>(*time - Clock::now()).count(), 0.1, std::max(seconds, 0.1)) : seconds;
+    }
     double within(double seconds) const {
-        return end ? std::clamp(std::chrono::duration<double>(*end - Clock::now()).count(), 0.1, seconds) : seconds;
+        return until(end_of_candidates, until(end, seconds));
+    }
+    bool over() const {
+        const auto now = Clock::now();
+        return (end && now >= *end) || (end_of_candidates && now >= *end_of_candidates);
     }
 
     // It was not the candidate that took too long, but there was no more time.
     void forgive(Measured &m) const {
-        if (end && Clock::now() >= *end && m.status == Status::kTimeout) {
+        if (over() && m.status == Status::kTimeout) {
             m.status = Status::kPending;
             m.message = "no time was left";
         }
@@ -123,26 +132,42 @@ struct Measurer::Implementation {
             Candidate c;
             // For choices that suit none of them, those that it has itself.
             c.params = n < trusted.size() ? params : without_own_choices(task, params);
-            const Built b = build(t.script, c, 5 * task.limits.build_seconds);
+            const Built b = build(t.script, c, until(end, 5 * task.limits.build_seconds));
             Measured m = b.measured;
             if (m.ok()) {
-                m = runner->reference(task, b, 10 * task.limits.run_seconds);
+                m = runner->reference(task, b, until(end, 10 * task.limits.run_seconds));
             }
             if (m.ok()) {
-                return references[key] = {t.name, b};
+                return references[key] = {t.name, b, computes_floats(params)};
             }
             remove(b);
             const std::string reason = fmt::format("\n  {}: {}: {}", t.name, status_name(m.status), m.message);
             why += why.find(reason) == std::string::npos ? reason : "";
+            if (end && Clock::now() >= *end) {
+                break;
+            }
         }
         throw Failure(fmt::format("{}: error: no schedule that is known to be right runs with {} to check candidates "
                                   "against{}",
                                   task.op, key.empty() ? "these parameters" : key, why));
     }
 
+    // Of an op of the registry the arguments say it.
+    bool computes_floats(const Assignments &params) const {
+        if (task.generator.empty()) {
+            return false;
+        }
+        const auto is_float = [](const std::string &type) { return type.find("float") != std::string::npos || type == "double"; };
+        const Description d = describe_pipeline(task, params);
+        return std::any_of(d.funcs.begin(), d.funcs.end(),
+                           [&](const auto &f) { return std::any_of(f.second.types.begin(), f.second.types.end(), is_float); });
+    }
+
     Run run_of(const Built &b, double best) {
         const Reference &r = reference(b.params);
-        return {b, r.built, best, within(task.limits.run_seconds)};
+        Built checked = b;
+        checked.floats = r.floats;
+        return {checked, r.built, best, within(task.limits.run_seconds)};
     }
 
     // Of one that was built.
@@ -163,7 +188,7 @@ struct Measurer::Implementation {
     std::map<std::string, Reference> references;
     std::vector<Kept> kept;
     std::set<std::string> stay;  // ids
-    std::optional<Clock::time_point> end;
+    std::optional<Clock::time_point> end, end_of_candidates;
     int number = 0;
 };
 
@@ -181,6 +206,14 @@ void Measurer::set_limits(const Limits &limits) {
 
 void Measurer::end_at(Clock::time_point end) {
     implementation_->end = end;
+}
+
+void Measurer::end_candidates_at(std::optional<Clock::time_point> end) {
+    implementation_->end_of_candidates = end;
+}
+
+void Measurer::prepare() {
+    implementation_->reference(implementation_->task.params);
 }
 
 void Measurer::keep(const Candidate &candidate) {
@@ -254,7 +287,11 @@ InTurns Measurer::in_turns(const std::vector<Candidate> &candidates, double seco
     }
     all.contest.all.resize(candidates.size());
     if (!right.empty()) {
-        InTurns times = i.runner->in_turns(i.task, right, seconds);
+        Task limited = i.task;
+        // All of it, which is for one more than there are.
+        limited.limits.run_seconds =
+            i.within(double(right.size() + 1) * (i.task.limits.run_seconds + seconds)) / double(right.size() + 1) - seconds;
+        InTurns times = i.runner->in_turns(limited, right, seconds);
         all.contest.noise = times.contest.noise;
         all.contest.busy = times.contest.busy;
         for (size_t n = 0; n < places.size(); n++) {

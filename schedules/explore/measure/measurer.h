@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <memory>
 #include <vector>
 
@@ -29,8 +30,15 @@ public:
     /** From here on. */
     void set_limits(const Limits &limits);
 
-    /** A candidate that is at it then is given up: Status::kPending, as nothing is known of it. */
+    /** A candidate that is at it then is given up: Status::kPending, as nothing is known of it. What candidates are checked
+     * against is too, which is a Failure, as no candidate could be right without it. */
     void end_at(std::chrono::steady_clock::time_point end);
+
+    /** Some candidates have less time than there is for what they are checked against; without a time they have all of it. */
+    void end_candidates_at(std::optional<std::chrono::steady_clock::time_point> end = {});
+
+    /** Builds and runs what candidates are checked against, which the first candidate does otherwise. */
+    void prepare();
 
     /** Its library stays until the end, as those of the fastest few do, so that in_turns() need not build it again. */
     void keep(const Candidate &candidate);

@@ -84,25 +84,26 @@ Difference compare_output(const std::string &name, HostBuffer &buffer, const std
     }
     const bool integer = is_integer(type);
     const double typical = integer ? 0 : root_mean_square(type, want, count);
+    const bool small = integer && (type.bits == 8 || (type.bits == 16 && tolerance.jumps > 0));
     const double relative = tolerance.storage + tolerance.epsilons * 0x1p-23;
     size_t wrong = 0;
     std::string first;
     for (size_t i = 0; i < count; i++) {
         const double g = element(type, got + i * bytes), w = element(type, want.data() + i * bytes);
-        const double allowed =
-            integer ? (type.bits == 8 ? tolerance.steps : 0) : std::max(relative * std::max(std::fabs(w), typical), 1e-30);
+        const double allowed = integer ? (small ? tolerance.steps : 0) : std::max(relative * std::max(std::fabs(w), typical), 1e-30);
         const double off = integer && std::fabs(g - w) <= allowed ? 0 : distance(g, w, std::max(allowed, 1e-30));
         if (off > 1 && wrong++ == 0) {
             first = fmt::format("{}: {:.9g} instead of {:.9g}{}", place(name, i, buffer.extents()), g, w,
                                 allowed > 0 ? fmt::format(" +- {:.2g}", allowed) : "");
         }
-        if (!(integer && type.bits > 8)) {
+        if (!integer || (small && off <= 1)) {
             d.error = std::max(d.error, off);
         }
     }
     // Of integers above 8 bits, which are indices where floats decide, a few may differ.
-    const double strangers = integer && type.bits > 8 ? std::max(2.0, tolerance.strangers * double(count)) : 0;
-    if (wrong > 0 && (strangers == 0 || tolerance.strangers == 0 || double(wrong) > strangers)) {
+    const double part = small ? tolerance.jumps : integer ? tolerance.strangers : 0;
+    const double strangers = part > 0 ? std::max(2.0, part * double(count)) : 0;
+    if (wrong > 0 && double(wrong) > strangers) {
         d.error = std::max(d.error, 2.0);
         d.message = fmt::format("{}; {} of {} elements are wrong", first, wrong, count);
     }

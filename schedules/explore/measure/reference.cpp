@@ -10,6 +10,7 @@
 #include "kernel/schedules.h"
 #include "kernel/targets.h"
 #include "kernel/text.h"
+#include "language/lua_text.h"
 
 namespace halyard::explore {
 
@@ -21,12 +22,28 @@ const char *const kRoots = R"(-- Every Func at the root: what candidates are che
 return schedule "{}" {{
   target = "{}",
   apply = function(k)
+    local too_large = {{ {} }}
     for _, name in ipairs(k:names()) do
-      k[name]:compute_root()
+      if not too_large[name] then
+        k[name]:compute_root()
+      end
     end
   end,
 }}
 )";
+
+// Halide allocates no more than 2 GiB at once, and what is that large is meant to be inlined.
+constexpr double kMostBytes = double(1 << 30);
+
+std::string too_large(const Task &task) {
+    std::string names;
+    for (const auto &[name, f] : describe_pipeline(task, {}).funcs) {
+        if (!f.reduction() && !f.output && f.wraps.empty() && f.size() > kMostBytes) {
+            names += fmt::format("{}[{}] = true", names.empty() ? "" : ", ", in_quotes(name));
+        }
+    }
+    return names;
+}
 
 }  // namespace
 
@@ -41,7 +58,7 @@ std::vector<Trusted> trusted_schedules(const Task &task, const std::string &fold
         }
     }
     const std::string roots = folder + "/roots.lua";
-    write_file(roots, fmt::format(kRoots, task.op, place));
+    write_file(roots, fmt::format(kRoots, task.op, place, task.generator.empty() || is_cuda(task.target) ? "" : too_large(task)));
     std::vector<Trusted> all = unfused;
     if (place == "cpu") {  // a GPU kernel needs its blocks
         all.push_back({"every Func at the root", roots});

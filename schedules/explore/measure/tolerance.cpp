@@ -35,9 +35,9 @@ double epsilon_of(const halide_type_t &type) {
 
 }  // namespace
 
-Tolerance tolerance_of(const std::string &op, const CompiledKernel &kernel, double flops_an_element) {
+Tolerance tolerance_of(const std::string &op, const CompiledKernel &kernel, double flops_an_element, bool floats) {
     Tolerance t;
-    bool floats = false;
+    const bool between = floats;
     for (const auto &a : kernel.arguments()) {
         const double epsilon = epsilon_of(a.type);
         floats = floats || epsilon > 0;
@@ -52,6 +52,8 @@ Tolerance tolerance_of(const std::string &op, const CompiledKernel &kernel, doub
     // A value halfway between two steps goes either way; of two columns that are nearly equal either may be the larger.
     t.steps = floats ? 1 : 0;
     t.strangers = floats ? 0.01 : 0;
+    // An ulp of an index that is rounded may be another entry of a table: of one element in ten thousand, fewer than an edge has.
+    t.jumps = between ? 1e-4 : 0;
     return t;
 }
 

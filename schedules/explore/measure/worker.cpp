@@ -122,7 +122,8 @@ struct Work {
             elements += a.is_output ? arguments.buffer(a.name).size() : 0;
         }
         constexpr double kUnknown = 4096;
-        tolerance = tolerance_of(name, kernel, flops > 0 ? flops / double(std::max<size_t>(elements, 1)) : kUnknown);
+        tolerance =
+            tolerance_of(name, kernel, flops > 0 ? flops / double(std::max<size_t>(elements, 1)) : kUnknown, job.value("floats", false));
     }
 
     KernelArguments arguments;

@@ -88,7 +88,8 @@ private:
         if (s > 0) {
             const UpdateBody &u = p.updates.size() >= size_t(s) ? p.updates[size_t(s) - 1] : UpdateBody();
             // What the tile unit takes; without one the runtime multiplies element by element.
-            lanes = u.kind != UpdateBody::kPlain && u.kind != UpdateBody::kMma;
+            lanes = (u.kind != UpdateBody::kPlain && u.kind != UpdateBody::kMma && u.kind != UpdateBody::kPrivate) ||
+                    (n != plan_.nests.end() && n->second.stage == s && !n->second.vector.empty());
             if (const double rate = product_rate(u, f); rate > 0) {
                 return 2 * times / rate * kPerCycle * std::max(m_.hertz, 1e9) * m_.threads;
             }

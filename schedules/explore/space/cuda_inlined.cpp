@@ -23,11 +23,12 @@ public:
     // What costs nothing or is used once is inlined; the rest is a decision.
     std::set<std::string> choose() {
         const Graph all(d_, inlined_);
+        Uses uses(d_, inlined_);
         for (const Func *f : all.order()) {
             if (f->output || f->reduction() || inlined_.count(f->name) || keeps_tile(*f)) {
                 continue;
             }
-            const double times = uses(d_, inlined_)[f->name], cost = f->pure().cost();
+            const double times = uses.times(f->name), cost = f->pure().cost();
             // What few elements need of a reduction is kept; exponentials of a row are computed again.
             const bool statistic = reads_reduction(*f) && f->pure().elements * 8 < outputs();
             const bool often = (times > 4 && cost >= 3) || (reads_reduction(*f) && outputs_that_read(f->name) > 1);

@@ -60,6 +60,32 @@ FixedStage read_fixed_stage(const json &j) {
     return stage;
 }
 
+// A definition that says nothing, as that of a scan which begins with its first line, has no loops: the extents of the Func are then
+// those that its updates store to.
+void extend_by_updates(Func &f) {
+    for (size_t d = 0; f.reduction() && f.stages[0].elements == 0 && d < f.dims.size(); d++) {
+        double low = 0, high = 0;
+        bool known = false;
+        for (size_t s = 1; s < f.stages.size(); s++) {
+            const Index &i = f.stages[s].stored.at(d);
+            if (!i.exact || !i.offset || i.div != 0 || i.mod != 0) {
+                continue;
+            }
+            double least = double(*i.offset), most = least;
+            for (const auto &[loop, factor] : i.loops) {
+                const Loop *l = f.stages[s].loop(loop);
+                (factor > 0 ? most : least) += double(factor) * (l ? l->extent - 1 : 0);
+            }
+            low = known ? std::min(low, least) : least;
+            high = known ? std::max(high, most) : most;
+            known = true;
+        }
+        for (Loop &l : f.stages[0].loops) {
+            l.extent = l.name == f.dims[d] ? std::max(l.extent, high - low + 1) : l.extent;
+        }
+    }
+}
+
 // A copy that a script makes of a Func, or of an input, for one reader or all: "".
 void add_wrapper(Description &d, const json &j) {
     const std::string name = j.at("name"), of = j.at("of"), reader = j.at("reader");
@@ -164,6 +190,7 @@ Description read_description(const json &j) {
             for (const auto &s : f.at("stages")) {
                 func.stages.push_back(read_stage(s));
             }
+            extend_by_updates(func);
             d.funcs[func.name] = std::move(func);
         }
         for (const auto &b : j.at("buffers")) {

@@ -33,6 +33,10 @@ bool Draft::reads(const std::string &func, const std::string &of) const {
 }
 
 double Draft::upstream(const Func &f, bool with_products) const {
+    const auto known = upstream_.find({f.name, with_products});
+    if (known != upstream_.end()) {
+        return known->second;
+    }
     std::set<std::string> seen;
     const std::function<double(const std::string &)> sum = [&](const std::string &name) -> double {
         const Func *x = description.func(name);
@@ -54,7 +58,7 @@ double Draft::upstream(const Func &f, bool with_products) const {
         }
         return n;
     };
-    return sum(f.name);
+    return upstream_[{f.name, with_products}] = sum(f.name);
 }
 
 }  // namespace halyard::explore

@@ -35,6 +35,9 @@ struct Draft {
 
     /** Instructions of a Func and of what it reads, products in tiles among it or not. */
     double upstream(const Func &f, bool with_products = false) const;
+
+private:
+    mutable std::map<std::pair<std::string, bool>, double> upstream_;  // of the graph, once there is one
 };
 
 }  // namespace halyard::explore

@@ -40,41 +40,97 @@ Index compose(const Index &index, const std::map<std::string, Index> &dims) {
     return result;
 }
 
+// Reads of a Func through Funcs that are inlined, from which on they count as one of all of it.
+constexpr size_t kMostReads = 1024;
+
+// Reads without those that say the same, in their order.
+class Distinct {
+public:
+    void add(Read r) {
+        if (seen_.insert(key(r)).second) {
+            reads_.push_back(std::move(r));
+            const std::string &func = reads_.back().func;
+            if (++count_[func] > kMostReads) {
+                merge(func);
+            }
+        }
+    }
+
+    std::vector<Read> all() {
+        return std::move(reads_);
+    }
+
+private:
+    static std::string key(const Read &r) {
+        std::string key = r.func;
+        for (const Index &i : r.index) {
+            key += '|';
+            for (const auto &[loop, factor] : i.loops) {
+                key += loop + '*' + std::to_string(factor) + '+';
+            }
+            key += (i.offset ? std::to_string(*i.offset) : "?") + '/' + std::to_string(i.div) + '%' + std::to_string(i.mod);
+        }
+        return key;
+    }
+
+    // One that may be anywhere stands for all of a Func.
+    void merge(const std::string &func) {
+        Read all{func, {}};
+        std::vector<Read> others;
+        for (Read &r : reads_) {
+            if (r.func != func) {
+                others.push_back(std::move(r));
+                continue;
+            }
+            all.index.resize(std::max(all.index.size(), r.index.size()));
+            for (size_t i = 0; i < r.index.size(); i++) {
+                all.index[i].loops.insert(r.index[i].loops.begin(), r.index[i].loops.end());
+                all.index[i].clamped = all.index[i].clamped || r.index[i].clamped;
+                all.index[i].exact = false;
+                all.index[i].offset = std::nullopt;
+            }
+        }
+        others.push_back(std::move(all));
+        reads_ = std::move(others);
+        count_[func] = 1;
+    }
+
+    std::vector<Read> reads_;
+    std::set<std::string> seen_;
+    std::map<std::string, size_t> count_;
+};
+
 }  // namespace
 
-std::vector<Read> Graph::through(const std::vector<Read> &reads) const {
-    std::vector<Read> result;
-    const auto add = [&](Read r) {
-        const bool there = std::any_of(result.begin(), result.end(), [&](const Read &o) {
-            bool same = o.func == r.func && o.index.size() == r.index.size();
-            for (size_t i = 0; same && i < r.index.size(); i++) {
-                const Index &a = o.index[i], &b = r.index[i];
-                same = a.loops == b.loops && a.offset == b.offset && a.div == b.div && a.mod == b.mod;
-            }
-            return same;
-        });
-        if (!there) {
-            result.push_back(std::move(r));
-        }
-    };
+std::vector<Read> Graph::through(const std::vector<Read> &reads) {
+    Distinct result;
     for (const Read &r : reads) {
         const Func *f = description_.func(r.func);
         if (!f || inlined_.count(r.func) == 0) {
-            add(r);
+            result.add(r);
             continue;
         }
         std::map<std::string, Index> dims;
         for (size_t i = 0; i < f->dims.size() && i < r.index.size(); i++) {
             dims[f->dims[i]] = r.index[i];
         }
-        for (Read inner : through(f->pure().reads)) {
+        for (Read inner : through_inlined(*f)) {
             for (auto &i : inner.index) {
                 i = compose(i, dims);
             }
-            add(std::move(inner));
+            result.add(std::move(inner));
         }
     }
-    return result;
+    return result.all();
+}
+
+const std::vector<Read> &Graph::through_inlined(const Func &f) {
+    const auto known = through_.find(f.name);
+    if (known != through_.end()) {
+        return known->second;
+    }
+    std::vector<Read> reads = through(f.pure().reads);
+    return through_[f.name] = std::move(reads);
 }
 
 Graph::Graph(const Description &description, std::set<std::string> inlined) : description_(description), inlined_(std::move(inlined)) {
@@ -122,6 +178,10 @@ const std::vector<Reader> &Graph::readers(const std::string &func) const {
 }
 
 double Graph::cost(const std::string &func, int stage) const {
+    const bool inlined = stage == 0 && inlined_.count(func) > 0;
+    if (const auto known = costs_.find(func); inlined && known != costs_.end()) {
+        return known->second;
+    }
     const Stage &s = description_.func(func)->stages[size_t(stage)];
     double cost = s.cost();
     for (const Read &r : s.reads) {
@@ -129,38 +189,53 @@ double Graph::cost(const std::string &func, int stage) const {
             cost += this->cost(r.func, 0);
         }
     }
+    if (inlined) {
+        costs_[func] = cost;
+    }
     return cost;
 }
 
-std::map<std::string, double> uses(const Description &description, const std::set<std::string> &inlined) {
-    std::map<std::string, double> evaluations;  // reads of all elements
-    const std::function<double(const std::string &)> count = [&](const std::string &name) {
-        const auto known = evaluations.find(name);
-        if (known != evaluations.end()) {
-            return known->second;
-        }
-        double n = 0;
-        for (const auto &[user, f] : description.funcs) {
-            for (const Stage &s : f.stages) {
-                const auto reads = std::count_if(s.reads.begin(), s.reads.end(), [&](const Read &r) { return r.func == name; });
-                if (reads == 0 || user == name) {
-                    continue;
+Uses::Uses(const Description &description, const std::set<std::string> &inlined) : description_(description), inlined_(inlined) {
+    for (const auto &[user, f] : description.funcs) {
+        for (const Stage &s : f.stages) {
+            double times = 1;
+            for (const Loop &l : s.loops) {
+                times *= l.extent;
+            }
+            std::map<std::string, double> reads;
+            for (const Read &r : s.reads) {
+                reads[r.func]++;
+            }
+            for (const auto &[name, n] : reads) {
+                if (name != user) {
+                    users_[name].push_back({user, n, times});
                 }
-                double times = 1;
-                for (const Loop &l : s.loops) {
-                    times *= l.extent;
-                }
-                n += double(reads) * (inlined.count(user) ? count(user) : times);
             }
         }
-        return evaluations[name] = n;
-    };
-    std::map<std::string, double> result;
-    for (const auto &f : description.funcs) {
-        const double elements = f.second.pure().elements;
-        result[f.first] = elements > 0 ? count(f.first) / elements : 0;
     }
-    return result;
+}
+
+const Uses::Count &Uses::count(const std::string &func) {
+    const auto known = counts_.find(func);
+    if (known != counts_.end()) {
+        return known->second;
+    }
+    Count n;
+    for (const User &u : users_[func]) {
+        const bool through = inlined_.count(u.func) > 0;
+        n.evaluations += u.reads * (through ? count(u.func).evaluations : u.iterations);
+        n.copies += u.reads * (through ? count(u.func).copies : 1);
+    }
+    return counts_[func] = n;
+}
+
+double Uses::times(const std::string &func) {
+    const double elements = description_.func(func)->pure().elements;
+    return elements > 0 ? count(func).evaluations / elements : 0;
+}
+
+double Uses::copies(const std::string &func) {
+    return count(func).copies;
 }
 
 }  // namespace halyard::explore

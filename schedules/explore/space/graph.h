@@ -45,17 +45,44 @@ public:
     double cost(const std::string &func, int stage) const;
 
 private:
-    std::vector<Read> through(const std::vector<Read> &reads) const;
+    std::vector<Read> through(const std::vector<Read> &reads);
+    const std::vector<Read> &through_inlined(const Func &f);
 
     const Description &description_;
     const std::set<std::string> inlined_;
+    std::map<std::string, std::vector<Read>> through_;  // of inlined Funcs: what they read that is stored
+    mutable std::map<std::string, double> costs_;       // of inlined Funcs
     std::map<std::pair<std::string, int>, std::vector<Read>> reads_;
     std::map<std::string, std::vector<Reader>> readers_;
     std::vector<const Func *> order_;
 };
 
-/** How often the elements of a Func are computed where it is inlined, over how often if it is stored: by Func. */
-std::map<std::string, double> uses(const Description &description, const std::set<std::string> &inlined);
+/** What inlining a Func takes. Asked in the order of Graph, it follows a set that grows: what reads a Func is decided before it. */
+class Uses {
+public:
+    Uses(const Description &description, const std::set<std::string> &inlined);
+
+    /** How often the elements of a Func are computed where it is inlined, over how often if it is stored. */
+    double times(const std::string &func);
+
+    /** How often its text stands in what is compiled, where it is inlined: grows with every Func that is inlined above it. */
+    double copies(const std::string &func);
+
+private:
+    struct User {
+        std::string func;
+        double reads = 0, iterations = 0;
+    };
+    struct Count {
+        double evaluations = 0, copies = 0;
+    };
+    const Count &count(const std::string &func);
+
+    const Description &description_;
+    const std::set<std::string> &inlined_;
+    std::map<std::string, std::vector<User>> users_;
+    std::map<std::string, Count> counts_;
+};
 
 }  // namespace halyard::explore
 

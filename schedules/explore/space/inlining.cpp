@@ -18,6 +18,8 @@ public:
     }
 
 private:
+    // Of the text of a Func: stencils that are inlined into stencils grow by a factor each.
+    static constexpr double kMostCopies = 256;
     // From so many rows of float32 on, tiles take less time than vectors: the parts of the weights cost what they cost.
     static constexpr double kRowsOfF32 = 57;
 
@@ -87,6 +89,7 @@ private:
     std::set<std::string> choose_inlined(const TileOperands &operands) {
         std::set<std::string> inlined = operands.inlined;
         const Graph all(d_, {});
+        Uses uses(d_, inlined);
         for (const Func *f : all.order()) {
             if (operands.inlined.count(f->name) || operands.stored.count(f->name)) {
                 continue;
@@ -109,7 +112,7 @@ private:
                 }
                 continue;
             }
-            const double times = uses(d_, inlined)[f->name];
+            const double times = uses.times(f->name);
             const double waste = f->pure().cost() * (times - 1);
             const bool copy = copies_columns(*f);
             if (f->permuted) {
@@ -123,8 +126,9 @@ private:
             const bool window = std::any_of(products_.begin(), products_.end(),
                                             [&](const auto &p) { return p.second.stencil && draft_.reads(p.first, f->name); });
             guess = guess || window;
+            const bool few = uses.copies(f->name) <= kMostCopies;
             const bool open = draft_.given || copy || (waste > 0.2 && times > 1.01);
-            if (open ? choices_.yes("inline " + f->name, guess) : guess) {
+            if (few && (open ? choices_.yes("inline " + f->name, guess) : guess)) {
                 inlined.insert(f->name);
             }
         }

@@ -24,6 +24,11 @@ bool inside_tile(const Nest &n, const std::set<std::string> &dims) {
                        [&](const Level &l) { return l.inside_tile && !l.vector && dims.count(l.dims[0]) > 0; });
 }
 
+bool has_level(const Nest &n, const std::string &loop) {
+    return std::any_of(n.levels.begin(), n.levels.end(),
+                       [&](const Level &l) { return std::find(l.dims.begin(), l.dims.end(), loop) != l.dims.end(); });
+}
+
 }  // namespace
 
 std::optional<At> Levels::level_of_reader(const Reader &r) const {
@@ -94,7 +99,7 @@ std::optional<At> Levels::join(At a, At b) const {
 // The innermost loop from there on that moves what is read of f.
 std::optional<At> Levels::move_out(const Func &f, At at) const {
     const Nest &n = plan_.nests.at(at.nest);
-    const Drivers drivers = drivers_from(f.name, at.nest);
+    const Drivers &drivers = drivers_from(f.name, at.nest);
     std::set<std::string> moving;
     for (const auto &d : drivers) {
         if (!all_at_once(f, d.first)) {
@@ -128,21 +133,22 @@ std::optional<At> Levels::move_out(const Func &f, At at) const {
     return std::nullopt;
 }
 
-Drivers Levels::drivers_from(const std::string &func, const std::string &nest) const {
-    Drivers result;
-    std::set<std::string> busy;
-    return drivers(func, nest, busy);
+const Drivers &Levels::drivers_from(const std::string &func, const std::string &nest) const {
+    const auto known = found().drivers.find({func, nest});
+    if (known != found_.drivers.end()) {
+        return known->second;
+    }
+    Drivers result = drivers(func, nest);
+    return found_.drivers[{func, nest}] = std::move(result);
 }
 
-Drivers Levels::drivers(const std::string &func, const std::string &nest, std::set<std::string> &busy) const {
+Drivers Levels::drivers(const std::string &func, const std::string &nest) const {
+    static const Drivers none;
     Drivers result;
-    if (!busy.insert(func).second) {
-        return result;
-    }
     const Func *f = d_.func(func);
     for (const Reader &r : graph_->readers(func)) {
         const bool leader = r.func->name == nest || joined(r.func->name, nest);
-        const Drivers of_reader = leader ? Drivers() : drivers(r.func->name, nest, busy);
+        const Drivers &of_reader = leader ? none : drivers_from(r.func->name, nest);
         for (size_t i = 0; i < r.read.index.size() && i < f->dims.size(); i++) {
             // One element that is looked up, somewhere in all of the dimension.
             const bool somewhere = r.read.index[i].clamped && !r.read.index[i].exact;
@@ -158,7 +164,6 @@ Drivers Levels::drivers(const std::string &func, const std::string &nest, std::s
             }
         }
     }
-    busy.erase(func);
     return result;
 }
 
@@ -181,7 +186,7 @@ double Levels::recomputed(const Func &f, const At &at) const {
         const auto real = plan_.placed.at(at.nest).region.find(r.first);
         times *= real == plan_.placed.at(at.nest).region.end() ? 1 : real->second / std::max(1.0, r.second);
     }
-    const auto at_once = region_at(f, at);
+    const Region &at_once = region_at(f, at);
     for (const auto &dim : f.dims) {
         const auto it = at_once.find(dim);
         region *= it == at_once.end() ? f.extent(dim) : it->second;
@@ -194,7 +199,26 @@ double Levels::recomputed(const Func &f, const At &at) const {
     return std::max(times * region / std::max(all, 1.0), 1.0);
 }
 
-std::map<std::string, double> Levels::region_at(const Func &f, const At &at) const {
+const Region &Levels::region_at(const Func &f, const At &at) const {
+    const auto key = std::make_tuple(f.name, at.nest, at.level);
+    const auto known = found().regions.find(key);
+    if (known != found_.regions.end()) {
+        return known->second;
+    }
+    Region result = region(f, at);
+    return found_.regions[key] = std::move(result);
+}
+
+Levels::Found &Levels::found() const {
+    if (found_.nests != plan_.nests.size()) {
+        found_ = {};
+        found_.nests = plan_.nests.size();
+    }
+    return found_;
+}
+
+Region Levels::region(const Func &f, const At &at) const {
+    static const Region none;
     const Nest &n = plan_.nests.at(at.nest);
     std::map<std::string, double> inside;  // of the nest's dimensions, below the level
     for (size_t i = 0; i < at.level; i++) {
@@ -203,16 +227,19 @@ std::map<std::string, double> Levels::region_at(const Func &f, const At &at) con
             it->second *= n.levels[i].extents[k];
         }
     }
-    std::map<std::string, double> region;
+    Region region;
     std::map<std::string, std::pair<double, double>> ranges;  // where reads of one step lie that differ by an offset
     for (const Reader &r : graph_->readers(f.name)) {
         const bool leader = r.func->name == at.nest || joined(r.func->name, at.nest);
         // What the reader computes while the loop stands still, which may be more than at its own place.
-        const auto of_reader = leader ? std::map<std::string, double>() : region_at(*r.func, at);
+        const Region &of_reader = leader ? none : region_at(*r.func, at);
         const auto extent_of = [&](const std::string &loop) {
             const Loop *l = r.definition().loop(loop);
             if (leader) {
                 const auto it = inside.find(loop);
+                if (it == inside.end() && l && l->rvar && !has_level(n, loop)) {
+                    return l->extent;  // a sum is inside of all loops of its nest
+                }
                 const bool whole = std::any_of(n.levels.begin(), n.levels.end(),
                                                [&](const Level &level) { return level.inside_tile && level.dims[0] == loop; });
                 // A tile of registers is whole also where there is less.

@@ -264,7 +264,7 @@ private:
         for (const Cut &c : n.cuts) {
             // A panel of packed columns begins where a tile does.
             for (size_t i = 0; i < f.dims.size(); i++) {
-                if (f.output && (c.registers || n.vector == c.dim + "_in") && !c.shifted && f.dims[i] == c.dim) {
+                if (f.output && n.inside.empty() && (c.registers || n.vector == c.dim + "_in") && !c.shifted && f.dims[i] == c.dim) {
                     line(fmt::format("{}:dim({}):set_min(0)", lua_func(f.name), i));
                 }
             }
@@ -321,6 +321,9 @@ private:
                 order.insert(order.end(), n.job.begin(), n.job.end());
             } else {
                 order.push_back(l.name);
+            }
+            if (l.vector) {
+                order.insert(order.end(), n.inside.begin(), n.inside.end());
             }
         }
         if (order.size() > 1 && (f.permuted || !(order == f.dims && n.cuts.empty()))) {
@@ -407,7 +410,8 @@ private:
         if (loops.empty() && f.permuted && !plan_.nests.count(f.name) && f.dims.size() > 1) {
             loops = f.dims;
         }
-        const std::string order = loops.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(loops));
+        const std::string order = (loops.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(loops))) +
+                                  (p.parallel.empty() ? "" : ":parallel " + in_quotes(p.parallel));
         say(order + (p.width > 0 ? fmt::format(":vectorize({}, {}, \"guard\")", in_quotes(p.vector), p.width) + unrolled_words(p.unrolled)
                                  : vector_words(p.vector, p.vectors, p.on_stack, p.unrolled)),
             0);
@@ -420,11 +424,53 @@ private:
                 line(fmt::format("{}:split({}, {}, \"guard\", \"groups\", \"member\")", stage_text(f, int(u) + 1),
                                  in_quotes(p.updates[u].grouped), p.updates[u].group));
             }
+            if (const UpdateBody &strips = p.updates[u]; strips.kind == UpdateBody::kStrips && strips.strip > 0) {
+                if (!placed.empty()) {
+                    line(placed);
+                    placed.clear();
+                }
+                line(fmt::format("{}:split({}, {}, \"guard\", {}, {})", stage_text(f, int(u) + 1), in_quotes(strips.vector), strips.strip,
+                                 in_quotes(strips.vector + "_strip"), in_quotes(strips.vector + "_in")));
+            }
+            if (p.updates[u].kind == UpdateBody::kPrivate) {
+                if (!placed.empty()) {
+                    line(placed);
+                    placed.clear();
+                }
+                write_copies(f, p.updates[u], int(u) + 1);
+                continue;
+            }
             say(update_words(p.updates[u], p), int(u) + 1);
         }
         if (!placed.empty()) {
             line(placed);
         }
+    }
+
+    // Each task adds to a copy of its own, and those are added then.
+    void write_copies(const Func &f, const UpdateBody &u, int stage) {
+        const std::string self = stage_text(f, stage), copies = lua_identifier(f.name) + "_copies";
+        const std::string lanes = u.vector.empty() ? "" : fmt::format(":vectorize({}, lanes, \"guard\")", in_quotes(u.vector));
+        line(fmt::format("{}:split({}, {}, \"guard\", \"task\", \"of_task\")", self, in_quotes(u.lanes_loop), u.strip));
+        line(fmt::format("local {} = {}:rfactor(\"task\", {{ \"copy\" }})", copies, self));
+        line(fmt::format("{}:compute_root(){}:update(0):parallel \"copy\"", copies, lanes));
+        if (!u.vector.empty()) {
+            line(fmt::format("{}:reorder({}, \"task\"){}", self, in_quotes(u.vector), lanes));
+        }
+    }
+
+    // Strips of a loop in SIMD lanes are tasks, in which the loops of a sum or of a recurrence run in their order.
+    static std::string strip_words(const UpdateBody &u) {
+        const std::string inner = u.strip > 0 ? u.vector + "_in" : u.vector, strips = u.vector + "_strip";
+        std::vector<std::string> order = {inner};
+        order.insert(order.end(), u.order.begin(), u.order.end());
+        if (u.strip > 0) {
+            order.push_back(strips);
+        }
+        std::string words = order.size() > 1 ? fmt::format(":reorder({})", all_in_quotes(order)) : "";
+        const std::string tasks = u.strip > 0 ? strips : u.parallel;
+        words += tasks.empty() ? "" : ":parallel " + in_quotes(tasks);
+        return words + fmt::format(":vectorize({}, lanes, \"guard\")", in_quotes(inner));
     }
 
     static std::string unrolled_words(const std::vector<std::string> &loops) {
@@ -451,6 +497,7 @@ private:
             return (u.order.empty() ? "" : fmt::format(":reorder({})", all_in_quotes(u.order))) +
                    fmt::format(":vectorize({}, lanes, \"guard\")", in_quotes(u.vector));
         case UpdateBody::kTile: return tile_words(u, p);
+        case UpdateBody::kStrips: return strip_words(u);
         default: return "";
         }
     }

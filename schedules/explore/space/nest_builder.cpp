@@ -24,6 +24,20 @@ public:
         const bool lanes = !f_.reduction() && !(r_.statistics && dims_.size() == 1) && !dims_.empty() && !r_.natural.count(dims_[0]) &&
                            2 * extent(dims_[0]) >= d_.lanes();
         std::vector<std::string> serial, job;
+        const bool along =
+            !r_.strip.empty() && !r_.natural.count(r_.strip) && choices_.yes("lanes of " + f_.name + " along " + r_.strip, true);
+        int64_t strip = 0;
+        if (along) {
+            nest_.vector = r_.strip;
+            nest_.inside = r_.sum;
+            const int64_t lanes_of_strip = d_.lanes();
+            strip = choices_.number("strip of " + f_.name,
+                                    {lanes_of_strip, 2 * lanes_of_strip, 4 * lanes_of_strip, 8 * lanes_of_strip, 16 * lanes_of_strip},
+                                    4 * lanes_of_strip, int64_t(extent(r_.strip)));
+            if (extent(r_.strip) < 2.0 * r_.threads * double(strip)) {
+                strip = 0;  // tasks are those of other loops
+            }
+        }
         if (lanes) {
             nest_.vector = dims_[0];
             const double most = std::max(1.0, extent(dims_[0]) / d_.lanes());
@@ -36,10 +50,10 @@ public:
                 nest_.vectors = choices_.number("vectors of " + f_.name, {1, 2, 4}, guess, int64_t(most));
             }
         }
-        const bool tiled = lanes && r_.root && r_.columns.count(nest_.vector);
+        const bool tiled = strip > 0 || (lanes && r_.root && r_.columns.count(nest_.vector));
         if (tiled) {
             Cut c = new_cut(nest_.vector);
-            c.tile = r_.columns.at(nest_.vector);
+            c.tile = strip > 0 ? strip : r_.columns.at(nest_.vector);
             nest_.cuts.push_back(c);
         }
         std::vector<std::string> still;

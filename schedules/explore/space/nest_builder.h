@@ -29,6 +29,8 @@ struct NestRequest {
     std::map<std::string, int64_t> columns;  // loops that are cut for products further up, by the size of a tile
     std::set<std::string> still;             // loops that stay inside those that move what is computed for them
     std::set<std::string> named;             // loops in which a given script computes something, by their name
+    std::string strip;                       // the dimension along which a sum that is stored whole may be in SIMD lanes
+    std::vector<std::string> sum;            // and the loops of that sum
     bool windows = false;                    // which overlap from row to row: what a task begins with is computed twice
     double cost = 0;                         // instructions for an element
 };

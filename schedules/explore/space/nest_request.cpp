@@ -1,7 +1,6 @@
 #include "explore/space/nest_request.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace halyard::explore {
 
@@ -13,7 +12,7 @@ public:
         : draft_(draft), levels_(levels), d_(draft.description), plan_(draft.plan), products_(draft.products), hosts_(draft.hosts),
           graph_(draft.graph) {}
 
-    NestRequest request(const Func &f) const {
+    NestRequest request(const Func &f) {
         NestRequest r;
         r.func = &f;
         r.region = plan_.placed.at(f.name).region;
@@ -23,14 +22,15 @@ public:
             }
         }
         // Which dimensions the statistics of a row are indexed by.
+        const std::set<std::string> above = upstream_of(f);
         for (const Func *other : graph_->order()) {
-            if (other->reduction() && !products_.count(other->name) && upstream_of(f, other->name)) {
+            if (other->reduction() && !products_.count(other->name) && above.count(other->name)) {
                 r.statistics = true;
             }
         }
         for (const Read &read : graph_->reads(f.name, f.reduction() ? 1 : 0)) {
             for (const Index &i : read.index) {
-                if (i.loops.size() == 1 && i.exact && (i.div > 1 || i.mod > 1) && d_.func(read.func)) {
+                if (i.loops.size() == 1 && i.exact && (i.div > 1 || i.mod > 1) && is_statistic(read.func)) {
                     r.natural[i.loops.begin()->first] = std::max(i.div, i.mod);
                 }
             }
@@ -75,8 +75,25 @@ public:
     }
 
 private:
+    // What is reduced, or made of that one by one: readers of a part of it go together. A picture that is read twice as large is none.
+    bool is_statistic(const std::string &name) const {
+        const Func *f = d_.func(name);
+        return f && (f->reduction() || std::any_of(f->pure().reads.begin(), f->pure().reads.end(), [&](const Read &r) {
+                         const Func *of = d_.func(r.func);
+                         return of && of->reduction();
+                     }));
+    }
+
     // Whether what is stored and not whole is read at places some rows apart, here or further up.
-    bool has_windows(const std::string &name) const {
+    bool has_windows(const std::string &name) {
+        const auto [known, fresh] = windows_.emplace(name, false);
+        if (fresh) {
+            known->second = find_windows(name);
+        }
+        return known->second;
+    }
+
+    bool find_windows(const std::string &name) {
         const Func &f = *d_.func(name);
         for (int s = 0; s < int(f.stages.size()); s++) {
             std::map<std::pair<std::string, size_t>, int64_t> seen;
@@ -98,23 +115,24 @@ private:
         return false;
     }
 
-    bool upstream_of(const Func &f, const std::string &name) const {
-        std::set<std::string> seen;
-        const std::function<bool(const std::string &)> reaches = [&](const std::string &from) {
+    // What it is made of, up to the tiles of products.
+    std::set<std::string> upstream_of(const Func &f) const {
+        std::set<std::string> found, seen = {f.name};
+        std::vector<std::string> next = {f.name};
+        while (!next.empty()) {
+            const std::string from = next.back();
+            next.pop_back();
             const Func *x = d_.func(from);
-            if (!x || !seen.insert(from).second) {
-                return false;
-            }
-            for (int s = 0; s < int(x->stages.size()); s++) {
+            for (int s = 0; x && s < int(x->stages.size()); s++) {
                 for (const Read &r : graph_->reads(from, s)) {
-                    if (r.func == name || (!hosts_.count(r.func) && r.func != from && reaches(r.func))) {
-                        return true;
+                    found.insert(r.func);
+                    if (!hosts_.count(r.func) && seen.insert(r.func).second) {
+                        next.push_back(r.func);
                     }
                 }
             }
-            return false;
-        };
-        return reaches(f.name);
+        }
+        return found;
     }
 
     const Draft &draft_;
@@ -124,6 +142,7 @@ private:
     const std::map<std::string, Product> &products_;
     const std::set<std::string> &hosts_;
     const std::unique_ptr<Graph> &graph_;
+    std::map<std::string, bool> windows_;  // of those that were asked for
 };
 
 }  // namespace

@@ -65,10 +65,11 @@ struct Nest {
     bool half_vectors = false;     // of half the lanes: the loop is whole ones of those, and small
     bool whole_vectors = false;    // the vectorised level is a tile: its vectors are unrolled
     bool stream = false;
-    bool unroll_rows = false;  // of a tile
-    bool one_piece = false;    // no copies of loops for borders
-    bool mma = false;          // the tile is a block of a product that tile instructions make
-    std::string with;          // computed in the loops of this other output, down to `with_level`
+    bool unroll_rows = false;         // of a tile
+    bool one_piece = false;           // no copies of loops for borders
+    bool mma = false;                 // the tile is a block of a product that tile instructions make
+    std::vector<std::string> inside;  // loops of its sum between the SIMD lanes and all others, innermost first
+    std::string with;                 // computed in the loops of this other output, down to `with_level`
     std::string with_level;
 };
 
@@ -76,7 +77,9 @@ enum class Place { kInlined, kRoot, kAt };
 
 /** How an update's loops run. */
 struct UpdateBody {
-    enum Kind { kPlain, kLanes, kColumns, kTile, kDots, kMma } kind = kPlain;
+    /** kStrips: of a Func that is stored whole, along a free loop in SIMD lanes, with loops of its own. kPrivate: what is stored
+     * goes anywhere, so that each task has a copy, and those are added. */
+    enum Kind { kPlain, kLanes, kColumns, kTile, kDots, kMma, kStrips, kPrivate } kind = kPlain;
     std::string lanes_loop;          // kLanes, kDots: the reduction's loop in SIMD lanes
     std::string vector;              // kColumns, kTile: the free loop in SIMD lanes; kMma: the columns
     std::vector<std::string> order;  // innermost first; empty leaves it
@@ -84,8 +87,10 @@ struct UpdateBody {
     int64_t accumulators = 1;  // kLanes: vectors a step
     std::string grouped;       // a reduction's loop whose elements lie in groups
     int64_t group = 1;
-    bool dot = false;   // a group is one instruction
-    int64_t depth = 0;  // kMma: of the grouped loop, what a call sums; 0: all of it
+    bool dot = false;      // a group is one instruction
+    int64_t strip = 0;     // kStrips: iterations of the loop in SIMD lanes that a task takes, 0: all; kPrivate: of the split loop
+    std::string parallel;  // kStrips without strips: the loop whose iterations are tasks
+    int64_t depth = 0;     // kMma: of the grouped loop, what a call sums; 0: all of it
 };
 
 struct Placed {
@@ -95,6 +100,7 @@ struct Placed {
     int in_stage = 0;
     std::map<std::string, double> region;  // of each dimension: what is computed at once
     std::string vector;                    // the pure definition's loop in SIMD lanes
+    std::string parallel;                  // the pure definition's loop whose iterations are tasks
     int64_t vectors = 1;
     int64_t width = 0;               // of it in elements, where it is not vectors
     std::vector<std::string> order;  // innermost first; empty leaves it

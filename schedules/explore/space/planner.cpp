@@ -14,6 +14,8 @@ namespace {
 
 // Instructions that take longer than to hand them to a thread.
 constexpr double kWorthThreads = 1e6;
+// Windows that are computed in the loops of one Func.
+constexpr int kMostWindows = 6;
 
 class Planner {
 public:
@@ -194,6 +196,32 @@ private:
         return jobs < threads_ && elements >= 2 * threads_ && draft_.upstream(f, true) > kWorthThreads;
     }
 
+    // Windows over windows are stored whole after so many: each is wider than the one before it, and Halide's time to compile them
+    // grows faster than their number. So is a picture that is smaller than what is made of it, as a level of a pyramid.
+    bool ends_strip(const Func &f, const At &at) const {
+        const auto elements = [](const Func &x) { return x.size() / std::max(x.bytes, 1); };
+        const auto inside = std::count_if(plan_.placed.begin(), plan_.placed.end(),
+                                          [&](const auto &p) { return p.second.place == Place::kAt && p.second.in == at.nest; });
+        return inside >= kMostWindows || elements(f) < 0.5 * elements(*d_.func(at.nest));
+    }
+
+    static bool is_recurrence(const Func &f) {
+        return std::any_of(f.stages.begin() + 1, f.stages.end(), [](const Stage &s) { return s.reduces() && !s.associative; });
+    }
+
+    // Whether enough is computed at once there along a dimension that each step has all of.
+    bool has_lanes(const Func &f, const At &at) const {
+        const Region &region = levels_.region_at(f, at);
+        for (size_t i = 0; i < f.dims.size(); i++) {
+            const auto it = region.find(f.dims[i]);
+            const bool free = std::all_of(f.stages.begin() + 1, f.stages.end(), [&](const Stage &s) { return s.stored[i].is(f.dims[i]); });
+            if (free && it != region.end() && it->second >= d_.lanes()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     std::string guess_place(const Func &f, const At &at, const At &task) const {
         // A product in tiles needs several rows at once.
         const auto of_host = std::find_if(draft_.products.begin(), draft_.products.end(),
@@ -218,6 +246,13 @@ private:
             return "fused";  // in the tiles that are there for it
         }
         if (starved(f, at)) {
+            return "root";
+        }
+        // A recurrence waits for its own steps: it wants a free dimension in SIMD lanes.
+        if (is_recurrence(f) && !has_lanes(f, at)) {
+            return task.level != at.level && has_lanes(f, task) ? "task" : "root";
+        }
+        if (!f.reduction() && levels_.recomputed(f, at) > 1.2 && ends_strip(f, at)) {
             return "root";
         }
         const double allowed = (f.reduction() ? 0.01 : 0.1) * total_, whole = draft_.upstream(f);
@@ -298,6 +333,9 @@ private:
         NestRequest r = nest_request(draft_, levels_, f);
         r.root = root;
         r.threads = threads_;
+        if (root && r.products.empty()) {
+            find_strip(f, r);
+        }
         plan_.nests[f.name] = build_nest(d_, r, choices_);
         for (const auto &s : f.stages) {
             total_ += s.instructions;
@@ -307,8 +345,27 @@ private:
         }
     }
 
+    // Sums and recurrences along a dimension that lies together in memory: each lane has its own, and what is summed comes in
+    // the order of the loop. Sums over what lies together go over the lanes instead.
+    void find_strip(const Func &f, NestRequest &r) const {
+        if (!f.reduction() || f.fixed || f.permuted || f.dims.empty() || draft_.products.count(f.name) || draft_.has_loops(f.name)) {
+            return;
+        }
+        const std::string &dim = f.dims[0];
+        const Stage &s = f.stages[1];
+        const bool stored = !s.stored.empty() && s.stored[0].is(dim) && s.loop(dim) && !scatters(f, 1);
+        if (stored && f.extent(dim) >= d_.lanes() && (!s.associative || walks_memory(*draft_.graph, f, 1, dim))) {
+            r.strip = dim;
+            for (const Loop &l : s.loops) {
+                if (l.rvar) {
+                    r.sum.push_back(l.name);
+                }
+            }
+        }
+    }
+
     void body(const Func &f, Placed &p) {
-        BodyRequest r{&f, &p, nullptr, draft_.graph.get(), nullptr};
+        BodyRequest r{&f, &p, nullptr, draft_.graph.get(), nullptr, threads_};
         const auto product = draft_.products.find(f.name);
         r.product = product == draft_.products.end() ? nullptr : &product->second;
         const auto n = plan_.nests.find(f.name);

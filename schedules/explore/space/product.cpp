@@ -42,7 +42,18 @@ double extent_of(const Func &f, const std::set<std::string> &dims) {
     return n;
 }
 
-std::optional<Product> as_product(const Description &d, const Func &f, int update) {
+// Reads of Funcs that may be inlined are reads of what they read.
+Graph through_cheap(const Description &d) {
+    std::set<std::string> pure;
+    for (const auto &[name, f] : d.funcs) {
+        if (!f.reduction() && !f.output && !f.permuted && f.pure().cost() < 3) {
+            pure.insert(name);
+        }
+    }
+    return Graph(d, pure);
+}
+
+std::optional<Product> as_product(const Graph &through, const Func &f, int update) {
     const Stage &s = f.stages[size_t(update)];
     if (!s.reduces() || s.factors.size() != 2) {
         return std::nullopt;
@@ -61,14 +72,6 @@ std::optional<Product> as_product(const Description &d, const Func &f, int updat
             p.columns.insert(l);
         }
     }
-    // Reads of Funcs that may be inlined, as reads of what they read.
-    std::set<std::string> pure;
-    for (const auto &[name, other] : d.funcs) {
-        if (!other.reduction() && !other.output && !other.permuted && other.pure().cost() < 3) {
-            pure.insert(name);
-        }
-    }
-    const Graph through(d, pure);
     for (const Read &r : through.reads(f.name, update)) {
         for (const Index &i : r.index) {
             for (const auto &l : p.columns) {
@@ -139,12 +142,27 @@ std::optional<Product> as_turned(const Description &d, const Func &f) {
     return std::nullopt;
 }
 
+using Users = std::map<std::string, std::set<std::string>>;  // by Func: who reads it
+
+Users users_of(const Description &d) {
+    Users users;
+    for (const auto &[name, f] : d.funcs) {
+        for (const Stage &s : f.stages) {
+            for (const Read &r : s.reads) {
+                users[r.func].insert(name);
+            }
+        }
+    }
+    return users;
+}
+
 enum Side { kRow = 1, kColumn = 2 };
 
 // Follows a product to its readers. A reader keeps it where it has loops over rows and columns left.
 class FindHost {
 public:
-    FindHost(const Description &d, Product &p) : d_(d), p_(p), wanted_(p.stencil ? kRow : kRow | kColumn) {
+    FindHost(const Description &d, const Users &users, Product &p)
+        : d_(d), users_(users), p_(p), wanted_(p.stencil ? kRow : kRow | kColumn) {
         for (const auto &l : p.rows) {
             sides_[p.func][l] |= kRow;
         }
@@ -154,17 +172,14 @@ public:
     }
 
     void find() {
-        std::string at = p_.func;
-        kept_.insert(at);
+        kept_.insert(p_.func);
+        find_dependents();
         // Grows while all that reads what is kept is read by one Func that keeps.
         for (bool grown = true; grown;) {
             grown = false;
-            for (const auto &[name, f] : d_.funcs) {
-                if (kept_.count(name) || !reads_kept(f)) {
-                    continue;
-                }
-                const bool only = all_known(f);
-                if (only && keep(f)) {
+            for (const auto &name : dependents_) {
+                const Func &f = *d_.func(name);
+                if (!kept_.count(name) && reads_kept(f) && all_known(f) && keep(f)) {
                     kept_.insert(name);
                     grown = true;
                 }
@@ -198,13 +213,21 @@ private:
     }
 
     bool depends(const std::string &name) const {
-        if (kept_.count(name)) {
-            return true;
+        return name == p_.func || dependents_.count(name) > 0;
+    }
+
+    // All that is made of the product.
+    void find_dependents() {
+        std::vector<std::string> next = {p_.func};
+        while (!next.empty()) {
+            const auto users = users_.find(next.back());
+            next.pop_back();
+            for (const auto &user : users == users_.end() ? std::set<std::string>() : users->second) {
+                if (user != p_.func && dependents_.insert(user).second) {
+                    next.push_back(user);
+                }
+            }
         }
-        const Func *f = d_.func(name);
-        return f && std::any_of(f->stages.begin(), f->stages.end(), [&](const Stage &s) {
-                   return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) { return r.func != name && depends(r.func); });
-               });
     }
 
     bool keep(const Func &f) {
@@ -278,7 +301,16 @@ private:
         return index.div > 0 ? std::max(1.0, n / double(index.div)) : n;
     }
 
+    // Through what is kept, of which there is no more then.
     bool comes_after(const std::string &a, const std::string &b) const {
+        const auto [known, fresh] = after_.emplace(std::make_pair(a, b), false);
+        if (fresh) {
+            known->second = find_after(a, b);
+        }
+        return known->second;
+    }
+
+    bool find_after(const std::string &a, const std::string &b) const {
         const Func *f = d_.func(a);
         return std::any_of(f->stages.begin(), f->stages.end(), [&](const Stage &s) {
             return std::any_of(s.reads.begin(), s.reads.end(), [&](const Read &r) {
@@ -289,8 +321,8 @@ private:
 
     // Whether the product is read by nothing else than what this one reads, or it.
     bool dominates(const std::string &host) const {
-        for (const auto &[name, f] : d_.funcs) {
-            if (name != host && reads_kept_before(f, host) && !(kept_.count(name) && comes_after(host, name))) {
+        for (const auto &name : dependents_) {
+            if (name != host && reads_kept_before(*d_.func(name), host) && !(kept_.count(name) && comes_after(host, name))) {
                 return false;
             }
         }
@@ -307,8 +339,11 @@ private:
     }
 
     const Description &d_;
+    const Users &users_;
     Product &p_;
     const int wanted_;
+    std::set<std::string> dependents_;
+    mutable std::map<std::pair<std::string, std::string>, bool> after_;
     std::set<std::string> kept_;
     std::map<std::string, std::map<std::string, int>> sides_;
 };
@@ -360,16 +395,21 @@ void add_copies(Description &d) {
 
 std::map<std::string, Product> find_products(const Description &d) {
     std::map<std::string, Product> products;
+    const Users users = users_of(d);
+    std::optional<Graph> through;  // only where there is a reduction
     for (const auto &[name, f] : d.funcs) {
         if (auto p = as_turned(d, f)) {
-            FindHost(d, *p).find();
+            FindHost(d, users, *p).find();
             if (!p->host.empty()) {
                 products[name] = *p;
             }
         }
         for (int u = 1; u < int(f.stages.size()) && !products.count(name); u++) {
-            if (auto p = as_product(d, f, u)) {
-                FindHost(d, *p).find();
+            if (!through) {
+                through.emplace(through_cheap(d));
+            }
+            if (auto p = as_product(*through, f, u)) {
+                FindHost(d, users, *p).find();
                 products[name] = *p;
             }
         }

@@ -158,7 +158,7 @@ struct Search::Implementation {
         const double before = best_own();
         for (size_t at = 0; at < many.size() && !over();) {
             std::vector<Proposal> some;
-            for (; at < many.size() && int(some.size()) < options.at_once && !is_last(some.size()); at++) {
+            for (; at < many.size() && int(some.size()) < options.at_once && !is_last(some.size()) && !over(); at++) {
                 try {
                     Proposal p = propose(many[at]);
                     if (hopeless(p.candidate)) {
@@ -276,6 +276,22 @@ struct Search::Implementation {
         return a;
     }
 
+    // What begins with nothing that could take a compiler long: no Func is computed in the loops of another.
+    Answers stored_whole() {
+        const std::string place = "place of ";
+        Answers answers;
+        for (size_t before = 1; before > 0;) {
+            before = 0;
+            for (const ChoicePoint &p : propose(answers).points) {
+                const bool stored = std::find(p.options.begin(), p.options.end(), "root") != p.options.end();
+                if (p.name.compare(0, place.size(), place) == 0 && stored && answers.emplace(p.name, "root").second) {
+                    before++;
+                }
+            }
+        }
+        return answers;
+    }
+
     void run() {
         enough = false;
         try_all(std::vector<Answers>{Answers()}, "guess");
@@ -284,6 +300,9 @@ struct Search::Implementation {
                 return;  // no time was left
             }
             throw Failure(task.op + ": error: there is nothing to try");
+        }
+        if (!winner() && pending == 0 && !over()) {
+            try_all(std::vector<Answers>{stored_whole()}, "everything stored whole");
         }
         Proposal guess = propose({});
         // What is fused, first: numbers matter within a form.

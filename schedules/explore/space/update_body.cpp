@@ -1,6 +1,9 @@
 #include "explore/space/update_body.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 namespace halyard::explore {
 
@@ -38,12 +41,19 @@ public:
                                  : 1;
             }
         }
+        if (f_.reduction() && p_.place == Place::kRoot && f_.size() >= kWorthTasks && !f_.fixed) {
+            for (const auto &dim : f_.dims) {
+                p_.parallel = dim != p_.vector && region(dim) >= 2 ? dim : p_.parallel;
+            }
+        }
         for (size_t s = 1; s < f_.stages.size(); s++) {
             p_.updates.push_back(update(int(s)));
         }
     }
 
 private:
+    static constexpr double kWorthTasks = 1 << 17;  // iterations, or bytes, from which on it pays to hand them to threads
+
     double region(const std::string &dim) const {
         const auto it = p_.region.find(dim);
         return it == p_.region.end() ? 1 : it->second;
@@ -219,6 +229,17 @@ private:
     UpdateBody update(int s) {
         const Stage &stage = f_.stages[size_t(s)];
         UpdateBody u;
+        const bool whole = p_.place == Place::kRoot && !f_.fixed && !f_.permuted;
+        const bool of_nest = r_.nest && r_.nest->stage == s;
+        if (whole && !of_nest && strips(s, u)) {
+            return u;
+        }
+        if (of_nest && !r_.nest->inside.empty()) {
+            return u;  // the nest has all of its loops
+        }
+        if (whole && scatters(f_, s) && copies(s, u)) {
+            return u;
+        }
         const Loop *reduced = nullptr;
         for (const Loop &l : stage.loops) {
             reduced = !reduced && l.rvar ? &l : reduced;
@@ -226,7 +247,8 @@ private:
         // A dimension that this update walks along, as a whole.
         std::string wide;
         for (size_t i = 0; i < f_.dims.size() && i < stage.stored.size(); i++) {
-            if (wide.empty() && stage.stored[i].is(f_.dims[i]) && region(f_.dims[i]) >= d_.lanes() && walks_memory(s, f_.dims[i])) {
+            if (wide.empty() && stage.stored[i].is(f_.dims[i]) && region(f_.dims[i]) >= d_.lanes() &&
+                (walks_memory(*r_.graph, f_, s, f_.dims[i]) || (stage.reduces() && !stage.associative))) {
                 wide = f_.dims[i];
             }
         }
@@ -248,7 +270,7 @@ private:
                     }
                 }
             }
-        } else if (reduced && stage.associative && reduced->extent >= 2) {
+        } else if (reduced && stage.associative && reduced->extent >= 2 && !scatters(f_, s)) {
             u.kind = UpdateBody::kLanes;
             u.lanes_loop = reduced->name;
             const auto most = std::max<int64_t>(1, int64_t(reduced->extent / d_.lanes()));
@@ -257,15 +279,68 @@ private:
         return u;
     }
 
-    // Whether what is read along a free loop lies together, or is the same for all of it.
-    bool walks_memory(int s, const std::string &loop) const {
-        for (const Read &r : r_.graph->reads(f_.name, s)) {
-            for (size_t i = 1; i < r.index.size(); i++) {
-                if (r.index[i].uses(loop) && !r.index[0].uses(loop)) {
-                    return false;
-                }
+    // All loops of a stage that is no stage of the nest: of a Func that is stored whole.
+    bool strips(int s, UpdateBody &u) {
+        const Stage &stage = f_.stages[size_t(s)];
+        std::string along;
+        for (size_t i = 0; i < f_.dims.size() && i < stage.stored.size(); i++) {
+            const bool free = stage.stored[i].is(f_.dims[i]) && stage.loop(f_.dims[i]) && region(f_.dims[i]) >= d_.lanes();
+            if (along.empty() && free && (!stage.associative || walks_memory(*r_.graph, f_, s, f_.dims[i]))) {
+                along = f_.dims[i];
             }
         }
+        if (along.empty() || scatters(f_, s)) {
+            return false;
+        }
+        u.kind = UpdateBody::kStrips;
+        u.vector = along;
+        double iterations = 1;
+        std::vector<std::string> others;
+        for (const Loop &l : stage.loops) {
+            iterations *= l.extent;
+            if (l.rvar) {
+                u.order.push_back(l.name);
+            } else if (l.name != along) {
+                others.push_back(l.name);
+                u.parallel = l.extent >= 2 ? l.name : u.parallel;
+            }
+        }
+        u.order.insert(u.order.end(), others.begin(), others.end());
+        const int64_t lanes = d_.lanes();
+        const std::string name = fmt::format("strip of update({}) of {}", s - 1, f_.name);
+        u.strip = choices_.number(name, {lanes, 2 * lanes, 4 * lanes, 8 * lanes, 16 * lanes}, 4 * lanes, int64_t(region(along)));
+        const bool small = iterations < kWorthTasks;
+        if (small || region(along) < 2.0 * r_.threads * double(u.strip)) {
+            u.strip = 0;
+        }
+        u.parallel = small || u.strip > 0 ? "" : u.parallel;
+        return true;
+    }
+
+    // A copy for each of some tasks, where a sum goes anywhere: few elements of many.
+    bool copies(int s, UpdateBody &u) {
+        const Stage &stage = f_.stages[size_t(s)];
+        double iterations = 1, elements = 1;
+        const Loop *outermost = nullptr;
+        for (const Loop &l : stage.loops) {
+            iterations *= l.extent;
+            outermost = l.rvar ? &l : nullptr;
+            if (!l.rvar) {
+                return false;
+            }
+        }
+        for (const auto &dim : f_.dims) {
+            elements *= region(dim);
+        }
+        const double tasks = 4.0 * r_.threads;
+        if (!outermost || s != 1 || !stage.associative || iterations < kWorthTasks || outermost->extent < tasks ||
+            elements * tasks > iterations / 4 || !choices_.yes("copies of " + f_.name + " for tasks", true)) {
+            return false;
+        }
+        u.kind = UpdateBody::kPrivate;
+        u.lanes_loop = outermost->name;
+        u.strip = int64_t(std::ceil(outermost->extent / tasks));
+        u.vector = region(f_.dims[0]) >= d_.lanes() ? f_.dims[0] : "";
         return true;
     }
 
@@ -277,6 +352,25 @@ private:
 };
 
 }  // namespace
+
+bool walks_memory(const Graph &graph, const Func &func, int stage, const std::string &loop) {
+    for (const Read &r : graph.reads(func.name, stage)) {
+        for (size_t i = 1; i < r.index.size(); i++) {
+            if (r.index[i].uses(loop) && !r.index[0].uses(loop)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool scatters(const Func &func, int stage) {
+    const Stage &s = func.stages[size_t(stage)];
+    return std::any_of(s.stored.begin(), s.stored.end(), [&](const Index &i) {
+        return !i.exact &&
+               std::any_of(i.loops.begin(), i.loops.end(), [&](const auto &l) { return s.loop(l.first) && s.loop(l.first)->rvar; });
+    });
+}
 
 void choose_bodies(const Description &description, const BodyRequest &request, Choices &choices) {
     Bodies(description, request, choices).choose();

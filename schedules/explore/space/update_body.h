@@ -17,7 +17,14 @@ struct BodyRequest {
     const Product *product = nullptr;
     const Graph *graph = nullptr;
     const Nest *nest = nullptr;  // of this Func, if it has one
+    int threads = 1;
 };
+
+/** Whether what a stage reads along a free loop lies together, or is the same for all of it. */
+bool walks_memory(const Graph &graph, const Func &func, int stage, const std::string &loop);
+
+/** Whether a stage stores where a loop of its reduction says, as a histogram does: no order of it can be in SIMD lanes. */
+bool scatters(const Func &func, int stage);
 
 void choose_bodies(const Description &description, const BodyRequest &request, Choices &choices);
 

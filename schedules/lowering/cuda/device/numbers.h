@@ -62,6 +62,41 @@ __device__ __forceinline__ void expect(bool holds) {
     }
 }
 
+/** A value that an algorithm gives under a condition. A kernel for which it does not hold ends with an error. */
+template<class T>
+__device__ __forceinline__ T required(bool holds, T value) {
+    if (!holds) {
+#ifdef HALYARD_EMULATOR
+        emulator::fail("is asked for what its algorithm says that it must not be");
+#else
+        __trap();
+#endif
+    }
+    return value;
+}
+
+/** The bits of an integer, without those that its sign would be extended to. */
+template<class T>
+__device__ __forceinline__ uint64_t bits_of(T x) {
+    return sizeof(T) == 8 ? uint64_t(x) : uint64_t(x) & ((uint64_t(1) << 8 * (sizeof(T) % 8)) - 1);
+}
+template<class T>
+__device__ __forceinline__ T count_ones(T x) {
+    return T(sizeof(T) == 8 ? __popcll(bits_of(x)) : __popc(uint32_t(bits_of(x))));
+}
+/** All of its bits for 0, as the next. */
+template<class T>
+__device__ __forceinline__ T leading_zeros(T x) {
+    return T(sizeof(T) == 8 ? __clzll(int64_t(bits_of(x))) : __clz(int(uint32_t(bits_of(x)))) - int(32 - 8 * (sizeof(T) % 8)));
+}
+template<class T>
+__device__ __forceinline__ T trailing_zeros(T x) {
+    if (x == T(0)) {
+        return T(8 * sizeof(T));
+    }
+    return T((sizeof(T) == 8 ? __ffsll(int64_t(bits_of(x))) : __ffs(int(uint32_t(bits_of(x))))) - 1);
+}
+
 /** Floor of a / b, 0 for b == 0; and what is left, in [0, |b|). Halide's integer division. */
 template<class T>
 __device__ __forceinline__ T div_floor(T a, T b) {

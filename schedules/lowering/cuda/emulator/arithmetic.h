@@ -33,6 +33,24 @@ inline float __int_as_float(int x) {
 inline float __uint_as_float(unsigned x) {
     return emulator::same_bits<float>(x);
 }
+inline int __popc(unsigned x) {
+    return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
+inline int __clz(int x) {
+    return x == 0 ? 32 : __builtin_clz(unsigned(x));
+}
+inline int __clzll(long long x) {
+    return x == 0 ? 64 : __builtin_clzll((unsigned long long)x);
+}
+inline int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+    return __builtin_ffsll(x);
+}
 inline float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }

@@ -8,12 +8,18 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace halyard {
 
 class Names {
 public:
     Names();
+
+    /** No name becomes one of these from here on. */
+    void reserve(const std::vector<std::string> &words) {
+        taken_.insert(words.begin(), words.end());
+    }
 
     /** The identifier of a name, the same each time. */
     const std::string &of(const std::string &halide_name);

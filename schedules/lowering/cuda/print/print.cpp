@@ -21,6 +21,12 @@ constexpr int kUnrolledTurns = 64;
 // them, and the code does not fit in the cache of instructions.
 constexpr int64_t kUnrolledValues = 1024;
 
+// What kernels that are more than their statements declare (tensor_cores/, tiles/).
+const std::vector<std::string> kOwnWords = {"across", "before", "between", "clear",  "counted", "first",    "group",     "lane",
+                                            "last",   "later",  "leave",   "line",   "member",  "next",     "none",      "phase",
+                                            "place",  "rank",   "slice",   "slices", "some",    "stage",    "steps",     "thread",
+                                            "tile",   "tiles",  "turn",    "valid",  "warp",    "warp_row", "warpgroup", "warps"};
+
 /** What of a loop decides whether it is unrolled. */
 class LoopOverRegisters : public IRVisitor {
     using IRVisitor::visit;
@@ -85,10 +91,13 @@ public:
 
 class KernelPrinter::Statements : public IRVisitor {
 public:
-    Statements(const Kernel &kernel, const PrintOptions &options)
+    Statements(const Kernel &kernel, const PrintOptions &options, bool own_words)
         : kernel_(kernel), options_(options),
           expr_(
               names_, [this](const std::string &array) { return memory_of(array); }, [this](const std::string &l) { line(l); }) {
+        if (own_words) {
+            names_.reserve(kOwnWords);
+        }
         for (const auto &a : kernel.arguments) {
             names_.of(a.name);
         }
@@ -346,8 +355,10 @@ public:
     ExprPrinter expr_;
 };
 
-KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options)
-    : statements_(std::make_unique<Statements>(kernel, options)) {
+KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options) : KernelPrinter(kernel, options, true) {}
+
+KernelPrinter::KernelPrinter(const Kernel &kernel, const PrintOptions &options, bool own_words)
+    : statements_(std::make_unique<Statements>(kernel, options, own_words)) {
     statements_->head();
 }
 
@@ -397,7 +408,7 @@ std::string KernelPrinter::finish() {
 }
 
 std::string print_kernel(const Kernel &kernel, const PrintOptions &options) {
-    KernelPrinter printer(kernel, options);
+    KernelPrinter printer(kernel, options, false);
     printer.statements_->thread_coordinates();
     printer.print(kernel.body);
     return printer.finish();

@@ -24,7 +24,7 @@ struct PrintOptions {
 /** The text of a kernel as it grows, for kernels that are more than their statements one after the other. */
 class KernelPrinter {
 public:
-    /** Begins with the head of the function. */
+    /** Begins with the head of the function. What Funcs and loops are called is kept apart from what such a kernel calls its own. */
     KernelPrinter(const Kernel &kernel, const PrintOptions &options);
     ~KernelPrinter();
 
@@ -45,6 +45,7 @@ public:
 private:
     friend std::string print_kernel(const Kernel &, const PrintOptions &);
     class Statements;
+    KernelPrinter(const Kernel &kernel, const PrintOptions &options, bool own_words);
     std::unique_ptr<Statements> statements_;
 };
 

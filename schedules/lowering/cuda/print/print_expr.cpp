@@ -555,9 +555,25 @@ private:
         } else if (op->is_intrinsic(Call::round)) {
             elementwise(op->type.bits() == 64 ? "rint" : "rintf", op->args);
         } else if (op->is_intrinsic(Call::popcount)) {
-            elementwise("__popc", op->args);
+            elementwise("count_ones", op->args);
         } else if (op->is_intrinsic(Call::count_leading_zeros)) {
-            elementwise("__clz", op->args);
+            elementwise("leading_zeros", op->args);
+        } else if (op->is_intrinsic(Call::count_trailing_zeros)) {
+            elementwise("trailing_zeros", op->args);
+        } else if (op->is_intrinsic(Call::lerp)) {
+            print_as(lower_lerp(op->type, op->args[0], op->args[1], op->args[2], Target()));
+        } else if (op->is_intrinsic(Call::mux)) {
+            print_as(lower_mux(op));
+        } else if (op->is_intrinsic(Call::memoize_expr)) {
+            op->args[0].accept(this);  // the rest is what the cache would be asked with
+        } else if (op->is_intrinsic(Call::require)) {
+            // The message is one for the host; here the kernel ends with an error.
+            const Expr holds = op->args[0].type().is_scalar() ? op->args[0] : VectorReduce::make(VectorReduce::And, op->args[0], 1);
+            call("required", {holds, op->args[1]});
+        } else if (op->is_intrinsic(Call::extract_bits)) {
+            print_as(lower_extract_bits(op));
+        } else if (op->is_intrinsic(Call::concat_bits)) {
+            print_as(lower_concat_bits(op));
         } else if (!strict(op) && !math(op)) {
             other(op);
         }
