@@ -208,14 +208,14 @@ private:
         if (spec_.domain->asked || e.type() == Int(64)) {
             require_in_domain(e);
         }
-        return e.type() == Int(64) ? in_32_bits(e, spec_.domain->least, spec_.domain->most) : e;
+        return e.type() == Int(64) ? in_32_bits(e) : e;
     }
 
     // A number of 64 bits, for a word that takes any of 32.
     Expr fitting(const Expr &e) {
         b_.require(e >= Internal::make_const(Int(64), INT32_MIN) && e <= Internal::make_const(Int(64), INT32_MAX), e,
                    "the argument \"" + spec_.name + "\" of " + word_.name + " must fit 32 bits");
-        return in_32_bits(e, INT32_MIN, INT32_MAX);
+        return in_32_bits(e);
     }
 
     void require_in_domain(const Expr &e) {

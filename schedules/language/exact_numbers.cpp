@@ -174,15 +174,13 @@ Expr exact_select(const Expr &condition, Expr yes, Expr no) {
     return select(condition, yes, no);
 }
 
-Expr in_32_bits(const Expr &e, int64_t least, int64_t most) {
-    return cast<int32_t>(clamp(e, make_const(Int(64), least), make_const(Int(64), most)));
+Expr in_32_bits(const Expr &e) {
+    return cast<int32_t>(e);
 }
 
 Expr exact_of(const Expr &e) {
     const auto *narrow = e.as<Cast>();
-    const auto *least = narrow && narrow->value.type() == Int(64) ? narrow->value.as<Max>() : nullptr;
-    const auto *most = least ? least->a.as<Min>() : nullptr;
-    return most ? most->a : e;
+    return narrow && narrow->value.type() == Int(64) ? narrow->value : e;
 }
 
 }  // namespace halyard

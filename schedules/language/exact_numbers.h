@@ -27,8 +27,8 @@ Halide::Expr exact_remainder(Halide::Expr a, Halide::Expr b);
 /** One of two numbers, of which one may have 64 bits. */
 Halide::Expr exact_select(const Halide::Expr &condition, Halide::Expr yes, Halide::Expr no);
 
-/** A number of 64 bits as one of 32, which is from `least` to `most` whatever comes. */
-Halide::Expr in_32_bits(const Halide::Expr &e, int64_t least, int64_t most);
+/** A number of 64 bits as one of 32, for a call that asks whether it fits. It has no bounds, by which Halide would unroll loops. */
+Halide::Expr in_32_bits(const Halide::Expr &e);
 
 /** The number of 64 bits in it; any other as it is. */
 Halide::Expr exact_of(const Halide::Expr &e);
