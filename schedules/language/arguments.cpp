@@ -5,6 +5,7 @@
 #include <set>
 
 #include "language/binding.h"
+#include "language/exact_numbers.h"
 
 namespace halyard {
 
@@ -193,7 +194,7 @@ private:
     Expr number_at(int index) {
         const Expr e = expr_at(index);
         if (!spec_.domain) {
-            return e;
+            return e.type() == Int(64) && self_.kind != Handle::kExpr ? fitting(e) : e;
         }
         if (!e.type().is_int() || !e.type().is_scalar()) {
             fail("the argument \"" + spec_.name + "\" is " + (e.type().is_bool() ? "a condition" : "no integer") + ", but must be " +
@@ -202,18 +203,25 @@ private:
         const Expr simple = Internal::simplify(e);
         if (const auto v = Internal::as_const_int(simple)) {
             check_in_domain(*v);
-            return simple;
+            return Expr(int32_t(*v));
         }
-        if (spec_.domain->asked) {
+        if (spec_.domain->asked || e.type() == Int(64)) {
             require_in_domain(e);
         }
-        return e;
+        return e.type() == Int(64) ? in_32_bits(e) : e;
+    }
+
+    // A number of 64 bits, for a word that takes any of 32.
+    Expr fitting(const Expr &e) {
+        b_.require(e >= Internal::make_const(Int(64), INT32_MIN) && e <= Internal::make_const(Int(64), INT32_MAX), e,
+                   "the argument \"" + spec_.name + "\" of " + word_.name + " must fit 32 bits");
+        return in_32_bits(e);
     }
 
     void require_in_domain(const Expr &e) {
         const Domain &d = *spec_.domain;
         Expr good = e >= int32_t(d.least);
-        if (d.most < INT32_MAX) {
+        if (d.most < INT32_MAX || e.type() == Int(64)) {
             good = good && e <= int32_t(d.most);
         }
         for (size_t i = 0; i < args_->size(); i++) {

@@ -1,6 +1,7 @@
 #include "language/binding.h"
 
 #include "language/effects.h"
+#include "language/exact_numbers.h"
 #include "language/halide_texts.h"
 #include "language/nest.h"
 #include "language/tails.h"
@@ -35,21 +36,27 @@ const char *const kMetatable = "halyard.handle";
 const char *const kBindingKey = "halyard.binding";
 
 constexpr int kMostOperations = 1000;  // of an expression: Halide goes into it as deep as it is
+constexpr int kMostEnds = 16;          // in it (exact_numbers.h): Halide tries both sides of each
 
 int next_number() {
     static int last = 0;
     return ++last;
 }
 
-int operations_in(const Expr &e) {
+struct Operations {
+    int all = 0, ends = 0;
+};
+
+Operations operations_in(const Expr &e) {
     class Count : public Internal::IRMutator {
     public:
         using IRMutator::mutate;
         Expr mutate(const Expr &e) override {
-            n++;
+            n.all++;
+            n.ends += e.as<Internal::Max>() || e.as<Internal::Min>();
             return IRMutator::mutate(e);
         }
-        int n = 0;
+        Operations n;
     } count;
     count.mutate(e);
     return count.n;
@@ -147,9 +154,11 @@ Binding &Binding::of(lua_State *L) {
 
 void Binding::push(lua_State *L, Handle handle) {
     handle.binding = number_;
-    if (handle.kind == Handle::kExpr && operations_in(handle.expr) > kMostOperations) {
+    const Operations n = handle.kind == Handle::kExpr ? operations_in(handle.expr) : Operations();
+    if (n.all > kMostOperations || n.ends > kMostEnds) {
         Diagnostic d;
-        d.message = "an expression has more than " + std::to_string(kMostOperations) + " operations";
+        d.message = n.all > kMostOperations ? "an expression has more than " + std::to_string(kMostOperations) + " operations"
+                                            : std::string("an expression multiplies too many numbers: it may need more than 64 bits");
         d.hint = "a number of a schedule is computed in Lua as far as it is known there";
         host_.raise(std::move(d));
     }
@@ -637,11 +646,11 @@ int Binding::arithmetic(lua_State *L) {
     std::string problem;
     try {
         switch (lua_tointeger(L, lua_upvalueindex(1))) {
-        case 0: result.expr = operand[0] + operand[1]; break;
-        case 1: result.expr = operand[0] - operand[1]; break;
-        case 2: result.expr = operand[0] * operand[1]; break;
-        case 3: result.expr = operand[0] / operand[1]; break;
-        default: result.expr = operand[0] % operand[1]; break;
+        case 0: result.expr = exact_sum(operand[0], operand[1]); break;
+        case 1: result.expr = exact_difference(operand[0], operand[1]); break;
+        case 2: result.expr = exact_product(operand[0], operand[1]); break;
+        case 3: result.expr = exact_quotient(operand[0], operand[1]); break;
+        default: result.expr = exact_remainder(operand[0], operand[1]); break;
         }
     } catch (const Halide::Error &e) {
         problem = e.what();

@@ -12,13 +12,37 @@ namespace {
 
 using Value = std::optional<int64_t>;
 
-// Halide rounds to minus infinity, and says that x / 0 is 0.
+// Halide rounds to minus infinity, and says that x / 0 is 0. By -1 the lowest number has no quotient.
 int64_t divide(int64_t a, int64_t b) {
-    return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));
+    return b == 0 ? 0 : b == -1 ? int64_t(0 - uint64_t(a)) : a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 int64_t modulo(int64_t a, int64_t b) {
-    return b == 0 ? 0 : a - divide(a, b) * b;
+    return b == 0 || b == -1 ? 0 : a - divide(a, b) * b;
+}
+
+int64_t divide_to_zero(int64_t a, int64_t b) {
+    return b == 0 ? 0 : b == -1 ? divide(a, b) : a / b;
+}
+
+int64_t shift(int64_t a, int64_t left) {
+    return left >= 64 || left <= -64 ? (left < 0 && a < 0 ? -1 : 0) : left >= 0 ? int64_t(uint64_t(a) << left) : a >> -left;
+}
+
+// What does not fit is no number of the library's either.
+Value sum(int64_t a, int64_t b) {
+    int64_t result;
+    return __builtin_add_overflow(a, b, &result) ? std::nullopt : Value(result);
+}
+
+Value difference(int64_t a, int64_t b) {
+    int64_t result;
+    return __builtin_sub_overflow(a, b, &result) ? std::nullopt : Value(result);
+}
+
+Value product(int64_t a, int64_t b) {
+    int64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? std::nullopt : Value(result);
 }
 
 template<typename F>
@@ -144,17 +168,17 @@ Value IndexValue::call(const Call *op, int lane) {
     if (op->args.size() == 2) {
         const Value a = arg(0), b = arg(1);
         if (op->is_intrinsic(Call::shift_left)) {
-            return both(a, b, [](int64_t x, int64_t y) { return y >= 0 ? x << y : x >> -y; });
+            return both(a, b, shift);
         } else if (op->is_intrinsic(Call::shift_right)) {
-            return both(a, b, [](int64_t x, int64_t y) { return y >= 0 ? x >> y : x << -y; });
+            return both(a, b, [](int64_t x, int64_t y) { return shift(x, y <= -64 ? 64 : -y); });
         } else if (op->is_intrinsic(Call::bitwise_and)) {
             return both(a, b, [](int64_t x, int64_t y) { return x & y; });
         } else if (op->is_intrinsic(Call::bitwise_or)) {
             return both(a, b, [](int64_t x, int64_t y) { return x | y; });
         } else if (op->is_intrinsic(Call::div_round_to_zero)) {
-            return both(a, b, [](int64_t x, int64_t y) { return y == 0 ? 0 : x / y; });
+            return both(a, b, divide_to_zero);
         } else if (op->is_intrinsic(Call::mod_round_to_zero)) {
-            return both(a, b, [](int64_t x, int64_t y) { return y == 0 ? 0 : x % y; });
+            return both(a, b, [](int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; });
         } else if (op->is_intrinsic(Call::return_second)) {
             return b;
         }
@@ -168,7 +192,6 @@ Value IndexValue::call(const Call *op, int lane) {
 
 Value IndexValue::operator()(const Expr &e, int lane) {
     const auto of = [&](const Expr &x) { return (*this)(x, lane); };
-    const auto add = [](int64_t x, int64_t y) { return x + y; };
     const auto least = [](int64_t x, int64_t y) { return std::min(x, y); };
     const auto most = [](int64_t x, int64_t y) { return std::max(x, y); };
     switch (e.node_type()) {
@@ -176,9 +199,9 @@ Value IndexValue::operator()(const Expr &e, int lane) {
     case IRNodeType::UIntImm: return int64_t(e.as<UIntImm>()->value);
     case IRNodeType::Variable: return variable(e.as<Variable>()->name, lane);
     case IRNodeType::Cast: return e.type().is_float() || e.as<Cast>()->value.type().is_float() ? std::nullopt : of(e.as<Cast>()->value);
-    case IRNodeType::Add: return both(of(e.as<Add>()->a), of(e.as<Add>()->b), add);
-    case IRNodeType::Sub: return both(of(e.as<Sub>()->a), of(e.as<Sub>()->b), [](int64_t x, int64_t y) { return x - y; });
-    case IRNodeType::Mul: return both(of(e.as<Mul>()->a), of(e.as<Mul>()->b), [](int64_t x, int64_t y) { return x * y; });
+    case IRNodeType::Add: return both(of(e.as<Add>()->a), of(e.as<Add>()->b), sum);
+    case IRNodeType::Sub: return both(of(e.as<Sub>()->a), of(e.as<Sub>()->b), difference);
+    case IRNodeType::Mul: return both(of(e.as<Mul>()->a), of(e.as<Mul>()->b), product);
     case IRNodeType::Div: return both(of(e.as<Div>()->a), of(e.as<Div>()->b), divide);
     case IRNodeType::Mod: return both(of(e.as<Mod>()->a), of(e.as<Mod>()->b), modulo);
     case IRNodeType::Min: return either(of(e.as<Min>()->a), of(e.as<Min>()->b), least);
@@ -204,8 +227,10 @@ Value IndexValue::operator()(const Expr &e, int lane) {
         const auto *op = e.as<Ramp>();
         const int inner = op->base.type().lanes();
         const int64_t step = lane / inner;
-        return both((*this)(op->base, lane % inner), (*this)(op->stride, lane % inner),
-                    [&](int64_t base, int64_t stride) { return base + step * stride; });
+        return both((*this)(op->base, lane % inner), (*this)(op->stride, lane % inner), [&](int64_t base, int64_t stride) {
+            const Value far = product(step, stride);
+            return far ? sum(base, *far) : far;
+        });
     }
     case IRNodeType::Broadcast: return (*this)(e.as<Broadcast>()->value, lane % e.as<Broadcast>()->value.type().lanes());
     case IRNodeType::Shuffle: {

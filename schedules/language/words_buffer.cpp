@@ -1,6 +1,7 @@
 // Words on the buffers that a library takes, and on the expressions that conditions are made of.
 
 #include "language/binding.h"
+#include "language/exact_numbers.h"
 
 namespace halyard {
 
@@ -25,7 +26,24 @@ Internal::Dimension output_dim(const Call &c) {
     return c.func().output_buffer().dim(c.self.dimension);
 }
 
+// The run-time value of a field of a buffer, as Halide names it in the lowered code.
+Expr field(const Call &c, const char *what) {
+    const Parameter p = is_input(c) ? c.self.parameter : c.func().function().output_buffers()[0];
+    const std::string name = p.name() + "." + what + "." + std::to_string(c.self.dimension);
+    return Internal::Variable::make(Int(32), name, p);
+}
+
+// Halide sees that a promise is one of no call where its number has 32 bits.
+void check_promise(const Call &c, const char *name, const Expr &value) {
+    const Expr own = field(c, name), exact = exact_of(value);
+    if (exact.type() == Int(64) && Internal::can_prove(exact != cast<int64_t>(own))) {
+        c.fail(std::string("promises what no call can keep: the ") + name + " of " + c.self.func_name + " in dimension " +
+               std::to_string(c.self.dimension) + " is never this expression");
+    }
+}
+
 void set_min(Call &c) {
+    check_promise(c, "min", c.args[0].expr);
     if (is_input(c)) {
         Parameter(c.self.parameter).set_min_constraint(c.self.dimension, c.args[0].expr);
     } else {
@@ -34,6 +52,7 @@ void set_min(Call &c) {
 }
 
 void set_extent(Call &c) {
+    check_promise(c, "extent", c.args[0].expr);
     if (is_input(c)) {
         Parameter(c.self.parameter).set_extent_constraint(c.self.dimension, c.args[0].expr);
     } else {
@@ -42,6 +61,7 @@ void set_extent(Call &c) {
 }
 
 void set_stride(Call &c) {
+    check_promise(c, "stride", c.args[0].expr);
     if (!is_input(c) && Internal::is_const_zero(c.args[0].expr)) {
         c.fail("the argument \"stride\" is 0, with which all elements of an output would be one", "only an input may repeat itself");
     }
@@ -53,6 +73,8 @@ void set_stride(Call &c) {
 }
 
 void set_bounds(Call &c) {
+    check_promise(c, "min", c.args[0].expr);
+    check_promise(c, "extent", c.args[1].expr);
     if (is_input(c)) {
         Parameter(c.self.parameter).set_min_constraint(c.self.dimension, c.args[0].expr);
         Parameter(c.self.parameter).set_extent_constraint(c.self.dimension, c.args[1].expr);
@@ -69,13 +91,6 @@ void set_dim_estimate(Call &c) {
     } else {
         output_dim(c).set_estimate(c.args[0].expr, c.args[1].expr);
     }
-}
-
-// The run-time value of a field of a buffer, as Halide names it in the lowered code.
-Expr field(const Call &c, const char *what) {
-    const Parameter p = is_input(c) ? c.self.parameter : c.func().function().output_buffers()[0];
-    const std::string name = p.name() + "." + what + "." + std::to_string(c.self.dimension);
-    return Internal::Variable::make(Int(32), name, p);
 }
 
 // Constraints on the buffer of a Func that is neither input nor output would have no effect.
@@ -122,7 +137,7 @@ void compare(Call &c) {
 }
 
 void select(Call &c) {
-    c.push_expr(Halide::select(c.self.expr, c.args[0].expr, c.args[1].expr));
+    c.push_expr(exact_select(c.self.expr, c.args[0].expr, c.args[1].expr));
 }
 
 }  // namespace
@@ -163,9 +178,9 @@ const std::vector<Word> kExprWords = {
     {"below", Handle::kExpr, "value:expr", "condition:Expr", "Less.", "a, b", "a < b", compare<operator<>},
     {"above", Handle::kExpr, "value:expr", "condition:Expr", "Greater.", "a, b", "a > b", compare<operator> >},
     {"multiple_of", Handle::kExpr, "value:size[1..]", "condition:Expr", "A multiple.", "a, b", "a % b == 0",
-     [](Call &c) { c.push_expr(c.self.expr % c.args[0].expr == 0); }},
+     [](Call &c) { c.push_expr(exact_remainder(c.self.expr, c.args[0].expr) == 0); }},
     {"plus", Handle::kExpr, "value:expr", "sum:Expr", "A sum; minus a number is plus what is below 0.", "a, b", "a + b",
-     [](Call &c) { c.push_expr(c.self.expr + c.args[0].expr); }},
+     [](Call &c) { c.push_expr(exact_sum(c.self.expr, c.args[0].expr)); }},
     {"and_", Handle::kExpr, "other:condition", "condition:Expr", "Both conditions.", "a, b", "a && b",
      [](Call &c) { c.push_expr(c.self.expr && c.args[0].expr); }},
     {"or_", Handle::kExpr, "other:condition", "condition:Expr", "One of the conditions.", "a, b", "a || b",

@@ -167,6 +167,12 @@ TEST_CASE("a number that only a call knows is checked by the call", "[fuzz]") {
     }
     CHECK(run("k.down:compute_root():align_storage('col', k.scale * 100000)").outcome == Outcome::kRefused);
     CHECK(run("k.y:split('col', k.scale - 3)").outcome == Outcome::kRefusedAtCall);
+    // 37^6 has more than 32 bits, and ends at 2^31 - 1 before it is multiplied again.
+    CHECK(run("local n = k.x:dim(0):extent()\nk.y:split('col', n * n * n * n * n * n * n, 'guard')")
+              .message.find("must be from 1 to 16777216, not 79456894939") != std::string::npos);
+    // Of 32 bits the lowest, which no processor divides by -1.
+    CHECK(run("k.y:specialize(((k.scale * 715827882 + 2) // (k.scale - 4)):eq(1))").outcome == Outcome::kRight);
+    CHECK(run("k.y:specialize(((k.scale * 715827882 + 2) % (k.scale - 4)):eq(1))").outcome == Outcome::kRight);
     for (const char *line :
          {"k.down:compute_root():align_storage('col', k.scale - 2)", "k.down:compute_root():align_extent('col', k.scale)",
           "k.y:align_bounds('col', k.scale - 2)", "k.y:split('col', k.scale, 'guard')"}) {

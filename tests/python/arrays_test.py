@@ -50,6 +50,14 @@ class Numpy(unittest.TestCase):
         backwards = large[::-1, :100]
         np.testing.assert_allclose(self.norm(backwards, w), rms_norm(backwards, w), rtol=1e-5, atol=1e-6)
 
+    def test_strides_that_lead_nowhere(self):
+        x, w = rows(1, 100), rows(100)
+        for stride in (0, 3, -4, 1 << 40):
+            far = np.lib.stride_tricks.as_strided(x, (1, 100), (stride, 4))
+            np.testing.assert_array_equal(self.norm(far, w), self.norm(x, w))
+            none = np.lib.stride_tricks.as_strided(x, (0, 100), (stride, 4))
+            self.assertEqual(self.norm(none, w).shape, (0, 100))
+
     def test_no_elements(self):
         self.assertEqual(self.norm(rows(0, 100), rows(100)).shape, (0, 100))
 

@@ -201,6 +201,10 @@ TEST_CASE("steps of which shared memory holds one", "[one_slot]") {
 
 TEST_CASE("two products in one sum", "[two_sums]") {
     check({"two_sums", {kSmall, kWide, kFew, {{"rows", "64"}, {"columns", "64"}, {"doubled", "true"}}}, kSizes});
+    // Rows of another depth for each product.
+    check({"two_sums", {{{"rows", "32"}, {"columns", "64"}, {"doubled", "true"}}}, {{17, 72, 300, 96}}});
+    // Warps that fetch are a dozen steps ahead of those that multiply.
+    check({"two_sums", {{{"rows", "64"}, {"columns", "32"}, {"stages", "16"}}}, {{70, 72, 1000, 96}}, true});
 }
 
 TEST_CASE("sums that are scaled in each step", "[block_scaled]") {

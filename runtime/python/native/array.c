@@ -38,19 +38,27 @@ static int refuse(PyObject *exception, PyObject *name, const char *why) {
 
 // Strides in elements, or in `bytes` where that is not 0. NULL for dense.
 static int set_dimensions(struct Array *a, PyObject *name, int count, const int64_t *shape, const int64_t *strides, int64_t bytes) {
-    if (count > HALYARD_MAX_DIMENSIONS) {
+    if (count < 0 || count > HALYARD_MAX_DIMENSIONS) {
         return refuse(PyExc_ValueError, name, "has more dimensions than a library takes");
     }
     a->buffer.dimensions = count;
     int64_t dense = 1;
+    int is_empty = 0;
+    for (int d = 0; d < count; d++) {
+        is_empty = is_empty || shape[d] == 0;
+    }
     for (int d = 0; d < count; d++) {
         const int64_t extent = shape[count - 1 - d];
+        const int leads_nowhere = is_empty || extent <= 1;  // from the first element to none
         int64_t stride = strides ? strides[count - 1 - d] : dense;
         if (strides && bytes) {
-            if (stride % bytes != 0 && extent > 1) {
+            if (stride % bytes != 0 && !leads_nowhere) {
                 return refuse(PyExc_ValueError, name, "has a stride that is no multiple of its elements");
             }
             stride /= bytes;
+        }
+        if (leads_nowhere && (stride > INT_MAX || stride < INT_MIN)) {
+            stride = dense <= INT_MAX ? dense : 1;
         }
         if (extent < 0 || extent > INT_MAX || stride > INT_MAX || stride < INT_MIN) {
             return refuse(PyExc_ValueError, name, "has an extent or a stride that does not fit in 32 bits");
@@ -59,7 +67,7 @@ static int set_dimensions(struct Array *a, PyObject *name, int count, const int6
         a->dim[d].extent = (int32_t)extent;
         a->dim[d].stride = (int32_t)stride;
         a->dim[d].flags = 0;
-        dense *= extent;
+        dense *= dense <= INT_MAX ? extent : 1;  // enough to say that it does not fit
     }
     return 1;
 }

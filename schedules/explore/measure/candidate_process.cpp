@@ -52,6 +52,22 @@ Said said(const std::string &out) {
     return s;
 }
 
+// Of a process in which a candidate runs, which may say anything.
+Measured not_understood() {
+    Measured m;
+    m.status = Status::kCrash;
+    m.message = "what its process says is not understood";
+    return m;
+}
+
+Measured measured_of(const json &said) {
+    try {
+        return measured_from_json(said);
+    } catch (const std::exception &) {
+        return not_understood();
+    }
+}
+
 // A worker that died, in words.
 void blame_end(const ProcessResult &r, const std::string &phase, double seconds, Measured &m) {
     const std::string doing = phase.empty()      ? "while it was built"
@@ -224,7 +240,7 @@ Measured run_built(const Task &task, const Built &b, const std::string &outputs,
                                   {"best", best}},
                                  seconds, m);
     if (result.is_object()) {
-        m = measured_from_json(result);
+        m = measured_of(result);
     }
     m.run_seconds = since(begin);
     m.build_seconds = b.measured.build_seconds;
@@ -253,14 +269,24 @@ InTurns run_in_turns(const Task &task, const std::vector<Built> &built, double s
                                  limit, failed);
     InTurns all;
     if (result.is_object() && result.contains("status")) {
-        failed = measured_from_json(result);
+        failed = measured_of(result);
     }
-    if (!result.is_object() || !result.contains("turns")) {
+    bool is_whole = result.is_object() && result.contains("turns");
+    if (is_whole) {
+        try {
+            all.contest = contest_from_json(result.at("turns"));
+            is_whole = all.contest.all.size() == built.size();
+        } catch (const json::exception &) {
+            is_whole = false;
+        }
+        failed = is_whole ? failed : not_understood();
+    }
+    if (!is_whole) {
+        all.contest = Contest();
         all.measured.assign(built.size(), failed);
         all.contest.all.resize(built.size());
         return all;
     }
-    all.contest = contest_from_json(result.at("turns"));
     for (const Contest::One &one : all.contest.all) {
         Measured m;
         m.status = Status::kOk;

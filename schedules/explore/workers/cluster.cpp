@@ -41,8 +41,8 @@ struct Slot {
 };
 
 struct Answer {
-    int job = 0;
-    std::string slot;  // its name
+    int job = 0, from = 0;  // from: the number of the slot
+    std::string slot;       // its name
     json answer;
     std::string lost;  // why there is no answer; "" where there is one
 };
@@ -188,6 +188,7 @@ struct Cluster::Implementation {
         Slot &s = slots.at(j.at("slot"));
         Answer a;
         a.job = j.at("job");
+        a.from = s.offer.slot;
         a.slot = s.offer.name;
         a.answer = j.value("answer", json());
         a.lost = j.value("lost", "");
@@ -199,7 +200,8 @@ struct Cluster::Implementation {
         }
         // What is checked against does not run there, or it does not understand: it would be so with every candidate.
         if (a.answer.contains("failed")) {
-            a.lost = s.why = a.answer.at("failed");
+            const json &why = a.answer.at("failed");
+            a.lost = s.why = why.is_string() ? why.get<std::string>() : why.dump();
             s.state = Slot::State::kGone;
         }
         answers.push_back(std::move(a));
@@ -210,11 +212,30 @@ struct Cluster::Implementation {
         s.offer.slot = j.at("slot");
         s.offer.name = j.value("name", s.offer.name);
         s.has.clear();
-        if (j.contains("facts")) {
+        s.state = Slot::State::kGone;
+        if (!j.contains("facts")) {
+            s.offer.refused = s.why = j.at("refused");
+            return;
+        }
+        try {
             s.offer.facts = facts_from_json(j.at("facts"));
             s.state = Slot::State::kIdle;
-        } else {
-            s.offer.refused = s.why = j.at("refused");
+        } catch (const json::exception &e) {
+            s.offer.refused = s.why = fmt::format("what it says of itself is not understood: {}", e.what());
+        }
+    }
+
+    // Makes something of an answer. A machine that says anything else than it was asked for is gone, and its answer lost; others go on.
+    void understand(Answer &a, const std::function<void(const json &)> &make) {
+        if (!a.lost.empty()) {
+            return;
+        }
+        try {
+            make(a.answer);
+        } catch (const std::exception &e) {
+            a.lost = fmt::format("what it answers is not understood: {}", e.what());
+            Slot &s = slots.at(a.from);
+            s.why = a.lost;
             s.state = Slot::State::kGone;
         }
     }
@@ -278,10 +299,11 @@ struct Cluster::Implementation {
     }
 
     // On any of them; what is lost on one is tried on another.
-    Answer on_any(const std::function<int(Slot &)> &send_to) {
+    Answer on_any(const std::function<int(Slot &)> &send_to, const std::function<void(const json &)> &make) {
         Answer a;
         for (int n = 0; n < kMostTries; n++) {
             a = next_of({{send_to(wait_for_idle()), 0}});
+            understand(a, make);
             if (a.lost.empty()) {
                 break;
             }
@@ -314,25 +336,31 @@ std::string Cluster::refusals() const {
 
 Machine Cluster::machine(int threads) {
     constexpr double kSeconds = 300;
-    const Answer a = implementation_->on_any([&](Slot &s) {
-        return implementation_->send(s, {{"step", "machine"}, {"threads", threads}}, json::object(), kSeconds);
-    });
+    Machine m;
+    const Answer a = implementation_->on_any(
+        [&](Slot &s) {
+            return implementation_->send(s, {{"step", "machine"}, {"threads", threads}}, json::object(), kSeconds);
+        },
+        [&](const json &answer) { m = machine_from_json(answer.at("machine")); });
     if (!a.lost.empty()) {
         implementation_->fail(fmt::format("{} cannot be measured: {}", a.slot, a.lost));
     }
-    return machine_from_json(a.answer.at("machine"));
+    return m;
 }
 
 Measured Cluster::reference(const Task &task, const Built &built, double seconds) {
     const std::string there = reference_there(built);
-    const Answer a = implementation_->on_any([&](Slot &s) {
-        json files = json::object();
-        add_files(built, there, files);
-        s.has.insert(there);
-        return implementation_->send(s, {{"step", "reference"}, {"task", to_json(task)}, {"built", built_json(built, there)}}, files,
-                                     seconds);
-    });
-    return a.lost.empty() ? with_build(measured_from_json(a.answer.at("measured")), built) : lost(a);
+    Measured m;
+    const Answer a = implementation_->on_any(
+        [&](Slot &s) {
+            json files = json::object();
+            add_files(built, there, files);
+            s.has.insert(there);
+            return implementation_->send(s, {{"step", "reference"}, {"task", to_json(task)}, {"built", built_json(built, there)}}, files,
+                                         seconds);
+        },
+        [&](const json &answer) { m = measured_from_json(answer.at("measured")); });
+    return a.lost.empty() ? with_build(m, built) : lost(a);
 }
 
 void Cluster::run(const Task &task, size_t count, const std::function<Run(size_t)> &begin,
@@ -364,17 +392,20 @@ void Cluster::run(const Task &task, size_t count, const std::function<Run(size_t
             running[job] = next;
             built[next] = r.built;
         }
-        const Answer a = i.next_of(running);
+        Answer a = i.next_of(running);
+        Measured m;
+        i.understand(a, [&](const json &answer) { m = measured_from_json(answer.at("measured")); });
         const size_t n = running.at(a.job);
         running.erase(a.job);
         finished++;
-        end(n, with_build(a.lost.empty() ? measured_from_json(a.answer.at("measured")) : lost(a), built.at(n)));
+        end(n, with_build(a.lost.empty() ? m : lost(a), built.at(n)));
     }
 }
 
 InTurns Cluster::in_turns(const Task &task, const std::vector<Built> &built, double seconds) {
     Implementation &i = *implementation_;
-    const Answer a = i.on_any([&](Slot &s) {
+    InTurns turns;
+    const auto send = [&](Slot &s) {
         json files = json::object(), all = json::array();
         for (const Built &b : built) {
             const std::string there = fmt::format("jobs/{}/{}", i.last_job + 1, all.size());
@@ -383,17 +414,22 @@ InTurns Cluster::in_turns(const Task &task, const std::vector<Built> &built, dou
         }
         return i.send(s, {{"step", "turns"}, {"task", to_json(task)}, {"built", all}, {"seconds", seconds}}, files,
                       double(built.size() + 1) * (task.limits.run_seconds + seconds));
+    };
+    const Answer a = i.on_any(send, [&](const json &answer) {
+        InTurns said;
+        for (const json &m : answer.at("measured")) {
+            said.measured.push_back(measured_from_json(m));
+        }
+        said.contest = contest_from_json(answer.at("contest"));
+        if (said.measured.size() != built.size() || said.contest.all.size() != built.size()) {
+            throw Failure(fmt::format("times of {} kernels, not of {}", said.measured.size(), built.size()));
+        }
+        turns = std::move(said);
     });
-    InTurns turns;
     if (!a.lost.empty()) {
         turns.measured.assign(built.size(), lost(a));
         turns.contest.all.resize(built.size());
-        return turns;
     }
-    for (const json &m : a.answer.at("measured")) {
-        turns.measured.push_back(measured_from_json(m));
-    }
-    turns.contest = contest_from_json(a.answer.at("contest"));
     return turns;
 }
 

@@ -1,4 +1,4 @@
--- expect: 4: error: an expression has more than 1000 operations
+-- expect: 4: error: an expression multiplies too many numbers: it may need more than 64 bits
 -- expect+   a number of a schedule is computed in Lua as far as it is known there
 return schedule "small" {
   apply = function(k, p, target)

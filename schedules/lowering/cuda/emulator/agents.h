@@ -38,7 +38,7 @@ public:
 
 /** When a thread has made its ordinary stores to shared memory visible to TMA and the tensor cores. */
 struct Fences {
-    static constexpr int kKept = 8;
+    static constexpr int kKept = kMaxBarriers;  // who fills slots of rings is ahead of those who read them by fewer
     uint32_t time[kKept], epoch[kKept];
     unsigned count;
 };
@@ -61,13 +61,16 @@ inline AsyncThread &async_thread() {
 /** Whether the stores of `writer` up to `time` are visible to agents that those threads start. */
 inline bool fenced(int writer, uint32_t time, uint32_t epoch, CommonKnowledge &by) {
     const Fences &f = async_threads[writer].fences;
-    for (unsigned i = f.count > Fences::kKept ? f.count - Fences::kKept : 0; i < f.count; i++) {
-        const unsigned k = i % Fences::kKept;
-        if (f.time[k] >= time && f.epoch[k] >= epoch && (f.epoch[k] < state.epoch || by.holds(writer, f.time[k]))) {
-            return true;
+    const unsigned kept = f.count > Fences::kKept ? Fences::kKept : f.count;
+    int first = -1;  // behind the stores: who knows of a later one knows of it
+    for (unsigned i = f.count; i > f.count - kept; i--) {
+        const unsigned k = (i - 1) % Fences::kKept;
+        if (f.time[k] < time || f.epoch[k] < epoch) {
+            break;
         }
+        first = int(k);
     }
-    return false;
+    return first >= 0 && (f.epoch[first] < state.epoch || by.holds(writer, f.time[first]));
 }
 
 /** Checks what an agent reads of shared memory, for `count` threads from `first` on: all of them know of the writes. */

@@ -86,12 +86,13 @@ ComputedTile computed_tile(const BlockText &text, const Operand &o) {
     return tile;
 }
 
+// Those of another depth are other registers.
 std::string rows_of(const TileOfProduct &t) {
-    return t.accumulator + ".rows";
+    return t.accumulator + ".rows_" + std::to_string(t.depth);
 }
 
 std::string next_rows_of(const TileOfProduct &t) {
-    return t.accumulator + ".next_rows";
+    return t.accumulator + ".next_rows_" + std::to_string(t.depth);
 }
 
 WgmmaInstruction instruction_of(const BlockProgram &program, const TileOfProduct &t) {
