@@ -16,9 +16,12 @@ class Names {
 public:
     Names();
 
-    /** No name becomes one of these from here on. */
+    /** No name becomes one of these from here on, but for a word with a dot before it, which is the word itself. */
     void reserve(const std::vector<std::string> &words) {
-        taken_.insert(words.begin(), words.end());
+        for (const auto &word : words) {
+            taken_.insert(word);
+            given_["." + word] = word;
+        }
     }
 
     /** The identifier of a name, the same each time. */

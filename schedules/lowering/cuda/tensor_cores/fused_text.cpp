@@ -297,7 +297,7 @@ std::string FusedText::place_of_others(const Operand &o) {
 }
 
 std::string FusedText::counts_at(const Operand &o, const std::string &depth) {
-    return in_parentheses(e(substitute(kOperandDepth, Variable::make(Int(32), depth), o.counts)));
+    return in_parentheses(e(substitute(kOperandDepth, Variable::make(Int(32), "." + depth), o.counts)));
 }
 
 void FusedText::sum_lanes() {
