@@ -36,7 +36,7 @@ const char *const kMetatable = "halyard.handle";
 const char *const kBindingKey = "halyard.binding";
 
 constexpr int kMostOperations = 1000;  // of an expression: Halide goes into it as deep as it is
-constexpr int kMostEnds = 16;          // in it (exact_numbers.h): Halide tries both sides of each
+constexpr int kMostEnds = 100;         // in it (exact_numbers.h): Halide tries both sides of each
 
 int next_number() {
     static int last = 0;

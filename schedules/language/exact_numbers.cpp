@@ -114,8 +114,13 @@ void match(Expr &a, Expr &b) {
     }
 }
 
-Expr ending_at(const Expr &e, int64_t most) {
-    return range_of(e).within(double(-most), double(most)) ? e : clamp(e, make_const(Int(64), -most), make_const(Int(64), most));
+// Only on the sides that need it: Halide tries both sides of each minimum and maximum.
+Expr ending_at(Expr e, int64_t most) {
+    const Range range = range_of(e);
+    if (range.most > double(most)) {
+        e = min(e, make_const(Int(64), most));
+    }
+    return range.least < double(-most) ? max(e, make_const(Int(64), -most)) : e;
 }
 
 // Has both operands as many bits as the result wants.
