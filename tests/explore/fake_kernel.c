@@ -44,8 +44,15 @@ static int escapes(void) {
 
 int fake_argv(void **args) {
     static int calls = 0;
-    const struct halide_buffer_t *x = args[0], *y = args[1];
+    struct halide_buffer_t *x = args[0], *y = args[1];
     float factor = 2;
+    if (!x->host && x->device == 0) {  // asks which elements are read
+        x->dim[0] = y->dim[0];
+        return 0;
+    }
+    if (!y->host && y->device == 0) {
+        return 0;
+    }
     calls++;
     work(2e-4);
 #if defined(HALYARD_CRASH)
