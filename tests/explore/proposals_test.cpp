@@ -32,6 +32,9 @@ Dims small(const Op &op) {
     if (dims.count("w")) {
         dims["n"] = 2;
     }
+    if (op.name == "gemm_q") {
+        dims["k"] = 96;  // whole blocks of weights
+    }
     return dims;
 }
 
