@@ -23,8 +23,9 @@ Dims small(const Op &op) {
     for (const auto &name : op.dims) {
         dims[name] = 37;
     }
-    const std::map<std::string, int64_t> known = {{"groups", 1}, {"g", 3},         {"n", 50},      {"c", 48},   {"d", 32},   {"batch", 2},
-                                                  {"heads", 4},  {"key_heads", 2}, {"vocab", 100}, {"n_q", 96}, {"n_kv", 48}};
+    const std::map<std::string, int64_t> known = {{"groups", 1},  {"g", 3},     {"n", 50},    {"c", 48},
+                                                  {"d", 32},      {"batch", 2}, {"heads", 4}, {"key_heads", 2},
+                                                  {"vocab", 100}, {"n_q", 96},  {"n_kv", 48}, {"width", 26}};
     for (auto &d : dims) {
         const auto it = known.find(d.first);
         d.second = it == known.end() ? d.second : it->second;
