@@ -75,6 +75,11 @@ struct Measurer::Implementation {
     static double until(const std::optional<Clock::time_point> &time, double seconds) {
         return time ? std::clamp(std::chrono::duration<double>(*time - Clock::now()).count(), 0.1, std::max(seconds, 0.1)) : seconds;
     }
+    // What candidates are checked against has some seconds beyond the end: without it nothing can be said of any.
+    double for_reference(double seconds) const {
+        constexpr double kLeast = 10;
+        return std::max(until(end, seconds), std::min(seconds, kLeast));
+    }
     double within(double seconds) const {
         return until(end_of_candidates, until(end, seconds));
     }
@@ -132,10 +137,10 @@ struct Measurer::Implementation {
             Candidate c;
             // For choices that suit none of them, those that it has itself.
             c.params = n < trusted.size() ? params : without_own_choices(task, params);
-            const Built b = build(t.script, c, until(end, 5 * task.limits.build_seconds));
+            const Built b = build(t.script, c, for_reference(5 * task.limits.build_seconds));
             Measured m = b.measured;
             if (m.ok()) {
-                m = runner->reference(task, b, until(end, 10 * task.limits.run_seconds));
+                m = runner->reference(task, b, for_reference(10 * task.limits.run_seconds));
             }
             if (m.ok()) {
                 return references[key] = {t.name, b, computes_floats(params)};
