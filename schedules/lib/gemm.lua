@@ -278,6 +278,40 @@ function gemm.reduced_tiles(out, acc, o)
   end
 end
 
+-- Has a Func computed in tiles of a few rows and columns, some tiles of columns a task:
+--
+--   for row: for col: out = ..    ->    parallel task: for strip of rows: for step: out tile = ..
+--
+-- out      the Func to tile; loops "row" and "col", or as o.col says
+-- m        the number of rows, an expression
+-- columns, rows   of a tile, one row where there are fewer; halved: half as many, and so on
+-- task     tiles of columns a task
+function gemm.tiles_of_dots(out, o)
+  local function tile(stage, rows)
+    local tiles, column = stage:split(o.col or "col", o.columns, "guard", "tile", "column")
+    local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "strip", "row_in_strip")
+    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    stage:reorder(column, row, strip, step, task)
+    task:parallel()
+    stage:vectorize(column):unroll(row)
+  end
+  local rows = o.rows
+  while rows > 1 do
+    tile(out:specialize(o.m:at_least(rows)), rows)
+    rows = o.halved and rows // 2 or 1
+  end
+  tile(out, 1)
+end
+
+-- Has the sums of such a tile in registers: `acc`, and `partial`, its sums of SIMD lanes. o: as above.
+function gemm.sums_of_dots(out, acc, partial, o)
+  local col = o.col or "col"
+  for _, dots in ipairs { acc, partial } do
+    dots:compute_at(out, "strip"):store_in "stack":bound_extent(col, o.columns)
+    for _, stage in ipairs { dots, dots:update(0) } do stage:unroll(col):unroll "row" end
+  end
+end
+
 -- Computes a Func of a few rows from products with transposed weights: dot products along k in
 -- the SIMD lanes.
 --
@@ -289,38 +323,18 @@ end
 --       for k in steps of a vector: lane += a * b   -- rows x columns independent vectors
 --       out tile = f(sum of lanes)
 --
--- out      the Func to tile; loops "row" and "col", or as o.col says
--- accs     the Funcs that sum over "k"
--- m        the number of rows, an expression
--- lanes    SIMD lanes        columns, rows   of a tile
--- task     tiles of columns a task
+-- out      the Func to tile        accs     the Funcs that sum over "k"
+-- lanes    SIMD lanes        m, columns, rows, task, col: as above
 function gemm.dot_products(out, accs, o)
-  local name = o.col or "col"
-  local function tile(stage, rows)
-    local tiles, column = stage:split(name, o.columns, "guard", "tile", "column")
-    local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", "strip", "row_in_strip")
-    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
-    stage:reorder(column, row, strip, step, task)
-    task:parallel()
-    stage:vectorize(column):unroll(row)
-  end
-
-  if o.rows > 1 then tile(out:specialize(o.m:at_least(o.rows)), o.rows) end
-  tile(out, 1)
-
+  gemm.tiles_of_dots(out, o)
   for _, acc in ipairs(accs) do
     local sum = acc:update(0)
     local _, lane = sum:split(o.k or "k", o.lanes, "guard", "step", "part")
     local partial = sum:rfactor(lane, { "lane" })
-    for _, dots in ipairs { acc, partial } do
-      dots:compute_at(out, "strip"):store_in "stack":bound_extent(name, o.columns)
-      for _, stage in ipairs { dots, dots:update(0) } do
-        stage:unroll(name):unroll "row"
-      end
-    end
+    gemm.sums_of_dots(out, acc, partial, o)
     sum:atomic():vectorize(lane)
-    partial:reorder_storage("lane", name, "row"):vectorize "lane"
-    partial:update(0):reorder("lane", name, "row", "step"):vectorize "lane"
+    partial:reorder_storage("lane", o.col or "col", "row"):vectorize "lane"
+    partial:update(0):reorder("lane", o.col or "col", "row", "step"):vectorize "lane"
   end
 end
 

@@ -65,6 +65,15 @@ TEST_CASE("What there is no time for is given up, and nothing is said of it", "[
     CHECK(measurer.measure(generator.candidate("hang")).status == Status::kPending);
 }
 
+TEST_CASE("What candidates are checked against is made where the time is up, too", "[measure]") {
+    Task task;
+    task.op = "softmax";
+    task.shape = {{"rows", 8}, {"cols", 64}};
+    Measurer measurer(task);
+    measurer.end_at(std::chrono::steady_clock::now());
+    CHECK_NOTHROW(measurer.prepare());
+}
+
 TEST_CASE("What a script does not say of its generator, its reference does not say otherwise", "[measure]") {
     Task task;
     task.op = "gemm";  // whose unfused schedule has packed weights, while its generator has them as they are

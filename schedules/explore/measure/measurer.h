@@ -31,7 +31,7 @@ public:
     void set_limits(const Limits &limits);
 
     /** A candidate that is at it then is given up: Status::kPending, as nothing is known of it. What candidates are checked
-     * against is too, which is a Failure, as no candidate could be right without it. */
+     * against has up to ten seconds more, and is a Failure then: without it nothing can be said of any. */
     void end_at(std::chrono::steady_clock::time_point end);
 
     /** Some candidates have less time than there is for what they are checked against; without a time they have all of it. */

@@ -88,11 +88,11 @@ ComputedTile computed_tile(const BlockText &text, const Operand &o) {
 
 // Those of another depth are other registers.
 std::string rows_of(const TileOfProduct &t) {
-    return t.accumulator + ".rows_" + std::to_string(t.depth);
+    return t.accumulator + ".rows_" + number(t.depth);
 }
 
 std::string next_rows_of(const TileOfProduct &t) {
-    return t.accumulator + ".next_rows_" + std::to_string(t.depth);
+    return t.accumulator + ".next_rows_" + number(t.depth);
 }
 
 WgmmaInstruction instruction_of(const BlockProgram &program, const TileOfProduct &t) {
