@@ -118,6 +118,10 @@ void close_library(void *library) {
 
 }  // namespace
 
+std::string slow_path(const std::string &path) {
+    return path + ".slow";
+}
+
 // Built beside its place and renamed, so that two processes may build the same kernel at once.
 int64_t build_shared_object(const Plan &plan, const std::string &path) {
     const TemporaryDirectory work(fs::path(path).parent_path().string());
@@ -127,6 +131,10 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
     }
     const std::string part = (fs::path(work.path()) / "kernel.so").string();
     link(plan, work.path(), part, path);
+    if (!plan.lint.empty()) {
+        write_file(part + ".slow", join(result.slow, "\n"));
+        put_in_cache(part + ".slow", slow_path(path));
+    }
     put_in_cache(part, path);
     return int64_t(fs::file_size(fs::path(work.path()) / (plan.function + ".a")));
 }
@@ -164,7 +172,9 @@ std::string cached_shared_object(const Plan &plan) {
     const fs::path directory = fs::path(paths().cache) / "kernels";
     const std::string path =
         (directory / fmt::format("{}-{}.so", plan.function, cache_key(plan, needs_linker() ? system_compiler() : "own runtime"))).string();
-    if (!is_whole(path)) {
+    std::error_code ignored;
+    const bool said_what_is_slow = plan.lint.empty() || fs::exists(slow_path(path), ignored);
+    if (!is_whole(path) || !said_what_is_slow) {
         build_shared_object(plan, path);
         seal(path);
     }
@@ -191,7 +201,9 @@ CompiledKernel CompiledKernel::build(GenerateRequest request) {
     }
     request.emit = {"static_library", "c_header"};
     const Plan plan = make_plan(request);
-    CompiledKernel kernel = load(cached_shared_object(plan), plan.function, plan.params, plan.script);
+    const std::string path = cached_shared_object(plan);
+    CompiledKernel kernel = load(path, plan.function, plan.params, plan.script);
+    kernel.slow_ = plan.lint.empty() ? "" : read_file(slow_path(path));
     const auto missing = features_missing(request.target, cpu().level);
     if (!missing.empty()) {
         kernel.cannot_run_ = fmt::format("this processor cannot run what is built for {}: it has no {}; name a --target that it can run",

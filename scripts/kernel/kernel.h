@@ -80,6 +80,11 @@ public:
         return script_;
     }
 
+    /** What the build said about what is slow, where the request asked for it (GenerateRequest::lint): lines, or "". */
+    const std::string &slow() const {
+        return slow_;
+    }
+
     /** A kernel for CUDA finds the arguments on the device, as they lie on the host, and all of their memory comes back from
      * there. */
     CallResult call(KernelArguments &arguments) const;
@@ -104,7 +109,7 @@ private:
     int (*function_)(void **) = nullptr;
     int (*set_num_threads_)(int) = nullptr;
     std::vector<KernelArgument> arguments_;
-    std::string target_, script_;
+    std::string target_, script_, slow_;
     std::string cannot_run_;  // why, or ""
     Assignments params_;
 };

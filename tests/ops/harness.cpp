@@ -371,6 +371,7 @@ std::vector<Placement> views_of(const CompiledKernel &kernel, int rotation) {
 GenerateRequest request_of(const std::string &op, const Assignments &choices) {
     GenerateRequest request;
     request.op = op;
+    request.lint = true;
     for (const auto &c : choices) {
         if (c.first == "schedule") {
             request.schedule = c.second;

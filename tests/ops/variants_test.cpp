@@ -1,5 +1,5 @@
 // Every op, in builds that hold each value of its choices, or each pair of them (builds.h), against its float64 reference: odd sizes,
-// special values, buffers placed in every way, equal results from one and two threads.
+// special values, buffers placed in every way, equal results from one and two threads. Nor has a build a line about what is slow in it.
 
 #include <algorithm>
 
@@ -58,6 +58,7 @@ void check_target(const OpTest &test, const std::string &op, const std::string &
     int rotation = 0;
     Accuracies seen;
     for (const auto &choices : builds) {
+        CHECK(build(op, choices).slow() == "");
         CHECK(check_build(test, op, choices, rotation++, &seen) == "");
     }
     if (target == kAccuracyTarget) {
@@ -84,8 +85,9 @@ void check_levels(const OpTest &test, const std::string &op) {
 
 void check_cuda(const OpTest &test, const std::string &op) {
     int rotation = 0;
-    for (const auto &build : cuda_builds(test, op)) {
-        CHECK(check_build(test, op, build, rotation++) == "");
+    for (const auto &choices : cuda_builds(test, op)) {
+        CHECK(build(op, choices).slow() == "");
+        CHECK(check_build(test, op, choices, rotation++) == "");
     }
 }
 
