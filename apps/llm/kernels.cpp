@@ -1,0 +1,112 @@
+#include "kernels.h"
+
+#include <fmt/format.h>
+#include <halyard/runtime.h>
+
+#include <stdexcept>
+
+#include "llm_attention.h"
+#include "llm_decode_attention.h"
+#include "llm_f32.h"
+#include "llm_gated_gelu_tanh.h"
+#include "llm_gated_silu.h"
+#include "llm_many_q4_0.h"
+#include "llm_many_q4_1.h"
+#include "llm_many_q8_0.h"
+#include "llm_q4_0.h"
+#include "llm_q4_1.h"
+#include "llm_q8_0.h"
+#include "llm_rms_norm.h"
+#include "llm_rope.h"
+#include "llm_rope_halves.h"
+#include "view.h"
+
+namespace halyard_llm {
+
+namespace {
+
+void check(int code, const char *kernel) {
+    if (code != 0) {
+        throw std::runtime_error(fmt::format("kernel {}: {}", kernel, halyard_last_error()));
+    }
+}
+
+struct Product {
+    const char *name;
+    int (*call)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *residual, halide_buffer_t *y);
+};
+
+Product product_of(TensorType type, int rows) {
+    // From here on it pays to store weights as f32 for all rows (docs/notes/2026-11-llm.md).
+    constexpr int kMany = 12;
+    const bool many = rows >= kMany;
+    switch (type) {
+    case TensorType::kQ4_0: return many ? Product{"llm_many_q4_0", llm_many_q4_0} : Product{"llm_q4_0", llm_q4_0};
+    case TensorType::kQ4_1: return many ? Product{"llm_many_q4_1", llm_many_q4_1} : Product{"llm_q4_1", llm_q4_1};
+    case TensorType::kQ8_0: return many ? Product{"llm_many_q8_0", llm_many_q8_0} : Product{"llm_q8_0", llm_q8_0};
+    default: return {"llm_f32", llm_f32};
+    }
+}
+
+}  // namespace
+
+void multiply(const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
+    // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
+    static const std::vector<float> zeros(size_t(1) << 20);
+    const std::vector<float> more(bias || residual || size_t(w.n) <= zeros.size() ? 0 : size_t(w.n));
+    const float *first = residual ? residual : bias ? bias : more.empty() ? zeros.data() : more.data();
+    View<2> added(kFloatType, first, Extent{w.n, 1}, Extent{rows, residual ? w.n : 0});
+    Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
+    const Product product = product_of(w.type, rows);
+    if (w.type == TensorType::kF32) {
+        check(product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows), product.name);
+        return;
+    }
+    const BlockSize *block = block_size(w.type);
+    const int64_t blocks = w.k / block->elements;
+    View<3> weights(kByteType, w.data, Extent{block->bytes, 1}, Extent{blocks, block->bytes}, Extent{w.n, blocks * block->bytes});
+    check(product.call(a_rows, weights, added, y_rows), product.name);
+}
+
+void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
+    View<1> of_columns(kFloatType, weight, Extent{columns, 1});
+    check(llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)), "llm_rms_norm");
+}
+
+void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
+          float *y) {
+    const int64_t row = int64_t(width) * heads;
+    View<3> from(kFloatType, x, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
+    View<3> to(kFloatType, y, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
+    View<1> at(kIntType, positions, Extent{rows, 1});
+    View<1> of_pairs(kFloatType, frequencies.data(), Extent{int64_t(frequencies.size()), 1});
+    check((halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to), halves ? "llm_rope_halves" : "llm_rope");
+}
+
+void attend(const AttentionSizes &sizes, const float *q, int rows, const float *k, const float *v, int keys, float *y) {
+    const int width = sizes.head_width;
+    const int64_t query_row = int64_t(width) * sizes.heads, key_row = int64_t(width) * sizes.key_heads;
+    const auto queries_view = [&](const float *at) {
+        return View<4>(kFloatType, at, Extent{width, 1}, Extent{rows, query_row}, Extent{sizes.heads, width}, Extent{1, query_row * rows});
+    };
+    const bool one = rows == 1;
+    // One query needs no more than the keys that it sees.
+    const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0;
+    const auto keys_view = [&](const float *at) {
+        return View<4>(kFloatType, at + first * key_row, Extent{width, 1}, Extent{keys - first, key_row}, Extent{sizes.key_heads, width},
+                       Extent{1, key_row * (keys - first)});
+    };
+    if (one) {
+        check(llm_decode_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, queries_view(y)), "llm_decode_attention");
+    } else {
+        const int left = sizes.window > 0 ? sizes.window - 1 : -1;
+        check(llm_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, left, 0, queries_view(y)), "llm_attention");
+    }
+}
+
+void gate(bool gelu, const float *gate, const float *up, int columns, int rows, float *y) {
+    check((gelu ? llm_gated_gelu_tanh : llm_gated_silu)(Rows(gate, columns, rows), Rows(up, columns, rows), Rows(y, columns, rows)),
+          gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu");
+}
+
+}  // namespace halyard_llm

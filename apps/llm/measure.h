@@ -1,0 +1,22 @@
+#ifndef HALYARD_LLM_MEASURE_H
+#define HALYARD_LLM_MEASURE_H
+
+/** \file
+ * How fast a model is, and how well it predicts a text.
+ */
+
+#include <string>
+
+#include "decoder.h"
+
+namespace halyard_llm {
+
+/** Tokens a second of a prompt of 512 tokens (pp512) and of 128 generated ones (tg128), behind `depth` others, as llama-bench has them. */
+void bench(const Model &model, int depth, int repetitions);
+
+/** Perplexity of a text in chunks of `length` tokens, of which the second half counts, as llama.cpp has it. */
+void perplexity(const Model &model, const std::string &path, int length);
+
+}  // namespace halyard_llm
+
+#endif
