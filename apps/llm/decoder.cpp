@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <stdexcept>
 
 #include "dequantize.h"
@@ -13,6 +14,16 @@ namespace halyard_llm {
 void Model::check() const {
     if (tokenizer.size() > config.vocabulary) {
         file.fail(fmt::format("its tokenizer has {} tokens, and its embeddings have {}", tokenizer.size(), config.vocabulary));
+    }
+}
+
+void Decoder::Block::resize(size_t count) {
+    constexpr size_t kLine = 64;
+    const size_t bytes = (count * sizeof(float) + kLine) / kLine * kLine;
+    memory_.reset();
+    memory_.reset(static_cast<float *>(std::aligned_alloc(kLine, bytes)));
+    if (!memory_) {
+        throw std::bad_alloc();
     }
 }
 
@@ -112,6 +123,11 @@ void Decoder::pass(const int32_t *tokens, int rows, float *all) {
         std::copy_n(all + int64_t(rows - 1) * config_.vocabulary, config_.vocabulary, logits_.data());
     } else {
         write_logits(x_.data() + int64_t(rows - 1) * config_.width, 1, logits_.data());
+    }
+    for (const float logit : logits_) {
+        if (!std::isfinite(logit)) {
+            model_.file.fail("its weights give logits that are no numbers");
+        }
     }
     has_logits_ = true;
 }

@@ -6,13 +6,14 @@
  */
 
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "config.h"
 #include "gguf.h"
 #include "kernels.h"
-#include "minilm/aligned.h"
 #include "tokenizer.h"
 #include "weights.h"
 
@@ -76,18 +77,22 @@ private:
     void add_normed(const float *product, const std::vector<float> &norm, int rows);
     void write_logits(const float *x, int rows, float *to);
 
-    /** A block of f32 with a size of its own. */
+    /** f32 that nobody wrote yet: of a long cache, memory is taken as tokens come. */
     class Block {
     public:
-        void resize(size_t count) {
-            memory_.reserve((count + 16) * sizeof(float));
-        }
+        /** What it held is lost where it grows. Throws std::bad_alloc. */
+        void resize(size_t count);
         float *data() {
-            return reinterpret_cast<float *>(memory_.data());
+            return memory_.get();
         }
 
     private:
-        minilm::AlignedBlock memory_;
+        struct Free {
+            void operator()(float *memory) const {
+                std::free(memory);
+            }
+        };
+        std::unique_ptr<float, Free> memory_;
     };
 
     const Model &model_;

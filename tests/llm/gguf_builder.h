@@ -82,6 +82,14 @@ private:
     std::string keys_, tensors_, data_;
 };
 
+inline std::string raw_halves(const std::vector<uint16_t> &halves) {
+    std::string all;
+    for (const uint16_t half : halves) {
+        all += GgufBuilder::raw(half);
+    }
+    return all;
+}
+
 /** A whole model of one layer, of the smallest sizes. */
 inline GgufBuilder tiny_model() {
     GgufBuilder file;
@@ -113,8 +121,19 @@ inline GgufBuilder tiny_model() {
         }
         return all;
     };
-    const auto q4_1 = [](int k, int n) { return std::string(size_t(k / 32 * n * 20), '\x11'); };
-    file.tensor("token_embd.weight", {32, 9}, 8, std::string(9 * 34, '\x21'));
+    // Blocks with a scale (and a minimum), and quants that differ from each other.
+    const auto blocks = [](int count, const std::string &head, int quants) {
+        std::string all;
+        for (int i = 0; i < count; i++) {
+            all += head;
+            for (int q = 0; q < quants; q++) {
+                all += char(uint8_t((i * quants + q) * 167 + q * q));
+            }
+        }
+        return all;
+    };
+    const auto q4_1 = [&](int k, int n) { return blocks(k / 32 * n, raw_halves({0x2A66, 0xB600}), 16); };  // 0.05, -0.375
+    file.tensor("token_embd.weight", {32, 9}, 8, blocks(9, raw_halves({0x2400}), 32));
     file.tensor("blk.0.attn_norm.weight", {32}, 0, ones(32));
     file.tensor("blk.0.ffn_norm.weight", {32}, 0, ones(32));
     file.tensor("output_norm.weight", {32}, 0, ones(32));
