@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -54,10 +55,18 @@ int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const s
     interrupted = false;
     generating = true;
     const double begin = now();
-    decoder->feed(tokens.data(), int(tokens.size()));
+    // In parts, so that a signal ends the reading of a long text.
+    constexpr int kPart = 512;
+    const int read = int(tokens.size());
+    if (read > decoder->length() - decoder->position()) {
+        decoder->feed(tokens.data(), read);  // which says that it is too long, before anything is read
+    }
+    for (int at = 0; at < read && !interrupted; at += kPart) {
+        decoder->feed(tokens.data() + at, std::min(kPart, read - at));
+    }
     const double first = now();
     if (options.report) {
-        report("prompt", int(tokens.size()), first - begin);
+        report("prompt", read, first - begin);
     }
     int32_t token = -1;
     int count = 0;

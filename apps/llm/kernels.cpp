@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <halyard/runtime.h>
 
+#include <chrono>
 #include <stdexcept>
 
 #include "llm_attention.h"
@@ -25,10 +26,29 @@ namespace halyard_llm {
 
 namespace {
 
-void check(int code, const char *kernel) {
-    if (code != 0) {
+thread_local KernelLog *kernel_log = nullptr;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/** Calls a kernel, which reads and writes so many bytes. */
+template<typename Call>
+void run(const char *kernel, double bytes, const Call &call) {
+    const double begin = kernel_log ? now() : 0;
+    if (call() != 0) {
         throw std::runtime_error(fmt::format("kernel {}: {}", kernel, halyard_last_error()));
     }
+    if (kernel_log) {
+        KernelUse &use = (*kernel_log)[kernel];
+        use.calls++;
+        use.bytes += bytes;
+        use.seconds += now() - begin;
+    }
+}
+
+double floats(int64_t count) {
+    return double(count) * sizeof(float);
 }
 
 struct Product {
@@ -50,6 +70,10 @@ Product product_of(TensorType type, int rows) {
 
 }  // namespace
 
+void log_kernels(KernelLog *log) {
+    kernel_log = log;
+}
+
 void multiply(const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
     // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
     static const std::vector<float> zeros(size_t(1) << 20);
@@ -58,19 +82,21 @@ void multiply(const float *a, const Matrix &w, int rows, const float *bias, cons
     View<2> added(kFloatType, first, Extent{w.n, 1}, Extent{rows, residual ? w.n : 0});
     Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
     const Product product = product_of(w.type, rows);
-    if (w.type == TensorType::kF32) {
-        check(product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows), product.name);
-        return;
-    }
     const BlockSize *block = block_size(w.type);
     const int64_t blocks = w.k / block->elements;
+    const double bytes = double(w.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (w.k + w.n * (residual ? 2 : 1)));
+    if (w.type == TensorType::kF32) {
+        run(product.name, bytes, [&] { return product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows); });
+        return;
+    }
     View<3> weights(kByteType, w.data, Extent{block->bytes, 1}, Extent{blocks, block->bytes}, Extent{w.n, blocks * block->bytes});
-    check(product.call(a_rows, weights, added, y_rows), product.name);
+    run(product.name, bytes, [&] { return product.call(a_rows, weights, added, y_rows); });
 }
 
 void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
     View<1> of_columns(kFloatType, weight, Extent{columns, 1});
-    check(llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)), "llm_rms_norm");
+    run("llm_rms_norm", floats(columns * (2 * rows + 1)),
+        [&] { return llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
 }
 
 void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
@@ -80,7 +106,8 @@ void rope(bool halves, const float *x, const int32_t *positions, const std::vect
     View<3> to(kFloatType, y, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
     View<1> at(kIntType, positions, Extent{rows, 1});
     View<1> of_pairs(kFloatType, frequencies.data(), Extent{int64_t(frequencies.size()), 1});
-    check((halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to), halves ? "llm_rope_halves" : "llm_rope");
+    run(halves ? "llm_rope_halves" : "llm_rope", floats(2 * row * rows),
+        [&] { return (halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to); });
 }
 
 void attend(const AttentionSizes &sizes, const float *q, int rows, const float *k, const float *v, int keys, float *y) {
@@ -96,17 +123,21 @@ void attend(const AttentionSizes &sizes, const float *q, int rows, const float *
         return View<4>(kFloatType, at + first * key_row, Extent{width, 1}, Extent{keys - first, key_row}, Extent{sizes.key_heads, width},
                        Extent{1, key_row * (keys - first)});
     };
+    const double bytes = floats(2 * rows * query_row + 2 * (keys - first) * key_row);
     if (one) {
-        check(llm_decode_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, queries_view(y)), "llm_decode_attention");
+        run("llm_decode_attention", bytes,
+            [&] { return llm_decode_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, queries_view(y)); });
     } else {
         const int left = sizes.window > 0 ? sizes.window - 1 : -1;
-        check(llm_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, left, 0, queries_view(y)), "llm_attention");
+        run("llm_attention", bytes,
+            [&] { return llm_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, left, 0, queries_view(y)); });
     }
 }
 
 void gate(bool gelu, const float *gate, const float *up, int columns, int rows, float *y) {
-    check((gelu ? llm_gated_gelu_tanh : llm_gated_silu)(Rows(gate, columns, rows), Rows(up, columns, rows), Rows(y, columns, rows)),
-          gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu");
+    run(gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu", floats(3 * int64_t(columns) * rows), [&] {
+        return (gelu ? llm_gated_gelu_tanh : llm_gated_silu)(Rows(gate, columns, rows), Rows(up, columns, rows), Rows(y, columns, rows));
+    });
 }
 
 }  // namespace halyard_llm

@@ -6,10 +6,22 @@
  */
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "weights.h"
 
 namespace halyard_llm {
+
+/** What calls of a kernel on this thread read and wrote, and how long they took. */
+struct KernelUse {
+    int64_t calls = 0;
+    double bytes = 0, seconds = 0;
+};
+using KernelLog = std::map<std::string, KernelUse>;
+
+/** Calls of this thread are added to the log from here on; null: to none. */
+void log_kernels(KernelLog *log);
 
 /** y = a w + more, for `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y; null is none. */
 void multiply(const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y);

@@ -7,12 +7,14 @@
 #include <HalideRuntime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "generate.h"
 #include "measure.h"
@@ -26,7 +28,7 @@ constexpr int kFailure = 1, kUsage = 2;
 
 struct Options {
     std::string model, prompt, tokens, perplexity;
-    bool has_prompt = false, chat = false, has_tokens = false, bench = false;
+    bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false;
     GenerateOptions generate;
     float temperature = 0, top_p = 1;
     int top_k = 0, context = 0, threads = 0, depth = 0, repetitions = 3;
@@ -41,8 +43,10 @@ void declare(CLI::App *app, Options *o) {
         app->add_option("--tokens", o->tokens, "Print the tokens of this text")->type_name("TEXT")->excludes(prompt)->excludes(chat);
     auto *bench = app->add_flag("--bench", o->bench, "Measure: a prompt of 512 tokens, 128 generated ones");
     bench->excludes(prompt)->excludes(chat)->excludes(tokens);
+    auto *explain = app->add_flag("--explain", o->explain, "What a generated token reads and computes, and how long that takes");
+    explain->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
     auto *perplexity = app->add_option("--perplexity", o->perplexity, "How well the model predicts this text")->type_name("FILE");
-    perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
+    perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench)->excludes(explain);
     app->add_option("--system", o->generate.system, "What the model is told before a conversation")->type_name("TEXT")->needs(chat);
     app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most")->check(CLI::Range(1, 1 << 20));
     app->add_option("--stop", o->generate.stops, "End before this text; may be said several times")->type_name("TEXT")->take_all();
@@ -53,7 +57,7 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
         ->check(CLI::Range(1, 1 << 20));
     app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
-    app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20))->needs(bench);
+    app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
     app->add_option("--repetitions", o->repetitions, "Of which the median is printed")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
@@ -87,6 +91,8 @@ void run(const Options &o) {
         print_tokens(model, o.tokens);
     } else if (o.bench) {
         bench(model, o.depth, o.repetitions);
+    } else if (o.explain) {
+        explain(model, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
         perplexity(model, o.perplexity, o.context > 0 ? o.context : 512);
     } else {
@@ -115,8 +121,9 @@ int main(int argc, char **argv) {
         if (options.model.empty()) {
             throw CLI::RequiredError("--model");
         }
-        if (!options.has_prompt && !options.chat && !options.has_tokens && !options.bench && options.perplexity.empty()) {
-            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --bench and --perplexity");
+        if (!options.has_prompt && !options.chat && !options.has_tokens && !options.bench && !options.explain &&
+            options.perplexity.empty()) {
+            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --bench, --explain and --perplexity");
         }
     } catch (const CLI::ParseError &e) {
         std::ostringstream out, message;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "minilm/mapped_file.h"
@@ -69,6 +71,84 @@ void bench(const Model &model, int depth, int repetitions) {
     fmt::print("| test           |   tokens/s |      least |       most |\n| -------------- | ---------: | ---------: | ---------: |\n");
     print_row(fmt::format("pp{}{}", kPrompt, behind), kPrompt, of_prompt);
     print_row(fmt::format("tg{}{}", kGenerated, behind), kGenerated, of_generation);
+}
+
+namespace {
+
+/** Bytes a second at which all of the file's tensors are read, by so many threads at once: the best of some times. */
+double read_rate(const Model &model, int threads) {
+    double bytes = 0, best = 0;
+    for (const auto &[name, tensor] : model.file.tensors()) {
+        bytes += double(tensor.bytes);
+    }
+    std::atomic<uint64_t> seen{0};  // so that the reads are not left out
+    for (int repeat = 0; repeat < 5; repeat++) {
+        const double seconds = seconds_of([&] {
+            std::vector<std::thread> readers;
+            for (int t = 0; t < threads; t++) {
+                readers.emplace_back([&, t] {
+                    uint64_t sums[4] = {};
+                    for (const auto &[name, tensor] : model.file.tensors()) {
+                        const uint64_t words = tensor.bytes / sizeof(uint64_t), begin = words * uint64_t(t) / uint64_t(threads),
+                                       end = words * uint64_t(t + 1) / uint64_t(threads);
+                        const auto *data = reinterpret_cast<const uint64_t *>(tensor.data);
+                        for (uint64_t i = begin; i + 4 <= end; i += 4) {
+                            for (int lane = 0; lane < 4; lane++) {
+                                sums[lane] += data[i + uint64_t(lane)];
+                            }
+                        }
+                    }
+                    seen += sums[0] + sums[1] + sums[2] + sums[3];
+                });
+            }
+            for (std::thread &reader : readers) {
+                reader.join();
+            }
+        });
+        best = std::max(best, bytes / seconds);
+    }
+    return best;
+}
+
+}  // namespace
+
+void explain(const Model &model, int depth, int threads) {
+    constexpr int kWarm = 4, kTokens = 32;
+    const double rate = read_rate(model, threads);
+    Decoder decoder(model, depth + kWarm + kTokens);
+    const std::vector<int32_t> tokens(size_t(depth + kWarm), 1);
+    decoder.feed(tokens.data(), depth);
+    for (int i = 0; i < kWarm; i++) {
+        decoder.feed(tokens.data(), 1);
+    }
+    KernelLog log;
+    log_kernels(&log);
+    const double whole = seconds_of([&] {
+                             for (int i = 0; i < kTokens; i++) {
+                                 decoder.feed(tokens.data(), 1);
+                             }
+                         }) /
+                         kTokens;
+    log_kernels(nullptr);
+    fmt::print("| kernel               | calls | bytes a token | least ms | took ms | GB/s | of memory |\n"
+               "| -------------------- | ----: | ------------: | -------: | ------: | ---: | --------: |\n");
+    double all_bytes = 0, all_seconds = 0;
+    const auto print = [&](const std::string &name, int64_t calls, double bytes, double seconds) {
+        fmt::print("| {:20} | {:5} | {:13.0f} | {:8.3f} | {:7.3f} | {:4.1f} | {:7.0f} % |\n", name, calls, bytes, bytes / rate * 1e3,
+                   seconds * 1e3, bytes / seconds / 1e9, 100 * bytes / seconds / rate);
+    };
+    int64_t calls = 0;
+    for (const auto &[name, use] : log) {
+        print(name, use.calls / kTokens, use.bytes / kTokens, use.seconds / kTokens);
+        all_bytes += use.bytes / kTokens;
+        all_seconds += use.seconds / kTokens;
+        calls += use.calls / kTokens;
+    }
+    print("all", calls, all_bytes, all_seconds);
+    fmt::print(
+        "\nMemory is read at {:.1f} GB/s by {} threads: {:.1f} tokens a second are possible where nothing stays in a cache, {:.1f} were "
+        "reached.\nOutside of kernels: {:.3f} ms a token.\n",
+        rate / 1e9, threads, rate / all_bytes, 1 / whole, (whole - all_seconds) * 1e3);
 }
 
 void perplexity(const Model &model, const std::string &path, int length) {

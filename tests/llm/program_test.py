@@ -89,6 +89,15 @@ class Program(unittest.TestCase):
         self.assertRegex(done.stdout.decode(), r"perplexity \d+\.\d+ \+/- ")
         self.fails(run("--model", self.models["llama"], "--perplexity", text, "--context", 256 * 256), 1, "less than one chunk")
 
+    def test_explain_counts_what_a_token_reads(self):
+        done = run("--model", self.models["llama"], "--explain", "--depth", 10)
+        rows = {cells[0]: cells[1:] for cells in ([c.strip() for c in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()) if cells}
+        # Two layers of seven products with 20 bytes for 32 weights; rows of f32; 160 inner, 96 wide, keys and values of 32.
+        shapes = [(96, 96), (96, 32), (96, 32), (96, 96), (96, 160), (96, 160), (160, 96)]
+        more = [0, 0, 0, 96, 0, 0, 96]  # residuals
+        self.assertEqual(rows["llm_q4_1"][0], "14")
+        self.assertEqual(int(rows["llm_q4_1"][1]), 2 * sum(k * n // 32 * 20 + 4 * (k + n + r) for (k, n), r in zip(shapes, more)))
+
     def test_usage(self):
         model = self.models["llama"]
         self.fails(run("--prompt", "a"), 2, "--model")
