@@ -10,14 +10,12 @@ return schedule "gemm_q" {
   generator = { activations = "int8", sums = "columns" },
 
   params = {
-    columns = tune { 8, 16, 32, default = 16 },  -- of a panel, and of a register tile
-    rows    = tune { 2, 4, 6, 8, default = 4 },  -- of a register tile
-    task    = tune { 4, 16, 64, default = 16 },  -- register tiles a task
+    columns = tune { 16, 32, default = 16 },    -- of a panel, and of a register tile
+    rows    = tune { 2, 4, 6, 8, default = 4 }, -- of a register tile
+    task    = tune { 4, 16, 64, default = 16 }, -- register tiles a task
   },
 
-  where = function(p, target)
-    return p.columns % target:lanes "f32" == 0 and p.columns // target:lanes "f32" * p.rows <= 8
-  end,
+  where = function(p) return p.columns * p.rows <= 128 end,
 
   apply = function(k, p, target)
     gemm_q.quantised_rows(k, { task = 8 })
