@@ -27,7 +27,7 @@ void Decoder::Block::resize(size_t count) {
     }
 }
 
-Decoder::Decoder(const Model &model, int length) : model_(model), config_(model.config) {
+Decoder::Decoder(const Model &model, int length, bool exact) : model_(model), config_(model.config), exact_(exact) {
     constexpr int kUsual = 4096;
     length_ = length > 0 ? length : std::min(config_.context, kUsual);
     const int64_t elements = int64_t(length_) * config_.key_heads * config_.head_width;
@@ -142,9 +142,9 @@ void Decoder::attention_block(int index, int rows) {
     float *new_keys = keys(index) + int64_t(position_) * key_row;
 
     rms_norm(x_.data(), layer.attention_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(normed_.data(), layer.query, rows, bias(layer.query_bias), nullptr, q_.data());
-    multiply(normed_.data(), layer.key, rows, bias(layer.key_bias), nullptr, k_.data());
-    multiply(normed_.data(), layer.value, rows, bias(layer.value_bias), nullptr, values(index) + int64_t(position_) * key_row);
+    multiply(exact_, normed_.data(), layer.query, rows, bias(layer.query_bias), nullptr, q_.data());
+    multiply(exact_, normed_.data(), layer.key, rows, bias(layer.key_bias), nullptr, k_.data());
+    multiply(exact_, normed_.data(), layer.value, rows, bias(layer.value_bias), nullptr, values(index) + int64_t(position_) * key_row);
     // Heads that are normed go by memory that is free until attention.
     float *q = q_.data(), *k = k_.data();
     if (!layer.query_norm.empty()) {
@@ -160,24 +160,24 @@ void Decoder::attention_block(int index, int rows) {
     attend({width, config_.heads, config_.key_heads, config_.attention_scale, local ? config_.window : 0}, q_turned_.data(), rows,
            keys(index), values(index), position_ + rows, context_.data());
     if (layer.after_attention.empty()) {
-        multiply(context_.data(), layer.attention_output, rows, nullptr, x_.data(), next_.data());
+        multiply(exact_, context_.data(), layer.attention_output, rows, nullptr, x_.data(), next_.data());
         std::swap(x_, next_);
     } else {
-        multiply(context_.data(), layer.attention_output, rows, nullptr, nullptr, next_.data());
+        multiply(exact_, context_.data(), layer.attention_output, rows, nullptr, nullptr, next_.data());
         add_normed(next_.data(), layer.after_attention, rows);
     }
 }
 
 void Decoder::product_block(const Layer &layer, int rows) {
     rms_norm(x_.data(), layer.product_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(normed_.data(), layer.gate, rows, nullptr, nullptr, gate_.data());
-    multiply(normed_.data(), layer.up, rows, nullptr, nullptr, up_.data());
+    multiply(exact_, normed_.data(), layer.gate, rows, nullptr, nullptr, gate_.data());
+    multiply(exact_, normed_.data(), layer.up, rows, nullptr, nullptr, up_.data());
     gate(config_.gelu, gate_.data(), up_.data(), config_.inner, rows, inner_.data());
     if (layer.after_product.empty()) {
-        multiply(inner_.data(), layer.down, rows, nullptr, x_.data(), next_.data());
+        multiply(exact_, inner_.data(), layer.down, rows, nullptr, x_.data(), next_.data());
         std::swap(x_, next_);
     } else {
-        multiply(inner_.data(), layer.down, rows, nullptr, nullptr, next_.data());
+        multiply(exact_, inner_.data(), layer.down, rows, nullptr, nullptr, next_.data());
         add_normed(next_.data(), layer.after_product, rows);
     }
 }
@@ -194,7 +194,7 @@ void Decoder::add_normed(const float *product, const std::vector<float> &norm, i
 
 void Decoder::write_logits(const float *x, int rows, float *to) {
     rms_norm(x, model_.weights.output_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(normed_.data(), model_.weights.head, rows, nullptr, nullptr, to);
+    multiply(exact_, normed_.data(), model_.weights.head, rows, nullptr, nullptr, to);
     if (config_.logit_softcap > 0) {
         const float cap = config_.logit_softcap;
         std::for_each(to, to + int64_t(rows) * config_.vocabulary, [&](float &v) { v = cap * std::tanh(v / cap); });

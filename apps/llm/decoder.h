@@ -40,8 +40,14 @@ private:
 /** One sequence; one thread at a time may use it. */
 class Decoder {
 public:
-    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it. */
-    Decoder(const Model &model, int length);
+    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it.
+     *
+     * exact    products are by rows in f32, and not in 8 bits */
+    Decoder(const Model &model, int length, bool exact);
+
+    void set_exact(bool exact) {
+        exact_ = exact;
+    }
 
     /** Reads tokens behind those before. With `all`, the logits of each of them go there: `count` rows of the vocabulary. Throws
      * std::runtime_error where they do not fit, or one is none of the vocabulary; the sequence is then as it was. */
@@ -97,6 +103,7 @@ private:
 
     const Model &model_;
     const Config &config_;
+    bool exact_ = false;
     int length_ = 0, position_ = 0, rows_ = 0;
     bool has_logits_ = false;
     std::vector<Block> keys_, values_;  // rows of a layer's heads, token after token

@@ -11,6 +11,12 @@
 #include "llm_f32.h"
 #include "llm_gated_gelu_tanh.h"
 #include "llm_gated_silu.h"
+#include "llm_int8_q8_0.h"
+#include "llm_int8_many_q8_0.h"
+#include "llm_int8_q4_1.h"
+#include "llm_int8_many_q4_1.h"
+#include "llm_int8_q4_0.h"
+#include "llm_int8_many_q4_0.h"
 #include "llm_many_q4_0.h"
 #include "llm_many_q4_1.h"
 #include "llm_many_q8_0.h"
@@ -56,16 +62,30 @@ struct Product {
     int (*call)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *residual, halide_buffer_t *y);
 };
 
-Product product_of(TensorType type, int rows) {
-    // From here on it pays to store weights as f32 for all rows (docs/notes/2026-11-llm.md).
-    constexpr int kMany = 12;
-    const bool many = rows >= kMany;
-    switch (type) {
-    case TensorType::kQ4_0: return many ? Product{"llm_many_q4_0", llm_many_q4_0} : Product{"llm_q4_0", llm_q4_0};
-    case TensorType::kQ4_1: return many ? Product{"llm_many_q4_1", llm_many_q4_1} : Product{"llm_q4_1", llm_q4_1};
-    case TensorType::kQ8_0: return many ? Product{"llm_many_q8_0", llm_many_q8_0} : Product{"llm_q8_0", llm_q8_0};
-    default: return {"llm_f32", llm_f32};
+/** Kernels of a format: rows in f32 or in 8 bits, few or many. */
+struct Format {
+    Product few, many, int8_few, int8_many;
+};
+
+#define LLM_PRODUCT(name)                                                                                                                  \
+    { #name, name }
+#define LLM_FORMAT(name)                                                                                                                   \
+    { LLM_PRODUCT(llm_##name), LLM_PRODUCT(llm_many_##name), LLM_PRODUCT(llm_int8_##name), LLM_PRODUCT(llm_int8_many_##name) }
+constexpr Format kQ4_0 = LLM_FORMAT(q4_0), kQ4_1 = LLM_FORMAT(q4_1), kQ8_0 = LLM_FORMAT(q8_0);
+#undef LLM_FORMAT
+#undef LLM_PRODUCT
+
+Product product_of(TensorType type, int rows, bool exact) {
+    // From here on it pays to lay weights out for all rows (docs/notes/2026-11-llm.md).
+    constexpr int kMany = 12, kManyInt8 = 6;
+    if (type == TensorType::kF32) {
+        return {"llm_f32", llm_f32};
     }
+    const Format &format = type == TensorType::kQ4_0 ? kQ4_0 : type == TensorType::kQ4_1 ? kQ4_1 : kQ8_0;
+    if (exact) {
+        return rows >= kMany ? format.many : format.few;
+    }
+    return rows >= kManyInt8 ? format.int8_many : format.int8_few;
 }
 
 }  // namespace
@@ -74,14 +94,14 @@ void log_kernels(KernelLog *log) {
     kernel_log = log;
 }
 
-void multiply(const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
+void multiply(bool exact, const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
     // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
     static const std::vector<float> zeros(size_t(1) << 20);
     const std::vector<float> more(bias || residual || size_t(w.n) <= zeros.size() ? 0 : size_t(w.n));
     const float *first = residual ? residual : bias ? bias : more.empty() ? zeros.data() : more.data();
     View<2> added(kFloatType, first, Extent{w.n, 1}, Extent{rows, residual ? w.n : 0});
     Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
-    const Product product = product_of(w.type, rows);
+    const Product product = product_of(w.type, rows, exact);
     const BlockSize *block = block_size(w.type);
     const int64_t blocks = w.k / block->elements;
     const double bytes = double(w.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (w.k + w.n * (residual ? 2 : 1)));

@@ -23,8 +23,8 @@ using KernelLog = std::map<std::string, KernelUse>;
 /** Calls of this thread are added to the log from here on; null: to none. */
 void log_kernels(KernelLog *log);
 
-/** y = a w + more, for `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y; null is none. */
-void multiply(const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y);
+/** y = a w + more, exact: by a in f32, otherwise, where weights have blocks, by each 32 elements of a rounded to 8 bits, for `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y; null is none. */
+void multiply(bool exact, const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y);
 
 /** y = x / rms(x) * weight over rows of `columns`. */
 void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y);

@@ -20,7 +20,7 @@ struct halyard_llm_model {
 };
 
 struct halyard_llm_context {
-    halyard_llm_context(const Model &model, int length) : decoder(model, length), vocabulary(model.config.vocabulary) {}
+    halyard_llm_context(const Model &model, int length) : decoder(model, length, true), vocabulary(model.config.vocabulary) {}
     Decoder decoder;
     Sampler sampler{0, 0, 1, 0};
     int vocabulary;
@@ -150,6 +150,14 @@ int halyard_llm_context_new(const halyard_llm_model *model, int length, halyard_
 
 void halyard_llm_context_free(halyard_llm_context *context) {
     delete context;
+}
+
+int halyard_llm_set_int8(halyard_llm_context *context, int on) {
+    if (!context) {
+        return bad("halyard_llm_set_int8", "a pointer is null");
+    }
+    context->decoder.set_exact(on == 0);
+    return HALYARD_LLM_OK;
 }
 
 int halyard_llm_feed(halyard_llm_context *context, const int32_t *tokens, size_t count) {

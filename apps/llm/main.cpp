@@ -28,7 +28,7 @@ constexpr int kFailure = 1, kUsage = 2;
 
 struct Options {
     std::string model, prompt, tokens, perplexity;
-    bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false;
+    bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false, int8 = false;
     GenerateOptions generate;
     float temperature = 0, top_p = 1;
     int top_k = 0, context = 0, threads = 0, depth = 0, repetitions = 3;
@@ -56,6 +56,7 @@ void declare(CLI::App *app, Options *o) {
     app->add_option("--seed", o->seed, "Of the random numbers")->capture_default_str();
     app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
         ->check(CLI::Range(1, 1 << 20));
+    app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
     app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
     app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
     app->add_option("--repetitions", o->repetitions, "Of which the median is printed")
@@ -90,13 +91,13 @@ void run(const Options &o) {
     if (o.has_tokens) {
         print_tokens(model, o.tokens);
     } else if (o.bench) {
-        bench(model, o.depth, o.repetitions);
+        bench(model, !o.int8, o.depth, o.repetitions);
     } else if (o.explain) {
-        explain(model, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
+        explain(model, !o.int8, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
-        perplexity(model, o.perplexity, o.context > 0 ? o.context : 512);
+        perplexity(model, !o.int8, o.perplexity, o.context > 0 ? o.context : 512);
     } else {
-        Decoder decoder(model, o.context);
+        Decoder decoder(model, o.context, !o.int8);
         end_generations_by_signal();
         if (o.chat) {
             converse(&decoder, &sampler, model, o.has_prompt ? &o.prompt : nullptr, o.generate);

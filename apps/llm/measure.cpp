@@ -44,8 +44,8 @@ double surprise(const float *logits, int count, int32_t token) {
 
 }  // namespace
 
-void bench(const Model &model, int depth, int repetitions) {
-    Decoder decoder(model, depth + kPrompt + kGenerated);
+void bench(const Model &model, bool exact, int depth, int repetitions) {
+    Decoder decoder(model, depth + kPrompt + kGenerated, exact);
     const auto fill = [&](int count, int seed) {
         std::vector<int32_t> tokens;
         for (int i = 0; i < count; i++) {
@@ -112,10 +112,10 @@ double read_rate(const Model &model, int threads) {
 
 }  // namespace
 
-void explain(const Model &model, int depth, int threads) {
+void explain(const Model &model, bool exact, int depth, int threads) {
     constexpr int kWarm = 4, kTokens = 32;
     const double rate = read_rate(model, threads);
-    Decoder decoder(model, depth + kWarm + kTokens);
+    Decoder decoder(model, depth + kWarm + kTokens, exact);
     const std::vector<int32_t> tokens(size_t(depth + kWarm), 1);
     decoder.feed(tokens.data(), depth);
     for (int i = 0; i < kWarm; i++) {
@@ -151,7 +151,7 @@ void explain(const Model &model, int depth, int threads) {
         rate / 1e9, threads, rate / all_bytes, 1 / whole, (whole - all_seconds) * 1e3);
 }
 
-void perplexity(const Model &model, const std::string &path, int length) {
+void perplexity(const Model &model, bool exact, const std::string &path, int length) {
     const minilm::MappedFile file(path);
     std::vector<int32_t> tokens, begin;
     model.tokenizer.begin(&begin);
@@ -162,7 +162,7 @@ void perplexity(const Model &model, const std::string &path, int length) {
         throw std::runtime_error(
             fmt::format("{}: {} tokens are less than one chunk of {}: take a longer text, or --context N", path, tokens.size(), length));
     }
-    Decoder decoder(model, length);
+    Decoder decoder(model, length, exact);
     const int vocabulary = model.config.vocabulary;
     std::vector<float> logits(size_t(length) * size_t(vocabulary));
     double sum = 0, squares = 0;

@@ -1,8 +1,9 @@
-/* logits MODEL FIRST TOKEN...: reads FIRST tokens at once and the others one by one, then the most probable ones for as long; writes the
+/* logits exact|int8 MODEL FIRST TOKEN...: reads FIRST tokens at once and the others one by one, then the most probable ones for as long; writes the
  * logits behind each of these reads as f32 to standard output, and the tokens that it took to standard error. */
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <halyard/llm.h>
 
@@ -14,13 +15,14 @@ static int fail(void) {
 int main(int argc, char **argv) {
     struct halyard_llm_model *model = NULL;
     struct halyard_llm_context *context = NULL;
-    if (argc < 4 || halyard_llm_load(argv[1], &model) != 0 || halyard_llm_context_new(model, 0, &context) != 0) {
+    if (argc < 5 || halyard_llm_load(argv[2], &model) != 0 || halyard_llm_context_new(model, 0, &context) != 0 ||
+        halyard_llm_set_int8(context, strcmp(argv[1], "int8") == 0) != 0) {
         return fail();
     }
-    const int first = atoi(argv[2]), count = argc - 3;
+    const int first = atoi(argv[3]), count = argc - 4;
     int32_t tokens[4096];
     for (int i = 0; i < count; i++) {
-        tokens[i] = atoi(argv[i + 3]);
+        tokens[i] = atoi(argv[i + 4]);
     }
     int step = first;
     for (int at = 0; at < 2 * count; at += step, step = 1) {

@@ -50,6 +50,12 @@ class Program(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertGreater(len(done.stdout.decode()), 3)
 
+    def test_rows_in_8_bits(self):
+        text = run("--model", self.models["llama"], "--prompt", "the user", "-n", 40, "--int8").stdout
+        self.assertGreater(len(text), 3)
+        done = run("--model", self.models["llama"], "--explain", "--int8")
+        self.assertIn(b"llm_int8_q4_1", done.stdout)
+
     def test_the_same_seed_is_the_same_text(self):
         texts = [run("--model", self.models["llama"], "--prompt", "a", "-n", 30, "--temperature", 2, "--top-k", 40, "--top-p", 0.9, "--seed", seed).stdout
                  for seed in (1, 1, 2)]

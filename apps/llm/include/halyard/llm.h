@@ -59,6 +59,10 @@ int halyard_llm_is_end(const struct halyard_llm_model *model, int32_t token);
 int halyard_llm_context_new(const struct halyard_llm_model *model, int length, struct halyard_llm_context **context);
 void halyard_llm_context_free(struct halyard_llm_context *context);
 
+/** Whether what is fed from here on is multiplied in 8 bits, as other programs do: weights in blocks by rows that are rounded to 8 bits, 32
+ * elements with one scale. It is faster, and changes logits by some hundredths of their size. At first rows are f32. */
+int halyard_llm_set_int8(struct halyard_llm_context *context, int on);
+
 /** Reads tokens behind those before. */
 int halyard_llm_feed(struct halyard_llm_context *context, const int32_t *tokens, size_t count);
 
