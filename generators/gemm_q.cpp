@@ -1,16 +1,19 @@
-// GEMM with weights of 4 and 8 bits in groups along k, which are multiplied as the f32 that they stand for, and an epilogue:
+// GEMM with weights of 4 and 8 bits in groups along k and an epilogue:
 //
 //   acc[row, col] = sum over k of a[row, k] * w[k, col]
 //   y = activation(scale * acc + bias) + residual, or the same steps in another order
 //
-// Weights are read as they lie in a file, column after column (math/blocks.h has the formats). A sum over the 32 elements of a block
-// is multiplied by the block's scale once.
+// Weights are read as they lie in a file, column after column (math/blocks.h has the formats), and are multiplied as the f32 that they
+// stand for, or as integers by rows in 8 bits (math/block_product.h). A sum over the 32 elements of a block is multiplied by the
+// block's scale once.
 
 #include <Halide.h>
 
+#include "math/block_product.h"
 #include "math/blocks.h"
 #include "math/elements.h"
 #include "math/product_epilogue.h"
+#include "math/unread.h"
 
 namespace {
 
@@ -25,6 +28,10 @@ public:
     Number group_size{"group_size", 32, 32, 1 << 20};
     /** Of int4 and int8: w = (q - zero) * scale, with a zero a group; without, int4 stands for -8 to 7. */
     GeneratorParam<bool> zero_points{"zero_points", false};
+    /** exact, or int8: each block of 32 elements of a row in 8 bits, off by at most its largest by 254, as llama.cpp has it. */
+    GeneratorParam<Activations> activations{"activations", Activations::kExact, activation_kinds()};
+    /** Of int8: where sums of integers are, a schedule's business. */
+    GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
     ProductEpilogue epilogue;
 
     Input<Buffer<void, 2>> a{"a"};   // [k, m]
@@ -42,15 +49,23 @@ public:
         const Expr depth = a.width();
         add_requirement(depth % b.multiple() == 0, "gemm_q: k is", depth, "and not a multiple of", b.multiple());
         a_f(k, row) = load_f32(a(k, row));
-        RDom r({{0, BlockWeights::kLanes}, {0, depth / BlockWeights::kBlock}}, "k");
-        acc(col, row) += b.product(r.x, r.y, col, y.dim(0).max() + 1, [&](const Expr &i) { return a_f(i, row); });
-        b.constrain(depth);
+        const Expr columns = y.dim(0).max() + 1;
+        if (activations == Activations::kInt8) {
+            read_only_if(*this, depth > 0, {"a", b.name(), "b_scale", "b_zero"});
+            product.define(
+                acc, [&](const Expr &i, const Expr &r) { return a_f(i, r); }, depth, columns, b, sums, get_target());
+        } else {
+            RDom r({{0, BlockWeights::kLanes}, {0, depth / BlockWeights::kBlock}}, "k");
+            acc(col, row) += b.product(r.x, r.y, col, columns, [&](const Expr &i) { return a_f(i, row); });
+        }
+        b.constrain(depth, activations == Activations::kInt8);
         y(col, row) = epilogue(acc(col, row), col, row, get_target());
     }
 
 private:
     Var col{"col"}, row{"row"}, k{"k"};
     Func a_f{"a_f"}, acc{"acc"};
+    BlockProduct product;
 };
 
 }  // namespace

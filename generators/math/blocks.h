@@ -2,18 +2,23 @@
 #define HALYARD_MATH_BLOCKS_H
 
 /** \file
- * Weights of 4 and 8 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
+ * Weights of 4 to 8 bits, k x n, in blocks of 32 along k, as files have them: column after column, k innermost.
  *
  * | format | argument | a weight |
  * | --- | --- | --- |
  * | q4_0 | b_q4_0 [18, k / 32, n]: a scale of f16 and 16 bytes | (q - 8) scale |
  * | q4_1 | b_q4_1 [20, k / 32, n]: scale and minimum of f16, and 16 bytes | q scale + minimum |
+ * | q5_0 | b_q5_0 [22, k / 32, n]: a scale of f16, 4 bytes of fifth bits, and 16 bytes | (q - 16) scale |
+ * | q5_1 | b_q5_1 [24, k / 32, n]: scale and minimum of f16, 4 bytes of fifth bits, and 16 bytes | q scale + minimum |
  * | q8_0 | b_q8_0 [34, k / 32, n]: a scale of f16 and 32 bytes | q scale |
+ * | q4_k | b_q4_k [144, k / 256, n]: d and m of f16, 8 s and t of 6 bits in 12 bytes, and 128 bytes | q d s - m t |
+ * | q5_k | b_q5_k [176, k / 256, n]: d and m of f16, 8 s and t of 6 bits in 12 bytes, 32 bytes of fifth bits, and 128 bytes | q d s - m t |
+ * | q6_k | b_q6_k [210, k / 256, n]: 128 bytes, 64 of fifth and sixth bits, 16 s of 8 bits, one for 16 weights, and d of f16 | (q - 32) d s |
  * | int4 | b_int4 [16, k / 32, n], b_scale [k / group_size, n] of f32, b_zero [k / group_size, n] of bytes | (q - zero) scale |
  * | int8 | b_int8 [k, n], and the same | (q - zero) scale, q from -128 to 127, zero from 0 to 255 is 128 too high |
  *
- * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. q4_0, q4_1 and q8_0 are the
- * blocks of GGUF files.
+ * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. The formats that begin with q
+ * are the blocks of GGUF files (ggml/src/ggml-common.h of llama.cpp has their structs, ggml-quants.c what they stand for).
  */
 
 #include <map>
@@ -26,25 +31,47 @@
 
 namespace halyard {
 
-enum class BlockFormat { kQ4_0, kQ4_1, kQ8_0, kInt4, kInt8 };
+enum class BlockFormat { kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ4K, kQ5K, kQ6K, kInt4, kInt8 };
 
 inline std::map<std::string, BlockFormat> block_formats() {
-    return {{"q4_0", BlockFormat::kQ4_0},
-            {"q4_1", BlockFormat::kQ4_1},
-            {"q8_0", BlockFormat::kQ8_0},
-            {"int4", BlockFormat::kInt4},
-            {"int8", BlockFormat::kInt8}};
+    return {{"q4_0", BlockFormat::kQ4_0}, {"q4_1", BlockFormat::kQ4_1}, {"q5_0", BlockFormat::kQ5_0}, {"q5_1", BlockFormat::kQ5_1},
+            {"q8_0", BlockFormat::kQ8_0}, {"q4_k", BlockFormat::kQ4K},  {"q5_k", BlockFormat::kQ5K},  {"q6_k", BlockFormat::kQ6K},
+            {"int4", BlockFormat::kInt4}, {"int8", BlockFormat::kInt8}};
+}
+
+/** Where the parts of a block of a file are: their first bytes, -1 for what it lacks. */
+struct BlockLayout {
+    int bits, bytes, elements, zero;
+    int scale, minimum;  // of f16
+    int small;           // what these are multiplied by, of 6 or 8 bits
+    int low, high;       // the lowest 4 or 8 bits of the elements, and the others
+};
+
+inline BlockLayout block_layout(BlockFormat format) {
+    switch (format) {
+    case BlockFormat::kQ4_0: return {4, 18, 32, 8, 0, -1, -1, 2, -1};
+    case BlockFormat::kQ4_1: return {4, 20, 32, 0, 0, 2, -1, 4, -1};
+    case BlockFormat::kQ5_0: return {5, 22, 32, 16, 0, -1, -1, 6, 2};
+    case BlockFormat::kQ5_1: return {5, 24, 32, 0, 0, 2, -1, 8, 4};
+    case BlockFormat::kQ8_0: return {8, 34, 32, 0, 0, -1, -1, 2, -1};
+    case BlockFormat::kQ4K: return {4, 144, 256, 0, 0, 2, 4, 16, -1};
+    case BlockFormat::kQ5K: return {5, 176, 256, 0, 0, 2, 4, 48, 16};
+    case BlockFormat::kQ6K: return {6, 210, 256, 32, 208, -1, 192, 0, 128};
+    case BlockFormat::kInt4: return {4, 16, 32, 8, -1, -1, -1, 0, -1};
+    default: return {8, 32, 32, 0, -1, -1, -1, 0, -1};
+    }
 }
 
 class BlockWeights {
 public:
-    static constexpr int kBlock = 32;  // elements of a column
+    static constexpr int kBlock = 32;  // elements of a column that are summed before they are scaled
     static constexpr int kLanes = 16;  // element i of a block is summed with element i + 16
 
     /** Adds the inputs called `name`. */
     void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, BlockFormat format, int group_size, bool zero_points) {
         using namespace Halide;
         format_ = format;
+        layout_ = block_layout(format);
         group_size_ = group_size;
         if (plain() && group_size % kBlock != 0) {
             throw CompileError("group_size is a multiple of 32");
@@ -52,12 +79,11 @@ public:
         if (zero_points && !plain()) {
             throw CompileError("zero_points are for format=int4 and format=int8: the other formats have what they need in their blocks");
         }
-        std::string format_name;
         for (const auto &f : block_formats()) {
-            format_name = f.second == format ? f.first : format_name;
+            name_ = f.second == format ? name + "_" + f.first : name_;
         }
         const bool whole = format == BlockFormat::kInt8;
-        bytes_ = generator.add_input<Buffer<>>(name + "_" + format_name, whole ? Int(8) : UInt(8), whole ? 2 : 3);
+        bytes_ = generator.add_input<Buffer<>>(name_, whole ? Int(8) : UInt(8), whole ? 2 : 3);
         if (plain()) {
             scale_ = generator.add_input<Buffer<>>(name + "_scale", Float(32), 2);
         }
@@ -66,9 +92,137 @@ public:
         }
     }
 
+    /** Of the input that has the weights. */
+    const std::string &name() const {
+        return name_;
+    }
+
     /** What k is a multiple of. */
     int multiple() const {
-        return plain() ? group_size_ : kBlock;
+        return plain() ? group_size_ : layout_.elements;
+    }
+
+    /** Blocks of 32 that a block of the file has. */
+    int together() const {
+        return layout_.elements / kBlock;
+    }
+
+    /** Bits of a weight. */
+    int bits() const {
+        return layout_.bits;
+    }
+
+    /** Scales of a block of 32. */
+    int scales() const {
+        return format_ == BlockFormat::kQ6K ? 2 : 1;
+    }
+
+    /** Whether a weight has a minimum, which is added to what is scaled. */
+    bool has_minimum() const {
+        return layout_.minimum >= 0;
+    }
+
+    /** Whether each block has its own scale, and minimum, of f16. */
+    bool has_halves() const {
+        return layout_.scale >= 0 && layout_.small < 0;
+    }
+
+    /** Whether these are multiplied by others, of 6 or 8 bits. */
+    bool has_small() const {
+        return layout_.small >= 0;
+    }
+
+    /** Element i + 16 half of a block as an integer of bits(): int8 where they are 8, else uint8. */
+    Halide::Expr quant(const Halide::Expr &i, const Halide::Expr &half, const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        if (format_ == BlockFormat::kInt8) {
+            return (*bytes_)(block * kBlock + half * kLanes + i, col);
+        }
+        if (format_ == BlockFormat::kQ8_0) {
+            return reinterpret<int8_t>(byte(layout_.low + half * kLanes + i, block, col));
+        }
+        const Expr j = block % together(), of_half = half * kLanes + i;
+        if (format_ == BlockFormat::kQ6K) {  // of 128 elements, 32 after the other: low bits of two bytes, then high ones
+            const Expr which = j % 4;
+            const Expr low = byte(layout_.low + j / 4 * 64 + which % 2 * 32 + of_half, block, col);
+            const Expr high = byte(layout_.high + j / 4 * 32 + of_half, block, col) >> cast<uint8_t>(2 * which);
+            return nibble(low, which / 2) | ((high & cast<uint8_t>(3)) << cast<uint8_t>(4));
+        }
+        if (together() > 1) {  // of 64 elements, low bits of 32 bytes, then high ones
+            const Expr low = nibble(byte(layout_.low + j / 2 * 32 + of_half, block, col), j % 2);
+            if (layout_.high < 0) {
+                return low;
+            }
+            const Expr high = byte(layout_.high + of_half, block, col) >> cast<uint8_t>(j);
+            return low | ((high & cast<uint8_t>(1)) << cast<uint8_t>(4));
+        }
+        const Expr low = nibble(byte(layout_.low + i, block, col), half);
+        if (layout_.high < 0) {
+            return low;
+        }
+        // Bit i comes to the top, and what is above it is lost.
+        const Expr top_bit = word(layout_.high + 2 * half, block, col) * (cast<uint16_t>(0x8000) >> cast<uint16_t>(i));
+        return low | cast<uint8_t>((top_bit >> cast<uint16_t>(15)) << cast<uint16_t>(4));
+    }
+
+    /** What of quant() stands for 0: the same for all weights, */
+    int zero() const {
+        return zero_ ? 0 : layout_.zero;
+    }
+
+    /** or one for each group, an int32; undefined where zero() is all. */
+    Halide::Expr zero_of(const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        return zero_ ? cast<int32_t>((*zero_)(block * kBlock / group_size_, col)) - (format_ == BlockFormat::kInt8 ? 128 : 0) : Expr();
+    }
+
+    /** The bits of the scale of f16, or the minimum, of the block of a file that has this one. */
+    Halide::Expr scale_bits(const Halide::Expr &block, const Halide::Expr &col) const {
+        return word(layout_.scale, block, col);
+    }
+    Halide::Expr minimum_bits(const Halide::Expr &block, const Halide::Expr &col) const {
+        return word(layout_.minimum, block, col);
+    }
+
+    /** What the scale of the block of a file is multiplied by, and the minimum: of 8 bits. `which` of the scales() of a block. */
+    Halide::Expr small_scale(const Halide::Expr &which, const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Expr j = block % together();
+        if (format_ == BlockFormat::kQ6K) {
+            return reinterpret<int8_t>(byte(layout_.small + 2 * j + which, block, col));
+        }
+        const auto at = [&](const Expr &i) { return byte(layout_.small + i, block, col); };
+        return select(j < 4, at(j % 4) & cast<uint8_t>(63), nibble(at(j % 4 + 8), 0) | top(at(j % 4)));
+    }
+    Halide::Expr small_minimum(const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Expr j = block % together();
+        const auto at = [&](const Expr &i) { return byte(layout_.small + i, block, col); };
+        return select(j < 4, at(j % 4 + 4) & cast<uint8_t>(63), nibble(at(j % 4 + 8), 1) | top(at(j % 4 + 4)));
+    }
+
+    /** The scale of a group where there are none of f16. */
+    Halide::Expr group_scale(const Halide::Expr &block, const Halide::Expr &col) const {
+        return (*scale_)(block * kBlock / group_size_, col);
+    }
+
+    /** Scale `which` of a block as f32, and its minimum. */
+    Halide::Expr scale(const Halide::Expr &which, const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        if (plain()) {
+            return group_scale(block, col);
+        }
+        const Expr of_file = from_bits(scale_bits(block, col));
+        return has_small() ? of_file * cast<float>(small_scale(which, block, col)) : of_file;
+    }
+    Halide::Expr minimum(const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Expr of_file = from_bits(minimum_bits(block, col));
+        return has_small() ? -of_file * cast<float>(small_minimum(block, col)) : of_file;
+    }
+
+    static Halide::Expr from_bits(const Halide::Expr &f16) {
+        return load_f32(Halide::reinterpret(Halide::Float(16), f16));
     }
 
     /** What elements `lane` and `lane` + 16 of block `block` add to a product: x(k) gives what they are multiplied with. Columns from
@@ -80,22 +234,28 @@ public:
         const Expr col = min(column, columns - 1);
         const auto x_of = [&](int half) { return x(block * kBlock + half * kLanes + lane); };
         const auto q = [&](int half) { return element(lane, half, block, col); };
-        const Expr of_block = scale(block, col);
-        if (format_ == BlockFormat::kQ4_1) {  // each weight by itself, as scale and minimum have other signs, and x may be infinite
-            const Expr least = f16_at(2, block, col);
+        const Expr of_block = scale(0, block, col);
+        if (has_minimum()) {  // each weight by itself, as scale and minimum have other signs, and x may be infinite
+            const Expr least = minimum(block, col);
             return x_of(0) * (q(0) * of_block + least) + x_of(1) * (q(1) * of_block + least);
+        }
+        if (scales() > 1) {
+            return x_of(0) * q(0) * of_block + x_of(1) * q(1) * scale(1, block, col);
         }
         return (x_of(0) * q(0) + x_of(1) * q(1)) * of_block;
     }
 
-    /** What a call checks, where the rows have `depth` elements. */
-    void constrain(const Halide::Expr &depth) const {
+    /** What a call checks, where the rows have `depth` elements; `whole`: and that blocks of a column lie one after the other. */
+    void constrain(const Halide::Expr &depth, bool whole = false) const {
         const Halide::Expr groups = depth / group_size_;
         if (format_ == BlockFormat::kInt8) {
             bytes_->dim(0).set_bounds(0, depth);
         } else {
-            bytes_->dim(0).set_bounds(0, header() + (format_ == BlockFormat::kQ8_0 ? kBlock : kLanes));
-            bytes_->dim(1).set_bounds(0, depth / kBlock);
+            bytes_->dim(0).set_bounds(0, layout_.bytes);
+            bytes_->dim(1).set_bounds(0, depth / layout_.elements);
+            if (whole) {
+                bytes_->dim(1).set_stride(layout_.bytes);
+            }
         }
         for (auto *of_groups : {scale_, zero_}) {
             if (of_groups) {
@@ -109,42 +269,45 @@ private:
         return format_ == BlockFormat::kInt4 || format_ == BlockFormat::kInt8;
     }
 
-    // Bytes of a block before its elements.
-    int header() const {
-        return plain() ? 0 : format_ == BlockFormat::kQ4_1 ? 4 : 2;
+    // Byte `at` of the block of the file that has block `block` of 32.
+    Halide::Expr byte(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
+        return (*bytes_)(at, together() > 1 ? block / together() : block, col);
     }
 
-    Halide::Expr f16_at(int byte, const Halide::Expr &block, const Halide::Expr &col) const {
+    Halide::Expr word(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
-        const auto at = [&](int i) { return cast<uint16_t>((*bytes_)(i, block, col)); };
-        return load_f32(reinterpret(Float(16), at(byte) | (at(byte + 1) << 8)));
+        return cast<uint16_t>(byte(at, block, col)) | (cast<uint16_t>(byte(at + 1, block, col)) << 8);
     }
 
-    Halide::Expr scale(const Halide::Expr &block, const Halide::Expr &col) const {
-        return plain() ? Halide::Expr((*scale_)(block * kBlock / group_size_, col)) : f16_at(0, block, col);
+    static Halide::Expr nibble(const Halide::Expr &byte, const Halide::Expr &which) {
+        using namespace Halide;
+        return select(which == 0, byte & cast<uint8_t>(15), byte >> cast<uint8_t>(4));
+    }
+
+    // The two highest bits of a byte, as bits 4 and 5.
+    static Halide::Expr top(const Halide::Expr &byte) {
+        using namespace Halide;
+        return (byte >> cast<uint8_t>(6)) << cast<uint8_t>(4);
     }
 
     // What is multiplied by the scale: an integer, exact in f32. Bytes are centred before they are widened, many at a time.
     Halide::Expr element(const Halide::Expr &lane, int half, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
-        const Expr zero = zero_ ? Expr((*zero_)(block * kBlock / group_size_, col)) : Expr();
-        if (format_ == BlockFormat::kInt8 || format_ == BlockFormat::kQ8_0) {
-            const int at = header() + half * kLanes;
-            const Expr q = format_ == BlockFormat::kInt8 ? Expr((*bytes_)(block * kBlock + at + lane, col))
-                                                         : reinterpret<int8_t>((*bytes_)(at + lane, block, col));
-            return zero_ ? cast<float>(cast<int16_t>(q) + cast<int16_t>(128) - cast<int16_t>(zero)) : cast<float>(q);
+        const Expr q = quant(lane, half, block, col);
+        if (zero_) {
+            return cast<float>(cast<int16_t>(q) - cast<int16_t>(zero_of(block, col)));
         }
-        const Expr byte = (*bytes_)(header() + lane, block, col);
-        const Expr q = half == 0 ? byte & cast<uint8_t>(15) : byte >> cast<uint8_t>(4);
         if (format_ == BlockFormat::kQ4_1) {  // of no sign: from 32 bits, of bytes LLVM makes more
-            const Expr wide = cast<int32_t>(byte);
+            const Expr wide = cast<int32_t>(byte(layout_.low + lane, block, col));
             return cast<float>(half == 0 ? wide & 15 : wide >> 4);
         }
-        return zero_ ? cast<float>(cast<int16_t>(q) - cast<int16_t>(zero)) : cast<float>(cast<int8_t>(q) - cast<int8_t>(8));
+        return cast<float>(zero() == 0 ? q : cast<int8_t>(q) - cast<int8_t>(zero()));
     }
 
     BlockFormat format_ = BlockFormat::kQ4_0;
+    BlockLayout layout_ = {};
     int group_size_ = kBlock;
+    std::string name_;
     Halide::GeneratorInput<Halide::Buffer<>> *bytes_ = nullptr, *scale_ = nullptr, *zero_ = nullptr;
 };
 

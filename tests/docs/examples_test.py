@@ -38,7 +38,7 @@ class Folder:
 
     def __init__(self, path):
         self.path = path
-        for room in ("schedules", "generators", "tests"):
+        for room in ("schedules", "generators", "tests", ".halyard"):
             os.symlink(os.path.join(pages.SOURCE, room), os.path.join(path, room))
         os.symlink(BUILD, os.path.join(path, "build"))
         os.makedirs(os.path.join(path, "scripts"))

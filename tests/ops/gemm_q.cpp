@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 #include "kernel/element.h"
 #include "linear.h"
@@ -12,16 +13,25 @@ namespace {
 constexpr int kBlock = 32;
 const halide_type_t kF16 = halide_type_t(halide_type_float, 16);
 
-// Bytes of a block of a GGUF file before its elements.
-int header_of(const std::string &format) {
-    return format == "q4_1" ? 4 : 2;
-}
+// A block of a GGUF file: where its scale and minimum of f16 are, and its elements.
+struct Layout {
+    int elements = 32, scale = 0, minimum = -1, low = 2;
+};
+const std::map<std::string, Layout> kLayouts = {{"q4_0", {32, 0, -1, 2}},  {"q4_1", {32, 0, 2, 4}},    {"q5_0", {32, 0, -1, 6}},
+                                                {"q5_1", {32, 0, 2, 8}},   {"q8_0", {32, 0, -1, 2}},   {"q4_k", {256, 0, 2, 16}},
+                                                {"q5_k", {256, 0, 2, 48}}, {"q6_k", {256, 208, -1, 0}}};
+
+// A row as it is multiplied, and how far off each element may be.
+struct MultipliedRow {
+    std::vector<double> values, slack;
+};
 
 class GemmQTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused"}},
-                {"format", {"q4_0", "q4_1", "q8_0", "int4", "int8"}},
+        return {{"schedule", {"", "unfused", "panels"}},
+                {"activations", {"exact", "int8"}},
+                {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "int4", "int8"}},
                 {"group_size", {"32", "64", "128"}},
                 {"zero_points", {"false", "true"}},
                 {"type", {"float32", "float16", "bfloat16"}},
@@ -35,6 +45,9 @@ public:
     }
 
     void settle(Assignments &build) const override {
+        if (build["schedule"] == "panels") {  // which is for int8
+            build.erase("activations");
+        }
         if (build["format"] != "int4" && build["format"] != "int8") {
             build.erase("zero_points");
             build.erase("group_size");
@@ -47,19 +60,30 @@ public:
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         const auto group = build.find("group_size");
-        const int step = group == build.end() ? kBlock : std::stoi(group->second);
+        const auto format = build.find("format");
+        const auto layout = kLayouts.find(format == build.end() ? "q4_0" : format->second);
+        const int of_file = layout == kLayouts.end() ? kBlock : layout->second.elements;
+        const int step = group == build.end() ? of_file : std::stoi(group->second);
         const std::vector<int> columns = {1, 7, 16, 17, 31, 48, 65, 130};
         for (size_t i = 0; i < columns.size(); i++) {
             cases.push_back(
                 {"random", {{"m", cycle({1, 2, 3, 4, 5, 7, 9, 13}, i)}, {"n", columns[i]}, {"k", step * cycle({1, 3, 2, 5}, i)}}});
         }
         cases.push_back({"no depth", {{"m", 3}, {"n", 33}, {"k", 0}}});
-        cases.push_back({"special rows", {{"m", 11}, {"n", 19}, {"k", 128}}, special});
+        cases.push_back({"special rows", {{"m", 11}, {"n", 19}, {"k", std::max(128, of_file)}}, special});
+        // More rows than a task of panels has, and a part of a tile.
+        cases.push_back({"random", {{"m", 70}, {"n", 21}, {"k", step}}});
         return cases;
     }
 
     std::string held_to() const override {
-        return "(k + 4)/2 of sum \\|a w\\|, then the epilogue as of gemm";
+        return "(k + 4)/2 of sum \\|a w\\|, then the epilogue as of gemm; of activations=int8 (k/32 + 12)/2 of sum \\|a w\\|, where a is "
+               "rounded to a multiple of the largest of its block of 32 by 127, one step more or less at a tie";
+    }
+
+    // With activations=int8 blocks lie one after the other.
+    bool needs_dense(const std::string &argument) const override {
+        return argument.rfind("b_q", 0) == 0 || argument == "b_int4";
     }
 
     std::vector<std::string> open_dims() const override {
@@ -76,13 +100,13 @@ public:
         if (arguments.has_buffer("b_zero")) {
             arguments.buffer("b_zero").fill_random(seed + 31, 0, arguments.has_buffer("b_int4") ? 15 : 255);
         }
-        for (const std::string format : {"q4_0", "q4_1", "q8_0"}) {
+        for (const auto &[format, layout] : kLayouts) {
             HostBuffer *b = find_buffer(arguments, "b_" + format);
             for (int col = 0; b && col < b->extents()[2]; col++) {
                 for (int block = 0; block < b->extents()[1]; block++) {
-                    set_f16(*b, 0, block, col, (col + block) % 3 == 0 ? -0.037 : 0.021 * (1 + col % 5));
-                    if (format == "q4_1") {
-                        set_f16(*b, 2, block, col, -0.11 + 0.02 * (block % 4));
+                    set_f16(*b, layout.scale, block, col, (col + block) % 3 == 0 ? -0.037 : 0.021 * (1 + col % 5));
+                    if (layout.minimum >= 0) {
+                        set_f16(*b, layout.minimum, block, col, -0.11 + 0.02 * (block % 4));
                     }
                 }
             }
@@ -93,7 +117,7 @@ public:
         const int m = p.dim("m"), n = p.dim("n"), k = p.dim("k");
         const std::string activation = activation_of(p);
         const std::vector<std::string> order = order_of(p, kUsual);
-        const Tensor &a = p["a"];
+        const bool in_8_bits = p.is("activations", "int8");
         std::vector<Weight> weights;
         for (int col = 0; col < n; col++) {
             for (int i = 0; i < k; i++) {
@@ -102,18 +126,20 @@ public:
         }
         std::vector<Expected> y;
         for (int row = 0; row < m; row++) {
+            const MultipliedRow a = in_8_bits ? rounded_row(p["a"].row(row), k) : exact_row(p["a"].row(row), k);
+            const double roundings = in_8_bits ? k / 32.0 + 12 : k + 4;
             for (int col = 0; col < n; col++) {
-                double sum = 0, sum_abs = 0;
-                for (int i = 0; i < k; i++) {
-                    const Weight &w = weights[size_t(col) * size_t(k) + size_t(i)];
-                    sum += a(i, row) * w.value;
-                    sum_abs += std::fabs(a(i, row)) * w.size;
+                double sum = 0, error = 0;
+                for (size_t i = 0; i < size_t(k); i++) {
+                    const Weight &w = weights[size_t(col) * size_t(k) + i];
+                    sum += a.values[i] * w.value;
+                    error += roundings * kRoundoff * std::fabs(a.values[i]) * w.size + a.slack[i] * std::fabs(w.value);
                 }
                 const double scale = p.has("scale_column") ? p["scale_column"](col)
                                      : p.has("scale_row")  ? p["scale_row"](row)
                                                            : p.scalar("scale", 1);
                 const Expected v =
-                    in_order(order, {sum, (k + 4) * kRoundoff * sum_abs},
+                    in_order(order, {sum, error},
                              {{"scale", [&](const Expected &x) { return scaled(x, scale); }},
                               {"bias", [&](const Expected &x) { return added(x, p.has("bias") ? p["bias"](col) : 0); }},
                               {"activation", [&](const Expected &x) { return ops_test::activated(activation, x.value, x.error); }},
@@ -144,32 +170,89 @@ private:
         return halyard::load_element(kF16, bytes);
     }
 
+    static MultipliedRow exact_row(const double *x, int k) {
+        return {{x, x + k}, std::vector<double>(size_t(k), 0)};
+    }
+
+    // By the definition in generators/math/quantized_rows.h. Where x / scale is at a tie for what f32 makes of it, either side will do.
+    static MultipliedRow rounded_row(const double *x, int k) {
+        MultipliedRow row = {std::vector<double>(size_t(k), 0), std::vector<double>(size_t(k), 0)};
+        for (int block = 0; block < k; block += kBlock) {
+            double largest = 0;
+            for (int i = block; i < block + kBlock; i++) {
+                largest = std::isfinite(x[i]) ? std::max(largest, std::fabs(x[i])) : kNaN;
+                if (std::isnan(largest)) {
+                    break;
+                }
+            }
+            const double scale = largest / 127;
+            for (int i = block; i < block + kBlock && !(largest <= 1e-36); i++) {
+                const double steps = x[i] / scale, down = std::floor(steps);
+                const bool tie = std::fabs(steps - down - 0.5) <= 4 * 127 * kRoundoff;
+                row.values[size_t(i)] = std::isnan(scale) ? kNaN : scale * std::nearbyint(steps);
+                row.slack[size_t(i)] = tie ? scale : 0;
+            }
+        }
+        return row;
+    }
+
     // Element i of a block whose 16 bytes begin at `first`: the low bits of the first 16, then the high ones.
-    static double nibble(const Tensor &b, int first, int i, int block, int col) {
+    static int nibble(const Tensor &b, int first, int i, int block, int col) {
         const int byte = int(b(first + i % 16, block, col));
         return i < 16 ? byte % 16 : byte / 16;
     }
 
-    static Weight weight(const Problem &p, int i, int col) {
-        const int block = i / kBlock, at = i % kBlock;
-        for (const std::string format : {"q4_0", "q4_1", "q8_0"}) {
-            if (!p.has("b_" + format)) {
-                continue;
-            }
-            const Tensor &b = p["b_" + format];
-            const double scale = f16_at(b, 0, block, col);
-            if (format == "q8_0") {
-                const double w = double(int8_t(uint8_t(b(header_of(format) + at, block, col)))) * scale;
-                return {w, std::fabs(w)};
-            }
-            const double q = nibble(b, header_of(format), at, block, col);
-            if (format == "q4_0") {
-                return {(q - 8) * scale, std::fabs((q - 8) * scale)};
-            }
-            const double least = f16_at(b, 2, block, col);
-            return {q * scale + least, std::fabs(q * scale) + std::fabs(least)};
+    // Number j of the scales of 6 bits of a block, or of its minima: four bytes of the one, four of the other, and what is over 4 bits.
+    static int six_bits(const Tensor &b, int j, bool of_minimum, int block, int col) {
+        const auto at = [&](int i) { return int(b(4 + i, block, col)); };
+        if (j < 4) {
+            return at(of_minimum ? j + 4 : j) % 64;
         }
-        const int group = i / int(p.dims.at("group_size"));
+        const int low = of_minimum ? at(j + 4) / 16 : at(j + 4) % 16;
+        return low + at(of_minimum ? j : j - 4) / 64 * 16;
+    }
+
+    // Element i of a block of a file.
+    static Weight of_block(const Tensor &b, const std::string &format, int i, int block, int col) {
+        const Layout layout = kLayouts.at(format);
+        const auto byte = [&](int at) { return int(b(at, block, col)); };
+        const double scale = f16_at(b, layout.scale, block, col);
+        const double least = layout.minimum < 0 ? 0 : f16_at(b, layout.minimum, block, col);
+        if (format == "q8_0") {
+            const double w = double(int8_t(uint8_t(byte(layout.low + i)))) * scale;
+            return {w, std::fabs(w)};
+        }
+        if (format == "q6_k") {  // two halves of 128: low bits of 64 bytes, two high bits of 32
+            const int half = i / 128, part = i % 128 / 32, l = i % 32;
+            const int low = byte(64 * half + 32 * (part % 2) + l), high = byte(128 + 32 * half + l);
+            const int q = (part < 2 ? low % 16 : low / 16) + (high >> (2 * part)) % 4 * 16;
+            const double w = (q - 32) * scale * double(int8_t(uint8_t(byte(192 + i / 16))));
+            return {w, std::fabs(w)};
+        }
+        if (layout.elements == 256) {
+            const int j = i / 32, l = i % 32, low = byte(layout.low + i / 64 * 32 + l);
+            const int q = (j % 2 == 0 ? low % 16 : low / 16) + (format == "q5_k" ? (byte(16 + l) >> j) % 2 * 16 : 0);
+            const double w = q * scale * six_bits(b, j, false, block, col), m = least * six_bits(b, j, true, block, col);
+            return {w - m, std::fabs(w) + std::fabs(m)};
+        }
+        int q = nibble(b, layout.low, i, block, col);
+        if (format == "q5_0" || format == "q5_1") {
+            q += (byte(layout.low - 4 + i / 8) >> (i % 8)) % 2 * 16;
+        }
+        if (layout.minimum < 0) {
+            const double w = (q - (format == "q4_0" ? 8 : 16)) * scale;
+            return {w, std::fabs(w)};
+        }
+        return {q * scale + least, std::fabs(q * scale) + std::fabs(least)};
+    }
+
+    static Weight weight(const Problem &p, int i, int col) {
+        for (const auto &[format, layout] : kLayouts) {
+            if (p.has("b_" + format)) {
+                return of_block(p["b_" + format], format, i % layout.elements, i / layout.elements, col);
+            }
+        }
+        const int block = i / kBlock, at = i % kBlock, group = i / int(p.dims.at("group_size"));
         const bool bytes = p.has("b_int8");
         const double q = bytes ? p["b_int8"](i, col) : nibble(p["b_int4"], 0, at, block, col);
         const double zero = p.has("b_zero") ? p["b_zero"](group, col) - (bytes ? 128 : 0) : bytes ? 0 : 8;
@@ -183,7 +266,7 @@ private:
         a.set({127, 7}, kNaN);
         a.set({40, 3}, kInfinity);
         a.set({20, 5}, -kInfinity);
-        for (int k = 0; k < 128; k++) {
+        for (int k = 0; k < a.extents()[0]; k++) {
             a.set({k, 6}, 6000);
             a.set({k, 8}, 6e-8);
             a.set({k, 9}, 0);

@@ -4,7 +4,7 @@
 /** \file
  * Weights of 4 bits from the layouts of files, for gemm_q with format=int4, and back to the bit.
  *
- * Blocks of GGUF files (Q4_0, Q4_1, Q8_0) need no packing: gemm_q reads them as they lie. Files of GPTQ and AWQ have words of 32 bits
+ * Blocks of GGUF files (Q4_0 to Q6_K) need no packing: gemm_q reads them as they lie. Files of GPTQ and AWQ have words of 32 bits
  * with eight weights each:
  *
  *     layout                      words, innermost first    the weight in bits 4 j to 4 j + 3

@@ -1,0 +1,117 @@
+#ifndef HALYARD_LLM_DECODER_H
+#define HALYARD_LLM_DECODER_H
+
+/** \file
+ * A model, and a sequence of tokens that it has read: its keys and values, and the logits of what comes next.
+ */
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config.h"
+#include "gguf.h"
+#include "kernels.h"
+#include "tokenizer.h"
+#include "weights.h"
+
+namespace halyard_llm {
+
+/** Of one file. It is only read after it is made, so that any number of contexts may use it, on any threads. */
+struct Model {
+    /** Throws std::runtime_error with the file, what is wrong and what to do. */
+    explicit Model(const std::string &path) : file(path), config(read_config(file)), tokenizer(file), weights(file, config) {
+        check();
+    }
+    Model(const Model &) = delete;
+    Model &operator=(const Model &) = delete;
+
+    Gguf file;
+    Config config;
+    Tokenizer tokenizer;
+    Weights weights;
+
+private:
+    void check() const;
+};
+
+/** One sequence; one thread at a time may use it. */
+class Decoder {
+public:
+    /** `length` tokens at most; 0: as many as the model was made for, but 4096 at most. The model has to outlive it.
+     *
+     * exact    products are by rows in f32, and not in 8 bits */
+    Decoder(const Model &model, int length, bool exact);
+
+    void set_exact(bool exact) {
+        exact_ = exact;
+    }
+
+    /** Reads tokens behind those before. With `all`, the logits of each of them go there: `count` rows of the vocabulary. Throws
+     * std::runtime_error where they do not fit, or one is none of the vocabulary; the sequence is then as it was. */
+    void feed(const int32_t *tokens, int count, float *all = nullptr);
+
+    /** Of the token behind the last one; null before there is one. */
+    const float *logits() const;
+
+    int position() const {
+        return position_;
+    }
+    int length() const {
+        return length_;
+    }
+
+    /** Forgets the tokens from `position` on. The logits are those of nothing until something is fed. */
+    void rewind(int position);
+
+private:
+    static constexpr int kMostRows = 512;  // of a pass through the layers
+
+    float *keys(int layer) {
+        return keys_.at(size_t(layer)).data();
+    }
+    float *values(int layer) {
+        return values_.at(size_t(layer)).data();
+    }
+
+    void embed(const int32_t *tokens, int rows);
+    void pass(const int32_t *tokens, int rows, float *all);
+    void attention_block(int index, int rows);
+    void product_block(const Layer &layer, int rows);
+    void add_normed(const float *product, const std::vector<float> &norm, int rows);
+    void write_logits(const float *x, int rows, float *to);
+
+    /** f32 that nobody wrote yet: of a long cache, memory is taken as tokens come. */
+    class Block {
+    public:
+        /** What it held is lost where it grows. Throws std::bad_alloc. */
+        void resize(size_t count);
+        float *data() {
+            return memory_.get();
+        }
+
+    private:
+        struct Free {
+            void operator()(float *memory) const {
+                std::free(memory);
+            }
+        };
+        std::unique_ptr<float, Free> memory_;
+    };
+
+    const Model &model_;
+    const Config &config_;
+    bool exact_ = false;
+    int length_ = 0, position_ = 0, rows_ = 0;
+    bool has_logits_ = false;
+    std::vector<Block> keys_, values_;  // rows of a layer's heads, token after token
+    std::vector<int32_t> positions_;
+    Block x_, next_, normed_, q_, q_turned_, k_, k_normed_, context_, gate_, up_, inner_;
+    std::vector<float> logits_;
+};
+
+}  // namespace halyard_llm
+
+#endif

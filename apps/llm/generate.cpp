@@ -1,0 +1,141 @@
+#include "generate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <stdexcept>
+#include <system_error>
+
+#include "chat.h"
+#include "minilm/utf8.h"
+#include "text_stream.h"
+
+namespace halyard_llm {
+
+namespace {
+
+std::atomic<bool> generating{false}, interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler writes it");
+
+void on_interrupt(int) {
+    if (!generating) {
+        _exit(130);  // as a shell reports a program that a signal ended
+    }
+    interrupted = true;
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/** Text goes out at once. What a terminal would obey is shown instead. */
+void show(const std::string &text) {
+    static const bool terminal = isatty(STDOUT_FILENO) != 0;
+    const std::string shown = terminal ? minilm::visible(text, "\n\t") : text;
+    if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0) {
+        throw std::system_error(errno, std::generic_category());
+    }
+}
+
+void report(const char *what, int tokens, double seconds) {
+    fmt::print(stderr, "{}: {} tokens in {:.2f} s, {:.1f} a second\n", what, tokens, seconds, seconds > 0 ? tokens / seconds : 0);
+}
+
+/** Reads the tokens and writes what follows; returns the last token that was drawn, which is not fed yet, or -1. */
+int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const std::vector<int32_t> &tokens,
+                 const GenerateOptions &options) {
+    TextStream stream(options.stops);
+    interrupted = false;
+    generating = true;
+    const double begin = now();
+    // In parts, so that a signal ends the reading of a long text.
+    constexpr int kPart = 512;
+    const int read = int(tokens.size());
+    if (read > decoder->length() - decoder->position()) {
+        decoder->feed(tokens.data(), read);  // which says that it is too long, before anything is read
+    }
+    for (int at = 0; at < read && !interrupted; at += kPart) {
+        decoder->feed(tokens.data() + at, std::min(kPart, read - at));
+    }
+    const double first = now();
+    if (options.report) {
+        report("prompt", read, first - begin);
+    }
+    int32_t token = -1;
+    int count = 0;
+    for (; !interrupted && (options.most == 0 || count < options.most); count++) {
+        token = sampler->sample(decoder->logits(), model.config.vocabulary);
+        if (model.tokenizer.is_end(token)) {
+            break;
+        }
+        show(stream.push(model.tokenizer.text_of(token)));
+        if (stream.stopped() || decoder->position() == decoder->length()) {
+            break;
+        }
+        decoder->feed(&token, 1);
+        token = -1;
+    }
+    show(stream.finish());
+    generating = false;
+    if (options.report) {
+        report("generation", count, now() - first);
+    }
+    return token;
+}
+
+}  // namespace
+
+void end_generations_by_signal() {
+    struct sigaction action = {};
+    action.sa_handler = on_interrupt;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, nullptr);
+}
+
+void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options) {
+    std::vector<int32_t> tokens;
+    model.tokenizer.begin(&tokens);
+    model.tokenizer.encode(text, true, &tokens);
+    if (tokens.empty()) {
+        throw std::runtime_error("a text without tokens has nothing that follows; give one");
+    }
+    generate(decoder, sampler, model, tokens, options);
+    show("\n");
+}
+
+void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options) {
+    ChatFormat format(model.file, model.tokenizer);
+    std::vector<int32_t> tokens = format.begin(options.system);
+    const bool terminal = isatty(STDIN_FILENO) != 0;
+    std::string line;
+    for (bool more = true; more; more = question == nullptr) {
+        if (question) {
+            line = *question;
+        } else {
+            if (terminal) {
+                show("> ");
+            }
+            if (!std::getline(std::cin, line)) {
+                break;
+            }
+            if (line.empty()) {
+                continue;
+            }
+        }
+        const std::vector<int32_t> asked = format.question(line);
+        tokens.insert(tokens.end(), asked.begin(), asked.end());
+        const int32_t last = generate(decoder, sampler, model, tokens, options);
+        tokens = format.after_answer(last);
+        show(terminal && !question ? "\n\n" : "\n");
+    }
+}
+
+}  // namespace halyard_llm

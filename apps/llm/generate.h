@@ -1,0 +1,34 @@
+#ifndef HALYARD_LLM_GENERATE_H
+#define HALYARD_LLM_GENERATE_H
+
+/** \file
+ * Text that a model writes, as it comes; and conversations.
+ */
+
+#include <string>
+#include <vector>
+
+#include "decoder.h"
+#include "sampler.h"
+
+namespace halyard_llm {
+
+struct GenerateOptions {
+    int most = 0;  // tokens of an answer; 0: as many as the context holds
+    std::vector<std::string> stops;
+    std::string system;
+    bool report = false;  // times go to standard error
+};
+
+/** From here on Ctrl-C ends the generation that runs, and where none does, the program. */
+void end_generations_by_signal();
+
+/** Continues a text, which is not printed. */
+void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options);
+
+/** Answers a question, or, where there is none, the lines of standard input, until it ends. */
+void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options);
+
+}  // namespace halyard_llm
+
+#endif

@@ -1,0 +1,95 @@
+#ifndef HALYARD_LLM_H
+#define HALYARD_LLM_H
+
+/** \file
+ * Language models from GGUF files: libhalyard_llm.a.
+ *
+ * Functions return 0, or a code with a text in halyard_llm_last_error() of the calling thread. A model is only read after it is loaded: any
+ * number of contexts use it at a time, each on one thread. Calls compute on the threads of Halyard's runtime (HL_NUM_THREADS,
+ * halide_set_num_threads).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum halyard_llm_code {
+    HALYARD_LLM_OK = 0,
+    HALYARD_LLM_BAD_MODEL = 1,    /* the file cannot be read, or is none that is computed */
+    HALYARD_LLM_BAD_ARGUMENT = 2, /* null, a token that there is not, a number without a meaning */
+    HALYARD_LLM_FULL = 3,         /* a context, or an array of the caller, is too short */
+    HALYARD_LLM_NO_MEMORY = 4,
+    HALYARD_LLM_FAILED = 5 /* a kernel did */
+};
+
+struct halyard_llm_model;
+struct halyard_llm_context;
+
+/** What went wrong, where, and what to do, in the last call of this thread that failed. */
+const char *halyard_llm_last_error(void);
+
+/** The file is mapped, and has to stay as it is until halyard_llm_free(). */
+int halyard_llm_load(const char *path, struct halyard_llm_model **model);
+void halyard_llm_free(struct halyard_llm_model *model);
+
+/** Tokens of the vocabulary, and those that the model was made to see at once. */
+int halyard_llm_vocabulary(const struct halyard_llm_model *model);
+int halyard_llm_trained_length(const struct halyard_llm_model *model);
+
+/** Tokens of a text of so many bytes. With `special`, names such as <|im_end|> are their tokens. `count` becomes their number, also where
+ * `capacity` is too small, which is HALYARD_LLM_FULL. */
+int halyard_llm_tokenize(const struct halyard_llm_model *model, const char *text, size_t bytes, int special, int32_t *tokens,
+                         size_t capacity, size_t *count);
+
+/** The same for a question of the user, as the first of a conversation or a later one, in the format of the model. `system` may be null:
+ * what the model was trained with. */
+int halyard_llm_tokenize_question(const struct halyard_llm_model *model, const char *system, const char *text, int first, int32_t *tokens,
+                                  size_t capacity, size_t *count);
+
+/** The bytes of a token, which may end within a character; `bytes` becomes their number. There is no 0 at the end. */
+int halyard_llm_text(const struct halyard_llm_model *model, int32_t token, char *text, size_t capacity, size_t *bytes);
+
+/** Whether a text ends with this token. */
+int halyard_llm_is_end(const struct halyard_llm_model *model, int32_t token);
+
+/** A sequence of up to `length` tokens; 0: what the model was made for, but 4096 at most. */
+int halyard_llm_context_new(const struct halyard_llm_model *model, int length, struct halyard_llm_context **context);
+void halyard_llm_context_free(struct halyard_llm_context *context);
+
+/** Whether what is fed from here on is multiplied in 8 bits, as other programs do: weights in blocks by rows that are rounded to 8 bits, 32
+ * elements with one scale. It is faster, and changes logits by some hundredths of their size. At first rows are f32. */
+int halyard_llm_set_int8(struct halyard_llm_context *context, int on);
+
+/** Reads tokens behind those before. */
+int halyard_llm_feed(struct halyard_llm_context *context, const int32_t *tokens, size_t count);
+
+/** How many tokens the sequence has, and going back to fewer, after which something is fed before the next logits. */
+int halyard_llm_position(const struct halyard_llm_context *context);
+int halyard_llm_rewind(struct halyard_llm_context *context, int position);
+
+/** Logits of what comes next, one for each token of the vocabulary, valid until the next call with this context; null before anything
+ * was fed. */
+const float *halyard_llm_logits(const struct halyard_llm_context *context);
+
+/** How tokens are drawn. {0, 0, 1, 0} takes the most probable one. */
+struct halyard_llm_sampling {
+    float temperature; /* divides the logits; 0: the largest is taken */
+    int top_k;         /* of the largest so many; 0: all */
+    float top_p;       /* then the largest whose probabilities reach this sum; 1: all */
+    uint64_t seed;
+};
+
+/** Sets how halyard_llm_sample() draws, and begins the random numbers of the seed. At first it takes the most probable token. */
+int halyard_llm_set_sampling(struct halyard_llm_context *context, const struct halyard_llm_sampling *sampling);
+
+/** Draws the next token, without feeding it. */
+int halyard_llm_sample(struct halyard_llm_context *context, int32_t *token);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

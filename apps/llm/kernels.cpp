@@ -1,0 +1,163 @@
+#include "kernels.h"
+
+#include <fmt/format.h>
+#include <halyard/runtime.h>
+
+#include <chrono>
+#include <stdexcept>
+
+#include "llm_attention.h"
+#include "llm_decode_attention.h"
+#include "llm_f32.h"
+#include "llm_gated_gelu_tanh.h"
+#include "llm_gated_silu.h"
+#include "llm_int8_q8_0.h"
+#include "llm_int8_many_q8_0.h"
+#include "llm_int8_q4_1.h"
+#include "llm_int8_many_q4_1.h"
+#include "llm_int8_q4_0.h"
+#include "llm_int8_many_q4_0.h"
+#include "llm_many_q4_0.h"
+#include "llm_many_q4_1.h"
+#include "llm_many_q8_0.h"
+#include "llm_q4_0.h"
+#include "llm_q4_1.h"
+#include "llm_q8_0.h"
+#include "llm_rms_norm.h"
+#include "llm_rope.h"
+#include "llm_rope_halves.h"
+#include "view.h"
+
+namespace halyard_llm {
+
+namespace {
+
+thread_local KernelLog *kernel_log = nullptr;
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/** Calls a kernel, which reads and writes so many bytes. */
+template<typename Call>
+void run(const char *kernel, double bytes, const Call &call) {
+    const double begin = kernel_log ? now() : 0;
+    if (call() != 0) {
+        throw std::runtime_error(fmt::format("kernel {}: {}", kernel, halyard_last_error()));
+    }
+    if (kernel_log) {
+        KernelUse &use = (*kernel_log)[kernel];
+        use.calls++;
+        use.bytes += bytes;
+        use.seconds += now() - begin;
+    }
+}
+
+double floats(int64_t count) {
+    return double(count) * sizeof(float);
+}
+
+struct Product {
+    const char *name;
+    int (*call)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *residual, halide_buffer_t *y);
+};
+
+/** Kernels of a format: rows in f32 or in 8 bits, few or many. */
+struct Format {
+    Product few, many, int8_few, int8_many;
+};
+
+#define LLM_PRODUCT(name)                                                                                                                  \
+    { #name, name }
+#define LLM_FORMAT(name)                                                                                                                   \
+    { LLM_PRODUCT(llm_##name), LLM_PRODUCT(llm_many_##name), LLM_PRODUCT(llm_int8_##name), LLM_PRODUCT(llm_int8_many_##name) }
+constexpr Format kQ4_0 = LLM_FORMAT(q4_0), kQ4_1 = LLM_FORMAT(q4_1), kQ8_0 = LLM_FORMAT(q8_0);
+#undef LLM_FORMAT
+#undef LLM_PRODUCT
+
+Product product_of(TensorType type, int rows, bool exact) {
+    // From here on it pays to lay weights out for all rows (docs/notes/2026-11-llm.md).
+    constexpr int kMany = 12, kManyInt8 = 6;
+    if (type == TensorType::kF32) {
+        return {"llm_f32", llm_f32};
+    }
+    const Format &format = type == TensorType::kQ4_0 ? kQ4_0 : type == TensorType::kQ4_1 ? kQ4_1 : kQ8_0;
+    if (exact) {
+        return rows >= kMany ? format.many : format.few;
+    }
+    return rows >= kManyInt8 ? format.int8_many : format.int8_few;
+}
+
+}  // namespace
+
+void log_kernels(KernelLog *log) {
+    kernel_log = log;
+}
+
+void multiply(bool exact, const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
+    // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
+    static const std::vector<float> zeros(size_t(1) << 20);
+    const std::vector<float> more(bias || residual || size_t(w.n) <= zeros.size() ? 0 : size_t(w.n));
+    const float *first = residual ? residual : bias ? bias : more.empty() ? zeros.data() : more.data();
+    View<2> added(kFloatType, first, Extent{w.n, 1}, Extent{rows, residual ? w.n : 0});
+    Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
+    const Product product = product_of(w.type, rows, exact);
+    const BlockSize *block = block_size(w.type);
+    const int64_t blocks = w.k / block->elements;
+    const double bytes = double(w.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (w.k + w.n * (residual ? 2 : 1)));
+    if (w.type == TensorType::kF32) {
+        run(product.name, bytes, [&] { return product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows); });
+        return;
+    }
+    View<3> weights(kByteType, w.data, Extent{block->bytes, 1}, Extent{blocks, block->bytes}, Extent{w.n, blocks * block->bytes});
+    run(product.name, bytes, [&] { return product.call(a_rows, weights, added, y_rows); });
+}
+
+void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
+    View<1> of_columns(kFloatType, weight, Extent{columns, 1});
+    run("llm_rms_norm", floats(columns * (2 * rows + 1)),
+        [&] { return llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
+}
+
+void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
+          float *y) {
+    const int64_t row = int64_t(width) * heads;
+    View<3> from(kFloatType, x, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
+    View<3> to(kFloatType, y, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
+    View<1> at(kIntType, positions, Extent{rows, 1});
+    View<1> of_pairs(kFloatType, frequencies.data(), Extent{int64_t(frequencies.size()), 1});
+    run(halves ? "llm_rope_halves" : "llm_rope", floats(2 * row * rows),
+        [&] { return (halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to); });
+}
+
+void attend(const AttentionSizes &sizes, const float *q, int rows, const float *k, const float *v, int keys, float *y) {
+    const int width = sizes.head_width;
+    const int64_t query_row = int64_t(width) * sizes.heads, key_row = int64_t(width) * sizes.key_heads;
+    const auto queries_view = [&](const float *at) {
+        return View<4>(kFloatType, at, Extent{width, 1}, Extent{rows, query_row}, Extent{sizes.heads, width}, Extent{1, query_row * rows});
+    };
+    const bool one = rows == 1;
+    // One query needs no more than the keys that it sees.
+    const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0;
+    const auto keys_view = [&](const float *at) {
+        return View<4>(kFloatType, at + first * key_row, Extent{width, 1}, Extent{keys - first, key_row}, Extent{sizes.key_heads, width},
+                       Extent{1, key_row * (keys - first)});
+    };
+    const double bytes = floats(2 * rows * query_row + 2 * (keys - first) * key_row);
+    if (one) {
+        run("llm_decode_attention", bytes,
+            [&] { return llm_decode_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, queries_view(y)); });
+    } else {
+        const int left = sizes.window > 0 ? sizes.window - 1 : -1;
+        run("llm_attention", bytes,
+            [&] { return llm_attention(queries_view(q), keys_view(k), keys_view(v), sizes.scale, left, 0, queries_view(y)); });
+    }
+}
+
+void gate(bool gelu, const float *gate, const float *up, int columns, int rows, float *y) {
+    run(gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu", floats(3 * int64_t(columns) * rows), [&] {
+        return (gelu ? llm_gated_gelu_tanh : llm_gated_silu)(Rows(gate, columns, rows), Rows(up, columns, rows), Rows(y, columns, rows));
+    });
+}
+
+}  // namespace halyard_llm

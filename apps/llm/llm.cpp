@@ -1,0 +1,223 @@
+// The C interface: what the classes throw becomes codes and texts.
+
+#include <halyard/llm.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "chat.h"
+#include "decoder.h"
+#include "sampler.h"
+
+using namespace halyard_llm;
+
+struct halyard_llm_model {
+    explicit halyard_llm_model(const char *path) : model(path) {}
+    Model model;
+};
+
+struct halyard_llm_context {
+    halyard_llm_context(const Model &model, int length) : decoder(model, length, true), vocabulary(model.config.vocabulary) {}
+    Decoder decoder;
+    Sampler sampler{0, 0, 1, 0};
+    int vocabulary;
+};
+
+namespace {
+
+thread_local std::string last_error;
+
+int fail(int code, const std::string &text) {
+    last_error = text;
+    return code;
+}
+
+/** Runs a part of a call; `code` is what it is where it throws. */
+template<typename Body>
+int guarded(int code, const Body &body) {
+    try {
+        return body();
+    } catch (const std::bad_alloc &) {
+        return fail(HALYARD_LLM_NO_MEMORY, "out of memory; a shorter context needs less");
+    } catch (const std::exception &e) {
+        return fail(code, e.what());
+    }
+}
+
+int bad(const char *function, const char *what) {
+    return fail(HALYARD_LLM_BAD_ARGUMENT, std::string(function) + ": " + what);
+}
+
+/** Copies where there is room, and says how much there is. */
+template<typename From, typename To>
+int give(const char *function, const From &from, To *to, size_t capacity, size_t *count) {
+    *count = from.size();
+    if (from.size() > capacity) {
+        return fail(HALYARD_LLM_FULL, std::string(function) + ": " + std::to_string(from.size()) +
+                                          " elements do not fit into an array of " + std::to_string(capacity) +
+                                          ": make it so large, and call again");
+    }
+    std::copy(from.begin(), from.end(), to);
+    return HALYARD_LLM_OK;
+}
+
+}  // namespace
+
+const char *halyard_llm_last_error(void) {
+    return last_error.c_str();
+}
+
+int halyard_llm_load(const char *path, halyard_llm_model **model) {
+    if (!path || !model) {
+        return bad("halyard_llm_load", "a pointer is null");
+    }
+    *model = nullptr;
+    return guarded(HALYARD_LLM_BAD_MODEL, [&] {
+        *model = new halyard_llm_model(path);
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+void halyard_llm_free(halyard_llm_model *model) {
+    delete model;
+}
+
+int halyard_llm_vocabulary(const halyard_llm_model *model) {
+    return model ? model->model.config.vocabulary : 0;
+}
+
+int halyard_llm_trained_length(const halyard_llm_model *model) {
+    return model ? model->model.config.context : 0;
+}
+
+int halyard_llm_tokenize(const halyard_llm_model *model, const char *text, size_t bytes, int special, int32_t *tokens, size_t capacity,
+                         size_t *count) {
+    if (!model || (!text && bytes > 0) || (!tokens && capacity > 0) || !count) {
+        return bad("halyard_llm_tokenize", "a pointer is null");
+    }
+    return guarded(HALYARD_LLM_FAILED, [&] {
+        std::vector<int32_t> found;
+        model->model.tokenizer.encode(std::string_view(bytes > 0 ? text : "", bytes), special != 0, &found);
+        return give("halyard_llm_tokenize", found, tokens, capacity, count);
+    });
+}
+
+int halyard_llm_tokenize_question(const halyard_llm_model *model, const char *system, const char *text, int first, int32_t *tokens,
+                                  size_t capacity, size_t *count) {
+    if (!model || !text || (!tokens && capacity > 0) || !count) {
+        return bad("halyard_llm_tokenize_question", "a pointer is null");
+    }
+    return guarded(HALYARD_LLM_BAD_MODEL, [&] {
+        ChatFormat format(model->model.file, model->model.tokenizer);
+        std::vector<int32_t> all = first ? format.begin(system ? system : "") : std::vector<int32_t>();
+        const std::vector<int32_t> question = format.question(text);
+        all.insert(all.end(), question.begin(), question.end());
+        return give("halyard_llm_tokenize_question", all, tokens, capacity, count);
+    });
+}
+
+int halyard_llm_text(const halyard_llm_model *model, int32_t token, char *text, size_t capacity, size_t *bytes) {
+    if (!model || (!text && capacity > 0) || !bytes) {
+        return bad("halyard_llm_text", "a pointer is null");
+    }
+    if (token < 0 || token >= model->model.config.vocabulary) {
+        return bad("halyard_llm_text", "the token is not one of the vocabulary");
+    }
+    return guarded(HALYARD_LLM_FAILED,
+                   [&] { return give("halyard_llm_text", model->model.tokenizer.text_of(token), text, capacity, bytes); });
+}
+
+int halyard_llm_is_end(const halyard_llm_model *model, int32_t token) {
+    return model && model->model.tokenizer.is_end(token);
+}
+
+int halyard_llm_context_new(const halyard_llm_model *model, int length, halyard_llm_context **context) {
+    if (!model || !context) {
+        return bad("halyard_llm_context_new", "a pointer is null");
+    }
+    *context = nullptr;
+    if (length < 0) {
+        return bad("halyard_llm_context_new", "the length is below 0");
+    }
+    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
+        *context = new halyard_llm_context(model->model, length);
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+void halyard_llm_context_free(halyard_llm_context *context) {
+    delete context;
+}
+
+int halyard_llm_set_int8(halyard_llm_context *context, int on) {
+    if (!context) {
+        return bad("halyard_llm_set_int8", "a pointer is null");
+    }
+    context->decoder.set_exact(on == 0);
+    return HALYARD_LLM_OK;
+}
+
+int halyard_llm_feed(halyard_llm_context *context, const int32_t *tokens, size_t count) {
+    if (!context || (!tokens && count > 0)) {
+        return bad("halyard_llm_feed", "a pointer is null");
+    }
+    const Decoder &decoder = context->decoder;
+    if (count > size_t(decoder.length() - decoder.position())) {
+        return fail(HALYARD_LLM_FULL, "halyard_llm_feed: " + std::to_string(count) + " tokens do not fit behind the " +
+                                          std::to_string(decoder.position()) + " of a context of " + std::to_string(decoder.length()));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (tokens[i] < 0 || tokens[i] >= context->vocabulary) {
+            return bad("halyard_llm_feed", "a token is not one of the vocabulary");
+        }
+    }
+    return guarded(HALYARD_LLM_FAILED, [&] {
+        context->decoder.feed(tokens, int(count));
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+int halyard_llm_position(const halyard_llm_context *context) {
+    return context ? context->decoder.position() : 0;
+}
+
+int halyard_llm_rewind(halyard_llm_context *context, int position) {
+    if (!context) {
+        return bad("halyard_llm_rewind", "a pointer is null");
+    }
+    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
+        context->decoder.rewind(position);
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+const float *halyard_llm_logits(const halyard_llm_context *context) {
+    return context ? context->decoder.logits() : nullptr;
+}
+
+int halyard_llm_set_sampling(halyard_llm_context *context, const halyard_llm_sampling *sampling) {
+    if (!context || !sampling) {
+        return bad("halyard_llm_set_sampling", "a pointer is null");
+    }
+    return guarded(HALYARD_LLM_BAD_ARGUMENT, [&] {
+        context->sampler = Sampler(sampling->temperature, sampling->top_k, sampling->top_p, sampling->seed);
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+int halyard_llm_sample(halyard_llm_context *context, int32_t *token) {
+    if (!context || !token) {
+        return bad("halyard_llm_sample", "a pointer is null");
+    }
+    const float *logits = context->decoder.logits();
+    if (!logits) {
+        return bad("halyard_llm_sample", "nothing was fed since the beginning, or since the sequence went back");
+    }
+    return guarded(HALYARD_LLM_FAILED, [&] {
+        *token = context->sampler.sample(logits, context->vocabulary);
+        return int(HALYARD_LLM_OK);
+    });
+}

@@ -1,0 +1,147 @@
+/** \file
+ * llm: language models from GGUF files on Halyard's kernels.
+ */
+
+#include <CLI/CLI.hpp>
+
+#include <HalideRuntime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "generate.h"
+#include "measure.h"
+#include "minilm/utf8.h"
+
+namespace {
+
+using namespace halyard_llm;
+
+constexpr int kFailure = 1, kUsage = 2;
+
+struct Options {
+    std::string model, prompt, tokens, perplexity;
+    bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false, int8 = false;
+    GenerateOptions generate;
+    float temperature = 0, top_p = 1;
+    int top_k = 0, context = 0, threads = 0, depth = 0, repetitions = 3;
+    uint64_t seed = 0;
+};
+
+void declare(CLI::App *app, Options *o) {
+    app->add_option("--model", o->model, "A GGUF file")->envname("HALYARD_LLM_MODEL")->type_name("FILE");
+    auto *prompt = app->add_option("--prompt", o->prompt, "Continue this text; with --chat, answer it")->type_name("TEXT");
+    auto *chat = app->add_flag("--chat", o->chat, "Converse by lines of standard input. Ctrl-C ends an answer, not the conversation");
+    auto *tokens =
+        app->add_option("--tokens", o->tokens, "Print the tokens of this text")->type_name("TEXT")->excludes(prompt)->excludes(chat);
+    auto *bench = app->add_flag("--bench", o->bench, "Measure: a prompt of 512 tokens, 128 generated ones");
+    bench->excludes(prompt)->excludes(chat)->excludes(tokens);
+    auto *explain = app->add_flag("--explain", o->explain, "What a generated token reads and computes, and how long that takes");
+    explain->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
+    auto *perplexity = app->add_option("--perplexity", o->perplexity, "How well the model predicts this text")->type_name("FILE");
+    perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench)->excludes(explain);
+    app->add_option("--system", o->generate.system, "What the model is told before a conversation")->type_name("TEXT")->needs(chat);
+    app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most")->check(CLI::Range(1, 1 << 20));
+    app->add_option("--stop", o->generate.stops, "End before this text; may be said several times")->type_name("TEXT")->take_all();
+    app->add_option("--temperature", o->temperature, "Divides the logits; 0 takes the most probable token")->capture_default_str();
+    app->add_option("--top-k", o->top_k, "Draw from so many of the most probable tokens; 0: all")->capture_default_str();
+    app->add_option("--top-p", o->top_p, "Then from those whose probabilities reach this sum")->capture_default_str();
+    app->add_option("--seed", o->seed, "Of the random numbers")->capture_default_str();
+    app->add_option("--context", o->context, "Tokens of the sequence; without it what the model was made for, but 4096 at most")
+        ->check(CLI::Range(1, 1 << 20));
+    app->add_flag("--int8", o->int8, "Multiply weights by rows in 8 bits, as other programs do: faster, less exact");
+    app->add_option("--threads", o->threads, "Threads; without it, one a processor")->check(CLI::Range(1, 256));
+    app->add_option("--depth", o->depth, "Tokens before what is measured")->check(CLI::Range(1, 1 << 20));
+    app->add_option("--repetitions", o->repetitions, "Of which the median is printed")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str()
+        ->needs(bench);
+    app->add_flag("--report", o->generate.report, "Say on standard error how long it took");
+    app->final_callback([o, prompt, tokens] {
+        o->has_prompt = prompt->count() > 0;
+        o->has_tokens = tokens->count() > 0;
+    });
+}
+
+void print_error(const std::string &message) {
+    std::fputs(fmt::format("llm: {}\n", minilm::visible(message, "\n")).c_str(), stderr);
+}
+
+void print_tokens(const Model &model, const std::string &text) {
+    std::vector<int32_t> tokens;
+    model.tokenizer.encode(text, true, &tokens);
+    for (const int32_t token : tokens) {
+        fmt::print("{}\t{}\n", token, minilm::visible(model.tokenizer.text_of(token, true), ""));
+    }
+}
+
+void run(const Options &o) {
+    if (o.threads > 0) {
+        halide_set_num_threads(o.threads);
+    }
+    Sampler sampler(o.temperature, o.top_k, o.top_p, o.seed);  // what can fail early does
+    const Model model(o.model);
+    if (o.has_tokens) {
+        print_tokens(model, o.tokens);
+    } else if (o.bench) {
+        bench(model, !o.int8, o.depth, o.repetitions);
+    } else if (o.explain) {
+        explain(model, !o.int8, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
+    } else if (!o.perplexity.empty()) {
+        perplexity(model, !o.int8, o.perplexity, o.context > 0 ? o.context : 512);
+    } else {
+        Decoder decoder(model, o.context, !o.int8);
+        end_generations_by_signal();
+        if (o.chat) {
+            converse(&decoder, &sampler, model, o.has_prompt ? &o.prompt : nullptr, o.generate);
+        } else {
+            continue_text(&decoder, &sampler, model, o.prompt, o.generate);
+        }
+    }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+        throw std::system_error(errno, std::generic_category());
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    Options options;
+    CLI::App app("Language models from GGUF files, computed by Halyard kernels.");
+    app.get_formatter()->column_width(28);
+    declare(&app, &options);
+    try {
+        app.parse(argc, argv);
+        if (options.model.empty()) {
+            throw CLI::RequiredError("--model");
+        }
+        if (!options.has_prompt && !options.chat && !options.has_tokens && !options.bench && !options.explain &&
+            options.perplexity.empty()) {
+            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --bench, --explain and --perplexity");
+        }
+    } catch (const CLI::ParseError &e) {
+        std::ostringstream out, message;
+        const int code = app.exit(e, out, message);
+        std::fputs(out.str().c_str(), stdout);
+        std::fputs(minilm::visible(message.str(), "\n").c_str(), stderr);
+        return code == 0 ? 0 : kUsage;
+    }
+    try {
+        run(options);
+        return 0;
+    } catch (const std::bad_alloc &) {
+        print_error("out of memory; a shorter --context needs less");
+    } catch (const std::system_error &e) {
+        print_error(fmt::format("standard output: cannot be written: {}", e.code().message()));
+    } catch (const std::exception &e) {
+        print_error(e.what());
+    }
+    return kFailure;
+}

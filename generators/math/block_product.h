@@ -1,0 +1,210 @@
+#ifndef HALYARD_MATH_BLOCK_PRODUCT_H
+#define HALYARD_MATH_BLOCK_PRODUCT_H
+
+/** \file
+ * Products of rows in 8 bits (math/quantized_rows.h) with weights in blocks (math/blocks.h). The products of a block are added up as
+ * integers, which are exact, and become f32 with the scales of both:
+ *
+ *   acc[row, col] = sum over blocks of  a_scale * w_scale * (sum of a_q * (w_q - zero))  +  w_minimum * a_scale * (sum of a_q)
+ *
+ * The zero is taken out by the sum of a_q. What instructions there are says how integers are added up:
+ *
+ *   VNNI                        four products of unsigned weights and signed rows, in 32 bits
+ *   otherwise, to 6 bits        pairs of them in 16 bits, which they do not leave (vpmaddubsw), then pairs of those
+ *   otherwise, 8 bits           pairs in 32 bits of numbers of 16 (vpmaddwd)
+ */
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <Halide.h>
+
+#include "math/blocks.h"
+#include "math/quantized_rows.h"
+
+namespace halyard {
+
+/** Where the integers of a block are added up: along k in SIMD lanes, which are added up at the end in f32; or whole, for several
+ * columns in SIMD lanes, of weights that are laid out for that once for many rows. */
+enum class BlockSums { kLanes, kColumns };
+
+inline std::map<std::string, BlockSums> block_sums() {
+    return {{"lanes", BlockSums::kLanes}, {"columns", BlockSums::kColumns}};
+}
+
+class BlockProduct {
+public:
+    /** Defines `acc`(col, row), with the rows that x(k, row) gives, and columns from `columns` on as the last one. */
+    template<typename X>
+    void define(Halide::Func &acc, const X &x, const Halide::Expr &depth, const Halide::Expr &columns, const BlockWeights &weights,
+                BlockSums sums, const Halide::Target &target) {
+        using namespace Halide;
+        vnni_ = target.has_feature(Target::AVX512_Zen4);
+        wide_ = weights.bits() == 8 && !vnni_;
+        raised_ = weights.bits() == 8 && vnni_ ? 128 : 0;
+        group_ = wide_ ? 2 : 4;
+        blocks_ = depth / BlockWeights::kBlock;
+        rows_.define(x, depth, wide_ ? Int(16) : Int(8));
+        define_weights(weights, columns);
+        if (sums == BlockSums::kLanes) {
+            add_in_lanes(acc, weights);
+        } else {
+            add_in_columns(acc, weights);
+        }
+    }
+
+private:
+    static constexpr int kHalf = BlockWeights::kLanes, kVector = 8;
+
+    // Blocks of a file of 256 are whole in any number of blocks that a schedule takes at once.
+    Halide::Expr clamped(const BlockWeights &weights, const Halide::Expr &b) const {
+        return weights.together() > 1 ? b : Halide::min(Halide::likely(b), blocks_ - 1);
+    }
+
+    void define_weights(const BlockWeights &weights, const Halide::Expr &columns) {
+        using namespace Halide;
+        const Expr at = clamped(weights, block), column = min(col, columns - 1);
+        const Expr q = weights.quant(i, half, at, column);
+        w_q(i, half, block, col) = wide_ ? cast<int16_t>(q) : raised_ ? reinterpret<uint8_t>(q) ^ cast<uint8_t>(128) : q;
+        if (weights.has_small()) {
+            w_small(scale, block, col) = weights.small_scale(scale, at, column);
+        } else if (weights.has_halves()) {
+            w_half(block, col) = weights.scale_bits(at, column);
+        }
+        scale_ = [=](const Expr &s, const Expr &b, const Expr &c) {
+            const Expr last = min(c, columns - 1), in = clamped(weights, b);
+            return weights.has_halves()  ? BlockWeights::from_bits(w_half(b, c))
+                   : weights.has_small() ? BlockWeights::from_bits(weights.scale_bits(in, last)) * cast<float>(w_small(s, b, c))
+                                         : weights.group_scale(in, last);
+        };
+        zero_ = [=](const Expr &b, const Expr &c) { return weights.zero_of(clamped(weights, b), min(c, columns - 1)) + raised_; };
+        if (weights.has_minimum()) {
+            if (weights.has_small()) {
+                w_small_minimum(block, col) = weights.small_minimum(at, column);
+            } else {
+                w_half_minimum(block, col) = weights.minimum_bits(at, column);
+            }
+            minimum_ = [=](const Expr &b, const Expr &c) {
+                return weights.has_halves() ? BlockWeights::from_bits(w_half_minimum(b, c))
+                                            : -BlockWeights::from_bits(weights.minimum_bits(clamped(weights, b), min(c, columns - 1))) *
+                                                  cast<float>(w_small_minimum(b, c));
+            };
+        }
+    }
+
+    // The sum of a_q of what a scale is of, or of what of it a lane has, times what stands for 0.
+    void define_sums(const BlockWeights &weights, bool of_lanes) {
+        using namespace Halide;
+        by_group_ = weights.zero_of(0, 0).defined();
+        const int factor = by_group_ ? -1 : -(weights.zero() + raised_), halves = 2 / weights.scales();
+        if (factor != 0) {
+            const RDom r({{0, of_lanes ? group_ : kHalf}, {0, halves}}, "k");
+            const std::vector<Expr> at = of_lanes ? std::vector<Expr>{lane, scale, block, row} : std::vector<Expr>{scale, block, row};
+            a_sum(at) = 0;
+            a_sum(at) += factor * cast<int32_t>(rows_.q((of_lanes ? group_ * lane : 0) + r.x, halves * scale + r.y, block, row));
+        }
+        if (weights.has_minimum()) {
+            const RDom r({{0, kHalf}, {0, 2}}, "k");
+            a_total(block, row) = 0;
+            a_total(block, row) += cast<int32_t>(rows_.q(r.x, r.y, block, row));
+            a_minimum(block, row) = rows_.scale(block, row) * cast<float>(a_total(block, row));
+        }
+    }
+
+    // What the sum of a block begins with: the zero's part, from a_sum.
+    Halide::Expr begin(const std::vector<Halide::Expr> &at) {
+        using namespace Halide;
+        return !a_sum.defined() ? Expr(0) : by_group_ ? a_sum(at) * zero_(block, col) : Expr(a_sum(at));
+    }
+
+    static Halide::Expr product16(const Halide::Expr &w, const Halide::Expr &a) {
+        return Halide::cast<int16_t>(w) * Halide::cast<int16_t>(a);
+    }
+    static Halide::Expr product32(const Halide::Expr &w, const Halide::Expr &a) {
+        return Halide::cast<int32_t>(w) * Halide::cast<int32_t>(a);
+    }
+
+    void add_in_lanes(Halide::Func &acc, const BlockWeights &weights) {
+        using namespace Halide;
+        define_sums(weights, true);
+        const int scales = weights.scales(), halves = 2 / scales;
+        dot(lane, scale, block, col, row) = begin({lane, scale, block, row});
+        if (vnni_ || wide_) {
+            const RDom r({{0, group_}, {0, halves}}, "k");
+            const Expr at = group_ * lane + r.x, in = halves * scale + r.y;
+            dot(lane, scale, block, col, row) += product32(w_q(at, in, block, col), rows_.q(at, in, block, row));
+        } else {
+            const RDom r({{0, 2}, {0, halves}}, "k"), two(0, 2, "k");
+            const Expr at = 2 * p + r.x, in = halves * scale + r.y;
+            pair(p, scale, block, col, row) = cast<int16_t>(0);
+            pair(p, scale, block, col, row) =
+                saturating_add(pair(p, scale, block, col, row), product16(w_q(at, in, block, col), rows_.q(at, in, block, row)));
+            pair.update(0).atomic(true);
+            dot(lane, scale, block, col, row) += cast<int32_t>(pair(2 * lane + two, scale, block, col, row));
+        }
+        const int lanes = kHalf / group_, together = kVector / lanes;
+        const RDom r({{0, lanes}, {0, together}, {0, scales}, {0, (blocks_ + together - 1) / together}}, "k");
+        const Expr b = together * r[3] + r.y;
+        unit(scale, block, col, row) = scale_(scale, block, col) * rows_.scale(block, row);
+        acc(col, row) += unit(r.z, b, col, row) * cast<float>(dot(r.x, r.z, b, col, row));
+        if (weights.has_minimum()) {
+            w_minimum(block, col) = minimum_(block, col);
+            const RDom m({{0, kVector}, {0, (blocks_ + kVector - 1) / kVector}}, "m");
+            const Expr at = kVector * m.y + m.x;
+            acc(col, row) += w_minimum(at, col) * a_minimum(at, row);
+        }
+    }
+
+    void add_in_columns(Halide::Func &acc, const BlockWeights &weights) {
+        using namespace Halide;
+        define_sums(weights, false);
+        const int scales = weights.scales(), halves = 2 / scales, groups = kHalf / group_;
+        w_group(member, col, group, half, block) = w_q(group_ * group + member, half, block, col);
+        dot(col, scale, block, row) = begin({scale, block, row});
+        if (vnni_ || wide_) {
+            const RDom r({{0, group_}, {0, groups}, {0, halves}}, "k");
+            const Expr in = halves * scale + r.z;
+            dot(col, scale, block, row) += product32(w_group(r.x, col, r.y, in, block), rows_.q(group_ * r.y + r.x, in, block, row));
+        } else {
+            // So many groups stay in 16 bits: 8 of 4 bits, 4 of 5, 2 of 6.
+            const int of_part = 8 >> (weights.bits() - 4), parts = halves * groups / of_part;
+            const RDom r({{0, 2}, {0, of_part}}, "k"), two({{0, 2}, {0, parts}}, "k");
+            const Expr at = part * of_part + r.y, g = at % groups, in = halves * scale + at / groups;
+            pair(p, col, part, scale, block, row) = cast<int16_t>(0);
+            pair(p, col, part, scale, block, row) =
+                saturating_add(pair(p, col, part, scale, block, row),
+                               product16(w_group(2 * p + r.x, col, g, in, block), rows_.q(group_ * g + 2 * p + r.x, in, block, row)));
+            pair.update(0).atomic(true);
+            dot(col, scale, block, row) += cast<int32_t>(pair(two.x, col, two.y, scale, block, row));
+        }
+        w_scale(col, scale, block) = scale_(scale, block, col);
+        const RDom b({{0, scales}, {0, blocks_}}, "k");
+        Expr sum = w_scale(col, b.x, b.y) * (rows_.scale(b.y, row) * cast<float>(dot(col, b.x, b.y, row)));
+        if (weights.has_minimum()) {
+            w_minimum(col, block) = minimum_(block, col);
+            sum = sum + w_minimum(col, b.y) * a_minimum(b.y, row);
+        }
+        acc(col, row) += sum;
+    }
+
+    bool vnni_ = false, wide_ = false;
+    int raised_ = 0;  // unsigned weights of 8 bits are so much higher
+    int group_ = 4;   // elements that become one number of 32 bits at once
+    Halide::Expr blocks_;
+    QuantizedRows rows_;
+    bool by_group_ = false;  // zeros
+    std::function<Halide::Expr(Halide::Expr, Halide::Expr, Halide::Expr)> scale_;
+    std::function<Halide::Expr(Halide::Expr, Halide::Expr)> zero_, minimum_;
+
+    Halide::Var i{"i"}, half{"half"}, scale{"scale"}, block{"block"}, col{"col"}, row{"row"}, lane{"lane"}, p{"pair"}, member{"member"},
+        group{"group"}, part{"part"};
+    Halide::Func w_q{"w_q"}, w_half{"w_half"}, w_half_minimum{"w_half_minimum"}, w_small{"w_small"}, w_small_minimum{"w_small_minimum"},
+        w_group{"w_group"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_sum{"a_sum"}, a_total{"a_total"}, a_minimum{"a_minimum"},
+        pair{"pair"}, dot{"dot"}, unit{"unit"};
+};
+
+}  // namespace halyard
+
+#endif
