@@ -55,6 +55,8 @@ public:
     GeneratorParam<bool> across{"across", false};    // of the other one: neighbours are columns
     GeneratorParam<bool> staged{"staged", false};    // a Func of its own
     GeneratorParam<bool> masked{"masked", false};    // elements from a length of the row on are 0
+    /** What a result is multiplied with, or added to: an entry of a table that its column, its row or its sum names. */
+    GeneratorParam<std::string> after{"after", ""};
 
     void configure() {
         code_type = code.value() == "nibbles" ? UInt(8) : type_named(code);
@@ -70,6 +72,12 @@ public:
         }
         if (masked) {
             length = add_input<Buffer<>>("length", Int(32), 1);
+        }
+        if (!after.value().empty()) {
+            table = add_input<Buffer<>>("table", type, 1);
+        }
+        if (after.value() == "column" || after.value() == "row") {
+            entry = add_input<Buffer<>>("entry", Int(32), 1);
         }
         y = add_output<Buffer<>>("y", Float(32), 2);
     }
@@ -91,12 +99,22 @@ public:
         const Expr plain = across ? (*b)(place, k) : (*b)(k, place);
         const Expr left = columns ? plain : computed, right = columns ? computed : plain;
         acc(col, row) += cast<float>(left) * cast<float>(right);
-        (*y)(col, row) = acc(col, row);
+        const auto looked_up = [&](const Expr &i) { return cast<float>((*table)(clamp(i, 0, table->dim(0).extent() - 1))); };
+        if (after.value() == "column" || after.value() == "row") {
+            (*y)(col, row) = acc(col, row) * looked_up((*entry)(after.value() == "column" ? col : row));
+        } else if (after.value() == "sum") {
+            (*y)(col, row) = acc(col, row) + looked_up(cast<int>(acc(col, row)));
+        } else {
+            (*y)(col, row) = acc(col, row);
+        }
     }
 
 private:
     // One element, at a depth and in a line.
     Expr value(const Expr &d, const Expr &l) const {
+        if (all.empty() && code_type == type.value() && !masked) {
+            return (*a)(d, l);
+        }
         Expr v = cast<float>((*a)(d, l));
         if (code.value() == "nibbles") {
             v = cast<float>(((*a)(d / 2, l) >> cast<uint8_t>(d % 2 * 4)) & 15);
@@ -141,7 +159,7 @@ private:
 
     std::vector<Number> all;
     Type code_type;
-    Input<Buffer<>> *a = nullptr, *b = nullptr, *index = nullptr, *length = nullptr;
+    Input<Buffer<>> *a = nullptr, *b = nullptr, *index = nullptr, *length = nullptr, *table = nullptr, *entry = nullptr;
     std::vector<Input<Buffer<>> *> inputs;
     Output<Buffer<>> *y = nullptr;
     Var col{"col"}, row{"row"}, kk{"kk"};
