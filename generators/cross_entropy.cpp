@@ -85,7 +85,8 @@ private:
         const Expr vectors = number_or_open(piece, "vectors", 1, 64), shares = number_or_open(parts, "shares", 1, kMostParts);
         const Expr taken = neighbours * vectors * shares;  // columns of a step
         RDom p({{0, neighbours}, {0, vectors}}, "piece");
-        const Expr column = ((step * vectors + p.y) * shares + part) * neighbours + p.x;
+        // A schedule may compute steps and parts that nobody asks for, also before the first.
+        const Expr column = ((max(step, 0) * vectors + p.y) * shares + max(part, 0)) * neighbours + p.x;
         p.where(likely(column < cols));
         // Vectors of it, which a clamp would take apart.
         const Expr real = first + unsafe_promise_clamped(column, 0, cols - 1);

@@ -84,7 +84,7 @@ private:
     void reduce_parts(const Expr &channels, const Expr &parts) {
         const Expr pixels = x.dim(0).extent() * x.dim(1).extent(), of_part = (channels + (parts - 1)) / parts;
         RDom r({{x.dim(0).min(), x.dim(0).extent()}, {x.dim(1).min(), x.dim(1).extent()}, {0, of_part}}, "pixel");
-        const Expr channel = part * of_part + r.z;
+        const Expr channel = max(part, 0) * of_part + r.z;  // a schedule may compute parts before the first
         r.where(channel < channels);
         // A clamp would take vectors apart.
         const Expr real = x.dim(2).min() + g * channels + unsafe_promise_clamped(channel, 0, channels - 1);

@@ -70,8 +70,9 @@ public:
         x_f(i, head, token) = load_f32(x(i, head, token));  // behind which a schedule keeps a vector
         const Expr xi = x_f(i, head, token), blocks = half / group();
         if (pairing == Pairing::kHalfSplit) {
-            const Expr of_i = i / group(), second = of_i >= blocks;
-            const Expr partner = select(second, of_i - blocks, of_i + blocks) * group() + i % group();
+            // Elements beyond a head have no partner, and a schedule may compute some: they take one that is there.
+            const Expr of_i = i / group(), second = of_i >= blocks, turned = clamp(of_i, 0, 2 * blocks - 1);
+            const Expr partner = select(second, turned - blocks, turned + blocks) * group() + i % group();
             const Expr xp = load_f32(x(unsafe_promise_clamped(partner, 0, d - 1), head, token));
             swapped = Func("swapped");
             swapped(i, head, token) = select(second, xp, -xp);
@@ -92,7 +93,7 @@ public:
 private:
     // Cosine and sine of a pair of a token. The product of a position and an f32 is exact in f64.
     void turn_of(const Expr &position) {
-        const Expr pair = unsafe_promise_clamped(block * group() + member, 0, half - 1);
+        const Expr pair = pair_of(block, member);
         if (frequencies) {
             const Expr angle = cast<double>(position) * cast<double>((*frequencies)(pair));
             angle_turn(member, block, token) = Tuple(sin_quarters_f64(angle, 1), sin_quarters_f64(angle, 0));
@@ -107,6 +108,16 @@ private:
         cos_table->dim(1).set_min(0);
         sin_table->dim(0).set_bounds(0, half);
         sin_table->dim(1).set_bounds(0, length);
+    }
+
+    // A schedule may compute more blocks and members than are asked for: of halves, a call says that the tables have no such pair.
+    // Between neighbours vectors stay whole where it is known that there is one.
+    Expr pair_of(const Expr &block, const Expr &member) {
+        if (pairing == Pairing::kHalfSplit) {
+            return block * group() + member;
+        }
+        const Expr blocks = half / group();
+        return unsafe_promise_clamped(clamp(block, 0, max(blocks - 1, 0)) * group() + clamp(member, 0, group() - 1), 0, half - 1);
     }
 
     // The angle of a block of elements is that of its pairs; of elements that are not turned it is any.

@@ -6,6 +6,8 @@
 #include "language/nest.h"
 #include "language/tails.h"
 
+#include <algorithm>
+#include <cmath>
 #include <new>
 #include <set>
 
@@ -480,6 +482,24 @@ int Binding::call_word(lua_State *L) {
     return call.results;
 }
 
+namespace {
+
+double largest_number(const std::vector<Argument> &args) {
+    double largest = 0;
+    const auto look = [&](const Expr &e) {
+        const auto value = e.defined() ? Internal::as_const_int(e) : std::nullopt;
+        largest = std::max(largest, value ? std::fabs(double(*value)) : 0);
+    };
+    for (const Argument &a : args) {
+        largest = std::max(largest, std::fabs(double(a.integer)));
+        look(a.expr);
+        std::for_each(a.exprs.begin(), a.exprs.end(), look);
+    }
+    return largest;
+}
+
+}  // namespace
+
 void Binding::record(const Word &word, const Handle &self, const std::vector<Argument> &args, const std::vector<Dim> &before) {
     if (only_asks(word, self.kind)) {
         return;
@@ -505,6 +525,7 @@ void Binding::record(const Word &word, const Handle &self, const std::vector<Arg
             }
         }
     }
+    t.number = largest_number(args);
     touches_.push_back(t);
     if (on_word) {
         host_.excuse([&] { on_word(t); });

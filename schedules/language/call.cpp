@@ -110,6 +110,14 @@ void Call::push_dimension(int d) {
     results = 1;
 }
 
+void Call::need_numbers(const std::vector<Expr> &sizes) const {
+    for (const Expr &size : sizes) {
+        if (!Internal::as_const_int(Internal::simplify(size))) {
+            fail("takes sizes that are known before a call", "give numbers, or what p and target say");
+        }
+    }
+}
+
 void Call::fail(const std::string &message, const std::string &hint) const {
     Diagnostic d;
     d.word = binding.current_word() ? binding.current_word()->name : "";

@@ -66,6 +66,8 @@ const Text kTexts[] = {
     {R"re(Buffer parameter (\w+) encountered in computed_cached computation)re",
      "keeps results that depend on the elements of $1, which another call may have changed",
      "leave it out: memoize is for what follows from scalars alone", "memoize"},
+    {R"re(Signed integer overflow occurred during constant-folding)re", "has a number of which Halide makes one that does not fit 32 bits",
+     "take a smaller one, or leave it out", ""},
     {R"re(Only one specialize_fail\(\) may be defined per Stage)re", "is said a second time of this stage", "leave one of them out", ""},
     {R"re(Cannot add new specializations after specialize_fail)re", "comes after specialize_fail, which is for all calls that are left",
      "put it before", ""},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 #include <sstream>
 
 // Exported by libHalide but not in Halide.h: Func::print_loop_nest prints it to stderr.
@@ -153,6 +154,30 @@ std::string plain_message(const PipelineView &view, std::string message) {
     return out;
 }
 
+namespace {
+
+// The one of the largest value, of several the last; none where all have 0.
+template<typename F>
+Touch largest(const std::vector<Touch> &touches, F value) {
+    Touch found;
+    double most = 0;
+    for (const Touch &t : touches) {
+        if (value(t) > 0 && value(t) >= most) {
+            most = value(t);
+            found = t;
+        }
+    }
+    return found;
+}
+
+bool says_of_bounds(const std::string &word) {
+    static const std::set<std::string> kWords = {"align_bounds", "align_extent", "bound",      "bound_extent", "bound_storage",
+                                                 "fold_storage", "set_bounds",   "set_extent", "set_min",      "set_stride"};
+    return kWords.count(word) > 0;
+}
+
+}  // namespace
+
 Touch blame(const std::string &message, const std::string &word, const PipelineView &view, const std::vector<Touch> &touches) {
     // What the message names, in pieces: `y.s0.row` names a Func and a loop.
     std::vector<std::string> names;
@@ -186,7 +211,16 @@ Touch blame(const std::string &message, const std::string &word, const PipelineV
             best_score = score;
         }
     }
-    return best ? *best : Touch();  // such an error comes after all directives: the last one is no more its cause than another
+    if (best) {
+        return *best;
+    }
+    if (message.find("overflow occurred during constant-folding") != std::string::npos) {
+        return largest(touches, [](const Touch &t) { return t.number; });
+    }
+    if (message.rfind("promises what no call can keep", 0) == 0) {
+        return largest(touches, [](const Touch &t) { return says_of_bounds(t.word) ? 1 : 0; });
+    }
+    return Touch();  // such an error comes after all directives: the last one is no more its cause than another
 }
 
 }  // namespace halyard

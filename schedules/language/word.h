@@ -82,6 +82,8 @@ struct Call {
     void push_stage(const Halide::Stage &s, int index);
     void push_expr(const Halide::Expr &e);
     void push_dimension(int d);
+    /** Fails where one of them is known only when the library is called. */
+    void need_numbers(const std::vector<Halide::Expr> &sizes) const;
     [[noreturn]] void fail(const std::string &message, const std::string &hint = "") const;
 };
 

@@ -84,6 +84,7 @@ void set_bounds(Call &c) {
 }
 
 void set_dim_estimate(Call &c) {
+    c.need_numbers({c.args[0].expr, c.args[1].expr});
     if (is_input(c)) {
         Parameter p = c.self.parameter;
         p.set_min_constraint_estimate(c.self.dimension, c.args[0].expr);

@@ -16,11 +16,17 @@ void reorder_storage(Call &c) {
     c.func().reorder_storage(dims);
 }
 
+void set_estimate(Call &c) {
+    c.need_numbers({c.args[1].expr, c.args[2].expr});
+    c.func().set_estimate(c.dim(0), c.args[1].expr, c.args[2].expr);
+}
+
 void set_estimates(Call &c) {
     const auto &e = c.args[0].exprs;
     if (e.size() != 2 * size_t(c.func().dimensions())) {
         c.fail("needs a min and an extent for each of the " + std::to_string(c.func().dimensions()) + " dimensions");
     }
+    c.need_numbers(e);
     Region region;
     for (size_t i = 0; i < e.size(); i += 2) {
         region.emplace_back(e[i], e[i + 1]);
@@ -60,7 +66,7 @@ const std::vector<Word> kBoundsWords = {
     {"align_extent", Handle::kFunc, "dim:dim modulus:size[1..16777216,asked]", "self", "Widens what is computed to a multiple.",
      "for x in 3..17", "for x in 3..19", [](Call &c) { c.func().align_extent(c.dim(0), c.args[1].expr); }, nullptr, Effect::kPlaced},
     {"set_estimate", Handle::kFunc, "dim:dim min:expr[any] extent:size[0..]", "self", "An expected size, for autoschedulers only.", "f",
-     "f", [](Call &c) { c.func().set_estimate(c.dim(0), c.args[1].expr, c.args[2].expr); }},
+     "f", set_estimate},
     {"set_estimates", Handle::kFunc, "ranges:sizes[any]", "self", "Expected sizes of all dimensions: { min, extent, min, extent, ... }.",
      "f", "f", set_estimates},
 };

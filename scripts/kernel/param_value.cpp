@@ -72,6 +72,9 @@ bool is_harmless(const std::string &value) {
 }
 
 std::string why_no_value(const GeneratorParam &param, const std::string &value) {
+    if (value.empty()) {  // of which Halide's main says how it is used
+        return "a value that is not empty";
+    }
     if (!is_harmless(value)) {
         return "letters, digits and punctuation without quotes, \"=\" and \"\\\"";
     }

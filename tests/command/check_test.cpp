@@ -51,6 +51,19 @@ TEST_CASE("An op means all of its schedules, and they are right", "[check]") {
     CHECK(contains(r.out, "/rms_norm.unfused.lua: ok\n"));
 }
 
+TEST_CASE("Numbers with which Halide leaves 32 bits have a line: that of the largest", "[check]") {
+    const Folder folder;
+    const std::string script = folder / "large.lua";
+    for (const char *words :
+         {"k.row_max:bound('row', 2147483647, 2147483647)", "k.y:dim(1):set_min(50000):set_stride(1):set_stride(100000)"}) {
+        write_file(script, std::string("return schedule \"softmax\" { target = \"cpu\", apply = function(k)\n"
+                                       "  k.row_max:compute_root()\n  k.row_sum:compute_root()\n  ") +
+                               words + "\n  k.y:split('col', 16)\nend }\n");
+        INFO(words);
+        CHECK(contains(run({"check", script, "--target", "avx2"}).err, "large.lua:4: error: "));
+    }
+}
+
 TEST_CASE("Every target is checked", "[check]") {
     const Folder folder;
     const std::string script = folder / "narrow.lua";

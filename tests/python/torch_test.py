@@ -44,6 +44,16 @@ class Torch(unittest.TestCase):
         self.assertIs(norm(self.x, self.w, out=y), y)
         self.assertEqual(y.data_ptr(), norm(self.x, self.w, out=y).data_ptr())
 
+    def test_tensors_that_are_negated_when_they_are_read(self):
+        norm, softmax = halyard.op("rms_norm"), halyard.op("softmax")
+        x, w = torch.randn(5, 1), torch.rand(1)
+        negated = torch.imag(torch.complex(x, x).conj())
+        for call in (lambda: norm(negated, w), lambda: norm(x, torch._neg_view(w)), lambda: softmax(x, out=torch._neg_view(x.clone()))):
+            self.assertRaisesRegex(ValueError, "resolve_neg", call)
+        torch.testing.assert_close(norm(negated.resolve_neg(), w, eps=1e-6), reference(-x, w))
+        operator = halyard.torch.op("rms_norm")  # torch negates before it calls
+        torch.testing.assert_close(operator(negated, w, 1e-6), reference(-x, w))
+
     def test_opcheck(self):
         for x, w, *more in ((self.x, self.w), (self.x, self.w, 1e-3), (self.x[1:3], self.w), (self.x[:, ::2], self.w[::2]),
                             (self.x[:0], self.w)):

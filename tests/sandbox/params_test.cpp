@@ -67,13 +67,26 @@ TEST_CASE("Values are those of a parameter's type", "[params]") {
     struct Case {
         const char *type, *good, *bad;
     };
-    for (const Case &c : {Case{"int32_t", "-2147483648", "2147483648"}, Case{"int8_t", "-128", "128"}, Case{"uint8_t", "255", "-1"},
-                          Case{"uint16_t", "65535", "65536"}, Case{"int64_t", "-9223372036854775808", "9223372036854775808"},
-                          Case{"uint64_t", "18446744073709551615", "18446744073709551616"}, Case{"int32_t", "7", "7 "},
-                          Case{"int32_t", "0", ""}, Case{"float", "-1.5e-3", "1.5f"}, Case{"double", ".5", "nan"},
-                          Case{"float", "1", "0x1p3"}, Case{"Type", "uint16", "uint17"}, Case{"std::string", "scale,bias", "a\nb"},
-                          Case{"std::string", "", "a\\"}, Case{"std::string", "a/b", "a*/b"}, Case{"std::string", "f(x) + 1", "\"a\""},
-                          Case{"std::string", "a", "\x1b[2J"}, Case{"std::string", "a", "caf\xc3\xa9"}, Case{"std::string", "a", "a=b"}}) {
+    for (const Case &c : {Case{"int32_t", "-2147483648", "2147483648"},
+                          Case{"int8_t", "-128", "128"},
+                          Case{"uint8_t", "255", "-1"},
+                          Case{"uint16_t", "65535", "65536"},
+                          Case{"int64_t", "-9223372036854775808", "9223372036854775808"},
+                          Case{"uint64_t", "18446744073709551615", "18446744073709551616"},
+                          Case{"int32_t", "7", "7 "},
+                          Case{"int32_t", "0", ""},
+                          Case{"float", "-1.5e-3", "1.5f"},
+                          Case{"double", ".5", "nan"},
+                          Case{"float", "1", "0x1p3"},
+                          Case{"Type", "uint16", "uint17"},
+                          Case{"std::string", "scale,bias", "a\nb"},
+                          Case{"std::string", "b", "a\\"},
+                          Case{"std::string", "a", ""},
+                          Case{"std::string", "a/b", "a*/b"},
+                          Case{"std::string", "f(x) + 1", "\"a\""},
+                          Case{"std::string", "a", "\x1b[2J"},
+                          Case{"std::string", "a", "caf\xc3\xa9"},
+                          Case{"std::string", "a", "a=b"}}) {
         INFO(c.type << " " << c.good << " " << c.bad);
         CHECK(why_no_value({"p", {}, "", c.type}, c.good) == "");
         CHECK(why_no_value({"p", {}, "", c.type}, c.bad) != "");

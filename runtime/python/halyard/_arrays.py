@@ -53,6 +53,8 @@ def _torch(torch):
     def export(tensor):
         if tensor.requires_grad and torch.is_grad_enabled():
             raise RuntimeError("an op of Halyard has no gradient: call it under torch.no_grad() or torch.inference_mode()")
+        if tensor.is_neg():  # DLPack would give what is in memory
+            raise ValueError("a tensor of which torch negates what is in memory, as torch.imag() of a conjugate: pass tensor.resolve_neg()")
         return to_dlpack(tensor)
 
     def empty(like, shape, dtype):

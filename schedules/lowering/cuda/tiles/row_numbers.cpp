@@ -83,6 +83,26 @@ private:
         return simplify(first);
     }
 
+    // Whether it is, or what stands in its index is, in a slot, where nothing is before the turn that waits for it: an entry of a table
+    // that a code names.
+    bool is_of_slot(const Expr &e) const {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Load *op) override {
+                found = found || sources.count(op->name) > 0;
+                IRVisitor::visit(op);
+            }
+
+        public:
+            explicit Find(const std::map<std::string, SourceInSlot> &sources) : sources(sources) {}
+            const std::map<std::string, SourceInSlot> &sources;
+            bool found = false;
+        };
+        Find find(tile_.sources);
+        e.accept(&find);
+        return find.found;
+    }
+
     Expr visit(const Let *op) override {
         const ScopedBinding<> bind(bound_, op->name);
         return IRMutator::visit(op);
@@ -94,7 +114,7 @@ private:
     }
 
     Expr visit(const Load *op) override {
-        if (tile_.sources.count(op->name) || !op->type.is_scalar() || !is_const_one(op->predicate) || expr_uses_vars(op->index, bound_)) {
+        if (is_of_slot(op) || !op->type.is_scalar() || !is_const_one(op->predicate) || expr_uses_vars(op->index, bound_)) {
             return IRMutator::visit(op);
         }
         RowNumber n;
