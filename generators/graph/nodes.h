@@ -514,34 +514,32 @@ private:
         const RDom r(ranges, "r");
         const auto tap = [&](size_t s) { return Expr(r[int(spatial - 1 - s)]); };
 
-        // Where a tap of the window lies in x, and whether it does.
+        // Where a tap of the window lies in x. Around the image stands what counts for nothing: a Func of its own, so that no tap asks.
+        const auto &in_image = node_->at("inside");
+        const bool bare = std::all_of(in_image.begin(), in_image.end(), [](const nlohmann::json &j) { return j.get<bool>(); });
+        const Expr none = fn == "max" ? type.is_float() ? Internal::make_const(type, -INFINITY) : type.min() : cast(type, 0);
+        Tensor image = x;
+        if (op != "conv_transpose" && !bare) {
+            image.f = Func(name() + "_pad");
+            image.f(vars) = framed(x, index, spatial, none);
+        }
         Index own = {index[0], Expr(0)};
         Expr inside = Internal::const_true();
         for (size_t s = 0; s < spatial; s++) {
             const Expr extent = x.shape[2 + s];
-            Expr at;
-            if (op == "conv_transpose") {
-                const Expr reach = index[2 + s] + before[s] - tap(s) * dilations[s];
-                at = reach / strides[s];
-                inside = inside && reach >= 0 && at < extent;
-                inside = strides[s] == 1 ? inside : inside && reach % strides[s] == 0;
-            } else {
-                at = index[2 + s] * strides[s] + tap(s) * dilations[s] - before[s];
-                if (!node_->at("inside").at(s).get<bool>()) {
-                    inside = inside && at >= 0 && at < extent;
-                } else {
-                    own.push_back(at);
-                    continue;
-                }
+            if (op != "conv_transpose") {
+                own.push_back(index[2 + s] * strides[s] + tap(s) * dilations[s] - before[s]);
+                continue;
             }
+            const Expr reach = index[2 + s] + before[s] - tap(s) * dilations[s], at = reach / strides[s];
+            inside = inside && reach >= 0 && at < extent;
+            inside = strides[s] == 1 ? inside : inside && reach % strides[s] == 0;
             own.push_back(clamp(at, 0, extent - 1));
         }
         Func acc(name() + "_acc");
         if (!product) {
             own[1] = index[1];
-            const Expr lowest = type.is_float() ? Internal::make_const(type, -INFINITY) : type.min();
-            const Expr none = fn == "max" ? lowest : cast(type, 0);
-            const Expr value = select(inside, cast(type, x(own)), none);
+            const Expr value = cast(type, image(own));
             acc(vars) = none;
             if (fn == "max") {
                 acc(vars) = max(acc(vars), value);
@@ -560,8 +558,20 @@ private:
             weight.push_back(tap(s));
         }
         acc(vars) = cast(type, 0);
-        acc(vars) += select(inside, cast(type, x(own)), cast(type, 0)) * cast(type, w(weight));
+        acc(vars) += (op == "conv" ? cast(type, image(own)) : select(inside, cast(type, x(own)), cast(type, 0))) * cast(type, w(weight));
         t.f(vars) = cast(t.type, in_.size() > 2 ? acc(vars) + cast(type, (*in_[2])({index[1]})) : acc(vars));
+    }
+
+    // The image, and `none` around it.
+    static Halide::Expr framed(const Tensor &x, const Index &index, size_t spatial, const Halide::Expr &none) {
+        using namespace Halide;
+        Index own = index;
+        Expr inside = Internal::const_true();
+        for (size_t d = 2; d < 2 + spatial; d++) {
+            inside = inside && index[d] >= 0 && index[d] < x.shape[d];
+            own[d] = clamp(index[d], 0, x.shape[d] - 1);
+        }
+        return select(inside, x(own), cast(x.type, none));
     }
 
     // By how many elements an average divides: those of the window that lie in x, or in x with its padding.

@@ -120,6 +120,9 @@ class Fusing:
         value = group.output
         if group.is_alias:
             return "a reshape of what is stored costs nothing"
+        if group.reduces or other.reduces:
+            if is_of_rows(group.nodes + other.nodes, other.output):
+                return ""
         if group.reduces:
             if other.reduces:
                 return "the consumer reduces too"
@@ -178,6 +181,26 @@ class Fusing:
             other.nodes.append(out[0])
         for n in group.nodes:
             self.group_of[n] = other
+
+
+def is_of_rows(nodes, result):
+    """Whether a row of the result can be computed at a time: all reductions are over the innermost dimension, and the rest is
+    elementwise, on rows as long or on one number for each row."""
+    rows, length = result.shape[:-1], result.shape[-1] if result.rank else 1
+    if result.rank < 2 or length == 1:
+        return False
+    for n in nodes:
+        value = n.output
+        if n.op == "reduce":
+            x = n.inputs[0]
+            if n.attributes["axes"] != [x.rank - 1] or not n.attributes["keep"] or x.shape != result.shape or value.type not in ("float32", "float64"):
+                return False
+        elif n.op == "sizes" or n.op == "reshape" and value.elements == 1:
+            continue
+        elif not n.is_map or value.rank == result.rank and (value.shape[:-1] != rows or value.shape[-1] not in (1, length)) or \
+                value.rank != result.rank and value.elements != 1:
+            return False
+    return any(n.op == "reduce" for n in nodes)
 
 
 def ordered(graph, groups):

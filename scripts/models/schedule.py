@@ -81,42 +81,57 @@ class Writer:
     def tiles(self, node):
         self.summary = "Tiles of the result stay in registers while the sum runs."
         func, y = f"k.{self.func_of(node)}", "k.out0"
-        columns, rows = (2, 4) if node["op"] == "matmul" else (2, 2)
+        product = node["op"] == "matmul"
+        # Rows of a product share its columns, channels of a convolution the image.
+        other = self.shared_loop(node)
+        shared = 4 if other else 1
         wide = not self.narrow(self.out["shape"])
-        tall = node["op"] == "matmul" and self.rank > 1 and self.out["shape"][-2] != 1
-        lines = []
+        lines = self.frame(node)
         if wide:
-            lines.append(f'local xo, xi = {y}:split("x0", {columns} * lanes, "guard", "xo", "xi")')
+            lines.append(f'{y}:split("x0", 2 * lanes, "guard", "xo", "xi")')
             lines.append(f'{y}:vectorize("xi", lanes, "guard")')
-        if tall:
-            lines.append(f'{y}:split("x1", {rows}, "guard", "x1o", "x1i")')
-        inner = (["xi"] if wide else ["x0"]) + (["x1i"] if tall else [])
-        outer = (["xo"] if wide else []) + (["x1o"] if tall else ["x1"] if self.rank > 1 else []) + [f"x{d}" for d in range(2, self.rank)]
-        # vectorize() leaves "xi" as the loop over vectors.
+        if other:
+            lines.append(f'{y}:split("{other}", {shared}, "guard", "so", "si")')
+        inner = (["xi"] if wide else []) + (["si"] if other else [])
+        outer = ["xo" if wide else "x0"] + ["so" if f"x{d}" == other else f"x{d}" for d in range(1, self.rank)]
         lines.append(f"{y}:reorder({', '.join(quote(n) for n in inner + outer)})")
-        at = outer[0] if outer else None
-        tasks = [n for n in outer if n != at] or outer
-        loop = tasks[0] if tasks else None
-        for other in tasks[1:]:
-            lines.append(f'{y}:fuse("{loop}", "{other}", "task_{other}")')
-            loop = f"task_{other}"
-        if loop:
-            lines.append(f'{y}:parallel("{loop}")')
-        if at is None:
-            return [*lines, f"{func}:compute_root()"]
-        # A loop that was fused away is no place.
-        place = at if at != loop or len(tasks) == 1 else loop
-        lines.append(f'{func}:compute_at({y}, "{place}")')
+        tasks = outer[1:]
+        loop = tasks[0] if tasks else outer[0]
+        for following in tasks[1:]:
+            lines.append(f'{y}:fuse("{loop}", "{following}", "task_{following}")')
+            loop = f"task_{following}"
+        lines.append(f'{y}:parallel("{loop}")')
+        lines.append(f'{func}:compute_at({y}, "{outer[0]}")')
+        update = f"{func}:update(0)"
         if wide:
             lines.append(self.vector(func))
-            update = f"{func}:update(0)"
-            loops = '"x0"' + (', "x1"' if tall else "")
-            sums = self.sums(node)
-            lines.append(f"{update}:reorder({loops}, {', '.join(quote(s) for s in sums)})")
+        loops = ["x0"] + ([other] if other else []) + self.sums(node)
+        lines.append(f"{update}:reorder({', '.join(quote(n) for n in loops)})")
+        if wide:
             lines.append(f'{update}:vectorize("x0", lanes, "guard")')
-            if tall:
-                lines.append(f'{update}:unroll("x1", {rows}, "guard")')
+        if other:
+            lines.append(f'{update}:unroll("{other}", {shared}, "guard")')
+        if product and not wide and len(self.nodes) > 0 and node["type"] == "float32":
+            lines.append(f'{update}:reorder("r", "x0"{", " + quote(other) if other else ""}):atomic():vectorize("r", 2 * lanes, "guard")')
         return lines
+
+    def shared_loop(self, node):
+        """The loop whose neighbours read the same operand, or ""."""
+        if node["op"] == "matmul":
+            return "x1" if self.rank > 1 and self.out["shape"][-2] != 1 else ""
+        channels = self.out["shape"][1] if self.rank > 2 else 1
+        return f"x{self.rank - 2}" if node["op"] == "conv" and node["groups"] == 1 and isinstance(channels, int) and channels >= 4 else ""
+
+    @staticmethod
+    def is_framed(node):
+        return node["op"] in ("conv", "pool") and not all(node["inside"])
+
+    def frame(self, node):
+        """The image with what stands around it is stored once."""
+        if not self.is_framed(node):
+            return []
+        func = f"k.{node['name']}_pad"
+        return [f"{func}:compute_root()", self.vector(func), *self.tasks(func, len(node["shape"]), 1)]
 
     @staticmethod
     def sums(node):
@@ -130,7 +145,7 @@ class Writer:
         lines = []
         rowwise = self.rank > 1 and all(self.is_of_rows(n) for n in self.reductions) and self.reductions
         for n in [] if rowwise else self.reductions:
-            lines += self.stored(n)
+            lines += self.frame(n) + self.stored(n)
         wide = self.rank > 0 and not self.narrow(self.out["shape"])
         if wide:
             lines.append(self.vector("k.out0"))
@@ -159,6 +174,11 @@ class Writer:
         for n in self.reductions:
             lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "row")')
             lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", 2 * lanes, "guard")')
+        # What several steps of a row read is computed once.
+        for n in self.nodes.values():
+            readers = [m for m in self.nodes.values() if n["name"] in m["in"]]
+            if n["op"] == "map" and len(readers) > 1 and n["shape"] == self.out["shape"] and n is not self.out:
+                lines.append(f'k.{n["name"]}:compute_at(k.out0, "row"):vectorize("x0", lanes, "guard")')
         return lines
 
     def stored(self, n):

@@ -85,9 +85,10 @@ def softmax(b, c):
         x = b.reshape(x, [product(shape[:axis]), product(shape[axis:])])
         axis = 1
     shifted = b.map("sub", x, b.reduce("max", x, [axis], True))
-    total = b.reduce("sum", b.map("exp", shifted), [axis], True)
+    weights = b.map("exp", shifted)
+    total = b.reduce("sum", weights, [axis], True)
     if c.node.op_type == "Softmax":
-        return b.reshape(b.map("div", b.map("exp", shifted), total), shape)
+        return b.reshape(b.map("div", weights, total), shape)
     return b.reshape(b.map("sub", shifted, b.map("log", total)), shape)
 
 
