@@ -22,6 +22,7 @@ except ImportError as e:
 import groups as grouping  # noqa: E402
 import groups_lua  # noqa: E402
 import kernels  # noqa: E402
+import match  # noqa: E402
 import memory  # noqa: E402
 import read  # noqa: E402
 import runner  # noqa: E402
@@ -61,6 +62,8 @@ def compile_model(request):
         groups = groups_lua.read(request["schedule"], graph, units, digest)
     else:
         groups = grouping.fuse(graph, first)
+    match.match(groups)
+    if not request["schedule"]:
         grouping.name(graph, groups)
     file = os.path.basename(request["model"])
     write(out, f"{name}.lua", groups_lua.write(graph, groups, units, digest, file))
@@ -89,6 +92,8 @@ def compile_model(request):
         k.function = f"{name}_{k.key}"
         if k.group.schedule:
             path = os.path.join(base, k.group.schedule)
+            if k.group.call:
+                raise ModelError(f'{k.group.at}: a schedule is for op = "graph"')
             if not os.path.isfile(path):
                 raise ModelError(f'{k.group.at}: there is no schedule {path}')
             with open(path, encoding="utf-8") as f:
@@ -97,8 +102,9 @@ def compile_model(request):
         if k.key in unique:
             continue
         unique[k.key] = k
-        write(out, f"{k.key}.json", json.dumps(k.form))
-        write(out, f"{k.key}.lua", k.schedule)
+        if k.form:
+            write(out, f"{k.key}.json", json.dumps(k.form))
+            write(out, f"{k.key}.lua", k.schedule)
     offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
     plan = memory.Memory(graph, steps, aliases, weights)
     made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file)
@@ -106,8 +112,9 @@ def compile_model(request):
     write(out, f"{name}.c", made.source())
     write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
     write(out, "plan.json", json.dumps({
-        "kernels": [{"function": k.function, "graph": f"{key}.json",
-                     "schedule": os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua", "group": k.group.name}
+        "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
+                     "op": k.group.call.op if k.group.call else "graph", "params": k.group.call.params if k.group.call else {},
+                     "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
 
 

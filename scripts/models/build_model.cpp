@@ -27,16 +27,18 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct KernelOfModel {
-    std::string function, graph, schedule, group;
+    std::string function, op, graph, schedule, group;
+    Assignments params;
     std::string archive;  // where it lies when it is built
 };
 
 // In the cache; built where it is not there. The path of a graph says nothing: its text is part of the key.
 bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::string &work) {
     GenerateRequest r;
-    r.op = "graph";
-    r.generator = paths().generators;
+    r.op = k.op;
+    r.generator = k.graph.empty() ? "" : paths().generators;  // the generator of any graph is no op of the registry
     r.schedule = k.schedule;
+    r.params = k.params;
     r.target = request.target;
     r.function = k.function;
     r.emit = {"static_library"};
@@ -44,7 +46,7 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
     const fs::path cache = fs::path(paths().cache) / "models";
     fs::create_directories(cache);
     Plan plan = make_plan(r);
-    const std::string text = read_file(k.graph);
+    const std::string text = k.graph.empty() ? "" : read_file(k.graph);
     // The schedule of a group lies in a folder of a random name, too.
     Plan key = plan;
     key.script = "";
@@ -62,9 +64,11 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
         return false;
     }
     const TemporaryDirectory own(work);
-    const fs::path graph = fs::path(own.path()) / "graph.json";
-    write_file(graph.string(), text);
-    plan.params["nodes"] = graph.string();
+    if (!k.graph.empty()) {
+        const fs::path graph = fs::path(own.path()) / "graph.json";
+        write_file(graph.string(), text);
+        plan.params["nodes"] = graph.string();
+    }
     const Generated made = generate(plan, own.path());
     if (!made.ok) {
         throw Failure(fmt::format("group \"{}\": {}", k.group, made.error));
@@ -141,11 +145,11 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     std::vector<KernelOfModel> kernels;
     BuiltModel built;
     for (const auto &k : plan.at("kernels")) {
-        const fs::path schedule = k.at("schedule").get<std::string>();
-        kernels.push_back({k.at("function"), (fs::path(work) / k.at("graph").get<std::string>()).string(),
-                           schedule.is_absolute() ? schedule.string() : (fs::path(work) / schedule).string(), k.at("group"), ""});
-        if (schedule.is_absolute()) {
-            built.inputs.push_back(schedule.string());
+        const auto in_work = [&](const std::string &file) { return file.empty() ? "" : (fs::absolute(work) / file).string(); };
+        kernels.push_back({k.at("function"), k.at("op"), in_work(k.at("graph")), in_work(k.at("schedule")), k.at("group"),
+                           k.at("params").get<Assignments>(), ""});
+        if (fs::path(k.at("schedule").get<std::string>()).is_absolute()) {
+            built.inputs.push_back(k.at("schedule"));
         }
     }
     std::mutex mutex;

@@ -26,6 +26,7 @@ class Group:
         self.why = ""       # it ends where it ends
         self.call = None    # a matched op of ours, else the graph generator
         self.schedule = ""  # a Lua file of the user's
+        self.wanted = ""    # "graph": no op of ours, says the user
 
     @property
     def output(self):

@@ -12,7 +12,8 @@ from groups import Fusing, Group, ordered
 
 HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
 -- Move a node to another group, split one or join two, and give the file back: halyard compile {file} --schedule {name}.lua
--- A group has one result. `schedule` names a Lua schedule of yours for it, `why` is a note.
+-- A group has one result. `op` is the op of Halyard that computes it; "graph" takes the general generator, of which `schedule` may name
+-- a Lua schedule of yours. `why` says why the group ends where it ends.
 return model "{name}" {{
   graph = "{graph}", -- of the nodes that this file is about
   groups = {{
@@ -26,6 +27,8 @@ def write(graph, groups, units, digest, file):
         members = dict.fromkeys(unit_of[n] for n in g.nodes)
         text += f'    {{ name = "{g.name}",\n'
         text += "      nodes = { " + ",\n                ".join(quoted(m) for m in members) + " },\n"
+        if g.call or g.wanted:
+            text += f'      op = "{g.call.op if g.call else g.wanted}",\n'
         if g.schedule:
             text += f"      schedule = {quoted(g.schedule)},\n"
         text += f"      why = {quoted(g.why)} }},\n"
@@ -64,9 +67,9 @@ def read(path, graph, units, digest):
     groups, taken = [], {}
     for entry in table.get("groups", []):
         at = f"{path}:{entry['line']}: error: group \"{entry.get('name', '')}\""
-        unknown = set(entry) - {"name", "nodes", "why", "schedule", "line"}
+        unknown = set(entry) - {"name", "nodes", "why", "schedule", "op", "line"}
         if unknown:
-            raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, schedule and why")
+            raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, op, schedule and why")
         nodes = []
         for unit in entry.get("nodes", []):
             if unit not in units:
@@ -79,6 +82,7 @@ def read(path, graph, units, digest):
         if not nodes:
             raise ModelError(f"{at} has no nodes")
         group = Group(nodes, entry.get("name", ""))
+        group.wanted = entry.get("op", "")
         group.schedule, group.why, group.at = entry.get("schedule", ""), entry.get("why", ""), at
         groups.append(group)
     missing = [u for u in units if u not in taken]

@@ -5,17 +5,29 @@ import json
 
 import ml_dtypes
 import schedule
+from sizes import Size
 
 INLINE = 16  # elements of a constant that stands in the code
 
 
 class Kernel:
-    """`function(sizes..., inputs..., output)`."""
+    """`function(sizes..., inputs..., output)`, arrays in `shapes`."""
 
     def __init__(self, group, form, sizes, inputs):
         self.group, self.form, self.sizes, self.inputs = group, form, sizes, inputs
+        self.shapes = [v.shape for v in [*inputs, group.output]]
         self.schedule = schedule.of_graph(form)
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
+
+
+class CalledKernel:
+    """The same of an op of ours, by its generator and its own schedule."""
+
+    def __init__(self, group):
+        self.group, self.form, self.schedule, self.sizes = group, None, "", []
+        self.inputs = group.call.inputs
+        self.shapes = [tuple(Size.of(s) for s in shape) for shape in group.call.shapes]
+        self.key = hashlib.sha256(f"{group.call.op} {sorted(group.call.params.items())}".encode()).hexdigest()[:16]
 
 
 def is_literal(value):
@@ -43,6 +55,8 @@ def number_json(value, compared):
 
 
 def of_group(group):
+    if group.call:
+        return CalledKernel(group)
     names, inputs, nodes, dimensions = {}, [], [], set()
 
     def shape_of(value):

@@ -284,16 +284,16 @@ class Runner:
             return str(size.number)
         return self.extents.setdefault(size, f"e{len(self.extents)}")
 
-    def array(self, i, value):
+    def array(self, i, value, shape):
         kind = "uint8" if value.type == "bool" else value.type
-        extents = ", ".join(self.extent(s) for s in reversed(value.shape)) or "0"
-        return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {value.rank}, "
+        extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
+        return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
                 f"(const int64_t[]){{{extents}}})")
 
     def call(self, step):
         kernel = self.kernels[step]
         arguments = [f"s->{d}" for d in kernel.sizes]
-        arguments += [self.array(i, v) for i, v in enumerate([*kernel.inputs, step.output])]
+        arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
         return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
                 f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
                 f"        if (code != 0) return code;\n    }}\n")
