@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnx.checker
 import onnx.inliner
+from fold import fold_channels
 from graph import Graph, ModelError, Value
 from lowering import OPS, Builder, contents
 from lowering.builder import Call, type_name
@@ -105,6 +106,7 @@ class Reading:
             self.graph.outputs.append(value)
             self.graph.output_names.append(self.unique(identifier(o.name), self.graph.output_names))
         self.graph.drop_unused()
+        fold_channels(self.graph)
 
     @staticmethod
     def unique(name, taken):

@@ -111,8 +111,11 @@ class Draw:
         x, shape = self.pick(lambda s: len(s) > 1 and s[-1] != "n")
         if x is None:
             return
-        columns = int(self.rng.choice([1, 5, 16, 33]))
+        columns = int(self.rng.choice([1, 5, 16, 65]))
         self.add("MatMul", [x, self.floats([shape[-1], columns])], [*shape[:-1], columns])
+        if self.rng.random() < 0.5:  # as gemm has it behind
+            self.add("Add", [self.values[-1][0], self.floats([columns])], self.values[-1][1])
+            self.add("Relu", [self.values[-1][0]], self.values[-1][1])
 
     def window(self):
         x, shape = self.pick(lambda s: len(s) == 4 and "n" not in s[1:] and s[2] > 2 and s[3] > 2)
@@ -125,6 +128,9 @@ class Draw:
         if kind == 0:
             out = int(self.rng.choice([1, 4, 9]))
             self.add("Conv", [x, self.floats([out, shape[1], 3, 3]), self.floats([out])], [shape[0], out, *image], **common)
+            if self.rng.random() < 0.5:
+                parts = [self.floats([out]), self.floats([out]), self.floats([out]), self.constant(self.rng.random(out).astype(np.float32) + 0.5)]
+                self.add("BatchNormalization", [self.values[-1][0], *parts], self.values[-1][1])
         elif kind == 1:
             self.add("Conv", [x, self.floats([shape[1], 1, 3, 3])], [shape[0], shape[1], *image], group=shape[1], **common)
         else:
