@@ -104,8 +104,8 @@ void compile(const CompileOptions &o) {
     for (const auto &file : files) {
         fmt::print("{}\n", fs::path(file).lexically_normal().string());
     }
-    fmt::print(stderr, "{} groups: {} calls of {} kernels, {} of them built now\n",
-               built.report.at("groups").size(), built.report.value("calls", 0), built.report.value("kernels", 0), built.built);
+    fmt::print(stderr, "{} groups: {} calls of {} kernels, {} of them built now\n", built.report.at("groups").size(),
+               built.report.value("calls", 0), built.report.value("kernels", 0), built.built);
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ class Reading:
                 if dim.HasField("dim_value") and dim.dim_value > 0:
                     continue
                 param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
-                self.free.setdefault((i.name, d), identifier(param).lower() if False else identifier(param))
+                self.free[i.name, d] = identifier(param)
 
     def input(self, i):
         shape = []

@@ -111,7 +111,7 @@ class Writer:
             lines.append(f'{update}:vectorize("x0", lanes, "guard")')
         if other:
             lines.append(f'{update}:unroll("{other}", {shared}, "guard")')
-        if product and not wide and len(self.nodes) > 0 and node["type"] == "float32":
+        if product and not wide and node["type"] == "float32":
             lines.append(f'{update}:reorder("r", "x0"{", " + quote(other) if other else ""}):atomic():vectorize("r", 2 * lanes, "guard")')
         return lines
 

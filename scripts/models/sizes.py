@@ -162,7 +162,7 @@ def _product(atoms, dimensions):
             result *= dimensions[a]
         else:
             x, y = a[1].value(dimensions), a[2].value(dimensions)
-            result *= {"div": lambda: x // y, "max": lambda: max(x, y), "min": lambda: min(x, y)}[a[0]]()
+            result *= x // y if a[0] == "div" else max(x, y) if a[0] == "max" else min(x, y)
     return result
 
 

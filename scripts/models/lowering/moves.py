@@ -135,7 +135,7 @@ def position(extent, at, step, is_end):
         if number <= -(1 << 31):
             return lowest
         at = extent + number
-        return at if extent.number is None and step > 0 and -number <= 1 else at.largest(lowest) if extent.number is not None or -number > 1 else at
+        return at if number == -1 else at.largest(lowest)
     if number is not None and number >= (1 << 31) - 1:
         return highest
     if number == 0 or at == extent:

@@ -18,7 +18,7 @@ def mean_of(b, x, axes, keep):
     count = product([x.shape[d] for d in axes])
     total = b.reduce("sum", x, axes, keep)
     if count.number is not None:
-        return b.with_number("mul" if x.type.startswith("float") and False else "div", total, count.number)
+        return b.with_number("div", total, count.number)
     return b.map("div", total, cast_to(b, b.reshape(b.stored(b.sizes([count])), ()), x.type))
 
 
