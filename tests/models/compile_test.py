@@ -83,9 +83,33 @@ class Compile(unittest.TestCase):
         self.assertIn('did you mean "relu"', with_text(text.replace('"relu"', '"rleu"')))
         self.assertIn("are in no group", with_text(text.replace('"relu",', "")))
         self.assertIn("another model", with_text(re.sub(r'graph = "\w+"', 'graph = "0123456789abcdef"', text)))
-        self.assertIn("edited.lua:6: error:", with_text(text.replace("  groups = {", "  groups = os.exit() {")))
+        line = text.split("\n").index("  groups = {") + 1
+        self.assertIn(f"edited.lua:{line}: error:", with_text(text.replace("  groups = {", "  groups = os.exit() {")))
         one = re.sub(r'    \{ name = "reduce_1".*?\},\n(?=  \},)', "", text, flags=re.S).replace('"triple" },', '"triple", "mean" },')
         self.assertIn("has 2 results", with_text(one))
+
+    def test_a_product_with_its_epilogue_is_gemm(self):
+        """Bias, GELU as exporters write it, and a residual; with op = "graph" the general generator computes the same."""
+        def node(op, inputs, output):
+            return helper.make_node(op, inputs, [output], name=output)
+        nodes = [node("MatMul", ["x", "w"], "p"), node("Add", ["b", "p"], "v"), node("Div", ["v", "root"], "d"), node("Erf", ["d"], "e"),
+                 node("Add", ["e", "one"], "f"), node("Mul", ["v", "f"], "g"), node("Mul", ["g", "half"], "gelu"),
+                 node("MatMul", ["gelu", "back"], "q"), node("Add", ["q", "x"], "y")]
+        rng = np.random.default_rng(5)
+        constants = [("w", rng.standard_normal([24, 70]).astype(np.float32)), ("b", rng.standard_normal(70).astype(np.float32)),
+                     ("back", rng.standard_normal([70, 24]).astype(np.float32)), ("root", np.array(2 ** 0.5, np.float32)),
+                     ("one", np.array(1, np.float32)), ("half", np.array(0.5, np.float32))]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 3, 24])], [("y", FLOAT, ["n", 3, 24])], constants)
+        x = rng.standard_normal([5, 3, 24]).astype(np.float32)
+        wanted = ReferenceEvaluator(self.model).run(None, {"x": x})[0]
+        model = self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual((text.count('op = "gemm"'), model.report["calls"]), (2, 2))
+        (self.folder / "edited.lua").write_text(text.replace('op = "gemm"', 'op = "graph"'))
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertNotIn('"gemm"', (self.folder / "edited/mlp.lua").read_text())
+        for m in (model, other):
+            np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
 
     def test_sizes_of_a_call(self):
         model = self.compiled("--dim", "rows=2..8")
