@@ -144,7 +144,7 @@ def report(graph, groups, steps, built, plan, length, digest, file, made):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}
     return {
         "model": graph.name, "file": file, "graph": digest,
-        "dimensions": {d: list(r) for d, r in graph.dimensions.items()},
+        "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
         "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
         "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
         "calls": len(steps), "kernels": len({k.key for k in built.values()}), "weights_bytes": length,

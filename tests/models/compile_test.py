@@ -116,7 +116,7 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "rows has to be from 2 to 8"):
             model({"x": self.x[:1]}, rows=1)
         fixed = self.compiled("--dim", "rows=4", out="fixed")
-        self.assertEqual(fixed.report["dimensions"], {})
+        self.assertEqual(fixed.report["dimensions"], [])
         np.testing.assert_allclose(fixed({"x": self.x})[0], self.wanted(self.x)[0], rtol=1e-5)
         self.assertIn("no free dimension of this name; it has rows", self.refused("--dim", "cols=4"))
         self.assertIn("--dim rows=5..2", self.refused("--dim", "rows=5..2"))
@@ -157,15 +157,20 @@ class Compile(unittest.TestCase):
         """Shape, Gather, Concat and Reshape, as exporters write them, with a free dimension."""
         def ints(*v):
             return np.array(v, np.int64)
-        nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
+        nodes = [helper.make_node("Transpose", ["z"], ["x"], perm=[1, 0]), helper.make_node("Shape", ["x"], ["shape"]),
+                 helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
                  helper.make_node("Unsqueeze", ["n", "axis"], ["n1"]), helper.make_node("Concat", ["n1", "rest"], ["target"], axis=0),
                  helper.make_node("Reshape", ["x", "target"], ["r"]), helper.make_node("Transpose", ["r"], ["t"], perm=[0, 2, 1]),
                  helper.make_node("Cast", ["n"], ["nf"], to=1), helper.make_node("Mul", ["t", "nf"], ["y"])]
-        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 6])], [("y", FLOAT, ["i", "j", "k"])],
-                                  [("zero", np.array(0, np.int64)), ("axis", ints(0)), ("rest", ints(2, 3))])
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("z", FLOAT, ["width", "n"])], [("y", FLOAT, ["i", "j", "k"])],
+                                  [("zero", np.array(0, np.int64)), ("axis", ints(0)), ("rest", ints(2, -1))])
         model = self.compiled()
-        x = np.arange(30, dtype=np.float32).reshape(5, 6)
-        np.testing.assert_array_equal(model({"x": x}, n=5)[0], self.wanted(x)[0])
+        self.assertEqual([d["name"] for d in model.report["dimensions"]], ["width", "n"])
+        z = np.arange(30, dtype=np.float32).reshape(6, 5)
+        wanted = ReferenceEvaluator(self.model).run(None, {"z": z})[0]
+        np.testing.assert_array_equal(model({"z": z}, width=6, n=5)[0], wanted)
+        with self.assertRaisesRegex(RuntimeError, "width"):
+            model({"z": z[:5]}, width=5, n=5)
 
 
 if __name__ == "__main__":

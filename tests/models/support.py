@@ -64,7 +64,7 @@ class Model:
         return [int(eval(s, {"__builtins__": {}}, names)) for s in array["shape"]]
 
     def __call__(self, inputs, **sizes):
-        dimensions = list(self.report["dimensions"]) or ["none"]
+        dimensions = [d["name"] for d in self.report["dimensions"]] or ["none"]
         given = (ctypes.c_int32 * len(dimensions))(*[sizes.get(d, 0) for d in dimensions])
         arrays = self.report["inputs"] + self.report["outputs"]
         needed = (ctypes.c_size_t * (len(arrays) + 1))()
