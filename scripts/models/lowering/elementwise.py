@@ -23,8 +23,15 @@ for onnx_name, fn in [("Exp", "exp"), ("Log", "log"), ("Sqrt", "sqrt"), ("Tanh",
 op("IsNaN")(lambda b, c: b.map("isnan", c[0], type_="bool"))
 
 
-@op("Identity", "Dropout")
+@op("Identity")
 def identity(b, c):
+    return c[0]
+
+
+@op("Dropout")
+def dropout(b, c):
+    if c[2] is not None and (c[2].constant is None or bool(c[2].constant.flatten()[0])):
+        c.fail("Dropout in training is not supported")
     return c[0]
 
 

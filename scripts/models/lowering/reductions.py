@@ -152,8 +152,11 @@ def mean_variance(b, c):
 def lp_norm(b, c):
     x, axis = c[0], c.axis(c[0].rank, -1)
     if c.get("p", 2) == 1:
-        return b.map("div", x, b.reduce("sum", b.map("abs", x), [axis], True))
-    return b.map("div", x, b.map("sqrt", b.reduce("sum", b.map("mul", x, x), [axis], True)))
+        norm = b.reduce("sum", b.map("abs", x), [axis], True)
+    else:
+        norm = b.map("sqrt", b.reduce("sum", b.map("mul", x, x), [axis], True))
+    none = b.map("equal", norm, b.scalar(0, x.type), type_="bool")  # a vector of zeros stays one
+    return b.map("div", x, b.map("where", none, b.scalar(1, x.type), norm, type_=x.type))
 
 
 @op("BatchNormalization")
