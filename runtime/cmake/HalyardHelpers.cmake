@@ -127,3 +127,68 @@ function(halyard_add_library name)
     target_include_directories(${name} INTERFACE ${dir})
     target_link_libraries(${name} INTERFACE Halyard::Runtime)
 endfunction()
+
+# halyard_add_model(<name> MODEL <file.onnx>
+#                   [SCHEDULE <file.lua>]      the groups, as `halyard compile` wrote them and somebody edited them
+#                   [DIMS <dimension>=<size or range>...]
+#                   [TARGETS <level or Halide target>...]  default: host
+#                   [PYTHON <interpreter>])    one with the onnx package; default: as `halyard compile` finds it
+#
+# Makes a static library of an ONNX model with the header <name>.h, whose functions begin with <name>_, to be used with
+# target_link_libraries(app PRIVATE <name>). The property HALYARD_WEIGHTS of the target is the file for <name>_load().
+function(halyard_add_model name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "MODEL;SCHEDULE;PYTHON" "DIMS;TARGETS")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "halyard_add_model(${name}): unknown argument ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_MODEL)
+        message(FATAL_ERROR "halyard_add_model(${name}): MODEL is missing: an ONNX file")
+    endif()
+    halyard_check_value("${name}" "the name" "${name}" "take letters, digits and _")
+    foreach(argument MODEL SCHEDULE PYTHON)
+        halyard_check_value("${name}" ${argument} "${arg_${argument}}" "${argument} takes one value")
+    endforeach()
+    foreach(argument DIMS TARGETS)
+        foreach(value IN LISTS arg_${argument})
+            halyard_check_value("${name}" ${argument} "${value}" "${argument} takes values apart: ${argument} a b")
+        endforeach()
+    endforeach()
+
+    set(dir ${CMAKE_CURRENT_BINARY_DIR}/halyard/${name})
+    cmake_path(ABSOLUTE_PATH arg_MODEL BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+    set(command $<TARGET_FILE:Halyard::halyard> compile "${arg_MODEL}" --quiet "--name=${name}" "--output=${dir}"
+        "--depfile=${dir}/${name}.d")
+    set(depends Halyard::halyard ${HALYARD_BUILD_INPUTS} "${arg_MODEL}")
+    if(arg_SCHEDULE)
+        cmake_path(ABSOLUTE_PATH arg_SCHEDULE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+        list(APPEND command "--schedule=${arg_SCHEDULE}")
+        list(APPEND depends "${arg_SCHEDULE}")
+    endif()
+    foreach(dim IN LISTS arg_DIMS)
+        list(APPEND command "--dim=${dim}")
+    endforeach()
+    if(arg_TARGETS)
+        list(JOIN arg_TARGETS "," targets)
+        list(APPEND command "--target=${targets}")
+    endif()
+    if(arg_PYTHON)
+        list(PREPEND command ${CMAKE_COMMAND} -E env "HALYARD_PYTHON=${arg_PYTHON}")
+    endif()
+
+    set(library ${dir}/lib${name}.a)
+    set(outputs ${library} ${dir}/${name}.h ${dir}/${name}.weights ${dir}/${name}.lua ${dir}/${name}.json)
+    file(MAKE_DIRECTORY ${dir})
+    add_custom_command(
+        OUTPUT ${outputs}
+        COMMAND ${command}
+        DEPENDS ${depends}
+        DEPFILE ${dir}/${name}.d
+        COMMENT "Halyard model ${name}"
+        VERBATIM)
+    add_custom_target(${name}.build DEPENDS ${outputs})
+    add_library(${name} STATIC IMPORTED GLOBAL)
+    add_dependencies(${name} ${name}.build)
+    set_target_properties(${name} PROPERTIES IMPORTED_LOCATION ${library} HALYARD_WEIGHTS ${dir}/${name}.weights)
+    target_include_directories(${name} INTERFACE ${dir})
+    target_link_libraries(${name} INTERFACE Halyard::Runtime)
+endfunction()

@@ -44,7 +44,8 @@ configure_file(runtime/cmake/halyard.pc.in ${PROJECT_BINARY_DIR}/halyard.pc @ONL
 install(FILES ${PROJECT_BINARY_DIR}/halyard.pc DESTINATION lib/pkgconfig)
 install(DIRECTORY schedules/cpu schedules/cuda schedules/lib schedules/meta DESTINATION share/halyard/schedules COMPONENT halyard
     FILES_MATCHING PATTERN "*.lua")
-# What `explore --workers` starts, by a Python that has Ray.
+# What `compile` starts, by a Python that has the onnx package, and what `explore --workers` does, by one that has Ray.
+install(DIRECTORY scripts/models DESTINATION share/halyard COMPONENT halyard FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY scripts/workers DESTINATION share/halyard COMPONENT halyard FILES_MATCHING PATTERN "*.py")
 
 # The manual, and what shells complete command lines with, where they look for it.

@@ -12,6 +12,7 @@ namespace halyard {
 
 void add_list(CLI::App &app);
 void add_build(CLI::App &app);
+void add_compile(CLI::App &app);
 void add_library(CLI::App &app);
 void add_show(CLI::App &app);
 void add_candidate(CLI::App &app);

@@ -184,6 +184,7 @@ int main(int argc, char **argv) {
     app.formatter(help_formatter());
     add_list(app);
     add_build(app);
+    add_compile(app);
     add_library(app);
     add_show(app);
     add_check(app);
@@ -203,6 +204,7 @@ int main(int argc, char **argv) {
     app.footer("\nExamples:\n"
                "  halyard list                          the ops; of a named one, its schedules\n"
                "  halyard build rms_norm -o out         out/rms_norm.a and out/rms_norm.h\n"
+               "  halyard compile model.onnx -o out     a whole model as one library\n"
                "  halyard show rms_norm                 each Lua line beside the loops it made\n"
                "  halyard bench rms_norm --all-schedules\n"
                "  halyard explain rms_norm              bytes, flops, time: why fusing pays\n"

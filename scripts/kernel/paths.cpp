@@ -93,6 +93,8 @@ Paths find_paths() {
     }
     p.schedules = p.build_tree ? source + "/schedules" : (root / "share/halyard/schedules").string();
     p.workers = p.build_tree ? source + "/scripts/workers" : (root / "share/halyard/workers").string();
+    p.models = p.build_tree ? source + "/scripts/models" : (root / "share/halyard/models").string();
+    p.headers = p.build_tree ? cached_setting(root, "HALYARD_HEADERS:INTERNAL") : (root / "include/halyard").string();
     p.cache = environment("HALYARD_CACHE");
     if (p.cache.empty()) {
         p.cache = p.build_tree ? (root / "cache").string() : user_cache();

@@ -23,6 +23,8 @@ struct Paths {
     std::string llvm;            // libllvmlite.so
     std::string recorder;        // a CUDA driver that writes launches down (launch_recorder.h)
     std::string schedules;       // the folder of cpu/, cuda/ and lib/
+    std::string models;          // the Python program that reads models
+    std::string headers;         // the folder of HalideRuntime.h
     std::string workers;         // the Python program that measures on other machines
     std::string cache;           // where built kernels and measured peaks are kept
     std::string identity;        // of a wheel: the hash of what it was made of; else ""

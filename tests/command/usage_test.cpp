@@ -6,7 +6,7 @@
 
 namespace {
 
-const Arguments kSubcommands = {"list",    "build",   "library", "show",    "check",      "bench",
+const Arguments kSubcommands = {"list",    "build",   "compile", "library", "show",       "check", "bench",
                                 "explain", "explore", "doctor",  "version", "completion", "man"};
 
 struct Mistake {

@@ -7,6 +7,7 @@ import sys
 
 ROOMS = [
     "generators/math",
+    "generators/graph",
     "generators",
     "runtime/include/halyard",
     "runtime",
@@ -31,6 +32,7 @@ ROOMS = [
     "schedules/explore/workers",
     "schedules/explore/compare",
     "scripts/peers",
+    "scripts/models",
     "scripts/command",
 ]
 TOPS = ["generators", "runtime", "schedules", "scripts"]

@@ -33,7 +33,7 @@ def wheels(name):
 
 class Supply(unittest.TestCase):
     def test_what_is_asked_for_has_hashes(self):
-        for name in ("requirements", "peers", "workers"):
+        for name in ("requirements", "models", "peers", "workers"):
             with self.subTest(name):
                 self.assertTrue(wanted(name))
                 self.assertEqual(set(wanted(name)) - set(wheels(name)), set(), "run scripts/pins")
@@ -49,9 +49,13 @@ class Supply(unittest.TestCase):
                 self.assertEqual(has - set(wanted("requirements")), set(), "run scripts/pins")
                 self.assertEqual(set(wanted("requirements")) - has - tests_alone, set(), "run scripts/pins")
 
+    def test_models_are_read_by_the_same_versions_everywhere(self):
+        self.assertEqual(set(wheels("models-3.10")), set(wheels("models")), "run scripts/pins")
+        self.assertEqual(set(wheels("models-3.12")), set(wheels("models")), "run scripts/pins")
+
     def test_no_index_is_named(self):
         for name in ("requirements.in", "requirements.txt", "requirements-3.10.txt", "requirements-3.12.txt", "peers.in", "peers.txt",
-                     "workers.in", "workers.txt"):
+                     "workers.in", "workers.txt", "models.in", "models.txt", "models-3.10.txt", "models-3.12.txt"):
             self.assertNotRegex(read(name), r"://|--(extra-)?index|--find-links")
 
     def test_the_bill_of_materials_has_every_wheel_and_package(self):
@@ -63,7 +67,7 @@ class Supply(unittest.TestCase):
         parts = {c["bom-ref"]: c for c in bill["components"]}
         self.assertEqual(len(parts), len(bill["components"]))
         hashes = {f"{c['name']}=={c['version']}": [h["content"] for h in c["hashes"]] for c in parts.values() if "hashes" in c}
-        self.assertEqual(hashes, {**wheels("workers"), **wheels("peers"), **wheels("requirements")})
+        self.assertEqual(hashes, {**wheels("workers"), **wheels("peers"), **wheels("models"), **wheels("requirements")})
         packages = {c["name"] for c in parts.values() if c["purl"].startswith("pkg:deb/")}
         for line in read("packages.txt").splitlines():
             if columns := line.split("#")[0].split():

@@ -32,7 +32,8 @@ def _folder(package, *parts):
 @functools.cache
 def _settings():
     """Where pieces of other distributions are, which usually lie beside this one."""
-    settings = {"HALYARD_WORKERS_PYTHON": sys.executable}  # for explore --workers, where it has Ray
+    # For explore --workers, where it has Ray, and for compile, where it has the onnx package.
+    settings = {"HALYARD_WORKERS_PYTHON": sys.executable, "HALYARD_PYTHON": sys.executable}
     halide = _folder("halide", "lib64")
     if halide is None:
         raise Error("the package halide is not installed; pip install halyard brings it")

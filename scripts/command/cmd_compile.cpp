@@ -1,0 +1,149 @@
+// halyard compile: an ONNX model becomes one static library, its header, its weights and its groups as Lua.
+
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "command/commands.h"
+#include "command/option_table.h"
+#include "command/options.h"
+#include "kernel/failure.h"
+#include "kernel/place.h"
+#include "kernel/process.h"
+#include "kernel/targets.h"
+#include "kernel/terminal.h"
+#include "kernel/text.h"
+#include "models/build_model.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompileOptions {
+    std::string model, directory = ".", schedule, name, target = "host", depfile;
+    std::vector<std::string> dims;
+    double timeout = 300;
+    bool quiet = false, json = false;
+};
+
+// Of the file, as C can say it.
+std::string name_of(const CompileOptions &o) {
+    if (!o.name.empty()) {
+        const bool plain =
+            std::all_of(o.name.begin(), o.name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
+        if (!plain || std::isdigit(static_cast<unsigned char>(o.name[0]))) {
+            throw UsageError(fmt::format("--name {}: a name is letters, digits and _, and begins with no digit", printable(o.name)));
+        }
+        return o.name;
+    }
+    std::string name;
+    for (unsigned char c : fs::path(o.model).stem().string()) {
+        name += c < 128 && std::isalnum(c) ? char(c) : '_';
+    }
+    return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "model_" + name : name;
+}
+
+bool is_number(const std::string &text) {
+    return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// batch=4 or batch=1..64
+void add_dim(const std::string &text, ModelRequest &request) {
+    const size_t eq = text.find('='), dots = text.find("..");
+    const std::string low = eq == std::string::npos ? "" : text.substr(eq + 1, dots == std::string::npos ? dots : dots - eq - 1);
+    const std::string high = dots == std::string::npos ? low : text.substr(dots + 2);
+    if (eq == 0 || !is_number(low) || !is_number(high) || std::stol(low) < 1 || std::stol(high) < std::stol(low)) {
+        throw UsageError(
+            fmt::format("--dim {}: write --dim batch=4 for one size, --dim batch=1..64 for a range from 1 on", printable(text)));
+    }
+    request.dims[text.substr(0, eq)] = {std::stol(low), std::stol(high)};
+}
+
+void compile(const CompileOptions &o) {
+    ModelRequest request;
+    request.model = o.model;
+    request.name = name_of(o);
+    request.schedule = o.schedule;
+    request.target = o.target;
+    request.timeout = o.timeout;
+    for (const auto &d : o.dims) {
+        add_dim(d, request);
+    }
+    if (is_cuda(o.target)) {
+        throw UsageError("models are compiled for processors; --target cuda is not there yet");
+    }
+    resolve_targets(o.target);
+    check_outputs({o.depfile});
+
+    std::optional<Progress> progress;
+    progress.emplace();
+    const TemporaryDirectory work(o.directory);
+    const BuiltModel built = build_model(request, work.path(), [&](const std::string &text) { progress->say(text); });
+    check_signals();
+    auto files = place_files(work.path(), request.name, o.directory, o.depfile, built.inputs);
+    const auto library = place_files(work.path(), "lib" + request.name, o.directory, "", {});
+    files.insert(files.end(), library.begin(), library.end());
+    progress.reset();
+    if (o.json) {
+        nlohmann::json record = built.report;
+        record["ok"] = true;
+        record["files"] = files;
+        record["built"] = built.built;
+        record["cached"] = built.cached;
+        fmt::print("{}\n", record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+        return;
+    }
+    if (o.quiet) {
+        return;
+    }
+    for (const auto &file : files) {
+        fmt::print("{}\n", fs::path(file).lexically_normal().string());
+    }
+    fmt::print(stderr, "{} groups: {} calls of {} kernels, {} of them built now\n", built.report.at("groups").size(),
+               built.report.value("calls", 0), built.report.value("kernels", 0), built.built);
+}
+
+}  // namespace
+
+void add_compile(CLI::App &app) {
+    auto o = std::make_shared<CompileOptions>();
+    CLI::App *cmd = app.add_subcommand("compile", "Compile an ONNX model into one library, its weights and its groups as Lua");
+    cmd->add_option("model", o->model, "An ONNX file")->required()->type_name("MODEL.onnx");
+    cmd->add_option("--schedule", o->schedule, "A NAME.lua that was written by this command, and edited: what is computed together")
+        ->type_name("FILE");
+    cmd->add_option("--target", o->target, "An instruction set, or several with commas, as of `halyard build`")
+        ->type_name("TARGETS")
+        ->capture_default_str();
+    add_repeated(*cmd, "--dim", o->dims, "A free dimension of the model: its size, or the range that calls may have, as batch=1..64")
+        ->type_name("NAME=SIZES");
+    cmd->add_option("--name", o->name, "Name of the C functions and of the files [that of the model]")->type_name("NAME");
+    add_output(*cmd, "-o,--output", o->directory, "Where the files go")->type_name("DIR")->capture_default_str();
+    cmd->add_option("--timeout", o->timeout, "Seconds for the reading, and for each kernel")
+        ->type_name("SECONDS")
+        ->check(positive_seconds())
+        ->capture_default_str();
+    cmd->add_flag("--json", o->json, "What was built as an object on standard output");
+    cmd->add_flag("-q,--quiet", o->quiet, "Do not print the names of the files written");
+    add_output(*cmd, "--depfile", o->depfile, "Write a make rule: the files depend on the model, the schedule, generators and plugin");
+    put_in_group(*cmd, group::kOp, {"--name", "--dim"});
+    put_in_group(*cmd, group::kSchedule, {"--schedule"});
+    put_in_group(*cmd, group::kTarget, {"--target"});
+    put_in_group(*cmd, group::kOutput, {"--output", "--json", "--quiet", "--depfile"});
+    put_in_group(*cmd, group::kLimits, {"--timeout"});
+    cmd->footer("\nWrites libNAME.a, NAME.h (load, measure, run), NAME.weights, NAME.lua (which nodes are computed together: edit it and\n"
+                "give it back with --schedule) and NAME.json, a report. A failed or interrupted run leaves what was there before.\n"
+                "Reading needs a Python with the onnx package, which scripts/setup installs; HALYARD_PYTHON names another.\n"
+                "\nExamples:\n"
+                "  halyard compile model.onnx -o out\n"
+                "  halyard compile model.onnx -o out --dim batch=1..64 --dim tokens=128\n"
+                "  halyard compile model.onnx -o out --schedule out/model.lua\n"
+                "  halyard compile model.onnx --target avx512,avx2 --name encoder --json");
+    cmd->callback([o] { compile(*o); });
+}
+
+}  // namespace halyard

@@ -1,0 +1,168 @@
+"""Reads an ONNX model and writes what `halyard compile` builds: started by the command, with a request on standard input.
+
+{"model": path, "name": name, "dims": {name: [least, most]}, "schedule": path or "", "out": folder}
+
+The folder gets NAME.h, NAME.c, NAME.lua, NAME.weights, report.json, and of each kernel a graph KEY.json and a schedule KEY.lua;
+plan.json names them.
+"""
+
+import hashlib
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+try:
+    import numpy  # noqa: F401
+    import onnx  # noqa: F401
+except ImportError as e:
+    sys.exit(f"error: {e.name} is missing for this Python ({sys.executable}): pip install onnx, or name another Python by HALYARD_PYTHON")
+
+import groups as grouping  # noqa: E402
+import groups_lua  # noqa: E402
+import kernels  # noqa: E402
+import match  # noqa: E402
+import memory  # noqa: E402
+import read  # noqa: E402
+import runner  # noqa: E402
+from graph import ModelError  # noqa: E402
+
+ALIGNMENT = 64
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def digest_of(graph, units):
+    """Of the nodes and how they hang together, not of the weights."""
+    made = hashlib.sha256()
+    number = {}
+    for v in graph.inputs:
+        number[v] = len(number)
+        made.update(f"{v.type}{v.shape}".encode())
+    for n in graph.nodes:
+        for v in n.inputs:
+            number.setdefault(v, len(number))
+        number[n.output] = len(number)
+        made.update(f"{n.op}{[number[v] for v in n.inputs]}{n.output.type}{n.output.shape}{sorted(n.attributes.items())}".encode())
+    for u in units:
+        made.update(u.encode())
+    return made.hexdigest()[:16]
+
+
+def compile_model(request):
+    name, out = request["name"], request["out"]
+    graph = read.read(request["model"], name, {d: tuple(r) for d, r in request["dims"].items()})
+    units = groups_lua.units_of(graph, first := grouping.of_origins(graph))
+    digest = digest_of(graph, units)
+    if request["schedule"]:
+        groups = groups_lua.read(request["schedule"], graph, units, digest)
+    else:
+        groups = grouping.fuse(graph, first)
+    match.match(groups)
+    if not request["schedule"]:
+        grouping.name(graph, groups)
+    file = os.path.basename(request["model"])
+    write(out, f"{name}.lua", groups_lua.write(graph, groups, units, digest, file))
+
+    outputs = set(graph.outputs)
+    aliases = {g.output: g.nodes[0].inputs[0] for g in groups if g.is_alias}
+    roots = {}
+    for value in graph.outputs:  # one memory cannot be two outputs, nor an input's
+        root = value
+        while root in aliases:
+            root = aliases[root]
+        if root is not value and (root.node is None or root in outputs or root in roots.values()):
+            aliases.pop(value)
+        roots[value] = root
+    steps = [g for g in groups if g.output not in aliases]
+    built = {g: kernels.of_group(g) for g in steps}
+    weights = list(dict.fromkeys(v for g in steps for v in built[g].inputs if v.constant is not None))
+    for alias in aliases.values():
+        if alias.constant is not None:
+            weights.append(alias)
+    weights = list(dict.fromkeys(weights))
+
+    base = os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else ""
+    unique = {}
+    for k in built.values():
+        k.function = f"{name}_{k.key}"
+        if k.group.schedule:
+            path = os.path.join(base, k.group.schedule)
+            if k.group.call:
+                raise ModelError(f'{k.group.at}: a schedule is for op = "graph"')
+            if not os.path.isfile(path):
+                raise ModelError(f'{k.group.at}: there is no schedule {path}')
+            with open(path, encoding="utf-8") as f:
+                k.key = hashlib.sha256((k.key + f.read()).encode()).hexdigest()[:16]
+            k.function = f"{name}_{k.key}"
+        if k.key in unique:
+            continue
+        unique[k.key] = k
+        if k.form:
+            write(out, f"{k.key}.json", json.dumps(k.form))
+            write(out, f"{k.key}.lua", k.schedule)
+    offsets, length, magic = write_weights(os.path.join(out, f"{name}.weights"), weights, digest)
+    plan = memory.Memory(graph, steps, aliases, weights)
+    made = runner.Runner(graph, steps, built, plan, weights, offsets, length, magic, file)
+    write(out, f"{name}.h", made.header())
+    write(out, f"{name}.c", made.source())
+    write(out, "report.json", json.dumps(report(graph, groups, steps, built, plan, length, digest, file, made), indent=1))
+    write(out, "plan.json", json.dumps({
+        "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
+                     "op": k.group.call.op if k.group.call else "graph", "params": k.group.call.params if k.group.call else {},
+                     "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
+                    for key, k in unique.items()]}))
+
+
+def write_weights(path, weights, digest):
+    """The constants one after the other, behind a head that says of which model they are."""
+    contents = hashlib.sha256(digest.encode())
+    offsets, at = [], ALIGNMENT
+    arrays = [numpy.ascontiguousarray(v.constant) for v in weights]
+    for a in arrays:
+        offsets.append(at)
+        contents.update(a.tobytes())
+        at = (at + a.nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    magic = "halyard weights 1 " + contents.hexdigest()[:32]
+    with open(path, "wb") as f:
+        f.write(magic.encode().ljust(ALIGNMENT, b"\0"))
+        for a, offset in zip(arrays, offsets):
+            f.seek(offset)
+            f.write(a.tobytes())
+        f.truncate(at)
+    return offsets, at, magic
+
+
+def report(graph, groups, steps, built, plan, length, digest, file, made):
+    inputs, outputs = made.arrays()
+
+    def array(value, name):
+        return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}
+    return {
+        "model": graph.name, "file": file, "graph": digest,
+        "dimensions": [{"name": d, "least": r[0], "most": r[1]} for d, r in graph.dimensions.items()],  # in the order of NAME_sizes
+        "inputs": [array(v, n) for v, n in inputs], "outputs": [array(v, n) for v, n in outputs],
+        "conditions": [f"{a} == {b}" for a, b, _ in graph.conditions],
+        "calls": len(steps), "kernels": len({k.key for k in built.values()}), "weights_bytes": length,
+        "workspace": [[str(s) for s in slot] for slot in plan.slots],
+        "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes)], "why": g.why,
+                    "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],
+                    "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),
+                    "shape": [str(s) for s in g.output.shape]} for g in groups]}
+
+
+def main():
+    request = json.load(sys.stdin)
+    try:
+        compile_model(request)
+    except ModelError as e:
+        print(e, file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+#ifndef HALYARD_MODELS_BUILD_MODEL_H
+#define HALYARD_MODELS_BUILD_MODEL_H
+
+/** \file
+ * An ONNX model becomes a library: what reads it is a Python program (__main__.py) in a process of its own, which leaves the groups of
+ * nodes as graphs, a schedule for each, and the C that calls them. Here they are built, into the cache, and put together.
+ */
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace halyard {
+
+struct ModelRequest {
+    std::string model, name;
+    std::map<std::string, std::pair<int64_t, int64_t>> dims;  // the least and the most
+    std::string schedule;                                     // a NAME.lua, or ""
+    std::string target;
+    double timeout = 300;  // of the reader, and of each kernel
+    int jobs = 0;          // 0: as many as there are processors
+};
+
+struct BuiltModel {
+    nlohmann::json report;
+    std::vector<std::string> inputs;  // what the outputs depend on
+    int built = 0, cached = 0;        // kernels
+};
+
+/** Leaves libNAME.a, NAME.h, NAME.weights, NAME.lua and NAME.json in `work`. `progress` is told what is being done. Throws Failure,
+ * UsageError and Interrupted. */
+BuiltModel build_model(const ModelRequest &request, const std::string &work, const std::function<void(const std::string &)> &progress);
+
+}  // namespace halyard
+
+#endif

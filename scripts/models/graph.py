@@ -1,0 +1,87 @@
+"""What a model is between reading and building: values and the nodes that make them.
+
+A node is one of a few kinds (map, reduce, matmul, conv, ...), which the graph generator knows (generators/graph/nodes.h);
+what ONNX has beyond these is made of them when it is read (lowering/).
+"""
+
+from sizes import Size, product
+
+BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1,
+         "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1}
+
+
+class ModelError(Exception):
+    """What is wrong with the model, ready to print."""
+
+
+class Value:
+    """An array: of an input, a constant, or a node. `content` are the Sizes of a small array of whole numbers, where they are known
+    before a call; `constant` is the array itself."""
+
+    def __init__(self, name, type_, shape, node=None, constant=None, content=None):
+        self.name, self.type, self.shape = name, type_, tuple(Size.of(s) for s in shape)
+        self.node, self.constant, self.content = node, constant, content
+
+    @property
+    def rank(self):
+        return len(self.shape)
+
+    @property
+    def elements(self):
+        return product(self.shape)
+
+    @property
+    def bytes(self):
+        return self.elements * BYTES[self.type]
+
+    def __repr__(self):
+        return f"{self.name}: {self.type}[{','.join(map(str, self.shape))}]"
+
+
+class Node:
+    """`origin` is the ONNX node that it was made of: all nodes of one origin begin in one group."""
+
+    def __init__(self, op, inputs, origin, **attributes):
+        self.op, self.inputs, self.origin, self.attributes = op, list(inputs), origin, attributes
+        self.output = None
+
+    @property
+    def is_map(self):
+        return self.op == "map"
+
+    @property
+    def reduces(self):
+        """Whether an element of the result is made of many."""
+        return self.op in ("reduce", "arg", "cumsum", "matmul", "conv", "conv_transpose", "pool")
+
+    def __repr__(self):
+        return f"{self.output} = {self.op}({', '.join(v.name for v in self.inputs)})"
+
+
+class Graph:
+    """The nodes stand in an order in which they can be computed."""
+
+    def __init__(self, name):
+        self.name = name
+        self.dimensions = {}   # name: (least, most)
+        self.inputs, self.outputs, self.nodes = [], [], []
+        self.output_names = []
+        self.conditions = []   # (Size, Size, why): what has to be equal in a call
+        self.places = {}       # origin: how a person finds it in the model
+
+    def consumers(self):
+        found = {}
+        for node in self.nodes:
+            for value in node.inputs:
+                found.setdefault(value, []).append(node)
+        return found
+
+    def drop_unused(self):
+        """Leaves the nodes that an output needs."""
+        needed, wanted = set(), list(self.outputs)
+        while wanted:
+            value = wanted.pop()
+            if value.node is not None and value.node not in needed:
+                needed.add(value.node)
+                wanted.extend(value.node.inputs)
+        self.nodes = [n for n in self.nodes if n in needed]

@@ -1,0 +1,275 @@
+"""Which nodes are computed together: a group becomes one kernel, with one result.
+
+A group begins as what one ONNX node became, and grows by rules:
+
+  epilogue   a chain of elementwise steps stays with what makes its operand, where shapes are the same
+  prologue   elementwise steps and moves are computed where they are read, where each element is read about once
+
+A value with a consumer outside of the group ends it, as does an output of the model.
+"""
+
+from sizes import Size
+
+MOVES = ("transpose", "slice", "pad", "concat", "reshape", "broadcast", "tile", "gather")
+HEAVY = ("exp", "log", "tanh", "erf", "gelu", "pow", "sigmoid", "softplus", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+         "asinh", "acosh", "atanh", "div", "sqrt", "mod", "fmod")
+MOST_NODES = 48   # of a group: Halide takes longer for large ones
+MOST_INPUTS = 16
+
+
+class Group:
+    """Nodes in order; the last one makes the result. `fused` says that rules may not change it any more (a schedule said so)."""
+
+    def __init__(self, nodes, name=""):
+        self.nodes = nodes
+        self.name = name
+        self.why = ""       # it ends where it ends
+        self.call = None    # a matched op of ours, else the graph generator
+        self.schedule = ""  # a Lua file of the user's
+        self.wanted = ""    # "graph": no op of ours, says the user
+
+    @property
+    def output(self):
+        return self.nodes[-1].output
+
+    @property
+    def inputs(self):
+        made = {n.output for n in self.nodes}
+        found = {}
+        for n in self.nodes:
+            for v in n.inputs:
+                if v not in made:
+                    found[v] = None
+        return list(found)
+
+    @property
+    def reduces(self):
+        return any(n.reduces for n in self.nodes)
+
+    @property
+    def is_alias(self):
+        """A reshape of what is stored is the same memory."""
+        return len(self.nodes) == 1 and self.nodes[0].op == "reshape" and self.call is None
+
+
+def of_origins(graph):
+    """A group a node of the model; where more than one of its values is used elsewhere, one for each node."""
+    consumers = graph.consumers()
+    by_origin = {}
+    for node in graph.nodes:
+        by_origin.setdefault(node.origin, []).append(node)
+    groups = []
+    for nodes in by_origin.values():
+        members = set(nodes)
+        used = [n for n in nodes if n.output in graph.outputs or any(c not in members for c in consumers.get(n.output, []))]
+        if len(used) == 1 and used[0] is nodes[-1]:
+            groups.append(Group(nodes))
+        else:
+            groups.extend(Group([n]) for n in nodes)
+    return groups
+
+
+class Fusing:
+    def __init__(self, graph, groups):
+        self.graph = graph
+        self.consumers = graph.consumers()
+        self.group_of = {n: g for g in groups for n in g.nodes}
+        self.position = {n: i for i, n in enumerate(graph.nodes)}
+
+    def groups(self):
+        found = {}
+        for n in self.graph.nodes:
+            found[self.group_of[n]] = None
+        return ordered(self.graph, list(found))
+
+    def run(self):
+        changed = True
+        while changed:
+            changed = False
+            for group in self.groups():
+                if self.group_of[group.nodes[-1]] is not group:
+                    continue  # it was joined
+                while (other := self.next_of(group)) is not None:
+                    self.join(group, other)
+                    changed = True
+                    group = other
+
+    def next_of(self, group):
+        """The group that this one is computed in, or None with the reason in group.why."""
+        value = group.output
+        consumers = self.consumers.get(value, [])
+        group.why = ""
+        if value in self.graph.outputs:
+            group.why = "its result is an output of the model"
+            return None
+        others = {self.group_of[n] for n in consumers}
+        if len(others) > 1:
+            group.why = f"its result has {len(others)} consumers"
+            return None
+        other = next(iter(others))
+        if group.call or other.call:
+            group.why = "its consumer is an op with a kernel of its own" if other.call else "the op has a kernel of its own"
+            return None
+        if len(group.nodes) + len(other.nodes) > MOST_NODES or len(set(group.inputs + other.inputs)) > MOST_INPUTS:
+            group.why = "the consumer's group is full"
+            return None
+        group.why = self.obstacle(group, other, consumers)
+        return other if not group.why else None
+
+    def obstacle(self, group, other, consumers):
+        """Why the two are better apart; "" where they are not."""
+        value = group.output
+        if group.is_alias:
+            return "a reshape of what is stored costs nothing"
+        if group.reduces or other.reduces:
+            if is_of_rows(group.nodes + other.nodes, other.output):
+                return ""
+        if group.reduces:
+            if other.reduces:
+                return "the consumer reduces too"
+            if other.output.shape != value.shape:
+                return "the consumer has another shape"
+            if not all(n.is_map and n.output.shape == value.shape or n.op in ("sizes", "constant") for n in other.nodes
+                       if n in consumers or self.depends(n, consumers, other)):
+                return "the consumer changes places"
+            return ""
+        if any(n.op in ("gather", "resize", "gather_nd", "gather_elements") for n in group.nodes) and other.reduces:
+            return "the consumer would look its elements up again and again"
+        for n in consumers:
+            if n.op in ("matmul", "conv", "conv_transpose", "pool", "cumsum", "arg"):
+                return f"a {n.op} reads its elements more than once"
+            if n.op in ("gather", "gather_nd", "gather_elements", "resize", "tile", "broadcast") and self.is_work(group):
+                return f"a {n.op} reads its elements more than once"
+            if n.is_map and n.output.elements != value.elements and self.is_work(group) and value.elements != 1:
+                return "the consumer has more elements"
+        if other.reduces and self.is_heavy(group) and len(self.reads(other, value)) > 1:
+            return "the consumer would compute its elements more than once"
+        return ""
+
+    def depends(self, node, on, group):
+        """Whether a node of the group hangs on one of `on`."""
+        members, seen, wanted = set(group.nodes), set(), [node]
+        while wanted:
+            n = wanted.pop()
+            if n in on:
+                return True
+            if n in members and n not in seen:
+                seen.add(n)
+                wanted.extend(v.node for v in n.inputs if v.node is not None)
+        return False
+
+    @staticmethod
+    def reads(group, value):
+        return [n for n in group.nodes if value in n.inputs]
+
+    @staticmethod
+    def is_work(group):
+        return any(n.is_map for n in group.nodes)
+
+    @staticmethod
+    def is_heavy(group):
+        return any(n.is_map and n.attributes["fn"] in HEAVY for n in group.nodes)
+
+    def join(self, group, other):
+        other.nodes = sorted(group.nodes + other.nodes, key=self.position.get)
+        last = other.nodes[-1]
+        members = set(other.nodes)
+        # The result is what is used outside.
+        out = [n for n in other.nodes if n.output in self.graph.outputs or any(c not in members for c in self.consumers.get(n.output, []))]
+        assert len(out) == 1, out
+        if out[0] is not last:
+            other.nodes.remove(out[0])
+            other.nodes.append(out[0])
+        for n in group.nodes:
+            self.group_of[n] = other
+
+
+def is_of_rows(nodes, result):
+    """Whether a row of the result can be computed at a time: all reductions are over the innermost dimension, and the rest is
+    elementwise, on rows as long or on one number for each row."""
+    rows, length = result.shape[:-1], result.shape[-1] if result.rank else 1
+    if result.rank < 2 or length == 1:
+        return False
+    for n in nodes:
+        value = n.output
+        if n.op == "reduce":
+            x = n.inputs[0]
+            if n.attributes["axes"] != [x.rank - 1] or not n.attributes["keep"] or x.shape != result.shape or value.type not in ("float32", "float64"):
+                return False
+        elif n.op == "sizes" or n.op == "reshape" and value.elements == 1:
+            continue
+        elif not n.is_map or value.rank == result.rank and (value.shape[:-1] != rows or value.shape[-1] not in (1, length)) or \
+                value.rank != result.rank and value.elements != 1:
+            return False
+    return any(n.op == "reduce" for n in nodes)
+
+
+def ordered(graph, groups):
+    """Groups after those that they read of."""
+    group_of = {n: g for g in groups for n in g.nodes}
+    result, state = [], {}
+
+    def visit(root):
+        stack = [(root, iter(root.inputs))]
+        state[root] = 1
+        while stack:
+            group, rest = stack[-1]
+            for value in rest:
+                maker = group_of.get(value.node)
+                if maker is not None and maker not in state:
+                    state[maker] = 1
+                    stack.append((maker, iter(maker.inputs)))
+                    break
+            else:
+                result.append(group)
+                stack.pop()
+    for n in graph.nodes:
+        if group_of[n] not in state:
+            visit(group_of[n])
+    return result
+
+
+def fuse(graph, groups):
+    fusing = Fusing(graph, groups)
+    fusing.run()
+    result = fusing.groups()
+    for g in result:
+        fusing.next_of(g) if g.output not in graph.outputs else None
+        g.why = g.why or "its result is an output of the model"
+    return result
+
+
+def name(graph, groups):
+    """A name for each: of its kind and a number, in the order of the calls."""
+    counts = {}
+    for g in groups:
+        kind = g.call.op if g.call else kind_of(g)
+        counts[kind] = counts.get(kind, 0) + 1
+        g.name = f"{kind}_{counts[kind]}"
+
+
+def kind_of(group):
+    for op in ("matmul", "conv", "conv_transpose", "pool", "arg", "cumsum"):
+        if any(n.op == op for n in group.nodes):
+            return op
+    if any(n.op == "reduce" for n in group.nodes):
+        return "rows" if sum(n.op == "reduce" for n in group.nodes) > 1 else "reduce"
+    if any(n.is_map for n in group.nodes):
+        return "map"
+    return group.nodes[-1].op
+
+
+def flops(group):
+    """Multiplications and additions, as a Size: for the report."""
+    total = Size.of(0)
+    for n in group.nodes:
+        if n.op == "matmul":
+            total = total + n.output.elements * n.inputs[0].shape[-1] * 2
+        elif n.op == "conv":
+            window = n.inputs[1].elements // n.inputs[1].shape[0]
+            total = total + n.output.elements * window * 2
+        elif n.is_map:
+            total = total + n.output.elements
+        elif n.op == "reduce":
+            total = total + n.inputs[0].elements
+    return total

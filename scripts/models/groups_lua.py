@@ -1,0 +1,194 @@
+"""NAME.lua: which nodes are computed together, for a person to read, edit and give back.
+
+It is data: a table of strings, numbers and tables, of which nothing runs. Each unit (a node of the model, or a part of one that has
+several results) stands in one group.
+"""
+
+import difflib
+import re
+
+from graph import ModelError
+from groups import Fusing, Group, ordered
+
+HEAD = '''-- The groups of {name}: each is one kernel. Nodes are those of the model; what a group computes goes to memory once, where it ends.
+-- Move a node to another group, split one or join two, and give the file back: halyard compile {file} --schedule {name}.lua
+-- A group has one result. `op` is the op of Halyard that computes it; "graph" takes the general generator, of which `schedule` may name
+-- a Lua schedule of yours. `why` says why the group ends where it ends.
+return model "{name}" {{
+  graph = "{graph}", -- of the nodes that this file is about
+  groups = {{
+'''
+
+
+def write(graph, groups, units, digest, file):
+    unit_of = {n: u for u, nodes in units.items() for n in nodes}
+    text = HEAD.format(name=graph.name, file=file, graph=digest)
+    for g in groups:
+        members = dict.fromkeys(unit_of[n] for n in g.nodes)
+        text += f'    {{ name = "{g.name}",\n'
+        text += "      nodes = { " + ",\n                ".join(quoted(m) for m in members) + " },\n"
+        if g.call or g.wanted:
+            text += f'      op = "{g.call.op if g.call else g.wanted}",\n'
+        if g.schedule:
+            text += f"      schedule = {quoted(g.schedule)},\n"
+        text += f"      why = {quoted(g.why)} }},\n"
+    return text + "  },\n}\n"
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def units_of(graph, groups):
+    """{name: nodes} of what may be moved between groups."""
+    units = {}
+    by_origin = {}
+    for g in groups:
+        by_origin.setdefault(g.nodes[0].origin, []).append(g)
+    for origin, parts in by_origin.items():
+        place = graph.places[origin]
+        found = re.match(r'(\S+) (?:"([^"]*)"|without a name)(?:, which makes "([^"]*)")?', place)
+        name = (found.group(2) or found.group(3) or found.group(1)) if found else place
+        for i, g in enumerate(parts):
+            wanted = name if len(parts) == 1 else f"{name}#{i + 1}"
+            made, count = wanted, 2
+            while made in units:
+                made, count = f"{wanted}~{count}", count + 1
+            units[made] = g.nodes
+    return units
+
+
+def read(path, graph, units, digest):
+    """Groups as a file has them. Raises ModelError."""
+    table = Parser(path).model()
+    if table.get("graph") != digest:
+        raise ModelError(f"{path}: error: this is a schedule of another model, or of another version of it: its nodes are not those of "
+                         f"{graph.name}; compile without --schedule writes one that fits")
+    groups, taken = [], {}
+    for entry in table.get("groups", []):
+        at = f"{path}:{entry['line']}: error: group \"{entry.get('name', '')}\""
+        unknown = set(entry) - {"name", "nodes", "why", "schedule", "op", "line"}
+        if unknown:
+            raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, op, schedule and why")
+        nodes = []
+        for unit in entry.get("nodes", []):
+            if unit not in units:
+                near = difflib.get_close_matches(str(unit), units, 1)
+                raise ModelError(f'{at}: the model has no node "{unit}"' + (f'\n  did you mean "{near[0]}"?' if near else ""))
+            if unit in taken:
+                raise ModelError(f'{at}: "{unit}" stands in group "{taken[unit]}" already')
+            taken[unit] = entry.get("name", "")
+            nodes += units[unit]
+        if not nodes:
+            raise ModelError(f"{at} has no nodes")
+        group = Group(nodes, entry.get("name", ""))
+        group.wanted = entry.get("op", "")
+        group.schedule, group.why, group.at = entry.get("schedule", ""), entry.get("why", ""), at
+        groups.append(group)
+    missing = [u for u in units if u not in taken]
+    if missing:
+        raise ModelError(f'{path}: error: {len(missing)} nodes are in no group, the first is "{missing[0]}"')
+    return arranged(graph, groups)
+
+
+def arranged(graph, groups):
+    """With the nodes of each in order, its result last. Raises ModelError where a group has none, several, or goes round."""
+    fusing = Fusing(graph, groups)
+    for g in groups:
+        g.nodes.sort(key=fusing.position.get)
+        members = set(g.nodes)
+        out = [n for n in g.nodes if n.output in graph.outputs or any(c not in members for c in fusing.consumers.get(n.output, []))]
+        if len(out) != 1:
+            names = ", ".join(graph.places[n.origin] for n in out[:4])
+            raise ModelError(f"{g.at} has {len(out)} results; a group has one. They are of {names}")
+        g.nodes.remove(out[0])
+        g.nodes.append(out[0])
+        if sum(n.reduces for n in g.nodes if n.op != "reduce") > 1:
+            raise ModelError(f"{g.at} has several products or windows; a group has one")
+    result = ordered(graph, groups)
+    made = set()
+    for g in result:
+        for v in g.inputs:
+            if v.node is not None and v not in made:
+                raise ModelError(f"{g.at} needs what is computed of its own result: {graph.places[v.node.origin]} stands between its nodes")
+        made.add(g.output)
+    return result
+
+
+class Parser:
+    """Reads the tables of such a file, and nothing else of Lua."""
+
+    TOKEN = re.compile(r'\s+|--\[\[.*?\]\]|--[^\n]*|(?P<word>[A-Za-z_]\w*)|(?P<number>-?\d+(?:\.\d+)?)|'
+                       r'(?P<string>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|(?P<sign>[{}=,;\[\]()])', re.S)
+
+    def __init__(self, path):
+        self.path = path
+        try:
+            with open(path, encoding="utf-8") as f:
+                text = f.read(64 << 20)
+        except (OSError, UnicodeDecodeError) as e:
+            raise ModelError(f"{path}: error: cannot be read: {e}") from e
+        self.tokens, at, line = [], 0, 1
+        while at < len(text):
+            found = self.TOKEN.match(text, at)
+            if found is None:
+                raise ModelError(f"{path}:{line}: error: {text[at]!r} is not expected here; the file is a table of strings, numbers and tables")
+            if found.lastgroup:
+                self.tokens.append((found.lastgroup, found.group(), line))
+            line += found.group().count("\n")
+            at = found.end()
+        self.tokens.append(("end", "the end", line))
+        self.next = 0
+        self.depth = 0
+
+    def fail(self, wanted):
+        _, text, line = self.tokens[self.next]
+        raise ModelError(f"{self.path}:{line}: error: {wanted} is expected, not {text}; the file is a table of strings, numbers and tables")
+
+    def peek(self, text=None, kind=None):
+        token = self.tokens[self.next]
+        return (text is None or token[1] == text) and (kind is None or token[0] == kind)
+
+    def take(self, text=None, kind=None):
+        if not self.peek(text, kind):
+            self.fail(text or f"a {kind}")
+        self.next += 1
+        return self.tokens[self.next - 1]
+
+    def model(self):
+        self.take("return")
+        self.take("model")
+        self.take(kind="string")
+        table = self.table()
+        self.take(kind="end")
+        return table if isinstance(table, dict) else {}
+
+    def value(self):
+        if self.peek("{"):
+            return self.table()
+        if self.peek(kind="number"):
+            return float(self.take()[1])
+        if self.peek("true") or self.peek("false"):
+            return self.take()[1] == "true"
+        text = self.take(kind="string")[1]
+        return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t"}.get(m.group(1), m.group(1)), text[1:-1])
+
+    def table(self):
+        line = self.take("{")[2]
+        self.depth += 1
+        if self.depth > 8:
+            self.fail("no deeper table")
+        fields, items = {}, []
+        while not self.peek("}"):
+            if self.peek(kind="word") and self.tokens[self.next + 1][1] == "=":
+                key = self.take()[1]
+                self.take("=")
+                fields[key] = self.value()
+            else:
+                items.append(self.value())
+            if not (self.peek(",") or self.peek(";")):
+                break
+            self.take()
+        self.take("}")
+        self.depth -= 1
+        return {**fields, "line": line} if fields else items

@@ -1,0 +1,102 @@
+"""A group as what a generator takes: the graph as data, with names that groups of the same form share, and its schedule."""
+
+import hashlib
+import json
+
+import ml_dtypes
+import schedule
+from sizes import Size
+
+INLINE = 16  # elements of a constant that stands in the code
+
+
+class Kernel:
+    """`function(sizes..., inputs..., output)`, arrays in `shapes`."""
+
+    def __init__(self, group, form, sizes, inputs):
+        self.group, self.form, self.sizes, self.inputs = group, form, sizes, inputs
+        self.shapes = [v.shape for v in [*inputs, group.output]]
+        self.schedule = schedule.of_graph(form)
+        self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
+
+
+class CalledKernel:
+    """The same of an op of ours, by its generator and its own schedule."""
+
+    def __init__(self, group):
+        self.group, self.form, self.schedule, self.sizes = group, None, "", []
+        self.inputs = group.call.inputs
+        self.shapes = [tuple(Size.of(s) for s in shape) for shape in group.call.shapes]
+        self.key = hashlib.sha256(f"{group.call.op} {sorted(group.call.params.items())}".encode()).hexdigest()[:16]
+
+
+def is_literal(value):
+    return value.constant is not None and value.rank <= 1 and value.constant.size <= (INLINE if value.constant.dtype.kind in "iub" else 1) \
+        and value.constant.size > 0
+
+
+def size_json(size):
+    return size.number if size.number is not None else str(size)
+
+
+COMPARISONS = ("equal", "less", "less_equal")
+
+
+def number_json(value, compared):
+    """An infinity that is no limit of a comparison becomes the largest finite number: Halide takes it that sums and products have none,
+    and masks of attention are added as -infinity."""
+    number = value.item()
+    if isinstance(number, float) and abs(number) == float("inf") and not compared:
+        info = ml_dtypes.finfo(value.dtype)
+        return float(info.max if number > 0 else info.min)
+    if isinstance(number, float) and (number != number or number in (float("inf"), float("-inf"))):
+        return "nan" if number != number else "inf" if number > 0 else "-inf"
+    return int(number) if isinstance(number, bool) else number
+
+
+def of_group(group):
+    if group.call:
+        return CalledKernel(group)
+    names, inputs, nodes, dimensions = {}, [], [], set()
+
+    def shape_of(value):
+        for s in value.shape:
+            dimensions.update(s.dimensions())
+        return [size_json(s) for s in value.shape]
+
+    def compared(value):
+        return any(n.attributes.get("fn") in COMPARISONS for n in group.nodes if value in n.inputs)
+
+    for value in group.inputs:
+        if is_literal(value):
+            names[value] = f"constant{len(names)}"
+            nodes.append({"name": names[value], "op": "constant", "in": [], "type": value.type, "shape": shape_of(value),
+                          "values": [number_json(v, compared(value)) for v in value.constant.flatten()]})
+    stored = []
+    for value in group.inputs:
+        if not is_literal(value):
+            names[value] = f"in{len(inputs)}"
+            inputs.append({"name": names[value], "type": value.type, "shape": shape_of(value)})
+            stored.append(value)
+    for i, node in enumerate(group.nodes):
+        names[node.output] = f"node{i}"
+        for text in strings(node.attributes):
+            dimensions.update(d for d in _dimensions_in(text))
+        nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
+                      "shape": shape_of(node.output), **node.attributes})
+    sizes = sorted(dimensions)
+    form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}
+    return Kernel(group, form, sizes, stored)
+
+
+def strings(attributes):
+    """The sizes among a node's attributes."""
+    for key in ("starts", "before", "after", "values"):
+        for text in attributes.get(key, []):
+            if isinstance(text, str):
+                yield text
+
+
+def _dimensions_in(text):
+    import re
+    return [n for n in re.findall(r"[A-Za-z_]\w*", text) if n not in ("div", "max", "min")]

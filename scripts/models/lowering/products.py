@@ -1,0 +1,203 @@
+"""Products, convolutions and pooling."""
+
+import numpy as np
+
+from lowering.builder import op
+from sizes import Size
+
+
+@op("MatMul")
+def matmul(b, c):
+    x, y = c[0], c[1]
+    left, right = x.rank == 1, y.rank == 1
+    x = b.reshape(x, [1, x.shape[0]]) if left else x
+    y = b.reshape(y, [y.shape[0], 1]) if right else y
+    if not b.same(x.shape[-1], y.shape[-2], c.place):
+        c.fail(f"shapes {b.shown([x.shape, y.shape])} do not multiply")
+    batch = b.broadcast_shape([x.shape[:-2], y.shape[:-2]]) if x.rank > 2 or y.rank > 2 else ()
+    z = b.add("matmul", [x, y], [*batch, x.shape[-2], y.shape[-1]], x.type)
+    return b.reshape(z, [*batch, *([] if left else [x.shape[-2]]), *([] if right else [y.shape[-1]])])
+
+
+@op("Gemm")
+def gemm(b, c):
+    x = b.transpose(c[0], [1, 0]) if c.get("transA", 0) else c[0]
+    y = b.transpose(c[1], [1, 0]) if c.get("transB", 0) else c[1]
+    if not b.same(x.shape[-1], y.shape[-2], c.place):
+        c.fail(f"shapes {b.shown([x.shape, y.shape])} do not multiply")
+    z = b.add("matmul", [x, y], [x.shape[0], y.shape[1]], x.type)
+    if c.get("alpha", 1.0) != 1:
+        z = b.with_number("mul", z, c.get("alpha"))
+    if c[2] is None or c.get("beta", 1.0) == 0:
+        return z
+    bias = c[2] if c.get("beta", 1.0) == 1 else b.with_number("mul", c[2], c.get("beta"))
+    return b.map("add", z, bias)
+
+
+@op("Einsum")
+def einsum(b, c):
+    """Of two operands, none with the same letter twice: a product, with its operands and its result put in order."""
+    equation = c.get("equation").replace(" ", "")
+    if "..." in equation or equation.count(",") != 1 or "->" not in equation:
+        c.fail(f"Einsum {equation} is not supported: two operands and a result without an ellipsis are")
+    (first, second), result = equation.split("->")[0].split(","), equation.split("->")[1]
+    if any(len(set(t)) != len(t) for t in (first, second, result)):
+        c.fail(f"Einsum {equation} is not supported: an index stands twice in a term")
+    sizes = {}
+    for term, value in ((first, c[0]), (second, c[1])):
+        for letter, s in zip(term, value.shape):
+            if not b.same(sizes.setdefault(letter, s), s, c.place):
+                c.fail(f"Einsum {equation}: {letter} has two sizes")
+    x, y = c[0], c[1]
+    for term in ("first", "second"):  # letters of one operand alone are summed first
+        own, other, value = (first, second, x) if term == "first" else (second, first, y)
+        gone = [d for d, letter in enumerate(own) if letter not in other and letter not in result]
+        value = b.reduce("sum", value, gone, False)
+        own = "".join(letter for d, letter in enumerate(own) if d not in gone)
+        if term == "first":
+            first, x = own, value
+        else:
+            second, y = own, value
+    batch = [i for i in first if i in second and i in result]
+    summed = [i for i in first if i in second and i not in result]
+    rows = [i for i in first if i not in second]
+    cols = [i for i in second if i not in first]
+
+    def ordered(value, term, parts):
+        value = b.transpose(value, [term.index(i) for part in parts for i in part])
+        return b.reshape(value, [sizes[i] for i in parts[0]] + [_all(sizes, part) for part in parts[1:]])
+    z = b.add("matmul", [ordered(x, first, [batch, rows, summed]), ordered(y, second, [batch, summed, cols])],
+              [*[sizes[i] for i in batch], _all(sizes, rows), _all(sizes, cols)], x.type)
+    letters = batch + rows + cols
+    z = b.reshape(z, [sizes[i] for i in letters])
+    return b.transpose(z, [letters.index(i) for i in result])
+
+
+def _all(sizes, letters):
+    total = Size.of(1)
+    for i in letters:
+        total = total * sizes[i]
+    return total
+
+
+class Window:
+    """What conv and pool have in common: how the window goes over the image."""
+
+    def __init__(self, b, c, x, kernel):
+        self.spatial = len(kernel)
+        self.kernel = kernel
+        self.strides = c.get("strides", [1] * self.spatial)
+        self.dilations = c.get("dilations", [1] * self.spatial)
+        reach = [d * (k - 1) + 1 for d, k in zip(self.dilations, kernel)]
+        pads = [Size.of(p) for p in c.get("pads", [0] * (2 * self.spatial))]
+        self.before, self.after = pads[:self.spatial], pads[self.spatial:]
+        auto = c.get("auto_pad", "NOTSET")
+        image = x.shape[2:]
+        if auto == "VALID":
+            self.before = self.after = [Size.of(0)] * self.spatial
+        elif auto.startswith("SAME"):
+            for s in range(self.spatial):
+                out = (image[s] + (self.strides[s] - 1)) // self.strides[s]
+                total = ((out - 1) * self.strides[s] + reach[s] - image[s]).largest(Size.of(0))
+                small = total // 2
+                self.before[s], self.after[s] = (small, total - small) if auto == "SAME_UPPER" else (total - small, small)
+        self.shape = []
+        for s in range(self.spatial):
+            room = image[s] + self.before[s] + self.after[s] - reach[s]
+            if c.get("ceil_mode", 0):
+                out = (room + (self.strides[s] - 1)) // self.strides[s] + 1
+                # A window that would begin in the padding behind is left out.
+                last = (image[s] + self.before[s] - 1) // self.strides[s] + 1
+                out = out.smallest(last) if out != last else out
+            else:
+                out = room // self.strides[s] + 1
+            self.shape.append(out)
+        self.inside = [self.before[s] == 0 and self.after[s] == 0 and not c.get("ceil_mode", 0) for s in range(self.spatial)]
+
+    def attributes(self):
+        return {"kernel": list(self.kernel), "strides": list(self.strides), "dilations": list(self.dilations),
+                "before": [str(p) for p in self.before], "after": [str(p) for p in self.after], "inside": self.inside}
+
+
+def kernel_of(c, w):
+    kernel = [s.number for s in w.shape[2:]]
+    if None in kernel:
+        c.fail("the window of a convolution has to be of known size")
+    return kernel
+
+
+@op("Conv")
+def conv(b, c):
+    x, w, groups = c[0], c[1], c.get("group", 1)
+    window = Window(b, c, x, kernel_of(c, w))
+    if x.rank < 3 or not b.same(x.shape[1], w.shape[1] * groups, c.place):
+        c.fail(f"weights of shape {b.shown([w.shape])} do not go with an image of {b.shown([x.shape])} and {groups} groups")
+    inputs = [x, w] if c[2] is None else [x, w, c[2]]
+    return b.add("conv", inputs, [x.shape[0], w.shape[0], *window.shape], x.type, groups=groups, **window.attributes())
+
+
+@op("ConvTranspose")
+def conv_transpose(b, c):
+    x, w, groups = c[0], c[1], c.get("group", 1)
+    kernel = kernel_of(c, w)
+    spatial = len(kernel)
+    strides, dilations = c.get("strides", [1] * spatial), c.get("dilations", [1] * spatial)
+    more = c.get("output_padding", [0] * spatial)
+    pads = [Size.of(p) for p in c.get("pads", [0] * (2 * spatial))]
+    whole = [(x.shape[2 + s] - 1) * strides[s] + more[s] + dilations[s] * (kernel[s] - 1) + 1 for s in range(spatial)]
+    auto, given = c.get("auto_pad", "NOTSET"), c.get("output_shape")
+    if given is not None or auto.startswith("SAME"):
+        given = [Size.of(n) for n in given] if given is not None else [x.shape[2 + s] * strides[s] for s in range(spatial)]
+        for s in range(spatial):
+            total = (whole[s] - given[s]).largest(Size.of(0))
+            half = total // 2
+            pads[s] = total - half if auto == "SAME_LOWER" else half
+            pads[spatial + s] = total - pads[s]
+        shape = given
+    else:
+        shape = [whole[s] - pads[s] - pads[spatial + s] for s in range(spatial)]
+    inputs = [x, w] if c[2] is None else [x, w, c[2]]
+    return b.add("conv_transpose", inputs, [x.shape[0], w.shape[1] * groups, *shape], x.type, groups=groups, kernel=kernel,
+                 strides=list(strides), dilations=list(dilations), before=[str(p) for p in pads[:spatial]], after=[], inside=[])
+
+
+@op("MaxPool")
+def max_pool(b, c):
+    if len(c.node.output) > 1 and c.node.output[1]:
+        c.fail("the indices of MaxPool are not supported")
+    window = Window(b, c, c[0], c.get("kernel_shape"))
+    return b.add("pool", [c[0]], [*c[0].shape[:2], *window.shape], c[0].type, fn="max", **window.attributes())
+
+
+@op("AveragePool")
+def average_pool(b, c):
+    window = Window(b, c, c[0], c.get("kernel_shape"))
+    return b.add("pool", [c[0]], [*c[0].shape[:2], *window.shape], c[0].type, fn="mean", count_padding=bool(c.get("count_include_pad", 0)),
+                 **window.attributes())
+
+
+@op("GlobalAveragePool")
+def global_average(b, c):
+    from lowering.reductions import mean_of
+    return mean_of(b, c[0], list(range(2, c[0].rank)), True)
+
+
+@op("GlobalMaxPool")
+def global_max(b, c):
+    return b.reduce("max", c[0], list(range(2, c[0].rank)), True)
+
+
+@op("LRN")
+def lrn(b, c):
+    """A sum over neighbouring channels: a pool of one channel with the channels as its image."""
+    x, size = c[0], c.get("size")
+    square = b.reshape(b.map("mul", x, x), [x.shape[0], 1, x.shape[1], *x.shape[2:]])
+    kernel = [size] + [1] * (x.rank - 2)
+    before = [(size - 1) // 2] + [0] * (x.rank - 2)
+    ones = b.scalar(np.ones([1, 1, *kernel]), x.type)
+    total = b.add("conv", [square, ones], square.shape, x.type, groups=1, kernel=kernel, strides=[1] * len(kernel),
+                  dilations=[1] * len(kernel), before=before, after=[size - 1 - before[0]] + [0] * (x.rank - 2),
+                  inside=[False] + [True] * (x.rank - 2))
+    total = b.reshape(total, x.shape)
+    base = b.with_number("add", b.with_number("mul", total, c.get("alpha", 1e-4) / size), c.get("bias", 1.0))
+    return b.map("div", x, b.map("pow", base, b.scalar(c.get("beta", 0.75), x.type)))

@@ -1,0 +1,81 @@
+"""Where arrays lie in a call: in the caller's buffers, in the weights, or in slots of one workspace.
+
+Slots are chosen once, for all sizes: an array takes a slot that is free by then, the one whose size fits best as an expression. A
+slot is as large as the largest of its arrays in a call.
+"""
+
+from sizes import Size
+
+ALIGNMENT = 64
+
+
+class Place:
+    """`kind` is input, output, weight or slot; `index` which."""
+
+    def __init__(self, kind, index):
+        self.kind, self.index = kind, index
+
+
+class Memory:
+    def __init__(self, graph, steps, aliases, weights):
+        """`steps`: groups in the order of their calls. `aliases`: {value: value that it is the same memory as}."""
+        self.aliases = aliases
+        self.places = {}
+        self.slots = []  # of each: its Sizes in bytes
+        for i, v in enumerate(graph.inputs):
+            self.places[v] = Place("input", i)
+        for i, v in enumerate(weights):
+            self.places[v] = Place("weight", i)
+        for i, v in enumerate(graph.outputs):
+            self.places[self.root(v)] = Place("output", i)
+        last = {}
+        for i, step in enumerate(steps):
+            for v in step.inputs:
+                last[self.root(v)] = i
+        free = []
+        for i, step in enumerate(steps):
+            value = step.output
+            if self.root(value) is value and value not in self.places:
+                self.places[value] = Place("slot", self.take(free, value.bytes))
+            for v in dict.fromkeys(map(self.root, [*step.inputs, value])):
+                place = self.places.get(v)
+                if last.get(v, i) == i and place is not None and place.kind == "slot":
+                    free.append(place.index)
+
+    def root(self, value):
+        while value in self.aliases:
+            value = self.aliases[value]
+        return value
+
+    def of(self, value):
+        return self.places[self.root(value)]
+
+    def take(self, free, size):
+        best = min(free, key=lambda i: self.misfit(i, size), default=None)
+        if best is None:
+            self.slots.append([size])
+            return len(self.slots) - 1
+        free.remove(best)
+        if size not in self.slots[best]:
+            self.slots[best] = [s for s in self.slots[best] if not dominates(size, s)]
+            if not any(dominates(s, size) for s in self.slots[best]):
+                self.slots[best].append(size)
+        return best
+
+    def misfit(self, slot, size):
+        """0: as large; 1: larger anyway, by how much; 2: to be made larger; 3: nobody knows."""
+        sizes = self.slots[slot]
+        if size in sizes:
+            return (0, 0)
+        typical = {d: 64 for s in [*sizes, size] for d in s.dimensions()}
+        has, wants = max(s.value(typical) for s in sizes), size.value(typical)
+        if any(dominates(s, size) for s in sizes):
+            return (1, has - wants)
+        return (2 if any(dominates(size, s) for s in sizes) else 3, abs(wants - has))
+
+
+def dominates(a, b):
+    """Whether a >= b for all dimensions of 1 or more, as far as the coefficients tell."""
+    terms = (Size.of(a) - b).terms
+    return all(c > 0 for c in terms.values()) or (terms.keys() and sum(terms.values()) >= 0 and
+                                                 all(c > 0 for t, c in terms.items() if t) and all(isinstance(x, str) for t in terms for x in t))

@@ -1,0 +1,252 @@
+"""An ONNX file as a Graph: checked, with the shapes of all values, and with what is constant computed."""
+
+import os
+import re
+
+import numpy as np
+import onnx
+import onnx.checker
+import onnx.inliner
+from fold import fold_channels
+from graph import Graph, ModelError, Value
+from lowering import OPS, Builder, contents
+from lowering.builder import Call, type_name
+from onnx import numpy_helper
+from sizes import Size
+
+OPSETS = (7, 24)
+MOST_FOLDED = 1 << 26  # elements of a constant that is computed of others
+
+
+def read(path, name, dimensions):
+    """`dimensions`: {name: (least, most)}, as --dim has them. Raises ModelError."""
+    model = load(path)
+    version = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 0)
+    if not OPSETS[0] <= version <= OPSETS[1]:
+        raise ModelError(f"{path}: error: opset {version}; opsets {OPSETS[0]} to {OPSETS[1]} are read")
+    reading = Reading(model, path, name, version, dimensions)
+    reading.run()
+    return reading.graph
+
+
+def load(path):
+    try:
+        model = onnx.load(path, load_external_data=False)
+    except Exception as e:  # protobuf raises several kinds
+        raise ModelError(f"{path}: error: this is no ONNX model: {first_line(e)}") from e
+    if not model.HasField("graph") or not model.graph.output:
+        raise ModelError(f"{path}: error: this is no ONNX model: it has no graph")
+    missing = []
+    folder = os.path.dirname(os.path.abspath(path))
+    for tensor in onnx.external_data_helper._get_all_tensors(model):
+        if onnx.external_data_helper.uses_external_data(tensor):
+            file = onnx.external_data_helper.ExternalDataInfo(tensor).location
+            if not os.path.isfile(os.path.join(folder, file)):
+                missing.append(f'  "{tensor.name}" is in {file}, which is not in {folder}')
+    if missing:
+        shown = missing[:8] + ([f"  and {len(missing) - 8} more"] if len(missing) > 8 else [])
+        raise ModelError(f"{path}: error: data of the model is missing\n" + "\n".join(shown))
+    try:
+        onnx.external_data_helper.load_external_data_for_model(model, folder)
+        if model.ByteSize() < 1 << 30:
+            onnx.checker.check_model(model)
+    except Exception as e:
+        raise ModelError(f"{path}: error: the model is not valid: {first_line(e)}") from e
+    return onnx.inliner.inline_local_functions(model) if model.functions else model
+
+
+def first_line(error):
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0].strip()[:300] if lines else type(error).__name__
+
+
+def identifier(text):
+    """As C and Lua can say it."""
+    made = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "n"
+    return made if not made[0].isdigit() else "n" + made
+
+
+class Reading:
+    def __init__(self, model, path, name, version, dimensions):
+        self.model, self.path, self.version, self.wanted = model, path, version, dict(dimensions)
+        self.graph = Graph(name)
+        self.builder = Builder(self.graph)
+        self.values = {"": None}
+        self.unknown = []
+        self.origins = 0
+
+    def run(self):
+        graph = self.model.graph
+        for tensor in graph.initializer:
+            self.values[tensor.name] = self.constant(tensor)
+        if graph.sparse_initializer:
+            raise ModelError(f"{self.path}: error: sparse weights are not supported")
+        self.name_dimensions(graph)
+        for i in graph.input:
+            if i.name not in self.values:
+                self.input(i)
+        for name in self.wanted:
+            if name not in self.graph.dimensions and name not in self.fixed:
+                has = ", ".join(sorted(self.free.values())) or "none"
+                raise ModelError(f'--dim {name}: error: the model has no free dimension of this name; it has {has}')
+        self.nodes(graph.node)
+        if self.unknown:
+            lines = "\n".join("  " + u for u in self.unknown)
+            ops = ", ".join(sorted({u.split(" ")[0] for u in self.unknown}))
+            raise ModelError(f"{self.path}: error: {len(self.unknown)} nodes cannot be compiled ({ops})\n{lines}")
+        for o in graph.output:
+            if o.name not in self.values:
+                raise ModelError(f'{self.path}: error: nothing makes the output "{o.name}"')
+            value = self.values[o.name]
+            if value.node is None:  # an input or a constant as it is
+                self.builder.origin = self.new_origin(f'output "{o.name}"')
+                stored = self.builder.stored(value)
+                value = stored if stored.node is not None and stored.node.origin == self.builder.origin else \
+                    self.builder.add("map", [value], value.shape, value.type, fn="identity")
+            self.graph.outputs.append(value)
+            self.graph.output_names.append(self.unique(identifier(o.name), self.graph.output_names))
+        self.graph.drop_unused()
+        fold_channels(self.graph)
+
+    @staticmethod
+    def unique(name, taken):
+        made, i = name, 2
+        while made in taken:
+            made, i = f"{name}_{i}", i + 1
+        return made
+
+    def constant(self, tensor, name=None):
+        array = numpy_helper.to_array(tensor)
+        return Value(name or tensor.name, type_name(tensor.data_type, f'{self.path}: error: "{tensor.name}"'), array.shape, constant=array)
+
+    def name_dimensions(self, graph):
+        """The free dimensions of the inputs: a dim_param by its name, one without by its input's and its place."""
+        self.fixed, self.free = {}, {}
+        initializers = {t.name for t in graph.initializer}
+        for i in graph.input:
+            if i.name in initializers:
+                continue
+            if not i.type.HasField("tensor_type") or not i.type.tensor_type.HasField("shape"):
+                raise ModelError(f'{self.path}: error: input "{i.name}" is no array of known rank')
+            for d, dim in enumerate(i.type.tensor_type.shape.dim):
+                if dim.HasField("dim_value") and dim.dim_value > 0:
+                    continue
+                param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
+                self.free[i.name, d] = identifier(param)
+
+    def input(self, i):
+        shape = []
+        for d, dim in enumerate(i.type.tensor_type.shape.dim):
+            if (i.name, d) not in self.free:
+                shape.append(Size.of(dim.dim_value))
+                continue
+            name = self.free[i.name, d]
+            least, most = self.wanted.get(name, (1, (1 << 31) - 1))
+            if least == most:
+                self.fixed[name] = least
+                shape.append(Size.of(least))
+            else:
+                self.graph.dimensions[name] = (least, most)
+                shape.append(Size.dimension(name))
+        type_ = type_name(i.type.tensor_type.elem_type, f'{self.path}: error: input "{i.name}"')
+        value = Value(self.unique(identifier(i.name), [v.name for v in self.graph.inputs]), type_, shape)
+        self.values[i.name] = value
+        self.graph.inputs.append(value)
+
+    def new_origin(self, place):
+        self.origins += 1
+        self.graph.places[self.origins] = place
+        return self.origins
+
+    def place_of(self, node):
+        name = f'"{node.name}"' if node.name else "without a name"
+        return f'{node.op_type} {name}, which makes "{node.output[0] if node.output else ""}"'
+
+    def nodes(self, nodes):
+        for node in nodes:
+            self.node(node)
+
+    def node(self, node):
+        place = self.place_of(node)
+        if any(i not in self.values for i in node.input):
+            for o in node.output:  # what hangs on an unknown node is no fault of its own
+                self.values.pop(o, None)
+            return
+        call = Call(node, [self.values[i] for i in node.input], f"{self.path}: error: {place}", self.version)
+        known_domain = node.domain in ("", "ai.onnx")
+        results = self.evaluated(node, call) if known_domain else None
+        if results is None and known_domain and node.op_type == "If":
+            return self.branch(node, call)
+        if results is None:
+            function = OPS.get(node.op_type) if known_domain else None
+            if function is None:
+                self.unknown.append(place if known_domain else f"{node.domain}.{place}")
+                return
+            self.builder.origin = self.new_origin(place)
+            self.builder.place = call.place
+            try:
+                results = function(self.builder, call)
+            except ModelError as e:
+                self.unknown.append(str(e).removeprefix(f"{self.path}: error: "))
+                return
+        results = results if isinstance(results, list) else [results]
+        for name, value in zip(node.output, results):
+            self.values[name] = value
+        for name in node.output[len(results):]:
+            self.values.pop(name, None)
+
+    def evaluated(self, node, call):
+        """The result where it is constant, or made of sizes alone."""
+        if node.op_type == "Constant":
+            return self.constant_node(node, call)
+        found = contents.known(self.builder, call)
+        if found is not None:
+            return found
+        given = [v for v in call.inputs if v is not None]
+        if not given or any(v.constant is None for v in given) or node.op_type in ("If", "Loop", "Scan", "RandomNormal", "RandomUniform"):
+            return None
+        if sum(v.constant.size for v in given) > MOST_FOLDED:
+            return None
+        return self.fold(node, call)
+
+    def constant_node(self, node, call):
+        a = node.attribute[0]
+        if a.name == "value":
+            return self.constant(a.t, self.builder.name())
+        value = onnx.helper.get_attribute_value(a)
+        kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+        if a.name not in kinds:
+            call.fail(f"a constant of kind {a.name} is not supported")
+        return self.builder.constant(np.array(value, kinds[a.name]))
+
+    def fold(self, node, call):
+        """By the reference evaluator of the onnx package."""
+        from onnx.reference import ReferenceEvaluator
+        names = [i for i in node.input if i]
+        inputs = [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(self.values[n].constant.dtype), None)
+                  for n in dict.fromkeys(names)]
+        outputs = [onnx.helper.make_empty_tensor_value_info(o) for o in node.output if o]
+        graph = onnx.helper.make_graph([node], "fold", inputs, outputs)
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", self.version)])
+        try:
+            results = ReferenceEvaluator(model).run(None, {n: self.values[n].constant for n in names})
+        except Exception:  # what it cannot do, we may
+            return None
+        if any(not isinstance(r, (np.ndarray, np.generic)) or np.asarray(r).size > MOST_FOLDED for r in results):
+            return None
+        made = iter(results)
+        return [self.builder.constant(np.asarray(next(made))) if o else None for o in node.output]
+
+    def branch(self, node, call):
+        """An If whose condition is known: the nodes of its branch stand in its place."""
+        condition = call[0].constant
+        if condition is None:
+            self.unknown.append(f"{self.place_of(node)}: its condition depends on data")
+            return
+        body = call.attributes["then_branch" if bool(condition.flatten()[0]) else "else_branch"]
+        for tensor in body.initializer:
+            self.values[tensor.name] = self.constant(tensor)
+        self.nodes(body.node)
+        for outer, inner in zip(node.output, body.output):
+            if inner.name in self.values:
+                self.values[outer] = self.values[inner.name]

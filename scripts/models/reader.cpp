@@ -1,0 +1,105 @@
+#include "models/reader.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "kernel/confine.h"
+#include "kernel/failure.h"
+#include "kernel/paths.h"
+#include "kernel/process.h"
+#include "kernel/process_limits.h"
+#include "kernel/text.h"
+
+namespace halyard {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A Python that has the onnx package: the one that is named, the one that scripts/setup made, or the first of PATH.
+std::string python() {
+    if (const char *given = std::getenv("HALYARD_PYTHON"); given && *given) {
+        return given;
+    }
+    const fs::path own = fs::path(paths().models) / "../../.halyard/models/bin/python";
+    std::error_code ignored;
+    return paths().build_tree && fs::exists(own, ignored) ? own.lexically_normal().string() : "python3";
+}
+
+std::string in_path(const std::string &program) {
+    const char *list = std::getenv("PATH");
+    for (const auto &folder : split(program.find('/') == std::string::npos && list ? list : "", ':')) {
+        std::error_code ignored;
+        if (fs::is_regular_file(fs::path(folder) / program, ignored)) {
+            return (fs::path(folder) / program).string();
+        }
+    }
+    return program;
+}
+
+// What a Python environment consists of: its folder and those of the Pythons that it leads to.
+std::set<std::string> folders_of(const std::string &program) {
+    std::set<std::string> folders;
+    std::error_code error;
+    for (fs::path p = fs::absolute(program); !error;) {
+        folders.insert(p.parent_path().parent_path().string());
+        const fs::path real = fs::canonical(p.parent_path().parent_path(), error);
+        folders.insert(real.string());
+        if (!fs::is_symlink(fs::symlink_status(p, error))) {
+            break;
+        }
+        const fs::path next = fs::read_symlink(p, error);
+        p = next.is_absolute() ? next : p.parent_path() / next;
+    }
+    folders.erase("");
+    folders.erase("/");
+    return folders;
+}
+
+}  // namespace
+
+nlohmann::json read_model(const ModelRequest &request, const std::string &work) {
+    std::error_code error;
+    if (!fs::is_regular_file(request.model, error)) {
+        throw Failure(fmt::format("{}: error: there is no such file", request.model));
+    }
+    if (!request.schedule.empty() && !fs::is_regular_file(request.schedule, error)) {
+        throw Failure(fmt::format("{}: error: there is no such file", request.schedule));
+    }
+    nlohmann::json dims = nlohmann::json::object();
+    for (const auto &[name, range] : request.dims) {
+        dims[name] = {range.first, range.second};
+    }
+    const nlohmann::json question = {{"model", fs::absolute(request.model).string()},
+                                     {"name", request.name},
+                                     {"dims", dims},
+                                     {"schedule", request.schedule.empty() ? "" : fs::absolute(request.schedule).string()},
+                                     {"out", fs::absolute(work).string()}};
+    const std::string program = in_path(python());
+    Confinement c = confinement_of(program, {});
+    const auto folders = folders_of(program);
+    c.reads.insert(c.reads.end(), folders.begin(), folders.end());
+    c.reads.push_back(require_piece(paths().models, "the program that reads models"));
+    c.reads.push_back(fs::absolute(request.model).parent_path().string());  // its weights may lie beside it
+    if (!request.schedule.empty()) {
+        c.reads.push_back(fs::absolute(request.schedule).parent_path().string());
+    }
+    c.writes = {fs::absolute(work).string()};
+    ProcessOptions options = compiler_options(request.timeout);
+    options.input = question.dump();
+    options.environment = {"PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1", "PYTHONNOUSERSITE=1"};
+    const ProcessResult result = run_confined({program, paths().models}, options, c);
+    if (!result.ok()) {
+        const std::string said = trim(result.err);
+        if (result.exit_code == 1 && !said.empty() && said.find("Traceback") == std::string::npos) {
+            throw Failure(starts_with(said, "error: ") ? said.substr(7) : said);
+        }
+        throw Failure(fmt::format("{}: error: what reads models {}\n{}", request.model, describe_end(result, request.timeout), said));
+    }
+    return nlohmann::json::parse(read_file((fs::path(work) / "plan.json").string()));
+}
+
+}  // namespace halyard

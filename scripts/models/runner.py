@@ -1,0 +1,299 @@
+"""The C of a model: NAME.h, which programs include, and NAME.c, which calls its kernels one after the other."""
+
+from graph import BYTES
+
+C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t", "int64": "int64_t", "int32": "int32_t",
+           "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+           "bool": "uint8_t"}
+KINDS = {"float": "halide_type_float", "bfloat": "halide_type_bfloat", "int": "halide_type_int", "uint": "halide_type_uint"}
+
+HEADER = '''/* The model {name}, of {file}. Written by `halyard compile`.
+ *
+ * Arrays lie dense, the last index innermost. {free}
+ * Functions return 0, or a code other than 0 with a text in halyard_last_error() (halyard/runtime.h). Any number of threads may
+ * call {name}_run with one model at a time, each with a workspace of its own. */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/** The weights in memory. */
+typedef struct {name}_model {name}_model;
+
+/** The free dimensions of a call. */
+typedef struct {{
+{sizes}}} {name}_sizes;
+
+/** The caller's arrays. */
+typedef struct {{
+{arrays}}} {name}_arrays;
+
+/** How many bytes a call needs: of its workspace, and of each array. */
+typedef struct {{
+    size_t workspace;
+{bytes}}} {name}_bytes;
+
+/** Maps the file of weights; `weights` is the path of {name}.weights. */
+int {name}_load(const char *weights, {name}_model **model);
+
+void {name}_unload({name}_model *model);
+
+/** Asks what a call of these sizes needs. Fails where the model cannot take them. */
+int {name}_measure(const {name}_sizes *sizes, {name}_bytes *bytes);
+
+/** Computes the outputs. `workspace` has as many bytes as {name}_measure() says, and lies at a multiple of 64. */
+int {name}_run(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+'''
+
+SOURCE = '''/* Calls the kernels of {name} one after the other. Written by `halyard compile`. */
+#include "{name}.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <HalideRuntime.h>
+
+#define SLOTS {slots}
+
+struct {name}_model {{
+    const uint8_t *bytes;
+    size_t length;
+}};
+
+struct array {{
+    halide_buffer_t buffer;
+    halide_dimension_t dim[8];
+}};
+
+static int fail(const char *text) {{
+    halide_error(NULL, text);
+    return -1;
+}}
+
+/* Of whole numbers, rounded down. */
+static inline int64_t div_(int64_t a, int64_t b) {{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}}
+static inline int64_t max_(int64_t a, int64_t b) {{
+    return a > b ? a : b;
+}}
+static inline int64_t min_(int64_t a, int64_t b) {{
+    return a < b ? a : b;
+}}
+
+/* `extents` has the innermost dimension first. */
+static struct halide_buffer_t *put(struct array *a, const void *host, int code, int bits, int rank, const int64_t *extents) {{
+    memset(a, 0, sizeof *a);
+    a->buffer.host = (uint8_t *)host;
+    a->buffer.type.code = (uint8_t)code;
+    a->buffer.type.bits = (uint8_t)bits;
+    a->buffer.type.lanes = 1;
+    a->buffer.dimensions = rank;
+    a->buffer.dim = a->dim;
+    int64_t stride = 1;
+    for (int d = 0; d < rank; d++) {{
+        a->dim[d].extent = (int32_t)extents[d];
+        a->dim[d].stride = (int32_t)stride;
+        stride *= extents[d];
+    }}
+    return &a->buffer;
+}}
+
+{declarations}
+
+int {name}_load(const char *path, {name}_model **model) {{
+    char text[1024];
+    *model = NULL;
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) {{
+        snprintf(text, sizeof text, "{name}: the weights %s cannot be read", path);
+        if (file >= 0) close(file);
+        return fail(text);
+    }}
+    void *bytes = status.st_size == {length} ? mmap(NULL, {length}, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    close(file);
+    if (bytes == MAP_FAILED || memcmp(bytes, "{magic}", {magic_length}) != 0) {{
+        if (bytes != MAP_FAILED) munmap(bytes, {length});
+        snprintf(text, sizeof text, "{name}: %s has the weights of another model; they are made together with the library", path);
+        return fail(text);
+    }}
+    *model = ({name}_model *)malloc(sizeof **model);
+    if (*model == NULL) {{
+        munmap(bytes, {length});
+        return fail("{name}: out of memory");
+    }}
+    (*model)->bytes = (const uint8_t *)bytes;
+    (*model)->length = {length};
+    return 0;
+}}
+
+void {name}_unload({name}_model *model) {{
+    if (model != NULL) {{
+        munmap((void *)model->bytes, model->length);
+        free(model);
+    }}
+}}
+
+/* Sizes that the model can take. */
+static int check(const {name}_sizes *s) {{
+    (void)s;
+{checks}
+    return 0;
+}}
+
+/* Where the slots of the workspace begin; its length. */
+static int64_t plan(const {name}_sizes *s, int64_t *slot) {{
+    (void)s;
+    (void)slot;
+    int64_t end = 0;
+{plan}
+    return end;
+}}
+
+int {name}_measure(const {name}_sizes *s, {name}_bytes *bytes) {{
+    int64_t slot[SLOTS + 1];
+    const int code = check(s);
+    if (code != 0) return code;
+    bytes->workspace = (size_t)plan(s, slot);
+{measures}
+    return 0;
+}}
+
+int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+    int64_t slot[SLOTS + 1];
+    int code = check(s);
+    if (code != 0) return code;
+    if (model == NULL) return fail("{name}: the model is not loaded");
+{pointer_checks}
+    if (plan(s, slot) > 0 && (workspace == NULL || (uintptr_t)workspace % 64 != 0)) {{
+        return fail("{name}: the workspace is not at a multiple of 64 bytes");
+    }}
+    uint8_t *const w = (uint8_t *)workspace;
+    const uint8_t *const m = model->bytes;
+    (void)w;
+    (void)m;
+{extents}
+{calls}
+    return 0;
+}}
+'''
+
+
+class Runner:
+    def __init__(self, graph, steps, kernels, memory, weights, offsets, length, magic, file):
+        self.graph, self.steps, self.kernels, self.memory = graph, steps, kernels, memory
+        self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
+        self.name = graph.name
+        self.extents = {}
+
+    @staticmethod
+    def c(size):
+        def call(f, a, b):
+            return f"{f}_({a}, {b})"
+        return size.text(lambda n: f"(int64_t)s->{n}", call)
+
+    def arrays(self):
+        """(value, name) of inputs and outputs."""
+        names = [v.name for v in self.graph.inputs]
+        outputs = [n if n not in names else n + "_out" for n in self.graph.output_names]
+        return list(zip(self.graph.inputs, names)), list(zip(self.graph.outputs, outputs))
+
+    def header(self):
+        inputs, outputs = self.arrays()
+
+        def line(value, name, const):
+            shape = ", ".join(map(str, value.shape))
+            return f"    {'const ' if const else ''}{C_TYPES[value.type]} *{name};  /* {value.type} [{shape}] */\n"
+        sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
+        arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
+        free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
+        return HEADER.format(name=self.name, file=self.file, guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free,
+                             sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
+                             bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
+
+    def source(self):
+        inputs, outputs = self.arrays()
+        calls = "".join(self.call(step) for step in self.steps)
+        used = {k.key: k for k in self.kernels.values()}
+        declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
+                                 for k in used.values())
+        pointers = "".join(f'    if (arrays->{n} == NULL) return fail("{self.name}: the array {n} is missing");\n' for _, n in inputs + outputs)
+        measures = "".join(f"    bytes->{n} = (size_t)({self.c(v.bytes)});\n" for v, n in inputs + outputs)
+        extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
+        return SOURCE.format(name=self.name, slots=len(self.memory.slots), length=self.length, magic=self.magic,
+                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=self.plan(),
+                             measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
+
+    def checks(self):
+        lines = []
+
+        def check(condition, text):
+            lines.append(f'    if (!({condition})) return fail("{self.name}: {text}");')
+        for d, (low, high) in self.graph.dimensions.items():
+            check(f"s->{d} >= {low} && s->{d} <= {high}", f"{d} has to be from {low} to {high}")
+        # In a call the products below stay in 64 bits.
+        stored = dict.fromkeys(v.elements for v in [*self.graph.inputs, *(s.output for s in self.steps)] if v.elements.number is None)
+        shapes = dict.fromkeys(s for v in [*self.graph.inputs, *(s.output for s in self.steps)] for s in v.shape if s.number is None)
+        for s in shapes:
+            if s.terms.get((), 0) < 0 or len(s.dimensions()) != 1 or str(s) not in self.graph.dimensions:
+                check(f"{self.c(s)} >= 1", f"the size {s} of an array has to be 1 or more")
+        for s in stored:
+            check(f"(double){self.c(s).replace('(int64_t)', '(double)')} < 2147483648.0" if not any(isinstance(a, tuple) for t in s.terms for a in t)
+                  else f"{self.c(s)} < 2147483648", f"an array of {s} elements has more than 2^31")
+        for a, b, why in self.graph.conditions:
+            check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {why.split('error: ')[-1]}".replace('"', "'").replace("\\", "/"))
+        return "\n".join(lines)
+
+    def plan(self):
+        lines = []
+        for i, sizes in enumerate(self.memory.slots):
+            text = self.c(sizes[0])
+            for s in sizes[1:]:
+                text = f"max_({text}, {self.c(s)})"
+            lines.append(f"    slot[{i}] = end;\n    end += ({text} + 63) / 64 * 64;")
+        return "\n".join(lines)
+
+    def pointer(self, value):
+        inputs, outputs = self.arrays()
+        place = self.memory.of(value)
+        if place.kind == "slot":
+            return f"w + slot[{place.index}]"
+        if place.kind == "weight":
+            return f"m + {self.offsets[place.index]}"
+        return f"arrays->{(inputs if place.kind == 'input' else outputs)[place.index][1]}"
+
+    def extent(self, size):
+        if size.number is not None:
+            return str(size.number)
+        return self.extents.setdefault(size, f"e{len(self.extents)}")
+
+    def array(self, i, value, shape):
+        kind = "uint8" if value.type == "bool" else value.type
+        extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
+        return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
+                f"(const int64_t[]){{{extents}}})")
+
+    def call(self, step):
+        kernel = self.kernels[step]
+        arguments = [f"s->{d}" for d in kernel.sizes]
+        arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
+        return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
+                f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
+                f"        if (code != 0) return code;\n    }}\n")

@@ -1,0 +1,209 @@
+"""The Lua schedule of a group that the graph generator computes: one that is right for any sizes, and fast enough to begin with.
+
+The result is cut into tasks and vectors. A product is computed in tiles of registers within them, other reductions by vectors of
+results where they lie side by side, else in lanes.
+"""
+
+HEAD = '''-- {summary}
+return schedule "graph" {{
+  target = "cpu",
+  apply = function(k, p, target)
+    local lanes = target:lanes "{lanes}"
+{body}
+  end,
+}}
+'''
+
+NARROW = {"float64": "f64", "int64": "f64", "uint64": "f64"}
+
+
+def of_graph(form):
+    """Of the JSON that the generator reads."""
+    nodes = {n["name"]: n for n in form["nodes"]}
+    out = nodes[form["outputs"][0]]
+    writer = Writer(nodes, out)
+    body = writer.lines()
+    return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), body="\n".join("    " + line for line in body))
+
+
+def is_one(size):
+    return size == 1
+
+
+class Writer:
+    def __init__(self, nodes, out):
+        self.nodes, self.out = nodes, out
+        self.rank = len(out["shape"])
+        self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum")]
+        self.summary = "One pass: all steps in registers."
+
+    def lines(self):
+        if self.rank == 0:
+            return self.apart()
+        products = [n for n in self.reductions if n["op"] in ("matmul", "conv", "conv_transpose", "pool")]
+        if len(self.reductions) == 1 and products and self.has_result_shape(products[0]):
+            return self.tiles(products[0])
+        return self.apart()
+
+    def has_result_shape(self, node):
+        return node["shape"] == self.out["shape"]
+
+    @staticmethod
+    def func_of(node):
+        """The Func with the updates."""
+        half = node["type"] in ("float16", "bfloat16")
+        if node["op"] in ("conv", "conv_transpose", "pool"):
+            return node["name"] + "_acc"
+        if node["op"] == "arg":
+            return node["name"] + "_best"
+        if node["op"] == "cumsum":
+            return node["name"] + "_sums"
+        return node["name"] + "_sum" if half else node["name"]
+
+    def tasks(self, func, rank, inner):
+        """The outer loops of a Func as parallel tasks; `inner` loops stay inside."""
+        loops = [f"x{d}" for d in range(inner, rank)]
+        if not loops:
+            return []
+        lines, loop = [], loops[0]
+        for other in loops[1:]:
+            lines.append(f'{func}:fuse("{loop}", "{other}", "task{other}")')
+            loop = f"task{other}"
+        return [*lines, f'{func}:parallel("{loop}")']
+
+    def vector(self, func):
+        return f'{func}:vectorize("x0", lanes, "guard")'
+
+    def narrow(self, shape):
+        """Whether the innermost dimension is too short for a vector."""
+        return bool(shape) and isinstance(shape[-1], int) and shape[-1] < 4
+
+    def tiles(self, node):
+        self.summary = "Tiles of the result stay in registers while the sum runs."
+        func, y = f"k.{self.func_of(node)}", "k.out0"
+        product = node["op"] == "matmul"
+        # Rows of a product share its columns, channels of a convolution the image.
+        other = self.shared_loop(node)
+        shared = 4 if other else 1
+        wide = not self.narrow(self.out["shape"])
+        lines = self.frame(node)
+        if wide:
+            lines.append(f'{y}:split("x0", 2 * lanes, "guard", "xo", "xi")')
+            lines.append(f'{y}:vectorize("xi", lanes, "guard")')
+        if other:
+            lines.append(f'{y}:split("{other}", {shared}, "guard", "so", "si")')
+        inner = (["xi"] if wide else []) + (["si"] if other else [])
+        outer = ["xo" if wide else "x0"] + ["so" if f"x{d}" == other else f"x{d}" for d in range(1, self.rank)]
+        lines.append(f"{y}:reorder({', '.join(quote(n) for n in inner + outer)})")
+        tasks = outer[1:]
+        loop = tasks[0] if tasks else outer[0]
+        for following in tasks[1:]:
+            lines.append(f'{y}:fuse("{loop}", "{following}", "task_{following}")')
+            loop = f"task_{following}"
+        lines.append(f'{y}:parallel("{loop}")')
+        lines.append(f'{func}:compute_at({y}, "{outer[0]}")')
+        update = f"{func}:update(0)"
+        if wide:
+            lines.append(self.vector(func))
+        loops = ["x0"] + ([other] if other else []) + self.sums(node)
+        lines.append(f"{update}:reorder({', '.join(quote(n) for n in loops)})")
+        if wide:
+            lines.append(f'{update}:vectorize("x0", lanes, "guard")')
+        if other:
+            lines.append(f'{update}:unroll("{other}", {shared}, "guard")')
+        if product and not wide and node["type"] == "float32":
+            lines.append(f'{update}:reorder("r", "x0"{", " + quote(other) if other else ""}):atomic():vectorize("r", 2 * lanes, "guard")')
+        return lines
+
+    def shared_loop(self, node):
+        """The loop whose neighbours read the same operand, or ""."""
+        if node["op"] == "matmul":
+            return "x1" if self.rank > 1 and self.out["shape"][-2] != 1 else ""
+        channels = self.out["shape"][1] if self.rank > 2 else 1
+        return f"x{self.rank - 2}" if node["op"] == "conv" and node["groups"] == 1 and isinstance(channels, int) and channels >= 4 else ""
+
+    @staticmethod
+    def is_framed(node):
+        return node["op"] in ("conv", "pool") and not all(node["inside"])
+
+    def frame(self, node):
+        """The image with what stands around it is stored once."""
+        if not self.is_framed(node):
+            return []
+        func = f"k.{node['name']}_pad"
+        return [f"{func}:compute_root()", self.vector(func), *self.tasks(func, len(node["shape"]), 1)]
+
+    @staticmethod
+    def sums(node):
+        if node["op"] == "matmul":
+            return ["r"]
+        count = len(node["kernel"]) + (0 if node["op"] == "pool" else 1)
+        return ["r"] if count == 1 else [f"r_{'xyzw'[i]}" for i in range(count)]
+
+    def apart(self):
+        """Reductions are stored whole, one after the other; the result reads them."""
+        lines = []
+        rowwise = self.rank > 1 and all(self.is_of_rows(n) for n in self.reductions) and self.reductions
+        for n in [] if rowwise else self.reductions:
+            lines += self.frame(n) + self.stored(n)
+        wide = self.rank > 0 and not self.narrow(self.out["shape"])
+        if wide:
+            lines.append(self.vector("k.out0"))
+        if rowwise:
+            self.summary = "A row at a time: its reductions, then its result."
+            lines += self.rows()
+        else:
+            lines += self.tasks("k.out0", self.rank, 1)
+        return lines
+
+    def is_of_rows(self, node):
+        """A reduction over the innermost dimension, kept, in a result with rows as long."""
+        rank = len(node["shape"])
+        return node["op"] == "reduce" and node["type"] in ("float32", "float64") and node["axes"] == [rank - 1] and node["keep"] \
+            and rank == self.rank and node["shape"][:-1] == self.out["shape"][:-1] and not is_one(self.out["shape"][-1])
+
+    def rows(self):
+        lines = []
+        loops = [f"x{d}" for d in range(1, self.rank)]
+        loop = loops[0]
+        for other in loops[1:]:
+            lines.append(f'k.out0:fuse("{loop}", "{other}", "task{other}")')
+            loop = f"task{other}"
+        lines.append(f'k.out0:split("{loop}", 8, "guard", "task", "row")')
+        lines.append('k.out0:parallel("task")')
+        for n in self.reductions:
+            lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "row")')
+            lines.append(f'k.{self.func_of(n)}:update(0):atomic():vectorize("r", 2 * lanes, "guard")')
+        # What several steps of a row read is computed once.
+        for n in self.nodes.values():
+            readers = [m for m in self.nodes.values() if n["name"] in m["in"]]
+            if n["op"] == "map" and len(readers) > 1 and n["shape"] == self.out["shape"] and n is not self.out:
+                lines.append(f'k.{n["name"]}:compute_at(k.out0, "row"):vectorize("x0", lanes, "guard")')
+        return lines
+
+    def stored(self, n):
+        func = f"k.{self.func_of(n)}"
+        rank = len(n["shape"])
+        lines = [f"{func}:compute_root()"]
+        if rank == 0 or n["op"] == "cumsum":
+            return lines
+        lines += self.tasks(func, rank, 1)
+        if n["op"] == "arg":
+            return lines + self.tasks(f"{func}:update(0)", rank, 1)
+        if not self.narrow(n["shape"]):
+            lines.append(self.vector(func))
+            sums = self.sum_loops(n)
+            loops = ['"x0"', *[quote(s) for s in sums], *[f'"x{d}"' for d in range(1, rank)]]
+            lines.append(f"{func}:update(0):reorder({', '.join(loops)})")
+            lines.append(f'{func}:update(0):vectorize("x0", lanes, "guard")')
+        return lines + self.tasks(f"{func}:update(0)", rank, 1)
+
+    def sum_loops(self, n):
+        if n["op"] != "reduce":
+            return self.sums(n)
+        count = len(n["axes"])
+        return ["r"] if count == 1 else [f"r_{'xyzw'[i]}" for i in range(count)]
+
+
+def quote(text):
+    return f'"{text}"'

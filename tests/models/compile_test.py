@@ -1,0 +1,177 @@
+"""What `halyard compile` writes and refuses: files, groups that are edited, sizes of calls, and broken models."""
+
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+import numpy as np
+import onnx
+import support
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from support import FLOAT
+
+
+def mlp(path, weight=2.0):
+    """relu(x w + b) * 3, its mean over the columns, and an integer that counts its rows."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"], name="product"),
+             helper.make_node("Add", ["product", "b"], ["sum"], name="bias"),
+             helper.make_node("Relu", ["sum"], ["hidden"], name="relu"),
+             helper.make_node("Mul", ["hidden", "three"], ["y"], name="triple"),
+             helper.make_node("ReduceMean", ["y"], ["mean"], name="mean", axes=[1], keepdims=0)]
+    w = np.full([5, 7], weight, np.float32) + np.arange(35, dtype=np.float32).reshape(5, 7)
+    return support.save(path, nodes, [("x", FLOAT, ["rows", 5])], [("y", FLOAT, ["rows", 7]), ("mean", FLOAT, ["rows"])],
+                        [("w", w), ("b", np.arange(7, dtype=np.float32)), ("three", np.array(3, np.float32))])
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+class Compile(unittest.TestCase):
+    def setUp(self):
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+        self.model = mlp(self.folder / "mlp.onnx")
+        self.x = np.random.default_rng(1).standard_normal([4, 5]).astype(np.float32)
+
+    def compiled(self, *arguments, out="out"):
+        done = support.halyard("compile", self.model, "-o", self.folder / out, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return support.Model(self.folder / out, "mlp")
+
+    def refused(self, *arguments, model=None):
+        """The error; nothing is left behind."""
+        before = names(self.folder / "out") if (self.folder / "out").exists() else []
+        done = support.halyard("compile", model or self.model, "-o", self.folder / "out", *arguments)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(names(self.folder / "out") if (self.folder / "out").exists() else [], before)
+        return done.stderr
+
+    def wanted(self, x):
+        return ReferenceEvaluator(self.model).run(None, {"x": x})
+
+    def test_groups_are_edited(self):
+        model = self.compiled()
+        self.assertTrue({"libmlp.a", "mlp.h", "mlp.json", "mlp.lua", "mlp.weights"} <= set(names(self.folder / "out")))
+        for rows in (1, 4):
+            for w, g in zip(self.wanted(self.x[:rows]), model({"x": self.x[:rows]}, rows=rows)):
+                np.testing.assert_allclose(g, w, rtol=1e-5)
+        # The bias and what follows is fused into the product; the mean has a group of its own, as y is an output.
+        text = (self.folder / "out/mlp.lua").read_text()
+        first = re.search(r"nodes = \{(.*?)\}", text, re.S).group(1)
+        self.assertEqual(re.findall(r'"(\w+)"', first), ["product", "bias", "relu", "triple"])
+        self.assertIn('why = "its result is an output of the model"', text)
+
+        # Split: what is computed stays the same, by one call more.
+        edited = text.replace('"relu",', "").replace('"triple" },', '},').replace(
+            "groups = {", 'groups = { { name = "tail", nodes = { "relu", "triple" } },')
+        (self.folder / "edited.lua").write_text(edited)
+        again = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertEqual(again.report["calls"], model.report["calls"] + 1)
+        for w, g in zip(self.wanted(self.x), again({"x": self.x}, rows=4)):
+            np.testing.assert_allclose(g, w, rtol=1e-5)
+
+        # What does not go.
+        def with_text(changed):
+            (self.folder / "edited.lua").write_text(changed)
+            return self.refused("--schedule", self.folder / "edited.lua")
+        self.assertIn('did you mean "relu"', with_text(text.replace('"relu"', '"rleu"')))
+        self.assertIn("are in no group", with_text(text.replace('"relu",', "")))
+        self.assertIn("another model", with_text(re.sub(r'graph = "\w+"', 'graph = "0123456789abcdef"', text)))
+        line = text.split("\n").index("  groups = {") + 1
+        self.assertIn(f"edited.lua:{line}: error:", with_text(text.replace("  groups = {", "  groups = os.exit() {")))
+        one = re.sub(r'    \{ name = "reduce_1".*?\},\n(?=  \},)', "", text, flags=re.S).replace('"triple" },', '"triple", "mean" },')
+        self.assertIn("has 2 results", with_text(one))
+
+    def test_a_product_with_its_epilogue_is_gemm(self):
+        """Bias, GELU as exporters write it, and a residual; with op = "graph" the general generator computes the same."""
+        def node(op, inputs, output):
+            return helper.make_node(op, inputs, [output], name=output)
+        nodes = [node("MatMul", ["x", "w"], "p"), node("Add", ["b", "p"], "v"), node("Div", ["v", "root"], "d"), node("Erf", ["d"], "e"),
+                 node("Add", ["e", "one"], "f"), node("Mul", ["v", "f"], "g"), node("Mul", ["g", "half"], "gelu"),
+                 node("MatMul", ["gelu", "back"], "q"), node("Add", ["q", "x"], "y")]
+        rng = np.random.default_rng(5)
+        constants = [("w", rng.standard_normal([24, 70]).astype(np.float32)), ("b", rng.standard_normal(70).astype(np.float32)),
+                     ("back", rng.standard_normal([70, 24]).astype(np.float32)), ("root", np.array(2 ** 0.5, np.float32)),
+                     ("one", np.array(1, np.float32)), ("half", np.array(0.5, np.float32))]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["n", 3, 24])], [("y", FLOAT, ["n", 3, 24])], constants)
+        x = rng.standard_normal([5, 3, 24]).astype(np.float32)
+        wanted = ReferenceEvaluator(self.model).run(None, {"x": x})[0]
+        model = self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual((text.count('op = "gemm"'), model.report["calls"]), (2, 2))
+        (self.folder / "edited.lua").write_text(text.replace('op = "gemm"', 'op = "graph"'))
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertNotIn('"gemm"', (self.folder / "edited/mlp.lua").read_text())
+        for m in (model, other):
+            np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
+
+    def test_sizes_of_a_call(self):
+        model = self.compiled("--dim", "rows=2..8")
+        with self.assertRaisesRegex(RuntimeError, "rows has to be from 2 to 8"):
+            model({"x": self.x[:1]}, rows=1)
+        fixed = self.compiled("--dim", "rows=4", out="fixed")
+        self.assertEqual(fixed.report["dimensions"], [])
+        np.testing.assert_allclose(fixed({"x": self.x})[0], self.wanted(self.x)[0], rtol=1e-5)
+        self.assertIn("no free dimension of this name; it has rows", self.refused("--dim", "cols=4"))
+        self.assertIn("--dim rows=5..2", self.refused("--dim", "rows=5..2"))
+
+    def test_weights_of_another_model(self):
+        model = self.compiled()
+        mlp(self.folder / "mlp.onnx", weight=3.0)
+        self.compiled(out="other")
+        path = str(self.folder / "other/mlp.weights").encode()
+        with self.assertRaisesRegex(RuntimeError, "weights of another model"):
+            model.check(model.function("load")(path, support.ctypes.byref(model.model)))
+        with self.assertRaisesRegex(RuntimeError, "cannot be read"):
+            model.check(model.function("load")(b"/nowhere", support.ctypes.byref(model.model)))
+
+    def test_unknown_ops_are_listed_together(self):
+        nodes = [helper.make_node("NonZero", ["x"], ["a"], name="first"), helper.make_node("Abs", ["x"], ["y"], name="known"),
+                 helper.make_node("Unique", ["y"], ["b"], name="second"), helper.make_node("Cast", ["a"], ["c"], to=1)]
+        path = support.save(self.folder / "odd.onnx", nodes, [("x", FLOAT, [2, 3])], [("c", FLOAT, ["i", "j"]), ("b", FLOAT, ["i"])])
+        error = self.refused(model=path)
+        self.assertIn("2 nodes cannot be compiled (NonZero, Unique)", error)
+        self.assertIn('NonZero "first", which makes "a"', error)
+        self.assertIn('Unique "second", which makes "b"', error)
+
+    def test_broken_files(self):
+        self.compiled()
+        bytes_ = pathlib.Path(self.model).read_bytes()
+        broken = self.folder / "broken.onnx"
+        for content in (b"", b"not a model", bytes_[:len(bytes_) // 2]):
+            broken.write_bytes(content)
+            self.assertIn("broken.onnx: error: ", self.refused("--name", "mlp", model=broken))
+        self.assertIn("there is no such file", self.refused(model=self.folder / "nowhere.onnx"))
+        moved = onnx.load(self.model)
+        onnx.save(moved, self.folder / "moved.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        (self.folder / "weights.bin").unlink()
+        self.assertIn("data of the model is missing", self.refused("--name", "mlp", model=self.folder / "moved.onnx"))
+
+    def test_shapes_are_computed_before_a_call(self):
+        """Shape, Gather, Concat and Reshape, as exporters write them, with a free dimension."""
+        def ints(*v):
+            return np.array(v, np.int64)
+        nodes = [helper.make_node("Transpose", ["z"], ["x"], perm=[1, 0]), helper.make_node("Shape", ["x"], ["shape"]),
+                 helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
+                 helper.make_node("Unsqueeze", ["n", "axis"], ["n1"]), helper.make_node("Concat", ["n1", "rest"], ["target"], axis=0),
+                 helper.make_node("Reshape", ["x", "target"], ["r"]), helper.make_node("Transpose", ["r"], ["t"], perm=[0, 2, 1]),
+                 helper.make_node("Cast", ["n"], ["nf"], to=1), helper.make_node("Mul", ["t", "nf"], ["y"])]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("z", FLOAT, ["width", "n"])], [("y", FLOAT, ["i", "j", "k"])],
+                                  [("zero", np.array(0, np.int64)), ("axis", ints(0)), ("rest", ints(2, -1))])
+        model = self.compiled()
+        self.assertEqual([d["name"] for d in model.report["dimensions"]], ["width", "n"])
+        z = np.arange(30, dtype=np.float32).reshape(6, 5)
+        wanted = ReferenceEvaluator(self.model).run(None, {"z": z})[0]
+        np.testing.assert_array_equal(model({"z": z}, width=6, n=5)[0], wanted)
+        with self.assertRaisesRegex(RuntimeError, "width"):
+            model({"z": z[:5]}, width=5, n=5)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

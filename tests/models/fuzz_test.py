@@ -1,0 +1,226 @@
+"""Random small graphs, compiled, against the reference evaluator of the onnx package.
+
+HALYARD_MODELS_FUZZ=10000 draws so many, HALYARD_MODELS_SEED=7 others. Several graphs are compiled as one model of several outputs.
+"""
+
+import os
+import pathlib
+import sys
+
+import numpy as np
+import support
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+COUNT = int(os.environ.get("HALYARD_MODELS_FUZZ", "10"))
+SEED = int(os.environ.get("HALYARD_MODELS_SEED", "1"))
+TOGETHER = 5
+EPSILONS = 400  # of f32, of the largest element: sums of some hundred products
+
+
+class Draw:
+    """A graph that grows node by node; shapes are those of a call with n = 3."""
+
+    N = 3
+
+    def __init__(self, rng, prefix):
+        self.rng, self.prefix = rng, prefix
+        self.nodes, self.constants, self.inputs = [], [], []
+        self.values = []  # (name, shape with "n" where it is free)
+        self.count = 0
+
+    def name(self, what="v"):
+        self.count += 1
+        return f"{self.prefix}{what}{self.count}"
+
+    def number(self, shape):
+        return [self.N if s == "n" else s for s in shape]
+
+    def input(self):
+        rank = self.rng.integers(2, 5)
+        shape = [*(["n"] if self.rng.random() < 0.7 else [2]), *[int(self.rng.choice([1, 3, 4, 5, 8, 17])) for _ in range(rank - 1)]]
+        name = self.name("input")
+        self.inputs.append((name, support.FLOAT, shape))
+        self.values.append((name, shape))
+
+    def constant(self, array):
+        name = self.name("c")
+        self.constants.append((name, array))
+        return name
+
+    def floats(self, shape):
+        return self.constant(self.rng.standard_normal(shape).astype(np.float32))
+
+    def add(self, op, inputs, shape, **attributes):
+        name = self.name()
+        self.nodes.append(helper.make_node(op, inputs, [name], name=f"{op}_{name}", **attributes))
+        self.values.append((name, shape))
+
+    def pick(self, wanted=lambda shape: True):
+        found = [v for v in self.values if wanted(v[1])]
+        return found[self.rng.integers(len(found))] if found else (None, None)
+
+    def step(self):
+        kinds = [self.unary, self.binary, self.reduce, self.move, self.softmax, self.matmul, self.window, self.reshape, self.joined,
+                 self.norm, self.gathered, self.choice]
+        kinds[self.rng.integers(len(kinds))]()
+
+    def unary(self):
+        x, shape = self.pick()
+        op = str(self.rng.choice(["Relu", "Sigmoid", "Tanh", "Neg", "Abs", "Erf", "HardSwish", "Softplus", "Elu", "Floor"]))
+        self.add(op, [x], shape)
+
+    def binary(self):
+        x, shape = self.pick()
+        op = str(self.rng.choice(["Add", "Mul", "Sub", "Max", "Min"]))
+        other = [s if self.rng.random() < 0.7 and s != "n" else 1 for s in shape][self.rng.integers(len(shape)):]
+        y, same = self.pick(lambda s: s == shape)
+        self.add(op, [x, y if same and self.rng.random() < 0.6 else self.floats(other)], shape)
+
+    def reduce(self):
+        x, shape = self.pick(lambda s: len(s) > 1)
+        if x is None:
+            return
+        axes = sorted({int(a) for a in self.rng.integers(1, len(shape), self.rng.integers(1, 3))})
+        keep = int(self.rng.integers(2))
+        op = str(self.rng.choice(["ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2"]))
+        self.add(op, [x], [1 if d in axes else s for d, s in enumerate(shape) if keep or d not in axes], axes=axes, keepdims=keep)
+
+    def move(self):
+        x, shape = self.pick(lambda s: len(s) > 1)
+        if x is None:
+            return
+        if self.rng.random() < 0.5:
+            perm = [int(p) for p in self.rng.permutation(len(shape))]
+            self.add("Transpose", [x], [shape[p] for p in perm], perm=perm)
+            return
+        axis = next((d for d, s in enumerate(shape) if s != "n" and s > 2), None)
+        if axis is None:
+            return
+        step = int(self.rng.choice([1, 2, -1]))
+        start, end = (1, shape[axis]) if step > 0 else (-1, -(1 << 40))
+        count = len(range(shape[axis])[slice(start, end if step > 0 else None, step)])
+        ends = [self.constant(np.array([v], np.int64)) for v in (start, end, axis, step)]
+        self.add("Slice", [x, *ends], [count if d == axis else s for d, s in enumerate(shape)])
+
+    def softmax(self):
+        x, shape = self.pick()
+        self.add(str(self.rng.choice(["Softmax", "LogSoftmax"])), [x], shape, axis=int(self.rng.integers(len(shape))))
+
+    def matmul(self):
+        x, shape = self.pick(lambda s: len(s) > 1 and s[-1] != "n")
+        if x is None:
+            return
+        columns = int(self.rng.choice([1, 5, 16, 65]))
+        self.add("MatMul", [x, self.floats([shape[-1], columns])], [*shape[:-1], columns])
+        if self.rng.random() < 0.5:  # as gemm has it behind
+            self.add("Add", [self.values[-1][0], self.floats([columns])], self.values[-1][1])
+            self.add("Relu", [self.values[-1][0]], self.values[-1][1])
+
+    def window(self):
+        x, shape = self.pick(lambda s: len(s) == 4 and "n" not in s[1:] and s[2] > 2 and s[3] > 2)
+        if x is None:
+            return
+        stride, pad = int(self.rng.integers(1, 3)), int(self.rng.integers(2))
+        image = [(s + 2 * pad - 3) // stride + 1 for s in shape[2:]]
+        common = {"kernel_shape": [3, 3], "strides": [stride] * 2, "pads": [pad] * 4}
+        kind = self.rng.integers(3)
+        if kind == 0:
+            out = int(self.rng.choice([1, 4, 9]))
+            self.add("Conv", [x, self.floats([out, shape[1], 3, 3]), self.floats([out])], [shape[0], out, *image], **common)
+            if self.rng.random() < 0.5:
+                parts = [self.floats([out]), self.floats([out]), self.floats([out]), self.constant(self.rng.random(out).astype(np.float32) + 0.5)]
+                self.add("BatchNormalization", [self.values[-1][0], *parts], self.values[-1][1])
+        elif kind == 1:
+            self.add("Conv", [x, self.floats([shape[1], 1, 3, 3])], [shape[0], shape[1], *image], group=shape[1], **common)
+        else:
+            self.add(str(self.rng.choice(["MaxPool", "AveragePool"])), [x], [*shape[:2], *image], **common)
+
+    def reshape(self):
+        x, shape = self.pick(lambda s: len(s) > 2 and "n" not in s[1:])
+        if x is None:
+            return
+        rest = int(np.prod(shape[1:]))
+        first = -1 if shape[0] == "n" else shape[0]
+        self.add("Reshape", [x, self.constant(np.array([first, rest], np.int64))], [shape[0], rest])
+
+    def joined(self):
+        x, shape = self.pick(lambda s: "n" not in s[1:])
+        if x is None:
+            return
+        y, same = self.pick(lambda s: s == shape)
+        self.add("Concat", [x, y], [*shape[:-1], 2 * shape[-1]], axis=len(shape) - 1) if len(shape) > 1 and same else None
+
+    def norm(self):
+        x, shape = self.pick(lambda s: len(s) > 1 and s[-1] not in ("n", 1))
+        if x is not None:
+            self.add("LayerNormalization", [x, self.floats([shape[-1]]), self.floats([shape[-1]])], shape, axis=-1)
+
+    def gathered(self):
+        x, shape = self.pick(lambda s: s[-1] != "n")
+        if x is None:
+            return
+        indices = self.rng.integers(-shape[-1], shape[-1], 4).astype(np.int64)
+        self.add("Gather", [x, self.constant(indices)], [*shape[:-1], 4], axis=len(shape) - 1)
+
+    def choice(self):
+        x, shape = self.pick()
+        limit = self.floats([1])
+        mask = self.name("mask")
+        self.nodes.append(helper.make_node("Less", [x, limit], [mask], name=f"Less_{mask}"))
+        self.add("Where", [mask, x, self.floats([1])], shape)
+
+
+def draw(rng, prefix):
+    d = Draw(rng, prefix)
+    for _ in range(rng.integers(1, 3)):
+        d.input()
+    for _ in range(rng.integers(3, 9)):
+        d.step()
+    used = {i for n in d.nodes for i in n.input}
+    outputs = [(n, support.FLOAT, s) for n, s in d.values if n not in used and n not in {i[0] for i in d.inputs}]
+    return d, outputs
+
+
+def compare(path, rng, report, model):
+    reference = ReferenceEvaluator(path)
+    for n in (Draw.N, 1):
+        feed = {a["name"]: rng.standard_normal([n if s == "n" else int(s) for s in a["shape"]]).astype(np.float32) for a in report["inputs"]}
+        if n != Draw.N and not report["dimensions"]:
+            break
+        wanted, got = reference.run(None, feed), model(feed, n=n)
+        for w, g, a in zip(wanted, got, report["outputs"]):
+            assert w.shape == g.shape, (a, w.shape, g.shape)
+            largest = max(1.0, float(np.abs(w).max(initial=0)))
+            off = float(np.abs(w.astype(np.float64) - g).max(initial=0)) / largest / np.finfo(np.float32).eps
+            if not off <= EPSILONS:
+                print(f"{path}: {a['name']} with n = {n} is off by {off:.0f} epsilons of its largest element")
+                return False
+    return True
+
+
+def main():
+    rng = np.random.default_rng(SEED)
+    failed = 0
+    for batch in range(0, COUNT, TOGETHER):
+        drawn = [draw(rng, f"g{i}_") for i in range(TOGETHER)]
+        drawn = [(d, o) for d, o in drawn if o]
+        with support.folder() as f:
+            path = support.save(pathlib.Path(f) / "fuzz.onnx", [n for d, _ in drawn for n in d.nodes], [i for d, _ in drawn for i in d.inputs],
+                                [o for _, outs in drawn for o in outs], [c for d, _ in drawn for c in d.constants])
+            done = support.halyard("compile", path, "-o", f, "--name", "fuzz", "--quiet")
+            right = done.returncode == 0
+            if right:
+                model = support.Model(f, "fuzz")
+                right = compare(path, rng, model.report, model)
+            if not right:
+                failed += 1
+                kept = pathlib.Path(os.environ.get("HALYARD_MODELS_KEEP", "/tmp")) / f"halyard-fuzz-{SEED}-{batch}.onnx"
+                kept.write_bytes(pathlib.Path(path).read_bytes())
+                print(f"seed {SEED}, graphs from {batch} on fail; the model is {kept}\n{done.stderr}")
+    print(f"{COUNT} graphs, {failed} models failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What the tests of `halyard compile` share: runs of the command, and compiled models that are called from Python."""
+
+import ctypes
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+BUILD = pathlib.Path(os.environ["HALYARD_BUILD"])
+COMMAND = BUILD / "bin/halyard"
+RUNTIME = BUILD / "lib/libhalyard_runtime.a"
+
+
+def halyard(*arguments, environment=None):
+    return subprocess.run([str(COMMAND), *map(str, arguments)], capture_output=True, text=True, check=False,
+                          env={**os.environ, **(environment or {})})
+
+
+def folder():
+    return tempfile.TemporaryDirectory(prefix="halyard-models-")
+
+
+def save(path, nodes, inputs, outputs, initializers=(), opset=17):
+    """A model of nodes; `inputs` and `outputs` are (name, type, shape)."""
+    def infos(values):
+        return [helper.make_tensor_value_info(n, t, s) for n, t, s in values]
+    constants = [onnx.numpy_helper.from_array(a, n) for n, a in initializers]
+    graph = helper.make_graph(list(nodes), "test", infos(inputs), infos(outputs), constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+    return str(path)
+
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+
+
+class Model:
+    """A compiled model: its library is linked as shared object, and its functions are called as a C program does."""
+
+    def __init__(self, directory, name):
+        self.name, directory = name, pathlib.Path(directory)
+        self.report = json.loads((directory / f"{name}.json").read_text())
+        path = directory / f"{name}-{len(os.listdir(directory))}.so"
+        subprocess.run(["c++", "-shared", "-o", path, "-Wl,--whole-archive", directory / f"lib{name}.a", "-Wl,--no-whole-archive", RUNTIME,
+                        "-lpthread", "-ldl", "-lm"], check=True)
+        self.library = ctypes.CDLL(str(path))
+        self.library.halyard_last_error.restype = ctypes.c_char_p
+        self.model = ctypes.c_void_p()
+        self.check(self.function("load")(str(directory / f"{name}.weights").encode(), ctypes.byref(self.model)))
+
+    def function(self, what):
+        return getattr(self.library, f"{self.name}_{what}")
+
+    def check(self, code):
+        if code != 0:
+            raise RuntimeError(self.library.halyard_last_error().decode())
+
+    def shape(self, array, sizes):
+        names = {"div": lambda a, b: a // b, "max": max, "min": min, **sizes}
+        return [int(eval(s, {"__builtins__": {}}, names)) for s in array["shape"]]
+
+    def __call__(self, inputs, **sizes):
+        dimensions = [d["name"] for d in self.report["dimensions"]] or ["none"]
+        given = (ctypes.c_int32 * len(dimensions))(*[sizes.get(d, 0) for d in dimensions])
+        arrays = self.report["inputs"] + self.report["outputs"]
+        needed = (ctypes.c_size_t * (len(arrays) + 1))()
+        self.check(self.function("measure")(given, needed))
+        kept, outputs = [], []
+        for a in self.report["inputs"]:
+            kept.append(np.ascontiguousarray(inputs[a["name"]]))
+        for a in self.report["outputs"]:
+            outputs.append(np.full(self.shape(a, sizes), 77, a["type"]))
+        for array, size in zip(kept + outputs, list(needed)[1:]):
+            assert array.nbytes == size, (array.shape, array.nbytes, size)
+        workspace = np.full(needed[0] + 64, 0xff, np.uint8)
+        pointers = (ctypes.c_void_p * len(arrays))(*[a.ctypes.data for a in kept + outputs])
+        begin = (workspace.ctypes.data + 63) // 64 * 64
+        self.check(self.function("run")(self.model, given, pointers, ctypes.c_void_p(begin)))
+        assert (workspace[begin - workspace.ctypes.data + needed[0]:] == 0xff).all(), "it wrote behind its workspace"
+        return outputs
