@@ -23,15 +23,6 @@ for onnx_name, fn in [("Exp", "exp"), ("Log", "log"), ("Sqrt", "sqrt"), ("Tanh",
 op("IsNaN")(lambda b, c: b.map("isnan", c[0], type_="bool"))
 
 
-@op("IsInf")
-def is_infinite(b, c):
-    limits = [s * np.inf for s, name in ((1, "detect_positive"), (-1, "detect_negative")) if c.get(name, 1)]
-    found = [b.map("equal", c[0], b.scalar(limit, c[0].type), type_="bool") for limit in limits]
-    if not found:
-        return b.map("less", c[0], b.scalar(-np.inf, c[0].type), type_="bool")  # nothing is
-    return chain(b, "or", found)
-
-
 @op("Identity")
 def identity(b, c):
     return c[0]
