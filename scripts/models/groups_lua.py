@@ -20,19 +20,27 @@ return model "{name}" {{
 '''
 
 
+NAME = re.compile(r"\w{1,100}", re.A)  # of a group; it stands in comments of the C that is written
+
+
 def write(graph, groups, units, digest, file):
     unit_of = {n: u for u, nodes in units.items() for n in nodes}
-    text = HEAD.format(name=graph.name, file=file, graph=digest)
+    text = HEAD.format(name=graph.name, file=in_comment(file), graph=digest)
     for g in groups:
         members = dict.fromkeys(unit_of[n] for n in g.nodes)
-        text += f'    {{ name = "{g.name}",\n'
+        text += f"    {{ name = {quoted(g.name)},\n"
         text += "      nodes = { " + ",\n                ".join(quoted(m) for m in members) + " },\n"
         if g.call or g.wanted:
-            text += f'      op = "{g.call.op if g.call else g.wanted}",\n'
+            text += f"      op = {quoted(g.call.op if g.call else g.wanted)},\n"
         if g.schedule:
             text += f"      schedule = {quoted(g.schedule)},\n"
         text += f"      why = {quoted(g.why)} }},\n"
     return text + "  },\n}\n"
+
+
+def in_comment(text):
+    """The name of a file in a comment of Lua or C, which it cannot end."""
+    return re.sub(r"[^A-Za-z0-9._+ -]", "?", text)
 
 
 def quoted(text):
@@ -61,29 +69,37 @@ def units_of(graph, groups):
 def read(path, graph, units, digest):
     """Groups as a file has them. Raises ModelError."""
     table = Parser(path).model()
+    listed = table.get("groups", [])
+    if not isinstance(listed, list) or not all(isinstance(e, dict) for e in listed):
+        raise ModelError(f'{path}: error: groups is a list of tables, each with name and nodes')
     if table.get("graph") != digest:
         raise ModelError(f"{path}: error: this is a schedule of another model, or of another version of it: its nodes are not those of "
                          f"{graph.name}; compile without --schedule writes one that fits")
     groups, taken = [], {}
-    for entry in table.get("groups", []):
-        at = f"{path}:{entry['line']}: error: group \"{entry.get('name', '')}\""
+    for entry in listed:
+        at = f"{path}:{entry['line']}: error: a group"
+        texts = {f: entry.get(f, "") for f in ("name", "op", "schedule", "why")}
+        if not all(isinstance(t, str) for t in texts.values()) or not isinstance(entry.get("nodes", []), list):
+            raise ModelError(f"{at} has a field that is no text, or nodes that are no list of texts")
+        if not NAME.fullmatch(texts["name"]):
+            raise ModelError(f"{at} has the name {quoted(texts['name'][:60])}; a name is letters, digits and _")
+        at = f'{path}:{entry["line"]}: error: group "{texts["name"]}"'
         unknown = set(entry) - {"name", "nodes", "why", "schedule", "op", "line"}
         if unknown:
             raise ModelError(f"{at} has no field {sorted(unknown)[0]}; there are name, nodes, op, schedule and why")
         nodes = []
         for unit in entry.get("nodes", []):
-            if unit not in units:
+            if not isinstance(unit, str) or unit not in units:
                 near = difflib.get_close_matches(str(unit), units, 1)
                 raise ModelError(f'{at}: the model has no node "{unit}"' + (f'\n  did you mean "{near[0]}"?' if near else ""))
             if unit in taken:
                 raise ModelError(f'{at}: "{unit}" stands in group "{taken[unit]}" already')
-            taken[unit] = entry.get("name", "")
+            taken[unit] = texts["name"]
             nodes += units[unit]
         if not nodes:
             raise ModelError(f"{at} has no nodes")
-        group = Group(nodes, entry.get("name", ""))
-        group.wanted = entry.get("op", "")
-        group.schedule, group.why, group.at = entry.get("schedule", ""), entry.get("why", ""), at
+        group = Group(nodes, texts["name"])
+        group.wanted, group.schedule, group.why, group.at = texts["op"], texts["schedule"], texts["why"], at
         groups.append(group)
     missing = [u for u in units if u not in taken]
     if missing:

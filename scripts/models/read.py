@@ -60,10 +60,21 @@ def first_line(error):
     return lines[0].strip()[:300] if lines else type(error).__name__
 
 
+# Words of C and C++ and macros that cannot name a member, and the members that the header has already.
+RESERVED = frozenset("""alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const consteval
+constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double dynamic_cast
+else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
+not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short
+signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid
+typename union unsigned using virtual void volatile wchar_t while xor xor_eq div max min none workspace linux unix
+i386 NULL EOF errno stdin stdout stderr""".split())
+
+
 def identifier(text):
-    """As C and Lua can say it."""
+    """As C, C++ and Lua can say it, and as it stands in a size (sizes.py)."""
     made = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "n"
-    return made if not made[0].isdigit() else "n" + made
+    made = made if not made[0].isdigit() else "n" + made
+    return made + "_" if made in RESERVED else made
 
 
 class Reading:
@@ -121,7 +132,7 @@ class Reading:
 
     def name_dimensions(self, graph):
         """The free dimensions of the inputs: a dim_param by its name, one without by its input's and its place."""
-        self.fixed, self.free = {}, {}
+        self.fixed, self.free, names = {}, {}, {}
         initializers = {t.name for t in graph.initializer}
         for i in graph.input:
             if i.name in initializers:
@@ -132,7 +143,9 @@ class Reading:
                 if dim.HasField("dim_value") and dim.dim_value > 0:
                     continue
                 param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
-                self.free[i.name, d] = identifier(param)
+                if param not in names:
+                    names[param] = self.unique(identifier(param), names.values())
+                self.free[i.name, d] = names[param]
 
     def input(self, i):
         shape = []

@@ -1,6 +1,9 @@
 """The C of a model: NAME.h, which programs include, and NAME.c, which calls its kernels one after the other."""
 
+import re
+
 from graph import BYTES
+from groups_lua import in_comment
 
 C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t", "int64": "int64_t", "int32": "int32_t",
            "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
@@ -196,6 +199,11 @@ int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_ar
 '''
 
 
+def in_string(text):
+    """In a C string; names of nodes are anybody's."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).replace('"', "'").replace("\\", "/")
+
+
 class Runner:
     def __init__(self, graph, steps, kernels, memory, weights, offsets, length, magic, file):
         self.graph, self.steps, self.kernels, self.memory = graph, steps, kernels, memory
@@ -224,7 +232,7 @@ class Runner:
         sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
         arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
         free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
-        return HEADER.format(name=self.name, file=self.file, guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free,
+        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free,
                              sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
                              bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
 
@@ -258,7 +266,7 @@ class Runner:
             check(f"(double){self.c(s).replace('(int64_t)', '(double)')} < 2147483648.0" if not any(isinstance(a, tuple) for t in s.terms for a in t)
                   else f"{self.c(s)} < 2147483648", f"an array of {s} elements has more than 2^31")
         for a, b, why in self.graph.conditions:
-            check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {why.split('error: ')[-1]}".replace('"', "'").replace("\\", "/"))
+            check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {in_string(why.split('error: ')[-1])}")
         return "\n".join(lines)
 
     def plan(self):

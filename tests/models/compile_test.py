@@ -111,6 +111,32 @@ class Compile(unittest.TestCase):
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
 
+    def test_texts_of_a_model_are_no_code(self):
+        """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
+        bad = '*/ "\n#error of a name\n\x1b[31m'
+        nodes = [helper.make_node("Add", ["int", "workspace"], ["class"], name=bad), helper.make_node("Relu", ["class"], [bad], name="int")]
+        path = support.save(self.folder / "a*_]].onnx", nodes, [("int", FLOAT, ["new x", 3]), ("workspace", FLOAT, ["new_x", 3])],
+                            [(bad, FLOAT, ["new x", 3])])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = support.Model(self.folder / "out", "mlp")
+        self.assertEqual([d["name"] for d in model.report["dimensions"]], ["new_x", "new_x_2"])
+        x = np.array([[1, -2, 3], [-4, 5, 6]], np.float32)
+        np.testing.assert_array_equal(model({"int_": x, "workspace_": x}, new_x=2, new_x_2=2)[0], np.maximum(2 * x, 0))
+        with self.assertRaisesRegex(RuntimeError, "^[^\x00-\x1f]*$"):
+            model({"int_": x, "workspace_": x[:1]}, new_x=2, new_x_2=1)
+        support.subprocess.run(["c++", "-fsyntax-only", "-Werror", "-x", "c++", self.folder / "out/mlp.h"], check=True)
+        text = (self.folder / "out/mlp.lua").read_text()
+        again = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out", "--schedule", self.folder / "out/mlp.lua")
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+        def refused(changed):
+            (self.folder / "edited.lua").write_text(changed)
+            return self.refused("--name", "mlp", "--schedule", self.folder / "edited.lua", model=path)
+        self.assertIn("a name is letters, digits and _", refused(re.sub('name = "[^"]*"', 'name = "*/ #error"', text)))
+        self.assertIn("is no text", refused(re.sub('name = "[^"]*"', "name = { 1 }", text)))
+        self.assertIn("groups is a list of tables", refused(re.sub("groups = {", 'groups = { "a",', text)))
+
     def test_sizes_of_a_call(self):
         model = self.compiled("--dim", "rows=2..8")
         with self.assertRaisesRegex(RuntimeError, "rows has to be from 2 to 8"):
