@@ -72,8 +72,9 @@ TEST_CASE("explore --compare for CUDA takes one's own generator", "[device]") {
     const Folder folder;
     const std::string file = written(folder, "rows.lua", Kernels::kOne), wrong = written(folder, "wrong.lua", Kernels::kOneForOtherSizes);
     const auto compare = [&](const std::string &target, const std::string &other) {
-        return run(own("explore", {"--compare", file, "--compare", other, "--target", target, "--shape", "y=200x96", "--db", folder / "db"}),
-                   {target == "cuda-emulator" ? "HALYARD_CUDA_DRIVER=" HALYARD_EMULATED_DRIVER : kNoDriver});
+        return run(
+            own("explore", {"--compare", file, "--compare", other, "--target", target, "--shape", "y=200x96", "--db", folder / "db"}),
+            {target == "cuda-emulator" ? "HALYARD_CUDA_DRIVER=" HALYARD_EMULATED_DRIVER : kNoDriver});
     };
     for (const char *target : {"cuda-sm_90a", "cuda-emulator"}) {
         const ProcessResult r = compare(target, file);
