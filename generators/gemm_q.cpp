@@ -4,8 +4,8 @@
 //   y = activation(scale * acc + bias) + residual, or the same steps in another order
 //
 // Weights are read as they lie in a file, column after column (math/blocks.h has the formats), and are multiplied as the f32 that they
-// stand for, or as integers by rows in 8 bits (math/block_product.h). A sum over the 32 elements of a block is multiplied by the
-// block's scale once.
+// stand for, or as integers by rows in 8 bits (math/block_product.h). For few rows a sum over the 32 elements of a block is multiplied by
+// the block's scale once; for many the weights are made f32 once.
 
 #include <Halide.h>
 
@@ -30,7 +30,8 @@ public:
     GeneratorParam<bool> zero_points{"zero_points", false};
     /** exact, or int8: each block of 32 elements of a row in 8 bits, off by at most its largest by 254, as llama.cpp has it. */
     GeneratorParam<Activations> activations{"activations", Activations::kExact, activation_kinds()};
-    /** Of int8: where sums of integers are, a schedule's business. */
+    /** How products are added up, a schedule's business: along k in SIMD lanes, or for several columns in these, of weights that are laid
+     * out for that, once for many rows. */
     GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
     ProductEpilogue epilogue;
 
@@ -54,6 +55,11 @@ public:
             read_only_if(*this, depth > 0, {"a", b.name(), "b_scale", "b_zero"});
             product.define(
                 acc, [&](const Expr &i, const Expr &r) { return a_f(i, r); }, depth, columns, b, sums, get_target());
+        } else if (sums == BlockSums::kColumns) {
+            w_rows(k, col) = b.weight(k, min(col, columns - 1));  // columns of a panel beyond the last are read as the last
+            w_f(col, k) = w_rows(k, col);
+            RDom r(0, depth, "k");
+            acc(col, row) += a_f(r, row) * w_f(col, r);
         } else {
             RDom r({{0, BlockWeights::kLanes}, {0, depth / BlockWeights::kBlock}}, "k");
             acc(col, row) += b.product(r.x, r.y, col, columns, [&](const Expr &i) { return a_f(i, row); });
@@ -64,7 +70,7 @@ public:
 
 private:
     Var col{"col"}, row{"row"}, k{"k"};
-    Func a_f{"a_f"}, acc{"acc"};
+    Func a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, acc{"acc"};
     BlockProduct product;
 };
 

@@ -40,12 +40,11 @@ public:
             sizes_.emplace_back(s.get<std::string>(), add_input<int32_t>("size_" + s.get<std::string>()));
         }
         for (const auto &i : graph_.at("inputs")) {
-            inputs_.push_back(add_input<Buffer<>>(i.at("name"), GraphNodes::type_of(i.at("type")), int(i.at("shape").size())));
+            inputs_.push_back(add_input<Buffer<>>(i.at("name"), type_of(i.at("type")), int(i.at("shape").size())));
         }
         for (size_t i = 0; i < graph_.at("outputs").size(); i++) {
             const json &v = value(graph_.at("outputs")[i]);
-            outputs_.push_back(
-                add_output<Buffer<>>("out" + std::to_string(i), GraphNodes::type_of(v.at("type")), int(v.at("shape").size())));
+            outputs_.push_back(add_output<Buffer<>>("out" + std::to_string(i), type_of(v.at("type")), int(v.at("shape").size())));
         }
     }
 
@@ -62,7 +61,7 @@ public:
         for (size_t i = 0; i < inputs_.size(); i++) {
             const json &v = graph_.at("inputs")[i];
             const Index shape = made.shape_of(v.at("shape"));
-            made.add_input(v.at("name"), {*inputs_[i], GraphNodes::type_of(v.at("type")), shape});
+            made.add_input(v.at("name"), {*inputs_[i], type_of(v.at("type")), shape});
             lie_dense(*inputs_[i], shape);
         }
         for (const auto &n : graph_.at("nodes")) {
@@ -70,7 +69,7 @@ public:
         }
         for (size_t i = 0; i < outputs_.size(); i++) {
             const Tensor &t = made.at(graph_.at("outputs")[i]);
-            const auto vars = GraphNodes::variables(t.shape.size());
+            const auto vars = variables(t.shape.size());
             (*outputs_[i])(vars) = t.f(vars);
             lie_dense(*outputs_[i], t.shape);
         }

@@ -14,7 +14,7 @@
 #include <system_error>
 
 #include "chat.h"
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 #include "text_stream.h"
 
 namespace halyard_llm {
@@ -38,7 +38,7 @@ double now() {
 /** Text goes out at once. What a terminal would obey is shown instead. */
 void show(const std::string &text) {
     static const bool terminal = isatty(STDOUT_FILENO) != 0;
-    const std::string shown = terminal ? minilm::visible(text, "\n\t") : text;
+    const std::string shown = terminal ? halyard_apps::visible(text, "\n\t") : text;
     if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() || std::fflush(stdout) != 0) {
         throw std::system_error(errno, std::generic_category());
     }

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 
 namespace halyard_llm {
 
@@ -30,7 +30,7 @@ T load(const uint8_t *at) {
 }  // namespace
 
 std::string shown(std::string_view text) {
-    return minilm::visible(std::string(text.substr(0, 100)), "");
+    return halyard_apps::visible(std::string(text.substr(0, 100)), "");
 }
 
 const BlockSize *block_size(TensorType type) {
@@ -83,7 +83,7 @@ private:
 };
 
 Gguf::Gguf(const std::string &path)
-    : name_(path), file_(std::make_unique<minilm::MappedFile>(path)), data_(file_->data()), size_(file_->size()) {
+    : name_(path), file_(std::make_unique<halyard_apps::MappedFile>(path)), data_(file_->data()), size_(file_->size()) {
     read();
 }
 

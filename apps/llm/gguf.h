@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "minilm/mapped_file.h"
+#include "common/mapped_file.h"
 
 namespace halyard_llm {
 
@@ -110,7 +110,7 @@ private:
     int64_t integer_at(const std::string &key, uint32_t type, const uint8_t *at) const;
 
     std::string name_;
-    std::unique_ptr<minilm::MappedFile> file_;
+    std::unique_ptr<halyard_apps::MappedFile> file_;
     const uint8_t *data_ = nullptr;
     uint64_t size_ = 0;
     std::map<std::string, Value> values_;

@@ -99,7 +99,7 @@ void multiply(bool exact, const float *a, const Matrix &w, int rows, const float
     static const std::vector<float> zeros(size_t(1) << 20);
     const std::vector<float> more(bias || residual || size_t(w.n) <= zeros.size() ? 0 : size_t(w.n));
     const float *first = residual ? residual : bias ? bias : more.empty() ? zeros.data() : more.data();
-    View<2> added(kFloatType, first, Extent{w.n, 1}, Extent{rows, residual ? w.n : 0});
+    BufferView<2> added(kFloatType, first, dim(w.n, 1), dim(rows, residual ? w.n : 0));
     Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
     const Product product = product_of(w.type, rows, exact);
     const BlockSize *block = block_size(w.type);
@@ -109,12 +109,12 @@ void multiply(bool exact, const float *a, const Matrix &w, int rows, const float
         run(product.name, bytes, [&] { return product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows); });
         return;
     }
-    View<3> weights(kByteType, w.data, Extent{block->bytes, 1}, Extent{blocks, block->bytes}, Extent{w.n, blocks * block->bytes});
+    BufferView<3> weights(kByteType, w.data, dim(block->bytes, 1), dim(blocks, block->bytes), dim(w.n, blocks * block->bytes));
     run(product.name, bytes, [&] { return product.call(a_rows, weights, added, y_rows); });
 }
 
 void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
-    View<1> of_columns(kFloatType, weight, Extent{columns, 1});
+    BufferView<1> of_columns(kFloatType, weight, dim(columns, 1));
     run("llm_rms_norm", floats(columns * (2 * rows + 1)),
         [&] { return llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
 }
@@ -122,10 +122,10 @@ void rms_norm(const float *x, const float *weight, int columns, int64_t rows, fl
 void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
           float *y) {
     const int64_t row = int64_t(width) * heads;
-    View<3> from(kFloatType, x, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
-    View<3> to(kFloatType, y, Extent{width, 1}, Extent{heads, width}, Extent{rows, row});
-    View<1> at(kIntType, positions, Extent{rows, 1});
-    View<1> of_pairs(kFloatType, frequencies.data(), Extent{int64_t(frequencies.size()), 1});
+    BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<1> at(kIntType, positions, dim(rows, 1));
+    BufferView<1> of_pairs(kFloatType, frequencies.data(), dim(int64_t(frequencies.size()), 1));
     run(halves ? "llm_rope_halves" : "llm_rope", floats(2 * row * rows),
         [&] { return (halves ? llm_rope_halves : llm_rope)(from, at, of_pairs, to); });
 }
@@ -134,14 +134,14 @@ void attend(const AttentionSizes &sizes, const float *q, int rows, const float *
     const int width = sizes.head_width;
     const int64_t query_row = int64_t(width) * sizes.heads, key_row = int64_t(width) * sizes.key_heads;
     const auto queries_view = [&](const float *at) {
-        return View<4>(kFloatType, at, Extent{width, 1}, Extent{rows, query_row}, Extent{sizes.heads, width}, Extent{1, query_row * rows});
+        return BufferView<4>(kFloatType, at, dim(width, 1), dim(rows, query_row), dim(sizes.heads, width), dim(1, query_row * rows));
     };
     const bool one = rows == 1;
     // One query needs no more than the keys that it sees.
     const int first = one && sizes.window > 0 && keys > sizes.window ? keys - sizes.window : 0;
     const auto keys_view = [&](const float *at) {
-        return View<4>(kFloatType, at + first * key_row, Extent{width, 1}, Extent{keys - first, key_row}, Extent{sizes.key_heads, width},
-                       Extent{1, key_row * (keys - first)});
+        return BufferView<4>(kFloatType, at + first * key_row, dim(width, 1), dim(keys - first, key_row), dim(sizes.key_heads, width),
+                             dim(1, key_row * (keys - first)));
     };
     const double bytes = floats(2 * rows * query_row + 2 * (keys - first) * key_row);
     if (one) {

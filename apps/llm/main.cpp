@@ -18,7 +18,7 @@
 
 #include "generate.h"
 #include "measure.h"
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 
 namespace {
 
@@ -71,14 +71,14 @@ void declare(CLI::App *app, Options *o) {
 }
 
 void print_error(const std::string &message) {
-    std::fputs(fmt::format("llm: {}\n", minilm::visible(message, "\n")).c_str(), stderr);
+    std::fputs(fmt::format("llm: {}\n", halyard_apps::visible(message, "\n")).c_str(), stderr);
 }
 
 void print_tokens(const Model &model, const std::string &text) {
     std::vector<int32_t> tokens;
     model.tokenizer.encode(text, true, &tokens);
     for (const int32_t token : tokens) {
-        fmt::print("{}\t{}\n", token, minilm::visible(model.tokenizer.text_of(token, true), ""));
+        fmt::print("{}\t{}\n", token, halyard_apps::visible(model.tokenizer.text_of(token, true), ""));
     }
 }
 
@@ -130,7 +130,7 @@ int main(int argc, char **argv) {
         std::ostringstream out, message;
         const int code = app.exit(e, out, message);
         std::fputs(out.str().c_str(), stdout);
-        std::fputs(minilm::visible(message.str(), "\n").c_str(), stderr);
+        std::fputs(halyard_apps::visible(message.str(), "\n").c_str(), stderr);
         return code == 0 ? 0 : kUsage;
     }
     try {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "minilm/mapped_file.h"
+#include "common/mapped_file.h"
 
 namespace halyard_llm {
 
@@ -152,7 +152,7 @@ void explain(const Model &model, bool exact, int depth, int threads) {
 }
 
 void perplexity(const Model &model, bool exact, const std::string &path, int length) {
-    const minilm::MappedFile file(path);
+    const halyard_apps::MappedFile file(path);
     std::vector<int32_t> tokens, begin;
     model.tokenizer.begin(&begin);
     tokens = begin;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 
 namespace halyard_llm {
 
@@ -151,7 +151,7 @@ void cut_into_pieces(PieceRules rules, std::string_view text, const std::functio
     std::vector<size_t> begins;
     for (size_t at = 0; at < text.size();) {
         begins.push_back(at);
-        points.push_back(minilm::decode_utf8(text, &at));
+        points.push_back(halyard_apps::decode_utf8(text, &at));
     }
     begins.push_back(text.size());
     const auto give = [&](size_t i, size_t end) { piece(text.substr(begins[i], begins[end] - begins[i])); };

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 
 namespace halyard_llm {
 
@@ -28,7 +28,7 @@ size_t unfinished(std::string_view text) {
 std::string valid(std::string_view text) {
     std::string result;
     for (size_t at = 0; at < text.size();) {
-        minilm::append_utf8(minilm::decode_utf8(text, &at), &result);
+        halyard_apps::append_utf8(halyard_apps::decode_utf8(text, &at), &result);
     }
     return result;
 }

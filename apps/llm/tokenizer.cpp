@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "minilm/utf8.h"
+#include "common/utf8.h"
 
 namespace halyard_llm {
 
@@ -32,7 +32,7 @@ std::array<char32_t, 256> points_of_bytes() {
 
 std::string utf8_of(char32_t c) {
     std::string text;
-    minilm::append_utf8(c, &text);
+    halyard_apps::append_utf8(c, &text);
     return text;
 }
 
@@ -295,7 +295,7 @@ void Tokenizer::encode_bpe(std::string_view piece, std::vector<int32_t> *tokens)
         static const auto points = points_of_bytes();
         std::string name;
         for (const char c : piece) {
-            minilm::append_utf8(points[uint8_t(c)], &name);
+            halyard_apps::append_utf8(points[uint8_t(c)], &name);
         }
         const int32_t whole = find(name);
         if (whole >= 0) {
@@ -329,7 +329,7 @@ void Tokenizer::encode_scored(std::string_view text, std::vector<int32_t> *token
     std::vector<Symbol> symbols;
     for (size_t at = 0; at < text.size();) {
         const size_t begin = at;
-        minilm::decode_utf8(text, &at);
+        halyard_apps::decode_utf8(text, &at);
         const auto found = ids_.find(text.substr(begin, at - begin));
         symbols.push_back({begin, at - begin, found == ids_.end() ? -1 : found->second, -1, -1});
     }
@@ -391,12 +391,12 @@ std::string Tokenizer::text_of(int32_t token, bool special) const {
         return bytes;
     }();
     for (size_t at = 0; at < name.size();) {
-        const char32_t c = minilm::decode_utf8(name, &at);
+        const char32_t c = halyard_apps::decode_utf8(name, &at);
         const auto found = byte_of.find(c);
         if (found != byte_of.end()) {
             text += found->second;
         } else {
-            minilm::append_utf8(c, &text);
+            halyard_apps::append_utf8(c, &text);
         }
     }
     return text;

@@ -2,40 +2,20 @@
 #define MINILM_BUFFER_VIEW_H
 
 /** \file
- * A halide_buffer_t and its dimensions on the stack. Halide::Runtime::Buffer
- * does the same with a reference count and, past four dimensions, a malloc, which
- * a short sentence would notice: its kernel calls are many and short.
+ * Views of the encoder's arrays, by their precision.
  */
 
-#include <HalideRuntime.h>
-
+#include "common/buffer_view.h"
 #include "precision.h"
 
 namespace minilm {
 
 template<int Dimensions>
-class BufferView {
+class BufferView : public halyard_apps::BufferView<Dimensions> {
 public:
-    /** Dimensions from the innermost outwards: {min, extent, stride}. */
     template<typename... Dims>
-    BufferView(Precision precision, const void *host, Dims... dims) : dims_{dims...}, buffer_{} {
-        static_assert(sizeof...(Dims) == Dimensions, "one {min, extent, stride} a dimension");
-        // Halide's C interface has no const; kernels write their output only.
-        buffer_.host = static_cast<uint8_t *>(const_cast<void *>(host));
-        buffer_.type = type_of(precision);
-        buffer_.dimensions = Dimensions;
-        buffer_.dim = dims_;
-    }
-    BufferView(const BufferView &) = delete;
-    BufferView &operator=(const BufferView &) = delete;
-
-    operator halide_buffer_t *() {
-        return &buffer_;
-    }
-
-protected:
-    halide_dimension_t dims_[Dimensions];
-    halide_buffer_t buffer_;
+    BufferView(Precision precision, const void *host, Dims... dims)
+        : halyard_apps::BufferView<Dimensions>(type_of(precision), host, dims...) {}
 };
 
 inline halide_dimension_t dense(int extent, int stride) {

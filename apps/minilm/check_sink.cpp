@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "mapped_file.h"
+#include "common/mapped_file.h"
 #include "sink.h"
 
 namespace minilm {
@@ -76,7 +76,7 @@ public:
 
 private:
     std::string path_;
-    MappedFile file_;
+    halyard_apps::MappedFile file_;
     size_t width_;
     Format format_;
     double required_;

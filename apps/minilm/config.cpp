@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "json_events.h"
-#include "mapped_file.h"
+#include "common/mapped_file.h"
 
 namespace minilm {
 
@@ -34,7 +34,7 @@ constexpr uint64_t max_config_bytes = 1 << 20;
 class Fields : private JsonEvents {
 public:
     explicit Fields(const std::string &path) : path_(path) {
-        const MappedFile file(path, max_config_bytes);
+        const halyard_apps::MappedFile file(path, max_config_bytes);
         const std::string wrong = read(file.data(), file.size());
         if (!wrong.empty()) {
             fail(fmt::format("not JSON ({})", wrong));

@@ -4,13 +4,13 @@
 
 #include <utility>
 
-#include "utf8.h"
+#include "common/utf8.h"
 
 namespace minilm {
 
 std::string shown(const std::string &text) {
     constexpr size_t most = 200;
-    const std::string all = visible(text, "", most);
+    const std::string all = halyard_apps::visible(text, "", most);
     return text.size() > most ? fmt::format("{}... ({} bytes)", all, text.size()) : all;
 }
 

@@ -21,7 +21,7 @@
 #include "backend.h"
 #include "bench.h"
 #include "embed_lines.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 namespace {
 
@@ -82,7 +82,7 @@ void flush_output() {
 }
 
 void print_error(const std::string &message) {
-    std::fputs(fmt::format("minilm: {}\n", visible(message, "\n")).c_str(), stderr);
+    std::fputs(fmt::format("minilm: {}\n", halyard_apps::visible(message, "\n")).c_str(), stderr);
 }
 
 std::unique_ptr<Sink> make_sink(const Options &o, int width) {
@@ -161,7 +161,7 @@ int main(int argc, char **argv) {
     } catch (const CLI::ParseError &e) {
         std::ostringstream out, message;
         if (app.exit(e, out, message) != 0) {
-            std::fputs(visible(message.str(), "\n").c_str(), stderr);
+            std::fputs(halyard_apps::visible(message.str(), "\n").c_str(), stderr);
             return exit_usage;
         }
         help = out.str();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "aligned.h"
-#include "mapped_file.h"
+#include "common/mapped_file.h"
 
 namespace minilm {
 
@@ -56,7 +56,7 @@ private:
     [[noreturn]] void fail(const std::string &tensor, const std::string &what) const;
 
     std::string path_;
-    MappedFile file_;
+    halyard_apps::MappedFile file_;
     const uint8_t *values_ = nullptr;
     uint64_t values_size_ = 0;
     std::map<std::string, Entry> entries_;

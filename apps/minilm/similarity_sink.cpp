@@ -6,7 +6,7 @@
 
 #include "json_text.h"
 #include "sink.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 namespace minilm {
 
@@ -21,11 +21,11 @@ std::string label_of(const std::string &sentence) {
     std::string label;
     size_t position = 0, length = 0;
     while (position < sentence.size()) {
-        const char32_t c = decode_utf8(sentence, &position);
+        const char32_t c = halyard_apps::decode_utf8(sentence, &position);
         if (++length > label_length) {
             return label + "...";
         }
-        append_utf8(controls_terminal(c) ? U' ' : c, &label);
+        halyard_apps::append_utf8(halyard_apps::controls_terminal(c) ? U' ' : c, &label);
     }
     return label;
 }

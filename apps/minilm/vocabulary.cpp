@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "mapped_file.h"
+#include "common/mapped_file.h"
 
 namespace minilm {
 
@@ -21,7 +21,7 @@ bool is_boundary(std::string_view text, size_t position) {
 }  // namespace
 
 Vocabulary::Vocabulary(const std::string &path) : path_(path) {
-    const MappedFile file(path, max_file_bytes);
+    const halyard_apps::MappedFile file(path, max_file_bytes);
     text_.assign(reinterpret_cast<const char *>(file.data()), file.size());
     std::string_view rest = text_;
     while (!rest.empty()) {

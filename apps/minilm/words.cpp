@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "unicode.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 namespace minilm {
 
@@ -40,7 +40,7 @@ void WordReader::refill() {
     ready_.clear();
     ready_position_ = 0;
     while (ready_.empty() && position_ < text_.size()) {
-        const char32_t c = decode_utf8(text_, &position_);
+        const char32_t c = halyard_apps::decode_utf8(text_, &position_);
         if (is_dropped(c)) {
             continue;
         }
@@ -85,7 +85,7 @@ bool WordReader::next(Word *word) {
             continue;
         }
         if (word->length <= Word::max_length) {
-            append_utf8(c, &word->text);
+            halyard_apps::append_utf8(c, &word->text);
             word->length++;
         }
         if (alone) {

@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
+#include <nlohmann/json.hpp>
 
 namespace halyard {
 
@@ -24,6 +26,16 @@ public:
         at_ = 0;
         const Halide::Expr result = sum();
         check(at_ == text_.size());
+        return result;
+    }
+
+    /** Of a list of such texts and of numbers. */
+    std::vector<Halide::Expr> read_all(const nlohmann::json &sizes) const {
+        SizeReader reader(*this);
+        std::vector<Halide::Expr> result;
+        for (const auto &s : sizes) {
+            result.push_back(s.is_number() ? Halide::Expr(s.get<int32_t>()) : reader.read(s.get<std::string>()));
+        }
         return result;
     }
 

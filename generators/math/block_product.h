@@ -26,8 +26,8 @@
 
 namespace halyard {
 
-/** Where the integers of a block are added up: along k in SIMD lanes, which are added up at the end in f32; or whole, for several
- * columns in SIMD lanes, of weights that are laid out for that once for many rows. */
+/** Where products are added up: along k in SIMD lanes, which are added up at the end in f32; or whole, for several columns in SIMD
+ * lanes, of weights that are laid out for that once for many rows. */
 enum class BlockSums { kLanes, kColumns };
 
 inline std::map<std::string, BlockSums> block_sums() {

@@ -221,6 +221,13 @@ public:
         return has_small() ? -of_file * cast<float>(small_minimum(block, col)) : of_file;
     }
 
+    /** Weight `k` of a column as f32. */
+    Halide::Expr weight(const Halide::Expr &k, const Halide::Expr &col) const {
+        const Halide::Expr block = k / kBlock, half = k % kBlock / kLanes;
+        const Halide::Expr scaled = element(k % kLanes, half, block, col) * scale(scales() > 1 ? half : 0, block, col);
+        return has_minimum() ? scaled + minimum(block, col) : scaled;
+    }
+
     static Halide::Expr from_bits(const Halide::Expr &f16) {
         return load_f32(Halide::reinterpret(Halide::Float(16), f16));
     }
@@ -291,7 +298,7 @@ private:
     }
 
     // What is multiplied by the scale: an integer, exact in f32. Bytes are centred before they are widened, many at a time.
-    Halide::Expr element(const Halide::Expr &lane, int half, const Halide::Expr &block, const Halide::Expr &col) const {
+    Halide::Expr element(const Halide::Expr &lane, const Halide::Expr &half, const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
         const Expr q = quant(lane, half, block, col);
         if (zero_) {
@@ -299,7 +306,7 @@ private:
         }
         if (format_ == BlockFormat::kQ4_1) {  // of no sign: from 32 bits, of bytes LLVM makes more
             const Expr wide = cast<int32_t>(byte(layout_.low + lane, block, col));
-            return cast<float>(half == 0 ? wide & 15 : wide >> 4);
+            return cast<float>(select(half == 0, wide & 15, wide >> 4));
         }
         return cast<float>(zero() == 0 ? q : cast<int8_t>(q) - cast<int8_t>(zero()));
     }

@@ -31,6 +31,18 @@ function gemm_q.dot_products(out, acc, o)
   return partial
 end
 
+-- Makes a panel of weights f32 at a loop of y: a block of some columns is unpacked along k, and turned on its way into the panel.
+--
+-- panel    columns of a panel        lanes    SIMD lanes
+function gemm_q.f32_panel(k, loop, o)
+  k.w_f:compute_at(k.y, loop):bound_extent("col", o.panel)
+  local block, i = k.w_f:split("k", 32, "round_up", "block", "i")
+  local vector, lane = k.w_f:split("col", o.lanes, "round_up", "vector", "lane")
+  k.w_f:reorder(lane, i, vector, block):vectorize(lane)
+  k.w_rows:compute_at(vector):store_in "stack":bound_extent("k", 32):bound_extent("col", o.lanes)
+  k.w_rows:vectorize("k", 16):unroll "k"
+end
+
 -- Computes rows in 8 bits and their sums (generators/math/quantized_rows.h), once for all columns.
 --
 -- task     rows a task; nil: all of them at once, as few are

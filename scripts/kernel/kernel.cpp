@@ -116,11 +116,11 @@ void close_library(void *library) {
     dlclose(library);
 }
 
-}  // namespace
-
 std::string slow_path(const std::string &path) {
     return path + ".slow";
 }
+
+}  // namespace
 
 // Built beside its place and renamed, so that two processes may build the same kernel at once.
 int64_t build_shared_object(const Plan &plan, const std::string &path) {
@@ -132,7 +132,7 @@ int64_t build_shared_object(const Plan &plan, const std::string &path) {
     const std::string part = (fs::path(work.path()) / "kernel.so").string();
     link(plan, work.path(), part, path);
     if (!plan.lint.empty()) {
-        write_file(part + ".slow", join(result.slow, "\n"));
+        write_file(part + ".slow", result.report.contains("notes") ? join(result.slow, "\n") : "the plugin did not look");
         put_in_cache(part + ".slow", slow_path(path));
     }
     put_in_cache(part, path);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs Halyard into an empty folder and builds a project against it as a user would.
-#   run.sh BUILD_DIR CMAKE EMULATED_DRIVER
+#   run.sh BUILD_DIR CMAKE EMULATED_DRIVER PYTHON, one with the onnx package
 set -euo pipefail
-build=$1 cmake=$2 emulator=$3
+build=$1 cmake=$2 emulator=$3 python=$4
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,10 +15,12 @@ for file in man/man1/halyard.1 bash-completion/completions/halyard zsh/site-func
 done
 cp -r "$here/project" "$scratch/project"
 cd "$scratch/project"
-"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" >configure.log 2>&1 || { cat configure.log; exit 1; }
+"$python" model.py
+"$cmake" -G Ninja -B build -DCMAKE_PREFIX_PATH="$scratch/prefix" -DMODELS_PYTHON="$python" >configure.log 2>&1 || { cat configure.log; exit 1; }
 "$cmake" --build build >build.log 2>&1 || { cat build.log; exit 1; }
 HALYARD_CUDA_DRIVER=$emulator ./build/consumer
 ./build/consumer_c
+./build/model build/halyard/my_model/my_model.weights
 
 fail() { echo "failed: $*" >&2; exit 1; }
 # A change of a required file rebuilds what depends on it and nothing else.

@@ -4,7 +4,7 @@
 
 #include "support.h"
 #include "unicode.h"
-#include "utf8.h"
+#include "common/utf8.h"
 
 namespace {
 
@@ -138,9 +138,9 @@ TEST_CASE("UTF-8 of every code point reads back") {
             continue;
         }
         std::string text;
-        append_utf8(c, &text);
+        halyard_apps::append_utf8(c, &text);
         size_t position = 0;
-        if (decode_utf8(text, &position) != c || position != text.size()) {
+        if (halyard_apps::decode_utf8(text, &position) != c || position != text.size()) {
             FAIL("code point " << uint32_t(c));
         }
     }

@@ -29,7 +29,7 @@ struct MultipliedRow {
 class GemmQTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "panels"}},
+        return {{"schedule", {"", "unfused", "panels", "f32_panels"}},
                 {"activations", {"exact", "int8"}},
                 {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "int4", "int8"}},
                 {"group_size", {"32", "64", "128"}},
@@ -45,7 +45,7 @@ public:
     }
 
     void settle(Assignments &build) const override {
-        if (build["schedule"] == "panels") {  // which is for int8
+        if (build["schedule"] == "panels" || build["schedule"] == "f32_panels") {  // which are for one kind
             build.erase("activations");
         }
         if (build["format"] != "int4" && build["format"] != "int8") {

@@ -1,5 +1,5 @@
-#ifndef MINILM_MAPPED_FILE_H
-#define MINILM_MAPPED_FILE_H
+#ifndef HALYARD_APPS_MAPPED_FILE_H
+#define HALYARD_APPS_MAPPED_FILE_H
 
 /** \file
  * A whole file mapped read-only.
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace minilm {
+namespace halyard_apps {
 
 class MappedFile {
 public:
@@ -31,6 +31,6 @@ private:
     size_t size_ = 0;
 };
 
-}  // namespace minilm
+}  // namespace halyard_apps
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef MINILM_UTF8_H
-#define MINILM_UTF8_H
+#ifndef HALYARD_APPS_UTF8_H
+#define HALYARD_APPS_UTF8_H
 
 /** \file
  * UTF-8 in and out. What is not UTF-8 reads as U+FFFD.
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace minilm {
+namespace halyard_apps {
 
 constexpr char32_t replacement_character = 0xFFFD;
 
@@ -27,6 +27,6 @@ bool controls_terminal(char32_t c);
 /** The beginning of a text with \u001b and the like in place of what controls a terminal; `kept` stays. */
 std::string visible(const std::string &text, std::string_view kept, size_t most = std::string::npos);
 
-}  // namespace minilm
+}  // namespace halyard_apps
 
 #endif

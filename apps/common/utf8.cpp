@@ -1,11 +1,11 @@
-#include "utf8.h"
+#include "common/utf8.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace minilm {
+namespace halyard_apps {
 
 char32_t decode_utf8(std::string_view text, size_t *position) {
     const uint8_t lead = uint8_t(text[(*position)++]);
@@ -86,4 +86,4 @@ std::string visible(const std::string &text, std::string_view kept, size_t most)
     return result;
 }
 
-}  // namespace minilm
+}  // namespace halyard_apps

@@ -1,4 +1,4 @@
-#include "mapped_file.h"
+#include "common/mapped_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace minilm {
+namespace halyard_apps {
 
 namespace {
 
@@ -54,4 +54,4 @@ MappedFile::~MappedFile() {
     }
 }
 
-}  // namespace minilm
+}  // namespace halyard_apps
