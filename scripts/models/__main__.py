@@ -80,11 +80,8 @@ def compile_model(request):
         roots[value] = root
     steps = [g for g in groups if g.output not in aliases]
     built = {g: kernels.of_group(g) for g in steps}
-    weights = list(dict.fromkeys(v for g in steps for v in built[g].inputs if v.constant is not None))
-    for alias in aliases.values():
-        if alias.constant is not None:
-            weights.append(alias)
-    weights = list(dict.fromkeys(weights))
+    read_by_steps = [v for g in steps for v in built[g].inputs]
+    weights = list(dict.fromkeys(v for v in [*read_by_steps, *aliases.values()] if v.constant is not None))
 
     base = os.path.dirname(os.path.abspath(request["schedule"])) if request["schedule"] else ""
     unique = {}
@@ -114,6 +111,7 @@ def compile_model(request):
     write(out, "plan.json", json.dumps({
         "kernels": [{"function": k.function, "graph": f"{key}.json" if k.form else "", "group": k.group.name,
                      "op": k.group.call.op if k.group.call else "graph", "params": k.group.call.params if k.group.call else {},
+                     "set": k.group.call.settings if k.group.call else {},
                      "schedule": "" if k.group.call else os.path.join(base, k.group.schedule) if k.group.schedule else f"{key}.lua"}
                     for key, k in unique.items()]}))
 

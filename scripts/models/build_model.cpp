@@ -28,7 +28,7 @@ using nlohmann::json;
 
 struct KernelOfModel {
     std::string function, op, graph, schedule, group;
-    Assignments params;
+    Assignments params, set;
     std::string archive;  // where it lies when it is built
 };
 
@@ -39,6 +39,7 @@ bool build_kernel(KernelOfModel &k, const ModelRequest &request, const std::stri
     r.generator = k.graph.empty() ? "" : paths().generators;  // the generator of any graph is no op of the registry
     r.schedule = k.schedule;
     r.params = k.params;
+    r.set = k.set;
     r.target = request.target;
     r.function = k.function;
     r.emit = {"static_library"};
@@ -147,7 +148,7 @@ BuiltModel build_model(const ModelRequest &request, const std::string &work, con
     for (const auto &k : plan.at("kernels")) {
         const auto in_work = [&](const std::string &file) { return file.empty() ? "" : (fs::absolute(work) / file).string(); };
         kernels.push_back({k.at("function"), k.at("op"), in_work(k.at("graph")), in_work(k.at("schedule")), k.at("group"),
-                           k.at("params").get<Assignments>(), ""});
+                           k.at("params").get<Assignments>(), k.at("set").get<Assignments>(), ""});
         if (fs::path(k.at("schedule").get<std::string>()).is_absolute()) {
             built.inputs.push_back(k.at("schedule"));
         }

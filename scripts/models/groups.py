@@ -18,7 +18,7 @@ MOST_INPUTS = 16
 
 
 class Group:
-    """Nodes in order; the last one makes the result. `fused` says that rules may not change it any more (a schedule said so)."""
+    """Nodes in order; the last one makes the result."""
 
     def __init__(self, nodes, name=""):
         self.nodes = nodes
@@ -26,7 +26,8 @@ class Group:
         self.why = ""       # it ends where it ends
         self.call = None    # a matched op of ours, else the graph generator
         self.schedule = ""  # a Lua file of the user's
-        self.wanted = ""    # "graph": no op of ours, says the user
+        self.wanted = ""    # the op that the user says, or "graph": no op of ours
+        self.at = ""        # where the user's file has it
 
     @property
     def output(self):
@@ -234,8 +235,7 @@ def fuse(graph, groups):
     fusing.run()
     result = fusing.groups()
     for g in result:
-        fusing.next_of(g) if g.output not in graph.outputs else None
-        g.why = g.why or "its result is an output of the model"
+        fusing.next_of(g)  # says why it ends
     return result
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import ml_dtypes
 import schedule
@@ -27,7 +28,7 @@ class CalledKernel:
         self.group, self.form, self.schedule, self.sizes = group, None, "", []
         self.inputs = group.call.inputs
         self.shapes = [tuple(Size.of(s) for s in shape) for shape in group.call.shapes]
-        self.key = hashlib.sha256(f"{group.call.op} {sorted(group.call.params.items())}".encode()).hexdigest()[:16]
+        self.key = hashlib.sha256(f"{group.call.op} {sorted(group.call.params.items())} {sorted(group.call.settings.items())}".encode()).hexdigest()[:16]
 
 
 def is_literal(value):
@@ -81,7 +82,7 @@ def of_group(group):
     for i, node in enumerate(group.nodes):
         names[node.output] = f"node{i}"
         for text in strings(node.attributes):
-            dimensions.update(d for d in _dimensions_in(text))
+            dimensions.update(d for d in dimensions_in(text))
         nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
                       "shape": shape_of(node.output), **node.attributes})
     sizes = sorted(dimensions)
@@ -97,6 +98,5 @@ def strings(attributes):
                 yield text
 
 
-def _dimensions_in(text):
-    import re
+def dimensions_in(text):
     return [n for n in re.findall(r"[A-Za-z_]\w*", text) if n not in ("div", "max", "min")]

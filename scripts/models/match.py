@@ -6,17 +6,18 @@ What does not match stays with the graph generator, and computes the same.
 import math
 
 import numpy as np
-from graph import Value
+from graph import ModelError, Value
 from sizes import product
 
-PANEL = 64  # of schedules/cpu/gemm.lua
+PANEL = 64  # columns of a panel of packed weights, which the schedule of gemm is told
 
 
 class Call:
-    """An op with its generator parameters, and the arrays in the order of its arguments, each with the shape that it has there."""
+    """An op with its generator parameters and what its schedule is told, and the arrays in the order of its arguments, each with the shape
+    that it has there."""
 
-    def __init__(self, op, params, inputs, shapes):
-        self.op, self.params, self.inputs, self.shapes = op, params, inputs, shapes
+    def __init__(self, op, params, settings, inputs, shapes):
+        self.op, self.params, self.settings, self.inputs, self.shapes = op, params, settings, inputs, shapes
 
 
 def match(groups):
@@ -24,6 +25,9 @@ def match(groups):
     for group in groups:
         if group.call is None and not group.schedule and group.wanted != "graph":
             group.call = gemm(group, packed)
+        if group.wanted not in ("", "graph", group.call.op if group.call else ""):
+            raise ModelError(f'{group.at}: op "{group.wanted}" is not what computes these nodes; '
+                             f'{group.call.op if group.call else "graph"} does')
 
 
 def number_of(value):
@@ -145,7 +149,7 @@ def gemm(group, packed):
         params["add_residual"] = "true"
         inputs.append(residual)
         shapes.append((rows, columns))
-    return Call("gemm", params, inputs, [*shapes, (rows, columns)])
+    return Call("gemm", params, {"panel": str(PANEL)}, inputs, [*shapes, (rows, columns)])
 
 
 def pack(b):

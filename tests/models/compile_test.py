@@ -134,6 +134,7 @@ class Compile(unittest.TestCase):
             (self.folder / "edited.lua").write_text(changed)
             return self.refused("--name", "mlp", "--schedule", self.folder / "edited.lua", model=path)
         self.assertIn("a name is letters, digits and _", refused(re.sub('name = "[^"]*"', 'name = "*/ #error"', text)))
+        self.assertIn('op "gemm" is not what computes these nodes; graph does', refused(text.replace("nodes = {", 'op = "gemm", nodes = {', 1)))
         self.assertIn("is no text", refused(re.sub('name = "[^"]*"', "name = { 1 }", text)))
         self.assertIn("groups is a list of tables", refused(re.sub("groups = {", 'groups = { "a",', text)))
 
