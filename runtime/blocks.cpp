@@ -64,8 +64,8 @@ bool has_elements(const halide_buffer_t *b) {
     return true;
 }
 
-// "" or what is wrong with two arrays, of which `bytes` has `rank` dimensions.
-const char *why_not(halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *bytes, int rank) {
+// "" or what is wrong with two arrays; `shape`: what `bytes` have to be, in words.
+const char *why_not(halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *bytes, const char *shape) {
     if (layout != HALYARD_WORDS_ALONG_K && layout != HALYARD_WORDS_ALONG_N && layout != HALYARD_WORDS_AWQ) {
         return "there is no such layout of words";
     }
@@ -76,12 +76,11 @@ const char *why_not(halyard_words layout, const halide_buffer_t *words, const ha
     if (!of_words || words->dimensions != 2) {
         return "the words have to be int32 or uint32, of 2 dimensions";
     }
-    if (bytes->type != halide_type_t(halide_type_uint, 8) || bytes->dimensions != rank) {
-        return rank == 3 ? "the weights have to be uint8 of 3 dimensions, [16, k / 32, n]"
-                         : "the zero points have to be uint8 of 2 dimensions, [groups, n]";
+    if (bytes->type != halide_type_t(halide_type_uint, 8) || bytes->dimensions != 2) {
+        return shape;
     }
-    for (int d = 0; d < rank; d++) {
-        if (bytes->dim[d].extent < 0 || words->dim[d < 2 ? d : 0].extent < 0) {
+    for (int d = 0; d < 2; d++) {
+        if (bytes->dim[d].extent < 0 || words->dim[d].extent < 0) {
             return "an extent is negative";
         }
     }
@@ -110,31 +109,31 @@ int for_columns(uint8_t *closure, int task, const OfColumn &of_column) {
     return 0;
 }
 
-uint8_t *byte_at(const halide_buffer_t *b, int64_t i, int64_t block, int64_t n) {
-    return b->host + i * b->dim[0].stride + block * b->dim[1].stride + n * b->dim[2].stride;
+uint8_t *byte_at(const halide_buffer_t *b, int64_t i, int64_t n) {
+    return b->host + i * b->dim[0].stride + n * b->dim[1].stride;
+}
+
+// The bytes of a column, each with the number of the weight in its low bits.
+template<typename OfByte>
+void for_bytes(const Job &job, int64_t n, const OfByte &of_byte) {
+    for (int64_t i = 0; i < job.bytes->dim[0].extent; i++) {
+        of_byte(byte_at(job.bytes, i, n), i / kHalf * kBlock + i % kHalf);
+    }
 }
 
 int pack_task(void *, int task, uint8_t *closure) {
     return for_columns(closure, task, [](const Job &job, int64_t n) {
-        for (int64_t block = 0; block < job.bytes->dim[1].extent; block++) {
-            for (int64_t i = 0; i < kHalf; i++) {
-                const int64_t k = block * kBlock + i;
-                *byte_at(job.bytes, i, block, n) = uint8_t(job.words.get(k, n) | job.words.get(k + kHalf, n) << 4);
-            }
-        }
+        for_bytes(job, n, [&](uint8_t *byte, int64_t k) { *byte = uint8_t(job.words.get(k, n) | job.words.get(k + kHalf, n) << 4); });
     });
 }
 
 int unpack_task(void *, int task, uint8_t *closure) {
     return for_columns(closure, task, [](const Job &job, int64_t n) {
-        for (int64_t block = 0; block < job.bytes->dim[1].extent; block++) {
-            for (int64_t i = 0; i < kHalf; i++) {
-                const int64_t k = block * kBlock + i;
-                const uint8_t both = *byte_at(job.bytes, i, block, n);
-                job.words.put(k, n, both & 15);
-                job.words.put(k + kHalf, n, both >> 4);
-            }
-        }
+        for_bytes(job, n, [&](uint8_t *byte, int64_t k) {
+            const uint8_t both = *byte;
+            job.words.put(k, n, both & 15);
+            job.words.put(k + kHalf, n, both >> 4);
+        });
     });
 }
 
@@ -156,14 +155,14 @@ int run(const char *function, halide_task_t task, const Job &job) {
 }
 
 int convert(const char *function, halide_task_t task, halyard_words layout, const halide_buffer_t *words, const halide_buffer_t *int4) {
-    const char *const wrong = why_not(layout, words, int4, 3);
+    const char *const wrong = why_not(layout, words, int4, "the weights have to be uint8 of 2 dimensions, [k / 2, n]");
     if (*wrong) {
         return fail(function, wrong);
     }
     const Job job = {{layout, words}, int4, 0};
-    if (int4->dim[0].extent != kHalf || int4->dim[1].extent * int64_t(kBlock) != job.words.rows() ||
-        int4->dim[2].extent != job.words.columns()) {
-        return fail(function, "the words have another number of weights than [16, k / 32, n]; k has to be a multiple of 32");
+    if (int4->dim[0].extent % kHalf != 0 || int4->dim[0].extent * int64_t(2) != job.words.rows() ||
+        int4->dim[1].extent != job.words.columns()) {
+        return fail(function, "the words have another number of weights than [k / 2, n]; k has to be a multiple of 32");
     }
     return run(function, task, job);
 }
@@ -182,7 +181,7 @@ int halyard_unpack_int4(halyard_words layout, const halide_buffer_t *int4, halid
 
 int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int more, halide_buffer_t *zeros) {
     const char *const function = "halyard_pack_zeros";
-    const char *const wrong = why_not(layout, words, zeros, 2);
+    const char *const wrong = why_not(layout, words, zeros, "the zero points have to be uint8 of 2 dimensions, [groups, n]");
     if (*wrong) {
         return fail(function, wrong);
     }

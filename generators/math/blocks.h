@@ -14,14 +14,16 @@
  * | q4_k | b_q4_k [144, k / 256, n]: d and m of f16, 8 s and t of 6 bits in 12 bytes, and 128 bytes | q d s - m t |
  * | q5_k | b_q5_k [176, k / 256, n]: d and m of f16, 8 s and t of 6 bits in 12 bytes, 32 bytes of fifth bits, and 128 bytes | q d s - m t |
  * | q6_k | b_q6_k [210, k / 256, n]: 128 bytes, 64 of fifth and sixth bits, 16 s of 8 bits, one for 16 weights, and d of f16 | (q - 32) d s |
- * | int4 | b_int4 [16, k / 32, n], b_scale [k / group_size, n] of f32, b_zero [k / group_size, n] of bytes | (q - zero) scale |
+ * | int4 | b_int4 [k / 2, n], b_scale [k / group_size, n] of f32, b_zero [k / group_size, n] of bytes | (q - zero) scale |
  * | int8 | b_int8 [k, n], and the same | (q - zero) scale, q from -128 to 127, zero from 0 to 255 is 128 too high |
  *
- * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. The formats that begin with q
+ * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. Weights that are rounded to the
+ * type of the rows have scales of that type too. The formats that begin with q
  * are the blocks of GGUF files (ggml/src/ggml-common.h of llama.cpp has their structs, ggml-quants.c what they stand for).
  */
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include <Halide.h>
@@ -67,8 +69,9 @@ public:
     static constexpr int kBlock = 32;  // elements of a column that are summed before they are scaled
     static constexpr int kLanes = 16;  // element i of a block is summed with element i + 16
 
-    /** Adds the inputs called `name`. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, BlockFormat format, int group_size, bool zero_points) {
+    /** Adds the inputs called `name`. `rounded`: the type that weights are rounded to, if it is one. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, BlockFormat format, int group_size, bool zero_points,
+                const std::optional<Halide::Type> &rounded = std::nullopt) {
         using namespace Halide;
         format_ = format;
         layout_ = block_layout(format);
@@ -79,13 +82,15 @@ public:
         if (zero_points && !plain()) {
             throw CompileError("zero_points are for format=int4 and format=int8: the other formats have what they need in their blocks");
         }
+        if (rounded && !plain()) {
+            throw CompileError("rounded is for format=int4 and format=int8, whose scales may be of the type of the rows");
+        }
         for (const auto &f : block_formats()) {
             name_ = f.second == format ? name + "_" + f.first : name_;
         }
-        const bool whole = format == BlockFormat::kInt8;
-        bytes_ = generator.add_input<Buffer<>>(name_, whole ? Int(8) : UInt(8), whole ? 2 : 3);
+        bytes_ = generator.add_input<Buffer<>>(name_, format == BlockFormat::kInt8 ? Int(8) : UInt(8), plain() ? 2 : 3);
         if (plain()) {
-            scale_ = generator.add_input<Buffer<>>(name + "_scale", Float(32), 2);
+            scale_ = generator.add_input<Buffer<>>(name + "_scale", rounded.value_or(Float(32)), 2);
         }
         if (zero_points) {
             zero_ = generator.add_input<Buffer<>>(name + "_zero", UInt(8), 2);
@@ -228,6 +233,16 @@ public:
         return has_minimum() ? scaled + minimum(block, col) : scaled;
     }
 
+    /** Weight `k` of a column, rounded to the type of its scale. The difference is exact there. */
+    Halide::Expr rounded_weight(const Halide::Expr &k, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Type t = scale_->type();
+        const Expr block = k / kBlock;
+        const Expr q = format_ == BlockFormat::kInt8 ? (*bytes_)(k, col) : quant(k % kLanes, k % kBlock / kLanes, block, col);
+        const Expr zero = zero_ ? cast(t, zero_of(block, col)) : cast(t, this->zero());
+        return store_as(t, load_f32(cast(t, q) - zero) * load_f32(group_scale(block, col)));
+    }
+
     static Halide::Expr from_bits(const Halide::Expr &f16) {
         return load_f32(Halide::reinterpret(Halide::Float(16), f16));
     }
@@ -255,8 +270,8 @@ public:
     /** What a call checks, where the rows have `depth` elements; `whole`: and that blocks of a column lie one after the other. */
     void constrain(const Halide::Expr &depth, bool whole = false) const {
         const Halide::Expr groups = depth / group_size_;
-        if (format_ == BlockFormat::kInt8) {
-            bytes_->dim(0).set_bounds(0, depth);
+        if (plain()) {
+            bytes_->dim(0).set_bounds(0, depth / (format_ == BlockFormat::kInt8 ? 1 : 2));
         } else {
             bytes_->dim(0).set_bounds(0, layout_.bytes);
             bytes_->dim(1).set_bounds(0, depth / layout_.elements);
@@ -278,6 +293,9 @@ private:
 
     // Byte `at` of the block of the file that has block `block` of 32.
     Halide::Expr byte(const Halide::Expr &at, const Halide::Expr &block, const Halide::Expr &col) const {
+        if (format_ == BlockFormat::kInt4) {
+            return (*bytes_)(block * layout_.bytes + at, col);
+        }
         return (*bytes_)(at, together() > 1 ? block / together() : block, col);
     }
 

@@ -103,8 +103,9 @@ function gemm_q.integer_dots(out, k, o)
   local partial = lanes_of(acc:update(0), { "k_x", "k_y" }, { "lane", "part" })
   partial:vectorize "part"
   local narrow = k:has "pair"
+  local together = k.w_q:type() == "i16" and 1 or 2 -- blocks of a vector
   local sums = partial:update(0)
-  sums:split("k_w", narrow and 4 or 8, "guard", "chunk", "in_chunk")
+  sums:split("k_w", 8 // together, "guard", "chunk", "in_chunk")
   sums:reorder("lane", "part", "col", "row", "k_z", "in_chunk", "chunk"):vectorize "lane":vectorize "part"
   for_tile(sums):unroll "k_z":unroll "in_chunk"
   if o.ahead then sums:prefetch_ahead("chunk", o.ahead) end

@@ -45,6 +45,21 @@ local tiles_of_two = {
   { rows = 128, columns = 256, stages = 4, cluster = 1, fill = 2390, step = 607 },
 }
 
+-- Of a product whose columns are weights of 4 or 8 bits, with groups of warps that share the steps of a tile. Measured on an H200 at 48 sizes,
+-- weights of 4 bits (docs/notes/2026-11-decoder.md).
+gemm.tiles_of_few_bits = {
+  { rows = 16,  columns = 32,  stages = 8,  warps = 4, cluster = 1, fill = 730,  step = 83 },
+  { rows = 16,  columns = 64,  stages = 12, warps = 3, cluster = 2, fill = 2390, step = 142 },
+  { rows = 32,  columns = 128, stages = 6,  warps = 2, cluster = 1, fill = 1540, step = 246 },
+  { rows = 64,  columns = 64,  stages = 12, warps = 2, cluster = 1, fill = 1180, step = 192 },
+  { rows = 64,  columns = 64,  stages = 8,  warps = 2, cluster = 2, fill = 2640, step = 228 },
+  { rows = 128, columns = 64,  stages = 6,  warps = 2, cluster = 1, fill = 760,  step = 269 },
+  { rows = 128, columns = 64,  stages = 8,  warps = 2, cluster = 2, fill = 3000, step = 298 },
+  { rows = 128, columns = 128, stages = 6,  warps = 1, cluster = 1, fill = 320,  step = 457 },
+  { rows = 256, columns = 64,  stages = 4,  warps = 1, cluster = 1, fill = 0,    step = 438 },
+  { rows = 256, columns = 128, stages = 3,  warps = 1, cluster = 1, fill = 0,    step = 692 },
+}
+
 local function divided(n, by) return (n + (by - 1)) // by end
 
 -- Of the tiles, those for operands that were repacked.
@@ -81,9 +96,9 @@ end
 -- The versions of one way to read the matrices. `suits`: of which tiles.
 local function tile_versions(size, target, more, suits, condition)
   local versions, costs = {}, {}
-  for _, t in ipairs(more.products == 2 and tiles_of_two or tiles) do
+  for _, t in ipairs(more.tiles or more.products == 2 and tiles_of_two or tiles) do
     if suits(t) then
-      local v = { rows = t.rows, columns = t.columns // (more.products or 1), stages = t.stages }
+      local v = { rows = t.rows, columns = t.columns // (more.products or 1), stages = t.stages, warps = t.warps }
       if not more.in_one_block then v.cluster = t.cluster end
       table.insert(versions, v)
       table.insert(costs, cost_of(t, size, target, more))
@@ -100,6 +115,7 @@ end
 -- more    products: that share the rows (1), of so many columns each         operand_bytes: of an element (2)
 --         in_one_block: no blocks share a tile                               often: only those that are taken most often
 --         repacked: the matrices that repack() takes, for versions that do
+--         tiles: to choose among, as tiles_of_few_bits
 function gemm.versions(size, target, more)
   local versions = {}
   if more.repacked then

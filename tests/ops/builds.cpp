@@ -36,7 +36,7 @@ bool uses_tensor_cores(const halyard::ScriptHeader &head) {
            (has_param(head, "columns") || has_param(head, "key_block") || has_param(head, "panel") || has_param(head, "block"));
 }
 
-// With rows = 0 the sizes of a call decide on the tiles, and on the blocks that share one.
+// With rows = 0 the sizes of a call decide on the tiles, and on the blocks and warps that share one.
 bool chooses_tiles(const halyard::ScriptHeader &head) {
     return std::any_of(head.params.begin(), head.params.end(), [](const auto &t) { return t.name == "rows" && t.value == "0"; });
 }
@@ -131,6 +131,7 @@ std::vector<Assignments> cuda_builds(const OpTest &test, const std::string &op) 
                 build.insert(tiles.begin(), tiles.end());
             } else if (chooses_tiles(head)) {
                 build.erase("set.cluster");
+                build.erase("set.warps");
             }
             if (schedule.name == op + ".skinny") {  // as much as each kind of device has shared memory for
                 build["set.rows"] = build["devices"] == "sm_80" ? "16" : "32";

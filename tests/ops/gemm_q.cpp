@@ -34,6 +34,7 @@ public:
                 {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "int4", "int8"}},
                 {"group_size", {"32", "64", "128"}},
                 {"zero_points", {"false", "true"}},
+                {"rounded", {"false", "true"}},
                 {"type", {"float32", "float16", "bfloat16"}},
                 {"scaling", {"none", "scalar", "column", "row"}},
                 {"add_bias", {"false", "true"}},
@@ -51,6 +52,10 @@ public:
         if (build["format"] != "int4" && build["format"] != "int8") {
             build.erase("zero_points");
             build.erase("group_size");
+            build.erase("rounded");
+        }
+        if (build.count("rounded") && build["rounded"] == "true") {
+            build.erase("activations");
         }
         if (build["activation"] == "log_relu") {  // what may be less than it is would be more times a negative scale
             build["order"] = kUsual;
@@ -83,7 +88,7 @@ public:
 
     // With activations=int8 blocks lie one after the other.
     bool needs_dense(const std::string &argument) const override {
-        return argument.rfind("b_q", 0) == 0 || argument == "b_int4";
+        return argument.rfind("b_q", 0) == 0;
     }
 
     std::vector<std::string> open_dims() const override {
@@ -254,9 +259,11 @@ private:
         }
         const int block = i / kBlock, at = i % kBlock, group = i / int(p.dims.at("group_size"));
         const bool bytes = p.has("b_int8");
-        const double q = bytes ? p["b_int8"](i, col) : nibble(p["b_int4"], 0, at, block, col);
+        const int byte = bytes ? 0 : int(p["b_int4"](block * 16 + at % 16, col));
+        const double q = bytes ? p["b_int8"](i, col) : at < 16 ? byte % 16 : byte / 16;
         const double zero = p.has("b_zero") ? p["b_zero"](group, col) - (bytes ? 128 : 0) : bytes ? 0 : 8;
-        const double w = (q - zero) * p["b_scale"](group, col);
+        const double exact = (q - zero) * p["b_scale"](group, col);
+        const double w = p.is("rounded", "true") ? stored(p, exact) : exact;
         return {w, std::fabs(w)};
     }
 

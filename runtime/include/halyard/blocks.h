@@ -12,8 +12,8 @@
  *     HALYARD_WORDS_ALONG_N       [n / 8, k]                 n = 8 word + j                               (GPTQ, qzeros)
  *     HALYARD_WORDS_AWQ           [n / 8, k]                 n = 8 word + (0, 2, 4, 6, 1, 3, 5, 7)[j]     (AWQ, qweight and qzeros)
  *
- * What they become is `int4` [16, k / 32, n] of bytes, any strides: byte i of a block of 32 weights of a column has weight i in its low
- * bits and weight i + 16 in its high ones. Zero points become bytes [k / group_size, n], as `b_zero` has them.
+ * What they become is `int4` [k / 2, n] of bytes, any strides: of each block of 32 weights of a column, 16 bytes, byte i has weight i in its
+ * low bits and weight i + 16 in its high ones. Zero points become bytes [k / group_size, n], as `b_zero` has them.
  */
 
 #include "array.h"

@@ -68,6 +68,24 @@ __device__ __forceinline__ auto load(const T *p) {
     return r.v;
 }
 
+/** The same bytes in words. */
+template<int N, class T>
+__device__ __forceinline__ byte_words<T, N> load_words(const T *p) {
+    using word = typename pieces<T, N>::word;
+    constexpr int kBytes = pieces<T, N>::bytes;
+    byte_words<T, N> words = {};
+#pragma unroll
+    for (int i = 0; i < pieces<T, N>::count; i++) {
+        const word piece = reinterpret_cast<const word *>(p)[i];
+        if constexpr (kBytes < 4) {
+            words.word[i * kBytes / 4] |= uint32_t(piece) << i * kBytes % 4 * 8;
+        } else {
+            reinterpret_cast<word *>(words.word)[i] = piece;
+        }
+    }
+    return words;
+}
+
 /** From device memory that is read once: other lines stay in the caches. */
 template<int N, class T>
 __device__ __forceinline__ auto load_streaming(const T *p) {

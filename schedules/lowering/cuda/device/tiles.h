@@ -56,6 +56,19 @@ void parts_barrier() {
 
 namespace halyard {
 
+/** So many turns on in a ring of slots. */
+template<int Slots>
+__device__ __forceinline__ void ring_forward(int &slot, int &phase, int turns) {
+    const int ahead = slot + turns;
+    slot = ahead % Slots;
+    phase ^= ahead / Slots % 2;
+}
+
+/** Of a loop from `first` to `end` that has each `step`-th. */
+__device__ __forceinline__ int turns_of_loop(int first, int end, int step) {
+    return first < end ? (end - first + step - 1) / step : 0;
+}
+
 template<int Count>
 __device__ __forceinline__ void clear_registers(uint32_t (&registers)[Count]) {
 #pragma unroll

@@ -245,74 +245,222 @@ HALYARD_TO_PAIRS(half)
 HALYARD_TO_PAIRS(bfloat16)
 #undef HALYARD_TO_PAIRS
 
+// 16-bit floats of bytes, and their arithmetic. The bits are those of float arithmetic that is rounded: a float has more than twice their
+// digits.
+//
+//   small_bytes_to_half<ZERO>(words)      x - ZERO, of bytes from 0 to 127
+//   bytes_to_half(words)                  of any bytes
+//   multiply_pairs(a, b), add_pairs, subtract_pairs: two by one instruction
+//
+// Bytes are in words on the way there: what takes a vector of bytes apart and masks each takes twice the instructions.
+//
+//   words_of(vector), load_words<N>(p)    mask_words<MASK>(words)    shift_words_right<BY>(words)
+
 #ifdef HALYARD_EMULATOR
 template<class T, int N>
-vec<half, N> bytes_to_half(const vec<T, N> &a) {
-    return to_half(to<float>(a));
-}
+using byte_words = vec<T, N>;
+
 template<class T, int N>
-vec<bfloat16, N> bytes_to_bfloat16(const vec<T, N> &a) {
-    return to_bfloat16(to<float>(a));
+vec<T, N> words_of(const vec<T, N> &a) {
+    return a;
 }
+template<int MASK, int N>
+vec<uint8_t, N> mask_words(const vec<uint8_t, N> &a) {
+    return each([](uint8_t x) { return uint8_t(x & MASK); }, a);
+}
+template<int BY, int N>
+vec<uint8_t, N> shift_words_right(const vec<uint8_t, N> &a) {
+    return each([](uint8_t x) { return uint8_t(x >> BY); }, a);
+}
+
+#define HALYARD_BYTES_TO(TYPE)                                                                                                             \
+    template<class T, int N>                                                                                                               \
+    vec<TYPE, N> bytes_to_##TYPE(const vec<T, N> &a) {                                                                                     \
+        return to_##TYPE(to<float>(a));                                                                                                    \
+    }                                                                                                                                      \
+    template<int ZERO, class T, int N>                                                                                                     \
+    vec<TYPE, N> small_bytes_to_##TYPE(const vec<T, N> &a) {                                                                               \
+        return to_##TYPE(to<float>(a) - broadcast<N>(float(ZERO)));                                                                        \
+    }                                                                                                                                      \
+    template<int N>                                                                                                                        \
+    vec<TYPE, N> multiply_pairs(const vec<TYPE, N> &a, const vec<TYPE, N> &b) {                                                            \
+        return to_##TYPE(to<float>(a) * to<float>(b));                                                                                     \
+    }                                                                                                                                      \
+    template<int N>                                                                                                                        \
+    vec<TYPE, N> add_pairs(const vec<TYPE, N> &a, const vec<TYPE, N> &b) {                                                                 \
+        return to_##TYPE(to<float>(a) + to<float>(b));                                                                                     \
+    }                                                                                                                                      \
+    template<int N>                                                                                                                        \
+    vec<TYPE, N> subtract_pairs(const vec<TYPE, N> &a, const vec<TYPE, N> &b) {                                                            \
+        return to_##TYPE(to<float>(a) - to<float>(b));                                                                                     \
+    }
+HALYARD_BYTES_TO(half)
+HALYARD_BYTES_TO(bfloat16)
+#undef HALYARD_BYTES_TO
 #else
-/** x * y + z of two halves each, bits and bits. */
-__device__ __forceinline__ uint32_t multiply_add_halves(uint32_t x, uint32_t y, uint32_t z) {
+/** N bytes, four in a word. */
+template<class T, int N>
+struct alignas(vector_alignment((N + 3) / 4 * 4)) byte_words {
+    static constexpr int count = (N + 3) / 4;
+    uint32_t word[count];
+};
+
+template<class T, int N>
+__device__ __forceinline__ byte_words<T, N> words_of(const vec<T, N> &a) {
+    const words_of_bytes<T, N> u(a);
+    byte_words<T, N> words;
+#pragma unroll
+    for (int i = 0; i < words.count; i++) {
+        words.word[i] = u.four[i];
+    }
+    return words;
+}
+template<int MASK, int N>
+__device__ __forceinline__ byte_words<uint8_t, N> mask_words(byte_words<uint8_t, N> a) {
+#pragma unroll
+    for (int i = 0; i < a.count; i++) {
+        a.word[i] &= MASK * 0x01010101u;
+    }
+    return a;
+}
+template<int BY, int N>
+__device__ __forceinline__ byte_words<uint8_t, N> shift_words_right(byte_words<uint8_t, N> a) {
+#pragma unroll
+    for (int i = 0; i < a.count; i++) {
+        a.word[i] = a.word[i] >> BY & (0xff >> BY) * 0x01010101u;
+    }
+    return a;
+}
+
+/** x * y + z of two 16-bit floats each, bits and bits. */
+template<class T>
+__device__ __forceinline__ uint32_t multiply_add_pair(uint32_t x, uint32_t y, uint32_t z);
+template<>
+__device__ __forceinline__ uint32_t multiply_add_pair<half>(uint32_t x, uint32_t y, uint32_t z) {
     uint32_t sum;
     asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(y), "r"(z));
     return sum;
 }
-__device__ __forceinline__ uint32_t multiply_add_bfloat16s(uint32_t x, uint32_t y, uint32_t z) {
+template<>
+__device__ __forceinline__ uint32_t multiply_add_pair<bfloat16>(uint32_t x, uint32_t y, uint32_t z) {
     uint32_t sum;
     asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(sum) : "r"(x), "r"(y), "r"(z));
     return sum;
 }
-/** The bytes of a pair of a word between bytes of another. */
+
+/** Two of them in a register; one is left over where N is odd. */
+template<class T, int N>
+union pairs_of {
+    uint32_t pair[(N + 1) / 2];
+    vec<T, N> v;
+    __device__ __forceinline__ pairs_of() {
+        pair[(N - 1) / 2] = 0;
+    }
+    __device__ __forceinline__ explicit pairs_of(const vec<T, N> &from) {
+        pair[(N - 1) / 2] = 0;
+        v = from;
+    }
+};
+
+/** Bits of 1, of both of a pair. */
+template<class T>
+__device__ constexpr uint32_t ones();
+template<>
+__device__ constexpr uint32_t ones<half>() {
+    return 0x3c003c00u;
+}
+template<>
+__device__ constexpr uint32_t ones<bfloat16>() {
+    return 0x3f803f80u;
+}
+constexpr uint32_t kSignsOfPair = 0x80008000u;
+
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> multiply_pairs(const vec<T, N> &a, const vec<T, N> &b) {
+    const pairs_of<T, N> x(a), y(b);
+    pairs_of<T, N> product;
+#pragma unroll
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        product.pair[i] = multiply_add_pair<T>(x.pair[i], y.pair[i], kSignsOfPair);
+    }
+    return product.v;
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> add_pairs(const vec<T, N> &a, const vec<T, N> &b) {
+    const pairs_of<T, N> x(a), y(b);
+    pairs_of<T, N> sum;
+#pragma unroll
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        sum.pair[i] = multiply_add_pair<T>(x.pair[i], ones<T>(), y.pair[i]);
+    }
+    return sum.v;
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> subtract_pairs(const vec<T, N> &a, const vec<T, N> &b) {
+    const pairs_of<T, N> x(a), y(b);
+    pairs_of<T, N> difference;
+#pragma unroll
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        difference.pair[i] = multiply_add_pair<T>(y.pair[i], ones<T>() | kSignsOfPair, x.pair[i]);
+    }
+    return difference.v;
+}
+
+/** The bytes of a pair of a word between bytes of another. Of an intrinsic the compiler sees which bytes it takes, and takes the word apart
+ * for them. */
 __device__ __forceinline__ uint32_t spread_bytes(uint32_t word, int pair, uint32_t with) {
-    return __byte_perm(word, with, pair % 2 ? 0x4342 : 0x4140);
+    uint32_t spread;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(spread) : "r"(word), "r"(with), "r"(pair % 2 ? 0x4342 : 0x4140));
+    return spread;
 }
 
 /** Bytes become the last 8 bits of 1024, two at a time, of which 1024 is taken: exact. */
 template<class T, int N>
-__device__ __forceinline__ vec<half, N> bytes_to_half(const vec<T, N> &a) {
-    if constexpr (N % 2 == 0) {
-        constexpr bool kSigned = T(-1) < T(0);
-        const words_of_bytes<T, N> u(a);
-        union {
-            uint32_t pairs[N / 2];
-            vec<half, N> v;
-        } halves;
+__device__ __forceinline__ vec<half, N> bytes_to_half(const byte_words<T, N> &a) {
+    constexpr bool kSigned = T(-1) < T(0);
+    pairs_of<half, N> halves;
 #pragma unroll
-        for (int i = 0; i < N / 2; i++) {
-            const uint32_t above = spread_bytes(u.four[i / 2] ^ (kSigned ? 0x80808080u : 0u), i, 0x64646464u);
-            halves.pairs[i] = multiply_add_halves(above, 0x3c003c00u, kSigned ? 0xe480e480u : 0xe400e400u);
-        }
-        return halves.v;
-    } else {
-        return to_half(to<float>(a));
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        const uint32_t above = spread_bytes(a.word[i / 2] ^ (kSigned ? 0x80808080u : 0u), i, 0x64646464u);
+        halves.pair[i] = multiply_add_pair<half>(above, ones<half>(), kSigned ? 0xe480e480u : 0xe400e400u);
     }
+    return halves.v;
 }
 /** bfloat16 has a bit less: the last 7 bits of a byte become those of 128, from which 128 is taken, or 256 where the first bit is set.
  * Of bytes without a sign the first bit is turned over, and 128 added. */
 template<class T, int N>
-__device__ __forceinline__ vec<bfloat16, N> bytes_to_bfloat16(const vec<T, N> &a) {
-    if constexpr (N % 2 == 0) {
-        constexpr bool kSigned = T(-1) < T(0);
-        constexpr uint32_t kOnes = 0x3f803f80u, kMinusOnes = 0xbf80bf80u;
-        const words_of_bytes<T, N> u(a);
-        union {
-            uint32_t pairs[N / 2];
-            vec<bfloat16, N> v;
-        } floats;
+__device__ __forceinline__ vec<bfloat16, N> bytes_to_bfloat16(const byte_words<T, N> &a) {
+    constexpr bool kSigned = T(-1) < T(0);
+    constexpr uint32_t kMinusOnes = ones<bfloat16>() | kSignsOfPair;
+    pairs_of<bfloat16, N> floats;
 #pragma unroll
-        for (int i = 0; i < N / 2; i++) {
-            const uint32_t above = spread_bytes(u.four[i / 2] ^ (kSigned ? 0u : 0x80808080u), i, 0x43434343u);
-            const uint32_t number = multiply_add_bfloat16s(above & 0xff80ff80u, kMinusOnes, above & 0xff7fff7fu);
-            floats.pairs[i] = kSigned ? number : multiply_add_bfloat16s(number, kOnes, 0x43004300u);
-        }
-        return floats.v;
-    } else {
-        return to_bfloat16(to<float>(a));
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        const uint32_t above = spread_bytes(a.word[i / 2] ^ (kSigned ? 0u : 0x80808080u), i, 0x43434343u);
+        const uint32_t number = multiply_add_pair<bfloat16>(above & 0xff80ff80u, kMinusOnes, above & 0xff7fff7fu);
+        floats.pair[i] = kSigned ? number : multiply_add_pair<bfloat16>(number, ones<bfloat16>(), 0x43004300u);
     }
+    return floats.v;
+}
+
+/** Bytes become the last bits of 1024 or 128, of which these and the zero are taken: exact. */
+template<int ZERO, class To, class T, int N>
+__device__ __forceinline__ vec<To, N> small_bytes_to(const byte_words<T, N> &a, uint32_t first) {
+    static_assert(ZERO >= 0 && ZERO < 128, "the last bits of 128");
+    pairs_of<To, N> numbers;
+#pragma unroll
+    for (int i = 0; i < (N + 1) / 2; i++) {
+        numbers.pair[i] =
+            multiply_add_pair<To>(spread_bytes(a.word[i / 2], i, first), ones<To>(), (first & 0xff00ff00u) + ZERO * 0x00010001u | kSignsOfPair);
+    }
+    return numbers.v;
+}
+template<int ZERO, class T, int N>
+__device__ __forceinline__ vec<half, N> small_bytes_to_half(const byte_words<T, N> &a) {
+    return small_bytes_to<ZERO, half>(a, 0x64646464u);
+}
+template<int ZERO, class T, int N>
+__device__ __forceinline__ vec<bfloat16, N> small_bytes_to_bfloat16(const byte_words<T, N> &a) {
+    return small_bytes_to<ZERO, bfloat16>(a, 0x43434343u);
 }
 #endif
 

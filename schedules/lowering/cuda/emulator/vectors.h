@@ -98,6 +98,12 @@ vec<emulator::element_of<P>, N> load(const P &p) {
     return v;
 }
 
+/** Words are vectors here. */
+template<int N, class P>
+vec<emulator::element_of<P>, N> load_words(const P &p) {
+    return load<N>(p);
+}
+
 /** 0 where the condition does not hold. */
 template<int N, class P>
 vec<emulator::element_of<P>, N> load_if(bool condition, const P &p) {

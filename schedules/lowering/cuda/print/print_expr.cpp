@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "lowering/cuda/print/bytes.h"
 #include "lowering/cuda/simt/alignment.h"
 #include "lowering/cuda/simt/fetch.h"
 #include "lowering/cuda/simt/hoisted_uniforms.h"
@@ -148,6 +149,38 @@ private:
         set(s + ")", kPrimary);
     }
 
+    // Whether it is of 16-bit floats, several of which are one word.
+    bool of_halves(const Expr &e) {
+        if (const auto converted = bytes_to_floats(e)) {
+            set(converted->word + "(" + byte_words(converted->bytes) + ")", kPrimary);
+            return true;
+        }
+        if (const auto arithmetic = pair_arithmetic(e)) {
+            call(arithmetic->word, {arithmetic->a, arithmetic->b});
+            return true;
+        }
+        return false;
+    }
+
+    // A vector of bytes in words.
+    std::string byte_words(const Expr &e) {
+        if (const auto part = part_of_bytes(e)) {
+            return part->word + "(" + byte_words(part->x) + ")";
+        }
+        const auto *choice = e.as<Select>();
+        const auto *same = choice ? choice->condition.as<Broadcast>() : nullptr;
+        if (choice && (same || choice->condition.type().is_scalar())) {
+            const std::string c = print(same ? same->value : choice->condition, kOr);
+            return "(" + c + " ? " + byte_words(choice->true_value) + " : " + byte_words(choice->false_value) + ")";
+        }
+        const auto *load = e.as<Load>();
+        const auto *ramp = load ? load->index.as<Ramp>() : nullptr;
+        if (ramp && is_const_one(load->predicate) && is_const_one(ramp->stride) && whole(load->name, load->type, load->alignment)) {
+            return "load_words<" + std::to_string(ramp->lanes) + ">(" + pointer(load->name, ramp->base) + ")";
+        }
+        return "words_of(" + argument(e) + ")";
+    }
+
     // `a op b`; half types compute in float.
     void binary(const Expr &a, const char *op, const Expr &b, Precedence p) {
         const Type t = a.type();
@@ -234,6 +267,9 @@ private:
     }
 
     void visit(const Cast *op) override {
+        if (of_halves(op)) {
+            return;
+        }
         const Type from = op->value.type(), to = op->type;
         if (to.is_bool()) {
             const Expr zero = make_zero(from);
@@ -242,9 +278,7 @@ private:
         }
         // What is exact in float goes through it, since a half has no conversions of its own to integers.
         const bool half = (from.is_float() && from.bits() == 16) || (to.is_float() && to.bits() == 16);
-        if (half && to.is_vector() && (from.is_int() || from.is_uint()) && from.bits() == 8) {
-            set("bytes_to_" + element_text(to.element_of()) + "(" + argument(op->value) + ")", kPrimary);
-        } else if (half && !from.element_of().is_float() && to.is_vector()) {
+        if (half && !from.element_of().is_float() && to.is_vector()) {
             set("to_" + element_text(to.element_of()) + "(to<float>(" + argument(op->value) + "))", kPrimary);
         } else if (half && !from.element_of().is_float()) {
             set("to<" + element_text(to.element_of()) + ">(to<float>(" + argument(op->value) + "))", kPrimary);
@@ -294,6 +328,9 @@ private:
     }
 
     void visit(const Add *op) override {
+        if (of_halves(op)) {
+            return;
+        }
         // a + -3 is written a - 3.
         const auto c = as_const_int(op->b);
         Expr x, y;
@@ -308,9 +345,15 @@ private:
         }
     }
     void visit(const Sub *op) override {
+        if (of_halves(op)) {
+            return;
+        }
         binary(op->a, "-", op->b, kAdd);
     }
     void visit(const Mul *op) override {
+        if (of_halves(op)) {
+            return;
+        }
         binary(op->a, "*", op->b, kMultiply);
     }
 

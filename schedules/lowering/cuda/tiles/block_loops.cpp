@@ -27,9 +27,6 @@ public:
         }
         by_first_part(all, 0, shared.first);
         print_parts_begin(text_);
-        if (text_.launch.groups_of_tile() > 1) {
-            text_.out.line("int group_of_turn = 0;");
-        }
         body(all, shared.first, shared.end);
         print_parts_added(text_);
         by_first_part(all, shared.end, all.size());
@@ -180,28 +177,29 @@ private:
         const bool can_wait = std::all_of(own.begin(), own.end(), [&](const Stream *s) { return s->slots > groups; });
         const bool pipelined =
             role_ == Role::kMultiply && text_.launch.by_wgmma() && can_wait && has_only_products(*n.body) && (!computed || products == 1);
+        takes_turns_ = role_ == Role::kMultiply && groups > 1;
+        if (takes_turns_) {
+            if (&n != &text_.program.body[text_.launch.shared_loops().first]) {
+                print_parts_barrier(text_);  // slots of the loop before may become another group's
+            }
+            to_own_turn(own);
+        }
         if (pipelined) {
             text_.out.open("{");
             for (const auto *s : own) {
                 text_.out.line("int " + before(*s) + " = -1;  // the slot of the turn before, which may still be read");
             }
         }
-        takes_turns_ = role_ == Role::kMultiply && groups > 1;
-        if (takes_turns_) {
-            if (&n != &text_.program.body[text_.launch.shared_loops().first]) {
-                print_parts_barrier(text_);  // slots of the loop before may become another group's
-            }
-            text_.out.line("group_of_turn = 0;");
-        }
-        const std::string v = text_.out.name(n.loop), first = text_.e(n.min);
-        if (pipelined && computed) {
+        const std::string v = text_.out.name(n.loop), min = text_.e(n.min), end = text_.e(simplify(n.min + n.extent));
+        const std::string first = blocks > 1 ? in_parentheses(min) + " + " + kBlockOfTile : min;
+        if (role_ == Role::kMultiply && computed && products == 1 && has_only_products(*n.body)) {
             numbers_before(n, blocks, groups);
         }
-        text_.out.open("for (int " + v + " = " + (blocks > 1 ? in_parentheses(first) + " + " + kBlockOfTile : first) + "; " + v + " < " +
-                       text_.e(simplify(n.min + n.extent)) + "; " + v + (blocks > 1 ? " += " + number(blocks) : "++") + ") {");
-        if (takes_turns_) {
-            text_.out.open("if (group_of_turn == " + std::string(kGroupOfTile) + ") {");
-        }
+        const int each = takes_turns_ ? blocks * groups : blocks;
+        const std::string own_first =
+            takes_turns_ ? in_parentheses(first) + " + " + kGroupOfTile + (blocks > 1 ? " * " + number(blocks) : "") : first;
+        text_.out.open("for (int " + v + " = " + own_first + "; " + v + " < " + end + "; " + v +
+                       (each > 1 ? " += " + number(each) : "++") + ") {");
         in_pipelined_loop_ = pipelined;
         body(*n.body, 0, n.body->size());
         in_pipelined_loop_ = false;
@@ -220,12 +218,9 @@ private:
             begun_ = false;
         }
         if (takes_turns_) {
-            text_.out.close();
             for (const auto *s : own) {
-                next(*s);
+                forward(*s, groups);
             }
-            text_.out.line("group_of_turn = group_of_turn == " + number(groups - 1) + " ? 0 : group_of_turn + 1;");
-            takes_turns_ = false;
         }
         text_.out.close();
         rows_.reset();
@@ -236,6 +231,45 @@ private:
             }
             text_.out.close();
         }
+        if (takes_turns_) {
+            behind_all_turns(own, "turns_of_loop(" + first + ", " + end + ", " + number(blocks) + ")");
+            takes_turns_ = false;
+        }
+    }
+
+    // Groups of warps that take turns go from one of their own to the next: the slots between are others'.
+    void to_own_turn(const std::vector<const Stream *> &own) {
+        text_.out.open("{");
+        for (const auto *s : own) {
+            text_.out.line("const int " + first_of(stage(*s)) + " = " + stage(*s) + ", " + first_of(phase(*s)) + " = " + phase(*s) + ";");
+            forward_by(*s, kGroupOfTile);
+        }
+    }
+
+    void behind_all_turns(const std::vector<const Stream *> &own, const std::string &turns) {
+        for (const auto *s : own) {
+            text_.out.line(stage(*s) + " = " + first_of(stage(*s)) + ";");
+            text_.out.line(phase(*s) + " = " + first_of(phase(*s)) + ";");
+            forward_by(*s, turns);
+        }
+        text_.out.close();
+    }
+
+    static std::string first_of(const std::string &name) {
+        return name + "_first";
+    }
+
+    void forward_by(const Stream &s, const std::string &turns) {
+        text_.out.line("ring_forward<" + number(s.slots) + ">(" + stage(s) + ", " + phase(s) + ", " + turns + ");");
+    }
+
+    // By no more turns than there are slots.
+    void forward(const Stream &s, int turns) {
+        text_.out.line(stage(s) + " += " + number(turns) + ";");
+        text_.out.open("if (" + stage(s) + " >= " + number(s.slots) + ") {");
+        text_.out.line(stage(s) + " -= " + number(s.slots) + ";");
+        text_.out.line(phase(s) + " ^= 1;");
+        text_.out.close();
     }
 
     void next(const Stream &s) {
@@ -249,7 +283,7 @@ private:
         text_.out.close();
     }
 
-    // The next turn has the next slot. Who takes turns goes on in those of others, too.
+    // The next turn has the next slot. Who takes turns goes on behind those of others.
     void done_with(const Stream &s) {
         if (!takes_turns_) {
             next(s);
@@ -343,11 +377,12 @@ private:
     void take_rows(const TileOfProduct &t) {
         if (!in_pipelined_loop_) {
             finish_products();
-            print_rows(text_, computed_tile(text_, t.a), rows_of(t));
+            print_rows(text_, rows_ ? rows_->tile : computed_tile(text_, t.a), rows_of(t));
+            numbers_of_next_turn();
             return;
         }
         print_rows(text_, rows_->tile, next_rows_of(t));
-        numbers_of_turn(text_.out.name(rows_->loop->loop) + " + " + number(rows_->turns_apart));
+        numbers_of_next_turn();
         text_.out.line("wgmma_wait<0>();");
         for (const auto *s : streams_of_loop_) {
             give_back(*s, before(*s), before(*s) + " >= 0 && ");
@@ -375,6 +410,12 @@ private:
         numbers_of_turn(in_parentheses(text_.e(n.min)) + (blocks > 1 ? std::string(" + ") + kBlockOfTile : "") +
                         (groups > 1 ? std::string(" + ") + kGroupOfTile + " * " + number(blocks) : ""));
         text_.out.close();
+    }
+
+    void numbers_of_next_turn() {
+        if (rows_) {
+            numbers_of_turn(text_.out.name(rows_->loop->loop) + " + " + number(rows_->turns_apart));
+        }
     }
 
     // Behind the last turn those of the last are loaded once more.

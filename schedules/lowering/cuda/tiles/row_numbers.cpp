@@ -17,6 +17,8 @@ namespace {
 constexpr int kEighth = 8;
 // What there is beside 128 sums, and rows of two turns.
 constexpr int kMostRegisters = 32;
+// Turns of a group of the depth that has one number.
+constexpr int kMostTurns = 32;
 
 Expr variable(const char *name) {
     return Variable::make(Int(32), name);
@@ -41,8 +43,37 @@ private:
         return substitute(kOperandDepth, variable(kQuad) * 2 + (eighth * kEighth + lane), index);
     }
 
+    // A group of the depth may be several turns, as in a[(turn * 64 + depth) / 256]: then it is so in each turn of a group.
     bool equal(const Expr &a, const Expr &b) const {
-        return is_const_zero(simplify(a - b, true, pairs_));
+        for (int turn = 0; turn < turns_; turn++) {
+            const Expr at = turns_ == 1 ? Variable::make(Int(32), loop_) : Variable::make(Int(32), loop_) * turns_ + turn;
+            if (!is_const_zero(simplify(substitute(loop_, at, a - b), true, pairs_))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // Turns after which it repeats, by what it divides through.
+    int turns_of(const Expr &index) const {
+        class Find : public IRVisitor {
+            using IRVisitor::visit;
+            void visit(const Div *op) override {
+                const auto c = as_const_int(op->b);
+                if (c && *c > depth && *c % depth == 0 && *c / depth <= kMostTurns) {
+                    turns = std::max(turns, int(*c / depth));
+                }
+                IRVisitor::visit(op);
+            }
+
+        public:
+            explicit Find(int depth) : depth(depth) {}
+            const int depth;
+            int turns = 1;
+        };
+        Find find(tile_.depth);
+        index.accept(&find);
+        return find.turns;
     }
 
     bool is_of_line(const Expr &index) const {
@@ -120,6 +151,7 @@ private:
         RowNumber n;
         n.load = op;
         n.of_turn = expr_uses_var(op->index, loop_);
+        turns_ = turns_of(op->index);
         n.by_line = expr_uses_var(op->index, kOperandOther);
         n.by_depth = !is_of_line(op->index);
         if (!n.by_depth) {
@@ -163,7 +195,7 @@ private:
     const int fragments_;
     Scope<Interval> pairs_;
     Scope<> bound_;
-    int left_ = kMostRegisters;
+    int turns_ = 1, left_ = kMostRegisters;
 };
 
 }  // namespace

@@ -1,0 +1,48 @@
+-- A product of rows of 16 bits with weights of 4 and 8 bits in groups, on the tensor cores: a tile of weights is fetched as it lies in
+-- memory, and becomes 16 bits in the registers of the warps that multiply it.
+
+local gemm = require "lib.gpu_gemm"
+
+-- Whether a block has the threads, two for a column in each group of warps, and the registers and shared memory: a step for each group, and
+-- the sums of groups and blocks. There may be fewer steps ahead than asked for.
+local function fits(p, target)
+  local depth = p.rows <= gemm.skinny and 128 or 64
+  local slots = p.warps * depth * (2 * p.rows + p.columns)
+  local parts = (p.warps - 1 + (p.cluster > 1 and 1 or 0)) * p.rows * p.columns * 4
+  local threads = 2 * p.columns * p.warps + 128
+  return p.warps <= p.stages and threads <= (p.rows > 64 and 512 or 1024) and slots + parts + 2 * p.rows * p.columns <= target.shared_bytes - 1024
+end
+
+return schedule "gemm_q" {
+  target = "cuda",
+
+  generator = {
+    type = tune { "float16", "bfloat16", default = "bfloat16" },
+    format = tune { "int4", "int8", default = "int4" },
+    rounded = true,
+  },
+
+  params = {
+    rows    = tune { 0, 16, 32, 64, 128, 256, default = 0 }, -- of a tile; 0: the sizes of a call decide
+    columns = tune { 0, 32, 64, 128, default = 0 },
+    stages  = tune { 2, 3, 4, 6, 8, 12, default = 4 }, -- fetched ahead
+    warps   = tune { 1, 2, 3, 4, default = 1 },     -- groups of warps that take turns with the steps of a tile: few rows
+    cluster = tune { 1, 2, 4, default = 1 },        -- blocks that share them: long k
+    raster  = tune { 4, 8, 16, default = 8 },       -- rows of tiles taken together
+  },
+
+  where = function(p, target)
+    if p.rows == 0 or p.columns == 0 then return gemm.sizes_decide(p, 4) and p.cluster == 1 and p.warps == 1 end
+    return fits(p, target)
+  end,
+
+  versions = function(k, p, target)
+    if p.rows > 0 then return { {} } end
+    local size = { rows = k.a:dim(1):extent(), columns = k.y:dim(0):extent(), depth = k.a:dim(0):extent() }
+    return gemm.versions(size, target, { tiles = gemm.tiles_of_few_bits })
+  end,
+
+  apply = function(k, p)
+    gemm.tensor_tiles(k.y, k.acc, p, { warps = p.warps, cluster = p.cluster })
+  end,
+}
