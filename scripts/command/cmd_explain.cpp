@@ -85,6 +85,7 @@ void explain_cuda(const ExplainOptions &o) {
         throw UsageError("--cold, --count, --measure-again and --threads are for the host");
     }
     explore::Task task;
+    task.limits.build_seconds = o.timeout;
     task.op = o.op;
     task.generator = o.generator;
     task.params = parse_options(o.params, "--param");
