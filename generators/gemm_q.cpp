@@ -38,6 +38,8 @@ public:
     /** How products are added up, a schedule's business: along k in SIMD lanes, or for several columns in these, of weights that are laid
      * out for that, once for many rows. */
     GeneratorParam<BlockSums> sums{"sums", BlockSums::kLanes, block_sums()};
+    /** Of q4_0, q4_1 and q8_0: blocks of so many columns are interleaved, by halyard_interleave_blocks; 0: none are. */
+    Number interleaved{"interleaved", 0, 0, 32};
     ProductEpilogue epilogue;
 
     Input<Buffer<void, 2>> a{"a"};   // [k, m]
@@ -48,9 +50,13 @@ public:
         a.set_type(storage_type(type));
         y.set_type(epilogue.stored_type(type));
         const auto type_of_weights = rounded ? std::optional<Type>(storage_type(type)) : std::nullopt;
+        b.interleave(interleaved);
         b.add_to(*this, "b", format, group_size, zero_points, type_of_weights);
         if (activations == Activations::kInt8 && rounded) {
             throw CompileError("activations=int8 multiplies integers, and rounded=true weights that are rounded: one of them");
+        }
+        if (interleaved != 0 && sums != BlockSums::kColumns) {
+            throw CompileError("interleaved weights are added up with sums=columns: take the schedule interleaved");
         }
         epilogue.add_to(*this, type);
     }
@@ -60,6 +66,10 @@ public:
         add_requirement(depth % b.multiple() == 0, "gemm_q: k is", depth, "and not a multiple of", b.multiple());
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         const Expr columns = y.dim(0).max() + 1;
+        if (interleaved != 0) {
+            add_requirement(b.interleaved_columns() >= columns, "gemm_q: y has", columns, "columns, and the interleaved blocks",
+                            b.interleaved_columns());
+        }
         if (rounded && get_target().has_gpu_feature()) {
             RDom r(0, depth, "k");
             acc(col, row) += a_f(r, row) * weight(r, min(col, columns - 1));
@@ -67,6 +77,15 @@ public:
             read_only_if(*this, depth > 0, {"a", b.name(), "b_scale", "b_zero"});
             product.define(
                 acc, [&](const Expr &i, const Expr &r) { return a_f(i, r); }, depth, columns, b, sums, get_target());
+        } else if (interleaved != 0) {
+            // A quarter of each block is a sum of its own, so that those of a row need not wait for each other.
+            constexpr int kParts = 4, kBlock = BlockWeights::kBlock, kPart = kBlock / kParts;
+            const Expr scaled = b.interleaved_element(k, block, col) * b.interleaved_scale(block, col);
+            w_block(col, k, block) = b.has_minimum() ? scaled + b.interleaved_minimum(block, col) : scaled;
+            const RDom r({{0, kPart}, {0, depth / kBlock}}, "k"), parts(0, kParts, "k");
+            const Expr at = part * kPart + r.x;
+            quarter(col, row, part) += a_f(r.y * kBlock + at, row) * w_block(col, at, r.y);
+            acc(col, row) += quarter(col, row, parts);
         } else if (sums == BlockSums::kColumns) {
             w_rows(k, col) = weight(k, min(col, columns - 1));  // columns of a panel beyond the last are read as the last
             w_f(col, k) = w_rows(k, col);
@@ -92,8 +111,8 @@ private:
         return a_f(first, row) * weight(first, column) + a_f(second, row) * weight(second, column);
     }
 
-    Var col{"col"}, row{"row"}, k{"k"};
-    Func a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, acc{"acc"};
+    Var col{"col"}, row{"row"}, k{"k"}, part{"part"}, block{"block"};
+    Func a_f{"a_f"}, w_rows{"w_rows"}, w_f{"w_f"}, w_block{"w_block"}, quarter{"quarter"}, acc{"acc"};
     BlockProduct product;
 };
 

@@ -1,9 +1,10 @@
-// Weights of 4 bits from words of files, and back (halyard/blocks.h).
+// Weights of 4 bits from words of files, and back; blocks side by side (halyard/blocks.h).
 
 #include "halyard/blocks.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "errors.h"
 
@@ -167,6 +168,96 @@ int convert(const char *function, halide_task_t task, halyard_words layout, cons
     return run(function, task, job);
 }
 
+// Blocks of GGUF files: numbers of f16, two bytes each, then bytes that are interleaved by fours.
+int halves_of_block(int bytes) {
+    return bytes == 18 || bytes == 34 ? 1 : bytes == 20 ? 2 : 0;
+}
+
+struct Interleaving {
+    const halide_buffer_t *blocks, *interleaved;
+    bool back;  // from the interleaved ones
+};
+
+int64_t columns_of_panel(const Interleaving &job) {
+    return job.interleaved->dim[0].extent / job.blocks->dim[0].extent;
+}
+
+void copy_unit(const Interleaving &job, uint8_t *of_block, uint8_t *of_panel, size_t bytes) {
+    if (!job.back) {
+        memcpy(of_panel, of_block, bytes);
+    } else if (of_block) {
+        memcpy(of_block, of_panel, bytes);
+    }
+}
+
+// A panel of columns. Those behind the last are zeros.
+int interleave_task(void *, int panel, uint8_t *closure) {
+    static uint8_t zeros[64] = {};
+    const Interleaving &job = *reinterpret_cast<const Interleaving *>(closure);
+    const int64_t columns = columns_of_panel(job), bytes = job.blocks->dim[0].extent, halves = halves_of_block(int(bytes));
+    for (int64_t block = 0; block < job.blocks->dim[1].extent; block++) {
+        uint8_t *const to = byte_at(job.interleaved, 0, block, panel);
+        for (int64_t c = 0; c < columns; c++) {
+            const int64_t n = panel * columns + c;
+            const bool there = n < job.blocks->dim[2].extent;
+            uint8_t *const from = there ? byte_at(job.blocks, 0, block, n) : job.back ? nullptr : zeros;
+            for (int64_t h = 0; h < halves; h++) {
+                copy_unit(job, from ? from + 2 * h : nullptr, to + 2 * (h * columns + c), 2);
+            }
+            for (int64_t at = 2 * halves; at < bytes; at += 4) {
+                copy_unit(job, from ? from + at : nullptr, to + at * columns + 4 * c, 4);
+            }
+        }
+    }
+    return 0;
+}
+
+// "" or what is wrong with blocks and interleaved ones.
+const char *why_not_interleave(const halide_buffer_t *blocks, const halide_buffer_t *interleaved) {
+    for (const auto *b : {blocks, interleaved}) {
+        if (!b || !b->dim) {
+            return "an array is NULL";
+        }
+        if (b->type != halide_type_t(halide_type_uint, 8) || b->dimensions != 3) {
+            return "both arrays have to be uint8 of 3 dimensions";
+        }
+        for (int d = 0; d < 3; d++) {
+            if (b->dim[d].extent < 0) {
+                return "an extent is negative";
+            }
+        }
+        if (has_elements(b) && !b->host) {
+            return "an array has no memory on the host";
+        }
+        if (b->dim[0].stride != 1) {
+            return "the bytes of a block have to lie one after the other";
+        }
+    }
+    const int64_t bytes = blocks->dim[0].extent, of_panel = interleaved->dim[0].extent;
+    if (halves_of_block(int(bytes)) == 0) {
+        return "blocks have 18 bytes (Q4_0), 20 (Q4_1) or 34 (Q8_0)";
+    }
+    const int64_t columns = of_panel % bytes == 0 ? of_panel / bytes : 0;
+    if (columns != 8 && columns != 16 && columns != 32) {
+        return "the first extent of the interleaved blocks has to be 8, 16 or 32 times that of the blocks";
+    }
+    if (interleaved->dim[1].extent != blocks->dim[1].extent ||
+        interleaved->dim[2].extent != (blocks->dim[2].extent + columns - 1) / columns) {
+        return "the interleaved blocks are not [bytes * columns, k / 32, ceil(n / columns)]";
+    }
+    return "";
+}
+
+int interleave(const char *function, const halide_buffer_t *blocks, const halide_buffer_t *interleaved, bool back) {
+    const char *const wrong = why_not_interleave(blocks, interleaved);
+    if (*wrong) {
+        return fail(function, wrong);
+    }
+    Interleaving job = {blocks, interleaved, back};
+    const int panels = interleaved->dim[2].extent;
+    return panels == 0 ? 0 : halide_do_par_for(nullptr, interleave_task, 0, panels, reinterpret_cast<uint8_t *>(&job));
+}
+
 }  // namespace
 
 extern "C" {
@@ -190,6 +281,14 @@ int halyard_pack_zeros(halyard_words layout, const halide_buffer_t *words, int m
         return fail(function, "the words have another number of zero points than [groups, n]");
     }
     return run(function, zeros_task, job);
+}
+
+int halyard_interleave_blocks(const halide_buffer_t *blocks, halide_buffer_t *interleaved) {
+    return interleave("halyard_interleave_blocks", blocks, interleaved, false);
+}
+
+int halyard_deinterleave_blocks(const halide_buffer_t *interleaved, halide_buffer_t *blocks) {
+    return interleave("halyard_deinterleave_blocks", blocks, interleaved, true);
 }
 
 }  // extern "C"

@@ -56,7 +56,7 @@ void Decoder::rewind(int position) {
     has_logits_ = false;
 }
 
-void Decoder::feed(const int32_t *tokens, int count, float *all) {
+void Decoder::check(const int32_t *tokens, int count) const {
     if (count < 0 || count > length_ - position_) {
         throw std::runtime_error(fmt::format("{} tokens do not fit behind the {} of a context of {}: make a longer one, or begin anew",
                                              count, position_, length_));
@@ -66,11 +66,15 @@ void Decoder::feed(const int32_t *tokens, int count, float *all) {
             throw std::runtime_error(fmt::format("token {} is not one of the {} of the vocabulary", tokens[i], config_.vocabulary));
         }
     }
+}
+
+void Decoder::feed(const int32_t *tokens, int count, float *all) {
+    check(tokens, count);
     const int begin = position_;
     try {
         for (int done = 0; done < count;) {
             const int rows = std::min(count - done, kMostRows);
-            pass(tokens + done, rows, all ? all + int64_t(done) * config_.vocabulary : nullptr);
+            pass({{this, tokens + done, rows, 0}}, all ? all + int64_t(done) * config_.vocabulary : nullptr);
             done += rows;
         }
     } catch (...) {
@@ -79,10 +83,52 @@ void Decoder::feed(const int32_t *tokens, int count, float *all) {
     }
 }
 
-void Decoder::embed(const int32_t *tokens, int rows) {
+void Decoder::feed_together(const std::vector<Feed> &feeds) {
+    std::vector<int> begins, done;
+    for (const Feed &feed : feeds) {
+        feed.decoder->check(feed.tokens, feed.count);
+        begins.push_back(feed.decoder->position_);
+        done.push_back(0);
+        for (const Feed &other : feeds) {
+            if (&other != &feed && other.decoder == feed.decoder) {
+                throw std::runtime_error("a sequence is fed twice in one call: give it all of its tokens at once");
+            }
+        }
+        if (!feed.decoder->is_like(*feeds.front().decoder)) {
+            throw std::runtime_error("sequences that are fed together have one model, and rows of one kind, f32 or 8 bits");
+        }
+    }
+    try {
+        // A sequence is cut where it would be alone, as attention is computed from cut to cut.
+        for (bool more = !feeds.empty(); more;) {
+            std::vector<Segment> segments;
+            int rows = 0;
+            more = false;
+            for (size_t i = 0; i < feeds.size(); i++) {
+                const int next = std::min(feeds[i].count - done[i], kMostRows);
+                if (next > 0 && (rows == 0 || rows + next <= 2 * kMostRows)) {
+                    segments.push_back({feeds[i].decoder, feeds[i].tokens + done[i], next, rows});
+                    rows += next;
+                    done[i] += next;
+                }
+                more = more || done[i] < feeds[i].count;
+            }
+            if (rows > 0) {
+                feeds.front().decoder->pass(segments, nullptr);
+            }
+        }
+    } catch (...) {
+        for (size_t i = 0; i < feeds.size(); i++) {
+            feeds[i].decoder->rewind(begins[i]);
+        }
+        throw;
+    }
+}
+
+void Decoder::embed(const int32_t *tokens, int rows, float *to) const {
     const int width = config_.width;
     for (int i = 0; i < rows; i++) {
-        float *row = x_.data() + int64_t(i) * width;
+        float *row = to + int64_t(i) * width;
         dequantize(*model_.weights.words, int64_t(tokens[i]) * width, width, row);
         if (config_.embedding_scale != 1) {
             std::for_each(row, row + width, [&](float &v) { v *= config_.embedding_scale; });
@@ -90,94 +136,133 @@ void Decoder::embed(const int32_t *tokens, int rows) {
     }
 }
 
-void Decoder::pass(const int32_t *tokens, int rows, float *all) {
-    const auto size = [&](int columns) { return size_t(rows) * size_t(columns); };
-    if (rows > rows_) {
-        const int queries = config_.heads * config_.head_width;
-        for (Block *block : {&x_, &next_, &normed_}) {
-            block->resize(size(config_.width));
-        }
-        for (Block *block : {&q_, &q_turned_, &context_}) {
-            block->resize(size(queries));
-        }
-        for (Block *block : {&k_, &k_normed_}) {
-            block->resize(size(config_.key_heads * config_.head_width));
-        }
-        for (Block *block : {&gate_, &up_, &inner_}) {
-            block->resize(size(config_.inner));
-        }
-        rows_ = rows;
+void Decoder::make_room(int rows) {
+    if (rows <= rows_) {
+        return;
     }
-    positions_.resize(size_t(rows));
-    for (int i = 0; i < rows; i++) {
-        positions_[size_t(i)] = position_ + i;
+    rows_ = 0;
+    const auto resize = [&](Block &block, int columns) { block.resize(size_t(rows) * size_t(columns)); };
+    const int queries = config_.heads * config_.head_width, keys = config_.key_heads * config_.head_width;
+    for (Block *block : {&x_, &next_, &normed_, &last_}) {
+        resize(*block, config_.width);
     }
-    embed(tokens, rows);
-    for (int i = 0; i < config_.layers; i++) {
-        attention_block(i, rows);
-        product_block(model_.weights.layers[size_t(i)], rows);
+    resize(qkv_, queries + 2 * keys);
+    for (Block *block : {&q_, &q_turned_, &context_}) {
+        resize(*block, queries);
     }
-    position_ += rows;
-    if (all) {
-        write_logits(x_.data(), rows, all);
-        std::copy_n(all + int64_t(rows - 1) * config_.vocabulary, config_.vocabulary, logits_.data());
-    } else {
-        write_logits(x_.data() + int64_t(rows - 1) * config_.width, 1, logits_.data());
+    for (Block *block : {&k_, &k_normed_}) {
+        resize(*block, keys);
     }
-    for (const float logit : logits_) {
-        if (!std::isfinite(logit)) {
-            model_.file.fail("its weights give logits that are no numbers");
-        }
-    }
-    has_logits_ = true;
+    resize(gate_up_, 2 * config_.inner);
+    resize(inner_, config_.inner);
+    rows_ = rows;
 }
 
-void Decoder::attention_block(int index, int rows) {
+void Decoder::pass(const std::vector<Segment> &segments, float *all) {
+    const int rows = segments.back().first + segments.back().rows, width = config_.width;
+    make_room(rows);
+    positions_.resize(size_t(rows));
+    for (const Segment &s : segments) {
+        for (int i = 0; i < s.rows; i++) {
+            positions_[size_t(s.first + i)] = s.decoder->position_ + i;
+        }
+        embed(s.tokens, s.rows, x_.data() + int64_t(s.first) * width);
+    }
+    for (int i = 0; i < config_.layers; i++) {
+        attention_block(i, segments, rows);
+        product_block(i, segments, rows);
+    }
+    if (all) {
+        write_logits(segments, x_.data(), all);
+        std::copy_n(all + int64_t(rows - 1) * config_.vocabulary, config_.vocabulary, logits_.data());
+    } else if (segments.size() == 1) {
+        write_logits({{this, nullptr, 1, 0}}, x_.data() + int64_t(rows - 1) * width, segments[0].decoder->logits_.data());
+    } else {
+        std::vector<Segment> last;
+        for (size_t i = 0; i < segments.size(); i++) {
+            std::copy_n(x_.data() + int64_t(segments[i].first + segments[i].rows - 1) * width, width, last_.data() + int64_t(i) * width);
+            last.push_back({segments[i].decoder, nullptr, 1, int(i)});
+        }
+        together_.resize(segments.size() * size_t(config_.vocabulary));
+        write_logits(last, last_.data(), together_.data());
+        for (size_t i = 0; i < segments.size(); i++) {
+            std::copy_n(together_.data() + i * size_t(config_.vocabulary), config_.vocabulary, segments[i].decoder->logits_.data());
+        }
+    }
+    for (const Segment &s : segments) {
+        s.decoder->position_ += s.rows;
+        for (const float logit : s.decoder->logits_) {
+            if (!std::isfinite(logit)) {
+                model_.file.fail("its weights give logits that are no numbers");
+            }
+        }
+        s.decoder->has_logits_ = true;
+    }
+}
+
+void Decoder::attention_block(int index, const std::vector<Segment> &segments, int rows) {
     const Layer &layer = model_.weights.layers[size_t(index)];
-    const int width = config_.head_width, key_row = config_.key_heads * width;
+    const LayerProducts &products = model_.products.layers[size_t(index)];
+    const int width = config_.head_width, key_row = config_.key_heads * width, query_row = config_.heads * width;
+    const int64_t joined = products.query_key_value.columns();
     const bool local = config_.is_local(index);
     const auto &frequencies =
         local && !model_.weights.local_frequencies.empty() ? model_.weights.local_frequencies : model_.weights.frequencies;
-    const auto bias = [](const std::vector<float> &values) { return values.empty() ? nullptr : values.data(); };
-    float *new_keys = keys(index) + int64_t(position_) * key_row;
+    const AttentionSizes sizes = {width, config_.heads, config_.key_heads, config_.attention_scale, local ? config_.window : 0};
 
     rms_norm(x_.data(), layer.attention_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(exact_, normed_.data(), layer.query, rows, bias(layer.query_bias), nullptr, q_.data());
-    multiply(exact_, normed_.data(), layer.key, rows, bias(layer.key_bias), nullptr, k_.data());
-    multiply(exact_, normed_.data(), layer.value, rows, bias(layer.value_bias), nullptr, values(index) + int64_t(position_) * key_row);
-    // Heads that are normed go by memory that is free until attention.
-    float *q = q_.data(), *k = k_.data();
+    multiply(segments, normed_.data(), products.query_key_value, products.bias.empty() ? nullptr : products.bias.data(), nullptr,
+             qkv_.data());
+    const float *q = qkv_.data(), *k = q + query_row, *v = k + key_row;
+    int64_t q_step = joined, k_step = joined;
+    // Heads that are normed have to lie one after the other, and go by memory that is free until attention.
+    const auto norm = [&](const float **heads, int count, const std::vector<float> &weight, float *dense, float *normed, int64_t *step) {
+        const int row = count * width;
+        for (int i = 0; i < rows; i++) {
+            std::copy_n(*heads + i * joined, row, dense + int64_t(i) * row);
+        }
+        rms_norm(dense, weight.data(), width, int64_t(rows) * count, config_.eps, normed);
+        *heads = normed;
+        *step = row;
+    };
     if (!layer.query_norm.empty()) {
-        rms_norm(q, layer.query_norm.data(), width, int64_t(rows) * config_.heads, config_.eps, context_.data());
-        q = context_.data();
+        norm(&q, config_.heads, layer.query_norm, q_.data(), context_.data(), &q_step);
     }
     if (!layer.key_norm.empty()) {
-        rms_norm(k, layer.key_norm.data(), width, int64_t(rows) * config_.key_heads, config_.eps, k_normed_.data());
-        k = k_normed_.data();
+        norm(&k, config_.key_heads, layer.key_norm, k_.data(), k_normed_.data(), &k_step);
     }
-    rope(config_.rope_halves, q, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.data());
-    rope(config_.rope_halves, k, positions_.data(), frequencies, width, config_.key_heads, rows, new_keys);
-    attend({width, config_.heads, config_.key_heads, config_.attention_scale, local ? config_.window : 0}, q_turned_.data(), rows,
-           keys(index), values(index), position_ + rows, context_.data());
+    rope(config_.rope_halves, q, q_step, positions_.data(), frequencies, width, config_.heads, rows, q_turned_.data());
+    for (const Segment &s : segments) {
+        Decoder &sequence = *s.decoder;
+        const int64_t at = int64_t(sequence.position_) * key_row;
+        rope(config_.rope_halves, k + s.first * k_step, k_step, positions_.data() + s.first, frequencies, width, config_.key_heads, s.rows,
+             sequence.keys(index) + at);
+        for (int i = 0; i < s.rows; i++) {
+            std::copy_n(v + (s.first + i) * joined, key_row, sequence.values(index) + at + int64_t(i) * key_row);
+        }
+        attend(sizes, q_turned_.data() + int64_t(s.first) * query_row, s.rows, sequence.keys(index), sequence.values(index),
+               sequence.position_ + s.rows, context_.data() + int64_t(s.first) * query_row);
+    }
     if (layer.after_attention.empty()) {
-        multiply(exact_, context_.data(), layer.attention_output, rows, nullptr, x_.data(), next_.data());
+        multiply(segments, context_.data(), products.attention_output, nullptr, x_.data(), next_.data());
         std::swap(x_, next_);
     } else {
-        multiply(exact_, context_.data(), layer.attention_output, rows, nullptr, nullptr, next_.data());
+        multiply(segments, context_.data(), products.attention_output, nullptr, nullptr, next_.data());
         add_normed(next_.data(), layer.after_attention, rows);
     }
 }
 
-void Decoder::product_block(const Layer &layer, int rows) {
+void Decoder::product_block(int index, const std::vector<Segment> &segments, int rows) {
+    const Layer &layer = model_.weights.layers[size_t(index)];
+    const LayerProducts &products = model_.products.layers[size_t(index)];
     rms_norm(x_.data(), layer.product_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(exact_, normed_.data(), layer.gate, rows, nullptr, nullptr, gate_.data());
-    multiply(exact_, normed_.data(), layer.up, rows, nullptr, nullptr, up_.data());
-    gate(config_.gelu, gate_.data(), up_.data(), config_.inner, rows, inner_.data());
+    multiply(segments, normed_.data(), products.gate_up, nullptr, nullptr, gate_up_.data());
+    gate(config_.gelu, gate_up_.data(), config_.inner, rows, inner_.data());
     if (layer.after_product.empty()) {
-        multiply(exact_, inner_.data(), layer.down, rows, nullptr, x_.data(), next_.data());
+        multiply(segments, inner_.data(), products.down, nullptr, x_.data(), next_.data());
         std::swap(x_, next_);
     } else {
-        multiply(exact_, inner_.data(), layer.down, rows, nullptr, nullptr, next_.data());
+        multiply(segments, inner_.data(), products.down, nullptr, nullptr, next_.data());
         add_normed(next_.data(), layer.after_product, rows);
     }
 }
@@ -192,9 +277,24 @@ void Decoder::add_normed(const float *product, const std::vector<float> &norm, i
     }
 }
 
-void Decoder::write_logits(const float *x, int rows, float *to) {
+// The sums of a row by rows in f32 go by how many there are, so that each sequence has a call of its own, as it has alone.
+void Decoder::multiply(const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias, const float *residual,
+                       float *y) const {
+    const int64_t n = w.columns();
+    if (w.is_by_row(exact_)) {
+        halyard_llm::multiply(exact_, a, w, segments.back().first + segments.back().rows, bias, residual, y);
+        return;
+    }
+    for (const Segment &s : segments) {
+        const int64_t k = w.rows();
+        halyard_llm::multiply(exact_, a + s.first * k, w, s.rows, bias, residual ? residual + s.first * n : nullptr, y + s.first * n);
+    }
+}
+
+void Decoder::write_logits(const std::vector<Segment> &segments, const float *x, float *to) {
+    const int rows = segments.back().first + segments.back().rows;
     rms_norm(x, model_.weights.output_norm.data(), config_.width, rows, config_.eps, normed_.data());
-    multiply(exact_, normed_.data(), model_.weights.head, rows, nullptr, nullptr, to);
+    multiply(segments, normed_.data(), model_.products.head, nullptr, nullptr, to);
     if (config_.logit_softcap > 0) {
         const float cap = config_.logit_softcap;
         std::for_each(to, to + int64_t(rows) * config_.vocabulary, [&](float &v) { v = cap * std::tanh(v / cap); });

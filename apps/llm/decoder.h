@@ -22,7 +22,8 @@ namespace halyard_llm {
 /** Of one file. It is only read after it is made, so that any number of contexts may use it, on any threads. */
 struct Model {
     /** Throws std::runtime_error with the file, what is wrong and what to do. */
-    explicit Model(const std::string &path) : file(path), config(read_config(file)), tokenizer(file), weights(file, config) {
+    explicit Model(const std::string &path)
+        : file(path), config(read_config(file)), tokenizer(file), weights(file, config), products(weights) {
         check();
     }
     Model(const Model &) = delete;
@@ -32,6 +33,7 @@ struct Model {
     Config config;
     Tokenizer tokenizer;
     Weights weights;
+    Products products;
 
 private:
     void check() const;
@@ -52,6 +54,22 @@ public:
     /** Reads tokens behind those before. With `all`, the logits of each of them go there: `count` rows of the vocabulary. Throws
      * std::runtime_error where they do not fit, or one is none of the vocabulary; the sequence is then as it was. */
     void feed(const int32_t *tokens, int count, float *all = nullptr);
+
+    /** Whether they may be fed together. */
+    bool is_like(const Decoder &other) const {
+        return &model_ == &other.model_ && exact_ == other.exact_;
+    }
+
+    /** Tokens of one sequence among several. */
+    struct Feed {
+        Decoder *decoder;
+        const int32_t *tokens;
+        int count;
+    };
+
+    /** The same as feed() of each, to the bit, in one pass through the layers: weights are read once for all. The decoders are of one model,
+     * and different ones. Where it throws, all sequences are as they were. */
+    static void feed_together(const std::vector<Feed> &feeds);
 
     /** Of the token behind the last one; null before there is one. */
     const float *logits() const;
@@ -76,12 +94,23 @@ private:
         return values_.at(size_t(layer)).data();
     }
 
-    void embed(const int32_t *tokens, int rows);
-    void pass(const int32_t *tokens, int rows, float *all);
-    void attention_block(int index, int rows);
-    void product_block(const Layer &layer, int rows);
+    /** Rows of a sequence in a pass: `first` is the first of them among all. */
+    struct Segment {
+        Decoder *decoder;
+        const int32_t *tokens;
+        int rows, first;
+    };
+
+    void check(const int32_t *tokens, int count) const;
+    void make_room(int rows);
+    void embed(const int32_t *tokens, int rows, float *to) const;
+    void pass(const std::vector<Segment> &segments, float *all);
+    void attention_block(int index, const std::vector<Segment> &segments, int rows);
+    void product_block(int index, const std::vector<Segment> &segments, int rows);
+    void multiply(const std::vector<Segment> &segments, const float *a, const Product &w, const float *bias, const float *residual,
+                  float *y) const;
     void add_normed(const float *product, const std::vector<float> &norm, int rows);
-    void write_logits(const float *x, int rows, float *to);
+    void write_logits(const std::vector<Segment> &segments, const float *x, float *to);
 
     /** f32 that nobody wrote yet: of a long cache, memory is taken as tokens come. */
     class Block {
@@ -108,8 +137,9 @@ private:
     bool has_logits_ = false;
     std::vector<Block> keys_, values_;  // rows of a layer's heads, token after token
     std::vector<int32_t> positions_;
-    Block x_, next_, normed_, q_, q_turned_, k_, k_normed_, context_, gate_, up_, inner_;
-    std::vector<float> logits_;
+    // Of a pass, in the memory of the first sequence of those that are fed together.
+    Block x_, next_, normed_, qkv_, q_, q_turned_, k_, k_normed_, context_, gate_up_, inner_, last_;
+    std::vector<float> logits_, together_;
 };
 
 }  // namespace halyard_llm

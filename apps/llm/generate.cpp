@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <system_error>
 
@@ -90,6 +91,16 @@ int32_t generate(Decoder *decoder, Sampler *sampler, const Model &model, const s
     return token;
 }
 
+std::vector<int32_t> tokens_of_text(const Model &model, const std::string &text) {
+    std::vector<int32_t> tokens;
+    model.tokenizer.begin(&tokens);
+    model.tokenizer.encode(text, true, &tokens);
+    if (tokens.empty()) {
+        throw std::runtime_error("a text without tokens has nothing that follows; give one");
+    }
+    return tokens;
+}
+
 }  // namespace
 
 void end_generations_by_signal() {
@@ -101,14 +112,71 @@ void end_generations_by_signal() {
 }
 
 void continue_text(Decoder *decoder, Sampler *sampler, const Model &model, const std::string &text, const GenerateOptions &options) {
-    std::vector<int32_t> tokens;
-    model.tokenizer.begin(&tokens);
-    model.tokenizer.encode(text, true, &tokens);
-    if (tokens.empty()) {
-        throw std::runtime_error("a text without tokens has nothing that follows; give one");
-    }
+    const std::vector<int32_t> tokens = tokens_of_text(model, text);
     generate(decoder, sampler, model, tokens, options);
     show("\n");
+}
+
+void continue_together(const Model &model, const std::vector<std::string> &texts, bool chat, int context, bool exact,
+                       const Sampler &sampler, const GenerateOptions &options) {
+    struct Answer {
+        std::unique_ptr<Decoder> decoder;
+        Sampler sampler;
+        TextStream stream;
+        std::vector<int32_t> tokens;  // to be fed
+        std::string text;
+        int count = 0;
+    };
+    std::vector<Answer> answers;
+    for (const std::string &text : texts) {
+        std::vector<int32_t> tokens;
+        if (chat) {
+            ChatFormat format(model.file, model.tokenizer);
+            tokens = format.begin(options.system);
+            const std::vector<int32_t> asked = format.question(text);
+            tokens.insert(tokens.end(), asked.begin(), asked.end());
+        } else {
+            tokens = tokens_of_text(model, text);
+        }
+        answers.push_back({std::make_unique<Decoder>(model, context, exact), sampler, TextStream(options.stops), tokens, "", 0});
+    }
+    interrupted = false;
+    generating = true;
+    const double begin = now();
+    int count = 0;
+    for (bool more = true; more && !interrupted;) {
+        std::vector<Decoder::Feed> feeds;
+        for (Answer &a : answers) {
+            if (!a.tokens.empty()) {
+                feeds.push_back({a.decoder.get(), a.tokens.data(), int(a.tokens.size())});
+            }
+        }
+        more = !feeds.empty();
+        Decoder::feed_together(feeds);
+        for (Answer &a : answers) {
+            if (a.tokens.empty()) {
+                continue;
+            }
+            a.tokens.clear();
+            const int32_t token = a.sampler.sample(a.decoder->logits(), model.config.vocabulary);
+            if (model.tokenizer.is_end(token)) {
+                continue;
+            }
+            a.text += a.stream.push(model.tokenizer.text_of(token));
+            a.count++;
+            count++;
+            if (!a.stream.stopped() && a.decoder->position() < a.decoder->length() && (options.most == 0 || a.count < options.most)) {
+                a.tokens.push_back(token);
+            }
+        }
+    }
+    generating = false;
+    for (size_t i = 0; i < texts.size(); i++) {
+        show(fmt::format("[{}]\n{}{}\n", texts[i], answers[i].text, answers[i].stream.finish()));
+    }
+    if (options.report) {
+        report("prompts and generation", count, now() - begin);
+    }
 }
 
 void converse(Decoder *decoder, Sampler *sampler, const Model &model, const std::string *question, const GenerateOptions &options) {

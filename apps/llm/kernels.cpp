@@ -11,15 +11,9 @@
 #include "llm_f32.h"
 #include "llm_gated_gelu_tanh.h"
 #include "llm_gated_silu.h"
-#include "llm_int8_q8_0.h"
-#include "llm_int8_many_q8_0.h"
-#include "llm_int8_q4_1.h"
-#include "llm_int8_many_q4_1.h"
 #include "llm_int8_q4_0.h"
-#include "llm_int8_many_q4_0.h"
-#include "llm_many_q4_0.h"
-#include "llm_many_q4_1.h"
-#include "llm_many_q8_0.h"
+#include "llm_int8_q4_1.h"
+#include "llm_int8_q8_0.h"
 #include "llm_q4_0.h"
 #include "llm_q4_1.h"
 #include "llm_q8_0.h"
@@ -57,36 +51,24 @@ double floats(int64_t count) {
     return double(count) * sizeof(float);
 }
 
-struct Product {
+struct Kernel {
     const char *name;
     int (*call)(halide_buffer_t *a, halide_buffer_t *b, halide_buffer_t *residual, halide_buffer_t *y);
 };
 
-/** Kernels of a format: rows in f32 or in 8 bits, few or many. */
-struct Format {
-    Product few, many, int8_few, int8_many;
-};
-
 #define LLM_PRODUCT(name)                                                                                                                  \
     { #name, name }
-#define LLM_FORMAT(name)                                                                                                                   \
-    { LLM_PRODUCT(llm_##name), LLM_PRODUCT(llm_many_##name), LLM_PRODUCT(llm_int8_##name), LLM_PRODUCT(llm_int8_many_##name) }
-constexpr Format kQ4_0 = LLM_FORMAT(q4_0), kQ4_1 = LLM_FORMAT(q4_1), kQ8_0 = LLM_FORMAT(q8_0);
-#undef LLM_FORMAT
-#undef LLM_PRODUCT
 
-Product product_of(TensorType type, int rows, bool exact) {
-    // From here on it pays to lay weights out for all rows (docs/notes/2026-11-llm.md).
-    constexpr int kMany = 12, kManyInt8 = 6;
-    if (type == TensorType::kF32) {
-        return {"llm_f32", llm_f32};
+Kernel product_of(TensorType type, bool exact) {
+    switch (type) {
+    case TensorType::kQ4_0: return exact ? Kernel LLM_PRODUCT(llm_q4_0) : Kernel LLM_PRODUCT(llm_int8_q4_0);
+    case TensorType::kQ4_1: return exact ? Kernel LLM_PRODUCT(llm_q4_1) : Kernel LLM_PRODUCT(llm_int8_q4_1);
+    case TensorType::kQ8_0: return exact ? Kernel LLM_PRODUCT(llm_q8_0) : Kernel LLM_PRODUCT(llm_int8_q8_0);
+    default: return Kernel LLM_PRODUCT(llm_f32);
     }
-    const Format &format = type == TensorType::kQ4_0 ? kQ4_0 : type == TensorType::kQ4_1 ? kQ4_1 : kQ8_0;
-    if (exact) {
-        return rows >= kMany ? format.many : format.few;
-    }
-    return rows >= kManyInt8 ? format.int8_many : format.int8_few;
 }
+
+#undef LLM_PRODUCT
 
 }  // namespace
 
@@ -94,23 +76,30 @@ void log_kernels(KernelLog *log) {
     kernel_log = log;
 }
 
-void multiply(bool exact, const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y) {
+void multiply(bool exact, const float *a, const Product &w, int rows, const float *bias, const float *residual, float *y) {
     // A residual of one row that has no distance to the next one is a bias, of zeros it is none: one library serves all.
     static const std::vector<float> zeros(size_t(1) << 20);
-    const std::vector<float> more(bias || residual || size_t(w.n) <= zeros.size() ? 0 : size_t(w.n));
+    const std::vector<float> more(bias || residual || size_t(w.columns()) <= zeros.size() ? 0 : size_t(w.columns()));
     const float *first = residual ? residual : bias ? bias : more.empty() ? zeros.data() : more.data();
-    BufferView<2> added(kFloatType, first, dim(w.n, 1), dim(rows, residual ? w.n : 0));
-    Rows a_rows(a, w.k, rows), y_rows(y, w.n, rows);
-    const Product product = product_of(w.type, rows, exact);
-    const BlockSize *block = block_size(w.type);
-    const int64_t blocks = w.k / block->elements;
-    const double bytes = double(w.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (w.k + w.n * (residual ? 2 : 1)));
-    if (w.type == TensorType::kF32) {
-        run(product.name, bytes, [&] { return product.call(a_rows, Rows(w.data, w.k, w.n), added, y_rows); });
-        return;
+    int64_t column = 0;
+    for (const Product::Part &part : w.parts()) {
+        BufferView<2> added(kFloatType, first + column, dim(part.n, 1), dim(rows, residual ? w.columns() : 0));
+        BufferView<2> y_rows(kFloatType, y + column, dim(part.n, 1), dim(rows, w.columns()));
+        Rows a_rows(a, part.k, rows);
+        const Kernel kernel = product_of(part.type, exact);
+        const BlockSize *block = block_size(part.type);
+        const int64_t blocks = part.k / block->elements, panel = blocks * block->bytes * kInterleaved;
+        const double bytes =
+            double(part.n) * double(blocks * block->bytes) + floats(int64_t(rows) * (part.k + part.n * (residual ? 2 : 1)));
+        if (part.type == TensorType::kF32) {
+            run(kernel.name, bytes, [&] { return kernel.call(a_rows, Rows(part.data, part.k, part.n), added, y_rows); });
+        } else {
+            BufferView<3> weights(kByteType, part.data, dim(block->bytes * kInterleaved, 1), dim(blocks, block->bytes * kInterleaved),
+                                  dim((part.n + kInterleaved - 1) / kInterleaved, panel));
+            run(kernel.name, bytes, [&] { return kernel.call(a_rows, weights, added, y_rows); });
+        }
+        column += part.n;
     }
-    BufferView<3> weights(kByteType, w.data, dim(block->bytes, 1), dim(blocks, block->bytes), dim(w.n, blocks * block->bytes));
-    run(product.name, bytes, [&] { return product.call(a_rows, weights, added, y_rows); });
 }
 
 void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y) {
@@ -119,10 +108,10 @@ void rms_norm(const float *x, const float *weight, int columns, int64_t rows, fl
         [&] { return llm_rms_norm(Rows(x, columns, rows), of_columns, eps, Rows(y, columns, rows)); });
 }
 
-void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
-          float *y) {
+void rope(bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads,
+          int rows, float *y) {
     const int64_t row = int64_t(width) * heads;
-    BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, row));
+    BufferView<3> from(kFloatType, x, dim(width, 1), dim(heads, width), dim(rows, x_row));
     BufferView<3> to(kFloatType, y, dim(width, 1), dim(heads, width), dim(rows, row));
     BufferView<1> at(kIntType, positions, dim(rows, 1));
     BufferView<1> of_pairs(kFloatType, frequencies.data(), dim(int64_t(frequencies.size()), 1));
@@ -154,10 +143,12 @@ void attend(const AttentionSizes &sizes, const float *q, int rows, const float *
     }
 }
 
-void gate(bool gelu, const float *gate, const float *up, int columns, int rows, float *y) {
-    run(gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu", floats(3 * int64_t(columns) * rows), [&] {
-        return (gelu ? llm_gated_gelu_tanh : llm_gated_silu)(Rows(gate, columns, rows), Rows(up, columns, rows), Rows(y, columns, rows));
-    });
+void gate(bool gelu, const float *gate_up, int columns, int rows, float *y) {
+    const auto half = [&](int which) {
+        return BufferView<2>(kFloatType, gate_up + int64_t(which) * columns, dim(columns, 1), dim(rows, 2 * int64_t(columns)));
+    };
+    run(gelu ? "llm_gated_gelu_tanh" : "llm_gated_silu", floats(3 * int64_t(columns) * rows),
+        [&] { return (gelu ? llm_gated_gelu_tanh : llm_gated_silu)(half(0), half(1), Rows(y, columns, rows)); });
 }
 
 }  // namespace halyard_llm

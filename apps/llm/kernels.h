@@ -8,8 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "weights.h"
+#include "products.h"
 
 namespace halyard_llm {
 
@@ -23,15 +24,16 @@ using KernelLog = std::map<std::string, KernelUse>;
 /** Calls of this thread are added to the log from here on; null: to none. */
 void log_kernels(KernelLog *log);
 
-/** y = a w + more, exact: by a in f32, otherwise, where weights have blocks, by each 32 elements of a rounded to 8 bits, for `rows` rows. `more` is a row that all get (bias), or as many rows (residual), which may not be y; null is none. */
-void multiply(bool exact, const float *a, const Matrix &w, int rows, const float *bias, const float *residual, float *y);
+/** y = a w + more, exact: by a in f32, otherwise, where weights have blocks, by each 32 elements of a rounded to 8 bits, for `rows` rows.
+ * `more` is a row that all get (bias), or as many rows (residual), which may not be y; null is none. */
+void multiply(bool exact, const float *a, const Product &w, int rows, const float *bias, const float *residual, float *y);
 
 /** y = x / rms(x) * weight over rows of `columns`. */
 void rms_norm(const float *x, const float *weight, int columns, int64_t rows, float eps, float *y);
 
-/** Turns `heads` heads of `rows` tokens, which lie side by side in a row, each by its position. */
-void rope(bool halves, const float *x, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads, int rows,
-          float *y);
+/** Turns `heads` heads of `rows` tokens, which lie side by side in a row, each by its position. Rows of x are `x_row` elements apart. */
+void rope(bool halves, const float *x, int64_t x_row, const int32_t *positions, const std::vector<float> &frequencies, int width, int heads,
+          int rows, float *y);
 
 struct AttentionSizes {
     int head_width, heads, key_heads;
@@ -42,8 +44,8 @@ struct AttentionSizes {
 /** Rows of queries over a cache of rows of keys and values, of which the last are those of the queries. */
 void attend(const AttentionSizes &sizes, const float *q, int rows, const float *k, const float *v, int keys, float *y);
 
-/** y = activation(gate) * up. */
-void gate(bool gelu, const float *gate, const float *up, int columns, int rows, float *y);
+/** y = activation(gate) * up, where each row has `columns` of the one and then of the other. */
+void gate(bool gelu, const float *gate_up, int columns, int rows, float *y);
 
 }  // namespace halyard_llm
 

@@ -7,6 +7,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "chat.h"
 #include "decoder.h"
@@ -61,6 +62,23 @@ int give(const char *function, const From &from, To *to, size_t capacity, size_t
                                           ": make it so large, and call again");
     }
     std::copy(from.begin(), from.end(), to);
+    return HALYARD_LLM_OK;
+}
+
+int check_feed(const char *function, const halyard_llm_context *context, const int32_t *tokens, size_t count) {
+    if (!context || (!tokens && count > 0)) {
+        return bad(function, "a pointer is null");
+    }
+    const Decoder &decoder = context->decoder;
+    if (count > size_t(decoder.length() - decoder.position())) {
+        return fail(HALYARD_LLM_FULL, std::string(function) + ": " + std::to_string(count) + " tokens do not fit behind the " +
+                                          std::to_string(decoder.position()) + " of a context of " + std::to_string(decoder.length()));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (tokens[i] < 0 || tokens[i] >= context->vocabulary) {
+            return bad(function, "a token is not one of the vocabulary");
+        }
+    }
     return HALYARD_LLM_OK;
 }
 
@@ -161,21 +179,37 @@ int halyard_llm_set_int8(halyard_llm_context *context, int on) {
 }
 
 int halyard_llm_feed(halyard_llm_context *context, const int32_t *tokens, size_t count) {
-    if (!context || (!tokens && count > 0)) {
-        return bad("halyard_llm_feed", "a pointer is null");
+    const int code = check_feed("halyard_llm_feed", context, tokens, count);
+    return code != HALYARD_LLM_OK ? code : guarded(HALYARD_LLM_FAILED, [&] {
+        context->decoder.feed(tokens, int(count));
+        return int(HALYARD_LLM_OK);
+    });
+}
+
+int halyard_llm_feed_together(size_t contexts_count, halyard_llm_context *const *contexts, const int32_t *const *tokens,
+                              const size_t *counts) {
+    const char *const name = "halyard_llm_feed_together";
+    if (contexts_count > 0 && (!contexts || !tokens || !counts)) {
+        return bad(name, "a pointer is null");
     }
-    const Decoder &decoder = context->decoder;
-    if (count > size_t(decoder.length() - decoder.position())) {
-        return fail(HALYARD_LLM_FULL, "halyard_llm_feed: " + std::to_string(count) + " tokens do not fit behind the " +
-                                          std::to_string(decoder.position()) + " of a context of " + std::to_string(decoder.length()));
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (tokens[i] < 0 || tokens[i] >= context->vocabulary) {
-            return bad("halyard_llm_feed", "a token is not one of the vocabulary");
+    for (size_t i = 0; i < contexts_count; i++) {
+        const int code = check_feed(name, contexts[i], tokens[i], counts[i]);
+        if (code != HALYARD_LLM_OK) {
+            return code;
+        }
+        if (!contexts[i]->decoder.is_like(contexts[0]->decoder)) {
+            return bad(name, "contexts that are fed together have one model, and rows of one kind, f32 or 8 bits");
+        }
+        if (std::find(contexts, contexts + i, contexts[i]) != contexts + i) {
+            return bad(name, "a context is there twice; give it all of its tokens at once");
         }
     }
     return guarded(HALYARD_LLM_FAILED, [&] {
-        context->decoder.feed(tokens, int(count));
+        std::vector<Decoder::Feed> feeds;
+        for (size_t i = 0; i < contexts_count; i++) {
+            feeds.push_back({&contexts[i]->decoder, tokens[i], int(counts[i])});
+        }
+        Decoder::feed_together(feeds);
         return int(HALYARD_LLM_OK);
     });
 }

@@ -8,13 +8,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <fstream>
+#include <iostream>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "generate.h"
 #include "measure.h"
@@ -27,7 +32,7 @@ using namespace halyard_llm;
 constexpr int kFailure = 1, kUsage = 2;
 
 struct Options {
-    std::string model, prompt, tokens, perplexity;
+    std::string model, prompt, tokens, perplexity, parallel;
     bool has_prompt = false, chat = false, has_tokens = false, bench = false, explain = false, int8 = false;
     GenerateOptions generate;
     float temperature = 0, top_p = 1;
@@ -47,6 +52,9 @@ void declare(CLI::App *app, Options *o) {
     explain->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench);
     auto *perplexity = app->add_option("--perplexity", o->perplexity, "How well the model predicts this text")->type_name("FILE");
     perplexity->excludes(prompt)->excludes(chat)->excludes(tokens)->excludes(bench)->excludes(explain);
+    auto *parallel = app->add_option("--parallel", o->parallel,
+                                     "Continue the lines of this file, or with --chat answer them, in one batch; - is standard input");
+    parallel->type_name("FILE")->excludes(prompt)->excludes(tokens)->excludes(bench)->excludes(explain)->excludes(perplexity);
     app->add_option("--system", o->generate.system, "What the model is told before a conversation")->type_name("TEXT")->needs(chat);
     app->add_option("-n,--limit", o->generate.most, "Tokens of an answer at most")->check(CLI::Range(1, 1 << 20));
     app->add_option("--stop", o->generate.stops, "End before this text; may be said several times")->type_name("TEXT")->take_all();
@@ -82,6 +90,28 @@ void print_tokens(const Model &model, const std::string &text) {
     }
 }
 
+/** Lines of a file that are not empty. */
+std::vector<std::string> lines_of(const std::string &path) {
+    std::ifstream file;
+    if (path != "-") {
+        file.open(path);
+        if (!file) {
+            throw std::runtime_error(fmt::format("{}: {}", path, std::generic_category().message(errno)));
+        }
+    }
+    std::istream &from = path == "-" ? std::cin : file;
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(from, line);) {
+        if (!line.empty()) {
+            lines.push_back(line);
+        }
+    }
+    if (lines.empty()) {
+        throw std::runtime_error(fmt::format("{}: there is no line with a text", path));
+    }
+    return lines;
+}
+
 void run(const Options &o) {
     if (o.threads > 0) {
         halide_set_num_threads(o.threads);
@@ -96,6 +126,9 @@ void run(const Options &o) {
         explain(model, !o.int8, o.depth, o.threads > 0 ? o.threads : int(std::max(1u, std::thread::hardware_concurrency())));
     } else if (!o.perplexity.empty()) {
         perplexity(model, !o.int8, o.perplexity, o.context > 0 ? o.context : 512);
+    } else if (!o.parallel.empty()) {
+        end_generations_by_signal();
+        continue_together(model, lines_of(o.parallel), o.chat, o.context, !o.int8, sampler, o.generate);
     } else {
         Decoder decoder(model, o.context, !o.int8);
         end_generations_by_signal();
@@ -123,8 +156,8 @@ int main(int argc, char **argv) {
             throw CLI::RequiredError("--model");
         }
         if (!options.has_prompt && !options.chat && !options.has_tokens && !options.bench && !options.explain &&
-            options.perplexity.empty()) {
-            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --bench, --explain and --perplexity");
+            options.perplexity.empty() && options.parallel.empty()) {
+            throw CLI::RequiredError("One of --prompt, --chat, --tokens, --parallel, --bench, --explain and --perplexity");
         }
     } catch (const CLI::ParseError &e) {
         std::ostringstream out, message;

@@ -12,6 +12,7 @@
  *   VNNI                        four products of unsigned weights and signed rows, in 32 bits
  *   otherwise, to 6 bits        pairs of them in 16 bits, which they do not leave (vpmaddubsw), then pairs of those
  *   otherwise, 8 bits           pairs in 32 bits of numbers of 16 (vpmaddwd)
+ *   the same, interleaved       both halves of 4 bits by themselves, as those to 6 bits
  */
 
 #include <functional>
@@ -42,8 +43,10 @@ public:
                 BlockSums sums, const Halide::Target &target) {
         using namespace Halide;
         vnni_ = target.has_feature(Target::AVX512_Zen4);
-        wide_ = weights.bits() == 8 && !vnni_;
-        raised_ = weights.bits() == 8 && vnni_ ? 128 : 0;
+        const bool interleaved = weights.interleaved() > 0;
+        wide_ = weights.bits() == 8 && !vnni_ && !interleaved;
+        split_ = weights.bits() == 8 && !vnni_ && interleaved;
+        raised_ = weights.bits() == 8 && !wide_ ? 128 : 0;
         group_ = wide_ ? 2 : 4;
         blocks_ = depth / BlockWeights::kBlock;
         rows_.define(x, depth, wide_ ? Int(16) : Int(8));
@@ -65,6 +68,10 @@ private:
 
     void define_weights(const BlockWeights &weights, const Halide::Expr &columns) {
         using namespace Halide;
+        if (weights.interleaved() > 0) {
+            define_interleaved(weights);
+            return;
+        }
         const Expr at = clamped(weights, block), column = min(col, columns - 1);
         const Expr q = weights.quant(i, half, at, column);
         w_q(i, half, block, col) = wide_ ? cast<int16_t>(q) : raised_ ? reinterpret<uint8_t>(q) ^ cast<uint8_t>(128) : q;
@@ -92,6 +99,15 @@ private:
                                                   cast<float>(w_small_minimum(b, c));
             };
         }
+    }
+
+    void define_interleaved(const BlockWeights &weights) {
+        using namespace Halide;
+        const Expr q = weights.interleaved_quant(member, group, half, block, col);
+        w_group(member, col, group, half, block) = raised_ ? reinterpret<uint8_t>(q) ^ cast<uint8_t>(128) : q;
+        scale_ = [=](const Expr &, const Expr &b, const Expr &c) { return weights.interleaved_scale(b, c); };
+        zero_ = [=](const Expr &, const Expr &) { return Expr(); };
+        minimum_ = [=](const Expr &b, const Expr &c) { return weights.interleaved_minimum(b, c); };
     }
 
     // The sum of a_q of what a scale is of, or of what of it a lane has, times what stands for 0.
@@ -161,12 +177,25 @@ private:
         using namespace Halide;
         define_sums(weights, false);
         const int scales = weights.scales(), halves = 2 / scales, groups = kHalf / group_;
-        w_group(member, col, group, half, block) = w_q(group_ * group + member, half, block, col);
+        if (weights.interleaved() == 0) {
+            w_group(member, col, group, half, block) = w_q(group_ * group + member, half, block, col);
+        }
         dot(col, scale, block, row) = begin({scale, block, row});
         if (vnni_ || wide_) {
             const RDom r({{0, group_}, {0, groups}, {0, halves}}, "k");
             const Expr in = halves * scale + r.z;
             dot(col, scale, block, row) += product32(w_group(r.x, col, r.y, in, block), rows_.q(group_ * r.y + r.x, in, block, row));
+        } else if (split_) {
+            // The low 4 bits of all groups stay in 16 bits, and so do the high ones.
+            const RDom r({{0, 2}, {0, halves * groups}}, "k"), two({{0, 2}, {0, 2}}, "k");
+            const Expr g = r.y % groups, in = r.y / groups, w = w_group(member, col, group, half, block);
+            w_part(member, col, part, group, half, block) = select(part == 0, w & cast<uint8_t>(15), w >> cast<uint8_t>(4));
+            pair(p, col, part, scale, block, row) = cast<int16_t>(0);
+            pair(p, col, part, scale, block, row) =
+                saturating_add(pair(p, col, part, scale, block, row),
+                               product16(w_part(2 * p + r.x, col, part, g, in, block), rows_.q(group_ * g + 2 * p + r.x, in, block, row)));
+            pair.update(0).atomic(true);
+            dot(col, scale, block, row) += cast<int32_t>(pair(two.x, col, two.y, scale, block, row)) * select(two.y == 0, 1, 16);
         } else {
             // So many groups stay in 16 bits: 8 of 4 bits, 4 of 5, 2 of 6.
             const int of_part = 8 >> (weights.bits() - 4), parts = halves * groups / of_part;
@@ -190,8 +219,9 @@ private:
     }
 
     bool vnni_ = false, wide_ = false;
-    int raised_ = 0;  // unsigned weights of 8 bits are so much higher
-    int group_ = 4;   // elements that become one number of 32 bits at once
+    bool split_ = false;  // weights of 8 bits are multiplied as 4 and 4
+    int raised_ = 0;      // unsigned weights of 8 bits are so much higher
+    int group_ = 4;       // elements that become one number of 32 bits at once
     Halide::Expr blocks_;
     QuantizedRows rows_;
     bool by_group_ = false;  // zeros
@@ -201,8 +231,8 @@ private:
     Halide::Var i{"i"}, half{"half"}, scale{"scale"}, block{"block"}, col{"col"}, row{"row"}, lane{"lane"}, p{"pair"}, member{"member"},
         group{"group"}, part{"part"};
     Halide::Func w_q{"w_q"}, w_half{"w_half"}, w_half_minimum{"w_half_minimum"}, w_small{"w_small"}, w_small_minimum{"w_small_minimum"},
-        w_group{"w_group"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_sum{"a_sum"}, a_total{"a_total"}, a_minimum{"a_minimum"},
-        pair{"pair"}, dot{"dot"}, unit{"unit"};
+        w_group{"w_group"}, w_part{"w_part"}, w_scale{"w_scale"}, w_minimum{"w_minimum"}, a_sum{"a_sum"}, a_total{"a_total"},
+        a_minimum{"a_minimum"}, pair{"pair"}, dot{"dot"}, unit{"unit"};
 };
 
 }  // namespace halyard

@@ -17,6 +17,11 @@
  * | int4 | b_int4 [k / 2, n], b_scale [k / group_size, n] of f32, b_zero [k / group_size, n] of bytes | (q - zero) scale |
  * | int8 | b_int8 [k, n], and the same | (q - zero) scale, q from -128 to 127, zero from 0 to 255 is 128 too high |
  *
+ * Of q4_0, q4_1 and q8_0 blocks of some columns may be interleaved, which halyard_interleave_blocks of halyard/blocks.h does:
+ * b_q4_0_interleaved [18 columns, k / 32, ceil(n / columns)] has the scales of all columns, their minima, then four bytes of the first
+ * column, of the second and so on, then the next four of each. A vector of them is of several columns, so that sums of four are in lanes
+ * that are columns.
+ *
  * Of 16 bytes with q of 4 bits, byte i has element i in its low bits and element i + 16 in its high ones. Weights that are rounded to the
  * type of the rows have scales of that type too. The formats that begin with q
  * are the blocks of GGUF files (ggml/src/ggml-common.h of llama.cpp has their structs, ggml-quants.c what they stand for).
@@ -25,6 +30,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <Halide.h>
 
@@ -69,6 +75,20 @@ public:
     static constexpr int kBlock = 32;  // elements of a column that are summed before they are scaled
     static constexpr int kLanes = 16;  // element i of a block is summed with element i + 16
 
+    /** Before add_to(): blocks of so many columns are interleaved; 0: they lie as a file has them. */
+    void interleave(int columns) {
+        interleaved_ = columns;
+    }
+
+    int interleaved() const {
+        return interleaved_;
+    }
+
+    /** Columns that the argument has. */
+    Halide::Expr interleaved_columns() const {
+        return (bytes_->dim(2).max() + 1) * interleaved_;
+    }
+
     /** Adds the inputs called `name`. `rounded`: the type that weights are rounded to, if it is one. */
     void add_to(Halide::Internal::GeneratorBase &generator, const std::string &name, BlockFormat format, int group_size, bool zero_points,
                 const std::optional<Halide::Type> &rounded = std::nullopt) {
@@ -87,6 +107,15 @@ public:
         }
         for (const auto &f : block_formats()) {
             name_ = f.second == format ? name + "_" + f.first : name_;
+        }
+        if (interleaved_ != 0) {
+            if (interleaved_ != 8 && interleaved_ != 16 && interleaved_ != 32) {
+                throw CompileError("interleaved is 8, 16 or 32 columns, or 0");
+            }
+            if (format != BlockFormat::kQ4_0 && format != BlockFormat::kQ4_1 && format != BlockFormat::kQ8_0) {
+                throw CompileError("interleaved weights are of format=q4_0, format=q4_1 or format=q8_0");
+            }
+            name_ += "_interleaved";
         }
         bytes_ = generator.add_input<Buffer<>>(name_, format == BlockFormat::kInt8 ? Int(8) : UInt(8), plain() ? 2 : 3);
         if (plain()) {
@@ -168,6 +197,37 @@ public:
         // Bit i comes to the top, and what is above it is lost.
         const Expr top_bit = word(layout_.high + 2 * half, block, col) * (cast<uint16_t>(0x8000) >> cast<uint16_t>(i));
         return low | cast<uint8_t>((top_bit >> cast<uint16_t>(15)) << cast<uint16_t>(4));
+    }
+
+    /** The same of interleaved blocks: element 4 group + member of a half. Columns beyond the last are what fills the last panel up. */
+    Halide::Expr interleaved_quant(const Halide::Expr &member, const Halide::Expr &group, const Halide::Expr &half,
+                                   const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const auto byte_of = [&](const Expr &four) { return interleaved_byte(layout_.low, 4, four, member, block, col); };
+        return bits() == 8 ? reinterpret<int8_t>(byte_of(4 * half + group)) : nibble(byte_of(group), half);
+    }
+
+    /** Element i of a block of them as f32, less its zero: of the 32 bits that four elements are in, as these are whole lanes. */
+    Halide::Expr interleaved_element(const Halide::Expr &i, const Halide::Expr &block, const Halide::Expr &col) const {
+        using namespace Halide;
+        const Expr four = bits() == 8 ? i / 4 : i % 16 / 4, member = i % 4;
+        std::vector<Expr> bytes;
+        for (int j = 0; j < 4; j++) {
+            bytes.push_back(interleaved_byte(layout_.low, 4, four, j, block, col));
+        }
+        const Expr word = concat_bits(bytes);
+        if (bits() == 8) {
+            return cast<float>(cast<int32_t>(word << cast<uint32_t>(24 - 8 * member)) >> 24);
+        }
+        return cast<float>(cast<int32_t>((word >> cast<uint32_t>(8 * member + 4 * (i / 16))) & cast<uint32_t>(15)) - layout_.zero);
+    }
+
+    /** Their scale and minimum as f32. */
+    Halide::Expr interleaved_scale(const Halide::Expr &block, const Halide::Expr &col) const {
+        return interleaved_half(layout_.scale, block, col);
+    }
+    Halide::Expr interleaved_minimum(const Halide::Expr &block, const Halide::Expr &col) const {
+        return interleaved_half(layout_.minimum, block, col);
     }
 
     /** What of quant() stands for 0: the same for all weights, */
@@ -270,7 +330,11 @@ public:
     /** What a call checks, where the rows have `depth` elements; `whole`: and that blocks of a column lie one after the other. */
     void constrain(const Halide::Expr &depth, bool whole = false) const {
         const Halide::Expr groups = depth / group_size_;
-        if (plain()) {
+        if (interleaved_ != 0) {
+            bytes_->dim(0).set_bounds(0, layout_.bytes * interleaved_);
+            bytes_->dim(1).set_bounds(0, depth / layout_.elements).set_stride(layout_.bytes * interleaved_);
+            bytes_->dim(2).set_min(0);
+        } else if (plain()) {
             bytes_->dim(0).set_bounds(0, depth / (format_ == BlockFormat::kInt8 ? 1 : 2));
         } else {
             bytes_->dim(0).set_bounds(0, layout_.bytes);
@@ -289,6 +353,20 @@ public:
 private:
     bool plain() const {
         return format_ == BlockFormat::kInt4 || format_ == BlockFormat::kInt8;
+    }
+
+    // Byte `member` of unit `unit` of `size` bytes, of those that are interleaved from byte `first` of a block on.
+    Halide::Expr interleaved_byte(int first, int size, const Halide::Expr &unit, const Halide::Expr &member, const Halide::Expr &block,
+                                  const Halide::Expr &col) const {
+        using namespace Halide;
+        // Not of the last column: Halide makes min(col, columns - 1) / interleaved of that, of which vectors along col are gathered.
+        const Expr panel = min(col / interleaved_, bytes_->dim(2).max());
+        return (*bytes_)(first * interleaved_ + (unit * interleaved_ + col % interleaved_) * size + member, block, panel);
+    }
+
+    Halide::Expr interleaved_half(int first, const Halide::Expr &block, const Halide::Expr &col) const {
+        const auto byte_of = [&](int j) { return interleaved_byte(first, 2, 0, j, block, col); };
+        return from_bits(Halide::concat_bits({byte_of(0), byte_of(1)}));
     }
 
     // Byte `at` of the block of the file that has block `block` of 32.
@@ -331,7 +409,7 @@ private:
 
     BlockFormat format_ = BlockFormat::kQ4_0;
     BlockLayout layout_ = {};
-    int group_size_ = kBlock;
+    int group_size_ = kBlock, interleaved_ = 0;
     std::string name_;
     Halide::GeneratorInput<Halide::Buffer<>> *bytes_ = nullptr, *scale_ = nullptr, *zero_ = nullptr;
 };

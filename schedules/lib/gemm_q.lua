@@ -103,9 +103,9 @@ function gemm_q.integer_dots(out, k, o)
   local partial = lanes_of(acc:update(0), { "k_x", "k_y" }, { "lane", "part" })
   partial:vectorize "part"
   local narrow = k:has "pair"
-  local together = k.w_q:type() == "i16" and 1 or 2 -- blocks of a vector
   local sums = partial:update(0)
-  sums:split("k_w", 8 // together, "guard", "chunk", "in_chunk")
+  local blocks = k.w_q:type() == "i16" and 1 or 2 -- of a vector
+  sums:split("k_w", 8 // blocks, "guard", "chunk", "in_chunk")
   sums:reorder("lane", "part", "col", "row", "k_z", "in_chunk", "chunk"):vectorize "lane":vectorize "part"
   for_tile(sums):unroll "k_z":unroll "in_chunk"
   if o.ahead then sums:prefetch_ahead("chunk", o.ahead) end
@@ -211,6 +211,105 @@ function gemm_q.integer_panels(out, k, o)
   k.w_scale:reorder("col", "scale", "block"):unroll "scale"
   if k:has "w_small" then k.w_small:unroll "scale" end
   if k:has "w_minimum" then of_panel(k.w_minimum, { "w_half_minimum", "w_small_minimum" }) end
+end
+
+-- Loops of the schedules of interleaved weights: a task has some tiles of rows of one panel of columns, or with few rows, all of them
+-- of some panels, whose weights come in order.
+--
+-- panel    columns whose blocks are interleaved
+-- columns, rows   of a tile, with fewer rows where there are only those        few     columns of a task then
+-- task     tiles of rows a task
+local function interleaved_tiles(out, o)
+  local function tile(stage, rows, many)
+    local panel, column = stage:split("col", math.max(o.panel, o.columns), "guard", "panel", "column")
+    local strip, row = stage:split("row", rows, rows > 1 and "shift_inwards" or "auto", many and "strip" or "step", "row_in_strip")
+    -- A part of a panel is a number where the code is made, or its blocks would be gathered.
+    local part = o.columns < o.panel and stage:split(column, o.columns, "guard", "part", "column")
+    local task, member
+    if many then
+      task, strip = stage:split(strip, o.task, "guard", "task", "step")
+      member = panel
+    else
+      task, member = stage:split(panel, math.max(o.few // math.max(o.panel, o.columns), 1), "guard", "task", "member")
+    end
+    if part then
+      stage:reorder("column", row, strip, part, member, task):unroll(part)
+    else
+      stage:reorder("column", row, strip, member, task)
+    end
+    if many then stage:fuse(member, task, "job"):parallel() else task:parallel() end
+    stage:vectorize("column", o.lanes, "guard"):unroll "column"
+  end
+  tile(out:specialize(o.m:at_least(2 * o.rows)), o.rows, true)
+  local rows = o.rows
+  while rows > 1 do
+    tile(out:specialize(o.m:at_least(rows)), rows)
+    rows = rows // 2
+  end
+  tile(out, 1)
+end
+
+-- Computes a Func of rows in 8 bits and interleaved weights: the sums of a block are in lanes that are columns, and so are the scales.
+--
+--       for tile: acc in registers = 0
+--         for block
+--           dot in registers = products of its 32           -- rows x columns independent sums of integers
+--           acc += scales * f32(dot)
+--
+-- ahead    bytes ahead of a block that the weights are prefetched
+function gemm_q.interleaved_integers(out, k, o)
+  interleaved_tiles(out, o)
+  local function in_tile(func, at, loop) return func:compute_at(at, loop):store_in "stack":bound_extent("col", o.columns) end
+  local function over_columns(stage) return stage:vectorize("col", o.lanes):unroll "col" end
+  local function over_tile(stage) return over_columns(stage):unroll "row" end
+
+  local acc = in_tile(k.acc, out, "step")
+  over_tile(acc)
+  local sum = acc:update(0)
+  over_tile(sum:reorder("col", "row", "k_x", "k_y")):unroll "k_x"
+  if o.ahead then sum:prefetch_ahead("k_y", o.ahead) end
+  -- Loads that are the instruction's operands as they are: what is known of the values would make other products of them.
+  local group = in_tile(k.w_group, acc, "k_y"):bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2)
+  over_columns(group:vectorize "member"):unroll "group":unroll "half"
+  if k:has "w_part" then
+    local part = in_tile(k.w_part, acc, "k_y"):bound_extent("member", 4):bound_extent("group", 4):bound_extent("half", 2)
+    over_columns(part:bound_extent("part", 2):vectorize "member"):unroll "part":unroll "group":unroll "half"
+  end
+  over_columns(in_tile(k.w_scale, acc, "k_y"))
+  if k:has "w_minimum" then over_columns(in_tile(k.w_minimum, acc, "k_y")) end
+  over_tile(in_tile(k.dot, acc, "k_y")):unroll "scale"
+  local products = k.dot:update(0)
+  if k:has "pair" then
+    over_tile(products:reorder("k_x", "col", "row", "k_y", "scale"):atomic():vectorize "k_x"):unroll "k_y":unroll "scale"
+    local pair = in_tile(k.pair, acc, "k_y"):bound_extent("pair", 2)
+    over_tile(pair:reorder("pair", "col", "row", "part", "scale"):vectorize "pair"):unroll "part":unroll "scale"
+    local update = k.pair:update(0)
+    update:reorder("k_x", "pair", "col", "row", "k_y", "part", "scale"):vectorize "k_x":vectorize "pair"
+    over_tile(update):unroll "k_y":unroll "part":unroll "scale"
+  else
+    over_tile(products:reorder("k_x", "col", "row", "k_y", "k_z", "scale"):atomic():vectorize "k_x")
+    products:unroll "k_y":unroll "k_z":unroll "scale"
+  end
+end
+
+-- The same of rows as they are: weights become f32 in registers, each for the rows of a tile.
+--
+--       for tile: quarters in registers = 0
+--         for block: for element: quarter += a * f32(w)     -- unrolled
+--         out tile = f(sum of the quarters)
+function gemm_q.interleaved_floats(out, k, o)
+  interleaved_tiles(out, o)
+  local function in_tile(func, at, loop) return func:compute_at(at, loop):store_in "stack":bound_extent("col", o.columns) end
+  local function over_tile(stage) return stage:vectorize("col", o.lanes):unroll "col":unroll "row" end
+
+  over_tile(in_tile(k.acc, out, "step"))
+  over_tile(k.acc:update(0):reorder("col", "row", "k")):unroll "k"
+  local quarter = in_tile(k.quarter, out, "step"):bound_extent("part", 4)
+  over_tile(quarter:reorder("col", "row", "part")):unroll "part"
+  local sum = quarter:update(0)
+  over_tile(sum:reorder("col", "row", "k_x", "part", "k_y")):unroll "k_x":unroll "part"
+  if o.ahead then sum:prefetch_ahead("k_y", o.ahead) end
+  in_tile(k.w_block, quarter, "k_x"):vectorize("col", o.lanes):unroll "col"
 end
 
 return gemm_q

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -157,6 +159,87 @@ TEST_CASE("contexts of one model on several threads") {
     }
     CHECK(together == alone);
     CHECK(alone[0].back() != alone[1].back());
+}
+
+namespace {
+
+/** Feeds sequences of other lengths together, three times, and each alone; `int8`: by rows in 8 bits. */
+void compare_together(const halyard_llm_model *model, const std::vector<size_t> &lengths, int int8) {
+    const int vocabulary = halyard_llm_vocabulary(model);
+    std::vector<std::unique_ptr<Context>> alone, together;
+    std::vector<halyard_llm_context *> contexts;
+    for (size_t i = 0; i < lengths.size(); i++) {
+        for (auto *all : {&alone, &together}) {
+            all->push_back(std::make_unique<Context>(model, int(lengths[i]) + 4));
+            REQUIRE(halyard_llm_set_int8(all->back()->context, int8) == 0);
+        }
+        contexts.push_back(together.back()->context);
+    }
+    for (int step = 0; step < 3; step++) {
+        std::vector<std::vector<int32_t>> tokens(lengths.size());
+        std::vector<const int32_t *> pointers;
+        std::vector<size_t> counts;
+        for (size_t i = 0; i < lengths.size(); i++) {
+            const size_t count = step == 0 ? lengths[i] : step == 1 ? 1 : i % 2;
+            for (size_t t = 0; t < count; t++) {
+                tokens[i].push_back(int32_t((t * 31 + i * 7 + size_t(step) + 2) % size_t(vocabulary)));
+            }
+            pointers.push_back(tokens[i].data());
+            counts.push_back(count);
+            REQUIRE(halyard_llm_feed(alone[i]->context, tokens[i].data(), count) == 0);
+        }
+        REQUIRE(halyard_llm_feed_together(contexts.size(), contexts.data(), pointers.data(), counts.data()) == 0);
+        for (size_t i = 0; i < lengths.size(); i++) {
+            INFO("step " << step << " sequence " << i << " int8 " << int8);
+            CHECK(halyard_llm_position(together[i]->context) == halyard_llm_position(alone[i]->context));
+            const std::vector<float> x = together[i]->logits(vocabulary), y = alone[i]->logits(vocabulary);
+            size_t other = 0;  // not a comparison of vectors, which Catch would print
+            for (int t = 0; t < vocabulary; t++) {
+                other += std::memcmp(&x[size_t(t)], &y[size_t(t)], sizeof(float)) != 0;
+            }
+            CHECK(other == 0);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("sequences that are fed together have the logits of each alone") {
+    const LoadedModel loaded;
+    compare_together(loaded.model, {3, 1, 17, 40}, 0);
+
+    const Context a(loaded.model, 4), b(loaded.model, 4), other(loaded.model, 4);
+    const int32_t tokens[] = {2, 3, 4, 5, 6};
+    const int32_t *const both[] = {tokens, tokens};
+    const auto feed = [&](const Context &x, const Context &y, size_t count) {
+        halyard_llm_context *const contexts[] = {x.context, y.context};
+        const size_t counts[] = {1, count};
+        return halyard_llm_feed_together(2, contexts, both, counts);
+    };
+    CHECK(feed(a, a, 1) == HALYARD_LLM_BAD_ARGUMENT);
+    CHECK_THAT(halyard_llm_last_error(), Contains("twice"));
+    CHECK(feed(a, b, 5) == HALYARD_LLM_FULL);
+    CHECK(halyard_llm_position(a.context) == 0);
+    REQUIRE(halyard_llm_set_int8(b.context, 1) == 0);
+    CHECK(feed(a, b, 1) == HALYARD_LLM_BAD_ARGUMENT);
+    CHECK_THAT(halyard_llm_last_error(), Contains("rows of one kind"));
+    CHECK(halyard_llm_feed_together(0, nullptr, nullptr, nullptr) == 0);
+    CHECK(halyard_llm_feed_together(1, nullptr, nullptr, nullptr) == HALYARD_LLM_BAD_ARGUMENT);
+}
+
+// Each schedule's cuts of rows: tiles, their halves, and more than one pass.
+TEST_CASE("sequences of a real model that are fed together have the logits of each alone") {
+    const char *path = std::getenv("HALYARD_LLM_MODEL");
+    halyard_llm_model *model = nullptr;
+    if (!path || access(path, R_OK) != 0) {
+        WARN("skipped: scripts/setup brings the model");
+        return;
+    }
+    REQUIRE(halyard_llm_load(path, &model) == 0);
+    for (const int int8 : {0, 1}) {
+        compare_together(model, {1, 2, 5, 21, 13, 1, 1}, int8);
+    }
+    halyard_llm_free(model);
 }
 
 TEST_CASE("weights that are no numbers are an error of a feed") {

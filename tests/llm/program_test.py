@@ -78,6 +78,15 @@ class Program(unittest.TestCase):
         self.fails(run("--model", self.models["qwen2"], "--prompt", "x" * 30, "--context", 20), 1, "do not fit")
         self.fails(run("--model", self.models["qwen2"], "--prompt", "x", "--context", 257), 1, "made for 256")
 
+    def test_texts_in_one_batch_are_those_that_each_has_alone(self):
+        texts = ["the user in", "a", "you the ing 1 2 " * 20]
+        for options in ((), ("--int8",), ("--temperature", 2, "--seed", 3, "--stop", "e")):
+            alone = [run("--model", self.models["llama"], "--prompt", text, "-n", 20, *options).stdout.decode() for text in texts]
+            done = run("--model", self.models["llama"], "--parallel", "-", "-n", 20, *options, given="\n\n".join(texts) + "\n")
+            self.assertEqual(done.stdout.decode(), "".join(f"[{text}]\n{answer}" for text, answer in zip(texts, alone)), done.stderr)
+        self.fails(run("--model", self.models["llama"], "--parallel", "/nowhere"), 1, "/nowhere", "No such file")
+        self.fails(run("--model", self.models["llama"], "--parallel", "-", given="\n"), 1, "no line")
+
     def test_tokens(self):
         done = run("--model", self.models["llama"], "--tokens", "<|im_start|>the 1")
         self.assertEqual([line.split("\t")[1] for line in done.stdout.decode().splitlines()], ["<|im_start|>", "the", " ", "1"])
@@ -98,10 +107,10 @@ class Program(unittest.TestCase):
     def test_explain_counts_what_a_token_reads(self):
         done = run("--model", self.models["llama"], "--explain", "--depth", 10)
         rows = {cells[0]: cells[1:] for cells in ([c.strip() for c in line.split("|")[1:-1]] for line in done.stdout.decode().splitlines()) if cells}
-        # Two layers of seven products with 20 bytes for 32 weights; rows of f32; 160 inner, 96 wide, keys and values of 32.
-        shapes = [(96, 96), (96, 32), (96, 32), (96, 96), (96, 160), (96, 160), (160, 96)]
-        more = [0, 0, 0, 96, 0, 0, 96]  # residuals
-        self.assertEqual(rows["llm_q4_1"][0], "14")
+        # Two layers of four products with 20 bytes for 32 weights; rows of f32; 160 inner, 96 wide, keys and values of 32.
+        shapes = [(96, 96 + 32 + 32), (96, 96), (96, 160 + 160), (160, 96)]
+        more = [0, 96, 0, 96]  # residuals
+        self.assertEqual(rows["llm_q4_1"][0], "8")
         self.assertEqual(int(rows["llm_q4_1"][1]), 2 * sum(k * n // 32 * 20 + 4 * (k + n + r) for (k, n), r in zip(shapes, more)))
 
     def test_usage(self):

@@ -29,7 +29,8 @@ struct MultipliedRow {
 class GemmQTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "unfused", "panels", "f32_panels"}},
+        return {{"schedule", {"", "unfused", "panels", "f32_panels", "interleaved"}},
+                {"interleaved", {"8", "16", "32"}},
                 {"activations", {"exact", "int8"}},
                 {"format", {"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "int4", "int8"}},
                 {"group_size", {"32", "64", "128"}},
@@ -48,6 +49,11 @@ public:
     void settle(Assignments &build) const override {
         if (build["schedule"] == "panels" || build["schedule"] == "f32_panels") {  // which are for one kind
             build.erase("activations");
+        }
+        if (build["schedule"] != "interleaved") {
+            build.erase("interleaved");
+        } else if (build["format"] != "q4_1" && build["format"] != "q8_0") {
+            build["format"] = "q4_0";
         }
         if (build["format"] != "int4" && build["format"] != "int8") {
             build.erase("zero_points");
@@ -106,6 +112,18 @@ public:
             arguments.buffer("b_zero").fill_random(seed + 31, 0, arguments.has_buffer("b_int4") ? 15 : 255);
         }
         for (const auto &[format, layout] : kLayouts) {
+            if (HostBuffer *b = find_buffer(arguments, "b_" + format + "_interleaved")) {
+                const int columns = b->extents()[0] / (format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34);
+                for (int col = 0; col < b->extents()[2] * columns; col++) {
+                    for (int block = 0; block < b->extents()[1]; block++) {
+                        const int panel = col / columns, at = 2 * (col % columns);
+                        set_f16(*b, at, block, panel, (col + block) % 3 == 0 ? -0.037 : 0.021 * (1 + col % 5));
+                        if (layout.minimum >= 0) {
+                            set_f16(*b, 2 * columns + at, block, panel, -0.11 + 0.02 * (block % 4));
+                        }
+                    }
+                }
+            }
             HostBuffer *b = find_buffer(arguments, "b_" + format);
             for (int col = 0; b && col < b->extents()[2]; col++) {
                 for (int block = 0; block < b->extents()[1]; block++) {
@@ -251,8 +269,31 @@ private:
         return {q * scale + least, std::fabs(q * scale) + std::fabs(least)};
     }
 
+    // Interleaved blocks as they lay in the file (halyard/blocks.h).
+    static const Tensor &plain_blocks(const Problem &p, const std::string &format) {
+        Tensor &plain = p.made["b_" + format];
+        if (plain.values.empty()) {
+            const Tensor &b = p["b_" + format + "_interleaved"];
+            const int bytes = format == "q4_0" ? 18 : format == "q4_1" ? 20 : 34, columns = b.extents[0] / bytes;
+            const int halves = kLayouts.at(format).low;
+            plain.extents = {bytes, b.extents[1], b.extents[2] * columns};
+            for (int col = 0; col < plain.extents[2]; col++) {
+                for (int block = 0; block < plain.extents[1]; block++) {
+                    for (int at = 0; at < bytes; at++) {
+                        const int size = at < halves ? 2 : 4, first = at - (at < halves ? at : at - halves) % size;
+                        plain.values.push_back(b(first * columns + col % columns * size + at - first, block, col / columns));
+                    }
+                }
+            }
+        }
+        return plain;
+    }
+
     static Weight weight(const Problem &p, int i, int col) {
         for (const auto &[format, layout] : kLayouts) {
+            if (p.has("b_" + format + "_interleaved")) {
+                return of_block(plain_blocks(p, format), format, i % layout.elements, i / layout.elements, col);
+            }
             if (p.has("b_" + format)) {
                 return of_block(p["b_" + format], format, i % layout.elements, i / layout.elements, col);
             }

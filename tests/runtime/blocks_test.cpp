@@ -98,6 +98,41 @@ TEST_CASE("zero points of words become bytes") {
     }
 }
 
+TEST_CASE("blocks of some columns are interleaved, and come back to the bit") {
+    for (const int bytes : {18, 20, 34}) {
+        for (const int columns : {8, 16, 32}) {
+            for (const int n : {1, 16, 45}) {
+                INFO(bytes << " " << columns << " " << n);
+                const int blocks = 3, panels = (n + columns - 1) / columns, halves = bytes == 20 ? 2 : 1;
+                std::mt19937 random(uint32_t(bytes * 31 + n));
+                std::vector<uint8_t> plain(size_t(bytes * blocks * n)), beside(size_t(bytes * columns * blocks * panels), 0x5a);
+                for (uint8_t &b : plain) {
+                    b = uint8_t(random());
+                }
+                const halyard_array from = array_of(plain.data(), "uint8", {bytes, blocks, n});
+                halyard_array to = array_of(beside.data(), "uint8", {bytes * columns, blocks, panels});
+                REQUIRE(halyard_interleave_blocks(&from.buffer, &to.buffer) == 0);
+                size_t wrong = 0;
+                for (int col = 0; col < panels * columns; col++) {
+                    for (int block = 0; block < blocks; block++) {
+                        const uint8_t *panel = &beside[size_t((col / columns * blocks + block) * bytes * columns)];
+                        for (int i = 0; i < bytes; i++) {
+                            const int size = i < 2 * halves ? 2 : 4, in_unit = (i - (size == 2 ? 0 : 2 * halves)) % size;
+                            const uint8_t expected = col < n ? plain[size_t((col * blocks + block) * bytes + i)] : 0;
+                            wrong += panel[(i - in_unit) * columns + col % columns * size + in_unit] != expected;
+                        }
+                    }
+                }
+                CHECK(wrong == 0);
+                std::vector<uint8_t> back(plain.size(), 0xa5);
+                halyard_array again = array_of(back.data(), "uint8", {bytes, blocks, n});
+                REQUIRE(halyard_deinterleave_blocks(&to.buffer, &again.buffer) == 0);
+                CHECK(back == plain);
+            }
+        }
+    }
+}
+
 TEST_CASE("what is wrong with words and blocks is said") {
     std::vector<uint32_t> words(64);
     std::vector<uint8_t> bytes(256);
@@ -114,5 +149,16 @@ TEST_CASE("what is wrong with words and blocks is said") {
     CHECK_THAT(text(halyard_pack_int4(HALYARD_WORDS_ALONG_K, &b.buffer, &b.buffer)), Contains("int32 or uint32"));
     CHECK_THAT(text(halyard_pack_int4(HALYARD_WORDS_ALONG_K, nullptr, &b.buffer)), Contains("NULL"));
     CHECK_THAT(text(halyard_pack_int4(halyard_words(7), &w.buffer, &b.buffer)), Contains("no such layout"));
+    std::vector<uint8_t> memory(4096);
+    halyard_array odd = array_of(memory.data(), "uint8", {19, 2, 8}), q4 = array_of(memory.data(), "uint8", {18, 2, 9});
+    halyard_array one = array_of(memory.data(), "uint8", {144, 2, 1}), three = array_of(memory.data(), "uint8", {54, 2, 3});
+    const auto interleave = [&](const halyard_array &from, halyard_array &to) {
+        return text(halyard_interleave_blocks(&from.buffer, &to.buffer));
+    };
+    CHECK_THAT(interleave(odd, one), Contains("18 bytes (Q4_0)"));
+    CHECK_THAT(interleave(q4, three), Contains("8, 16 or 32"));
+    CHECK_THAT(interleave(q4, one), Contains("ceil(n / columns)"));
+    CHECK_THAT(interleave(w, one), Contains("uint8 of 3 dimensions"));
+    CHECK_THAT(text(halyard_deinterleave_blocks(nullptr, &q4.buffer)), Contains("NULL"));
     CHECK_THAT(text(halyard_pack_zeros(HALYARD_WORDS_ALONG_N, &w.buffer, 0, &b.buffer)), Contains("another number of zero points"));
 }

@@ -66,6 +66,13 @@ int halyard_llm_set_int8(struct halyard_llm_context *context, int on);
 /** Reads tokens behind those before. */
 int halyard_llm_feed(struct halyard_llm_context *context, const int32_t *tokens, size_t count);
 
+/** The same for several contexts of one model in one pass through its layers, which by rows in 8 bits reads the weights once for all:
+ * `counts[i]` tokens at
+ * `tokens[i]` for each of `contexts`, which are different ones. Each has the same logits as by halyard_llm_feed(), to the bit. Where it fails
+ * all sequences are as they were, without logits. */
+int halyard_llm_feed_together(size_t contexts_count, struct halyard_llm_context *const *contexts, const int32_t *const *tokens,
+                              const size_t *counts);
+
 /** How many tokens the sequence has, and going back to fewer, after which something is fed before the next logits. */
 int halyard_llm_position(const struct halyard_llm_context *context);
 int halyard_llm_rewind(struct halyard_llm_context *context, int position);

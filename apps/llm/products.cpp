@@ -1,0 +1,85 @@
+#include "products.h"
+
+#include <halyard/blocks.h>
+#include <halyard/runtime.h>
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "view.h"
+
+namespace halyard_llm {
+
+Product::Product(const std::vector<const Matrix *> &matrices) {
+    for (size_t i = 0; i < matrices.size();) {
+        const Matrix &first = *matrices[i];
+        std::vector<const Matrix *> same;
+        for (; i < matrices.size() && (same.empty() || (first.type != TensorType::kF32 && matrices[i]->type == first.type)); i++) {
+            same.push_back(matrices[i]);
+            columns_ += matrices[i]->n;
+        }
+        if (first.type == TensorType::kF32) {
+            parts_.push_back({first.k, first.n, first.type, first.data});
+        } else {
+            add_interleaved(same);
+        }
+    }
+}
+
+void Product::add_interleaved(const std::vector<const Matrix *> &matrices) {
+    const Matrix &first = *matrices.front();
+    const BlockSize &size = *block_size(first.type);
+    const int64_t blocks = first.k / size.elements, column = blocks * size.bytes;
+    int n = 0;
+    for (const Matrix *m : matrices) {
+        n += m->n;
+    }
+    const uint8_t *plain = first.data;
+    std::vector<uint8_t> joined;
+    if (matrices.size() > 1) {
+        for (const Matrix *m : matrices) {
+            joined.insert(joined.end(), m->data, m->data + m->n * column);
+        }
+        plain = joined.data();
+    }
+    constexpr size_t kLine = 64;
+    const int64_t panels = (n + kInterleaved - 1) / kInterleaved;
+    const size_t bytes = size_t(panels * kInterleaved * column);
+    memory_.emplace_back(static_cast<uint8_t *>(std::aligned_alloc(kLine, (bytes + kLine) / kLine * kLine)));
+    uint8_t *memory = memory_.back().get();
+    if (!memory) {
+        throw std::bad_alloc();
+    }
+    BufferView<3> from(kByteType, plain, dim(size.bytes, 1), dim(blocks, size.bytes), dim(n, column));
+    BufferView<3> to(kByteType, memory, dim(size.bytes * kInterleaved, 1), dim(blocks, size.bytes * kInterleaved),
+                     dim(panels, column * kInterleaved));
+    if (halyard_interleave_blocks(from, to) != 0) {
+        throw std::runtime_error(halyard_last_error());
+    }
+    parts_.push_back({first.k, n, first.type, memory});
+}
+
+LayerProducts::LayerProducts(const Layer &layer)
+    : query_key_value({&layer.query, &layer.key, &layer.value}), attention_output({&layer.attention_output}),
+      gate_up({&layer.gate, &layer.up}), down({&layer.down}) {
+    if (layer.query_bias.empty() && layer.key_bias.empty() && layer.value_bias.empty()) {
+        return;
+    }
+    const auto add = [&](const std::vector<float> &values, int n) {
+        bias.insert(bias.end(), values.begin(), values.end());
+        bias.resize(bias.size() + size_t(n) - values.size());
+    };
+    add(layer.query_bias, layer.query.n);
+    add(layer.key_bias, layer.key.n);
+    add(layer.value_bias, layer.value.n);
+}
+
+Products::Products(const Weights &weights) : head({&weights.head}) {
+    layers.reserve(weights.layers.size());
+    for (const Layer &layer : weights.layers) {
+        layers.emplace_back(layer);
+    }
+}
+
+}  // namespace halyard_llm
