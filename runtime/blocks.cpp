@@ -182,6 +182,10 @@ int64_t columns_of_panel(const Interleaving &job) {
     return job.interleaved->dim[0].extent / job.blocks->dim[0].extent;
 }
 
+uint8_t *block_at(const halide_buffer_t *b, int64_t block, int64_t n) {
+    return b->host + block * b->dim[1].stride + n * b->dim[2].stride;
+}
+
 void copy_unit(const Interleaving &job, uint8_t *of_block, uint8_t *of_panel, size_t bytes) {
     if (!job.back) {
         memcpy(of_panel, of_block, bytes);
@@ -196,11 +200,11 @@ int interleave_task(void *, int panel, uint8_t *closure) {
     const Interleaving &job = *reinterpret_cast<const Interleaving *>(closure);
     const int64_t columns = columns_of_panel(job), bytes = job.blocks->dim[0].extent, halves = halves_of_block(int(bytes));
     for (int64_t block = 0; block < job.blocks->dim[1].extent; block++) {
-        uint8_t *const to = byte_at(job.interleaved, 0, block, panel);
+        uint8_t *const to = block_at(job.interleaved, block, panel);
         for (int64_t c = 0; c < columns; c++) {
             const int64_t n = panel * columns + c;
             const bool there = n < job.blocks->dim[2].extent;
-            uint8_t *const from = there ? byte_at(job.blocks, 0, block, n) : job.back ? nullptr : zeros;
+            uint8_t *const from = there ? block_at(job.blocks, block, n) : job.back ? nullptr : zeros;
             for (int64_t h = 0; h < halves; h++) {
                 copy_unit(job, from ? from + 2 * h : nullptr, to + 2 * (h * columns + c), 2);
             }
