@@ -58,8 +58,8 @@ public:
         a_f(k, row) = load_f32(a(k, row));
         const Expr columns = y.dim(0).max() + 1;
         if (interleaved != 0) {
-            add_requirement(b.interleaved_columns() >= columns, "gemm_q: y has", columns, "columns, and the interleaved blocks",
-                            b.interleaved_columns());
+            add_requirement(b.interleaved_columns() >= columns, "gemm_q:", b.name(), "has", b.interleaved_columns(), "columns, and y",
+                            columns);
         }
         if (activations == Activations::kInt8) {
             read_only_if(*this, depth > 0, {"a", b.name(), "b_scale", "b_zero"});
