@@ -67,8 +67,8 @@ public:
         a_f(k, row) = load_f32(a(k, row_at(a, row, get_target())));
         const Expr columns = y.dim(0).max() + 1;
         if (interleaved != 0) {
-            add_requirement(b.interleaved_columns() >= columns, "gemm_q: y has", columns, "columns, and the interleaved blocks",
-                            b.interleaved_columns());
+            add_requirement(b.interleaved_columns() >= columns, "gemm_q:", b.name(), "has", b.interleaved_columns(), "columns, and y",
+                            columns);
         }
         if (rounded && get_target().has_gpu_feature()) {
             RDom r(0, depth, "k");

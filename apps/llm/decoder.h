@@ -67,8 +67,8 @@ public:
         int count;
     };
 
-    /** The same as feed() of each, to the bit, in one pass through the layers: weights are read once for all. The decoders are of one model,
-     * and different ones. Where it throws, all sequences are as they were. */
+    /** The same as feed() of each, to the bit, in one pass through the layers: by rows in 8 bits weights are read once for all. The decoders
+     * are of one model, and different ones. Where it throws, all sequences are as they were. */
     static void feed_together(const std::vector<Feed> &feeds);
 
     /** Of the token behind the last one; null before there is one. */

@@ -50,7 +50,7 @@ public:
         if (build["schedule"] == "panels" || build["schedule"] == "f32_panels") {  // which are for one kind
             build.erase("activations");
         }
-        if (build["schedule"] != "interleaved") {
+        if (build["schedule"] != "interleaved" && build["schedule"] != "gemm_q.interleaved") {
             build.erase("interleaved");
         } else if (build["format"] != "q4_1" && build["format"] != "q8_0") {
             build["format"] = "q4_0";

@@ -1,0 +1,114 @@
+"""Times the language model program of Halyard beside llama.cpp, on one file.
+
+    apps/llm/peers/build_llama
+    python3 apps/llm/peers/bench.py [--model FILE] [--threads 1,2] [--depths 0,4096] [--rounds 3] [--perplexity FILE] [--json OUT]
+
+Tests are those of llama-bench: a prompt of 512 tokens (pp512), 128 generated ones (tg128), behind so many tokens as --depths says. The
+programs take turns, in an order that rotates every round, so that a slow spell of the machine falls on both; what is printed is the best
+time of each, and the middle one in brackets. llama.cpp has flash attention on, and repacks what it can. --perplexity compares how well
+each predicts a text, in chunks of 512 tokens.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+KINDS = ("llama.cpp", "8-bit rows", "f32 rows")
+
+
+def run(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: {command[0]} failed:\n{done.stderr[-2000:]}")
+    return done.stdout, done.stderr
+
+
+def of_llama(args, threads, depth):
+    """{"pp": [tokens a second of each repetition], "tg": ..}"""
+    out, _ = run([args.llama / "llama-bench", "-m", args.model, "-p", 512, "-n", 128, "-d", depth, "-t", threads, "-fa", 1,
+                  "-r", args.repetitions, "-o", "json"])
+    return {"pp" if test["n_prompt"] else "tg": test["samples_ts"] for test in json.loads(out)}
+
+
+def of_halyard(args, threads, depth, *options):
+    """The same: the median, the least and the most that it prints."""
+    out, _ = run([args.halyard, "--model", args.model, "--bench", "--repetitions", args.repetitions, "--threads", threads, *options,
+                  *(["--depth", depth] if depth else [])])
+    found = re.findall(r"\| (pp|tg)\d+(?: @ d\d+)? *\| *([0-9.]+) *\| *([0-9.]+) *\| *([0-9.]+)", out)
+    return {test: [float(rate) for rate in rates] for test, *rates in found}
+
+
+def rates_of(kind, args, threads, depth):
+    if kind == "llama.cpp":
+        return of_llama(args, threads, depth)
+    return of_halyard(args, threads, depth, *(["--int8"] if kind == "8-bit rows" else []))
+
+
+def contest(args):
+    """[(threads, depth, test, {kind: [rates]})]"""
+    rows = []
+    for depth in args.depths:
+        for threads in args.threads:
+            rates = {test: {kind: [] for kind in KINDS} for test in ("pp", "tg")}
+            for turn in range(args.rounds):
+                for i in range(len(KINDS)):
+                    kind = KINDS[(i + turn) % len(KINDS)]
+                    for test, found in rates_of(kind, args, threads, depth).items():
+                        rates[test][kind] += found
+            for test, found in rates.items():
+                rows.append((threads, depth, f"{test}{512 if test == 'pp' else 128}", found))
+                print_row(*rows[-1])
+    return rows
+
+
+def print_row(threads, depth, test, rates):
+    best = {kind: max(found) for kind, found in rates.items()}
+    cells = [f"{best[kind]:.0f} ({statistics.median(rates[kind]):.0f})" for kind in KINDS]
+    ratios = [f"{best[kind] / best['llama.cpp']:.2f}" for kind in KINDS[1:]]
+    print(f"| {threads} | {depth} | {test} | {cells[0]} | {cells[1]} | {ratios[0]} | {cells[2]} | {ratios[1]} |", flush=True)
+
+
+def compare_perplexity(args):
+    _, said = run([args.llama / "llama-perplexity", "-m", args.model, "-f", args.perplexity, "-c", 512, "-t", max(args.threads), "-fa", "on"])
+    llama = float(re.search(r"Final estimate: PPL = ([0-9.]+)", said).group(1))
+    print(f"\nperplexity of {args.perplexity.name}: llama.cpp {llama:.4f}", end="")
+    result = {"llama.cpp": llama}
+    for kind, options in zip(KINDS[1:], (["--int8"], [])):
+        out, _ = run([args.halyard, "--model", args.model, "--perplexity", args.perplexity, "--threads", max(args.threads), *options])
+        result[kind] = float(re.search(r"perplexity ([0-9.]+)", out).group(1))
+        print(f", {kind} {result[kind]:.4f} ({100 * (result[kind] / llama - 1):+.2f} %)", end="")
+    print()
+    return result
+
+
+def main():
+    numbers = lambda text: [int(n) for n in text.split(",")]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=pathlib.Path, default=ROOT / ".halyard/smollm2.gguf")
+    parser.add_argument("--halyard", type=pathlib.Path, default=ROOT / "build/apps/llm/llm", help="the program of this repository")
+    parser.add_argument("--llama", type=pathlib.Path, default=ROOT / ".halyard/llama/build/bin", help="the folder of llama.cpp's programs")
+    parser.add_argument("--threads", type=numbers, default=[1, os.cpu_count()])
+    parser.add_argument("--depths", type=numbers, default=[0, 4096])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=3, help="of each program in a round")
+    parser.add_argument("--perplexity", type=pathlib.Path)
+    parser.add_argument("--json", type=pathlib.Path)
+    args = parser.parse_args()
+    if not (args.llama / "llama-bench").exists():
+        sys.exit(f"error: {args.llama} has no llama-bench: apps/llm/peers/build_llama builds it")
+    print("| threads | depth | test | llama.cpp | 8-bit rows | of it | f32 rows | of it |\n"
+          "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
+    rows = contest(args)
+    perplexity = compare_perplexity(args) if args.perplexity else None
+    if args.json:
+        args.json.write_text(json.dumps({"rows": rows, "perplexity": perplexity}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
