@@ -2,7 +2,7 @@
 
 import re
 
-from graph import BYTES
+from graph import BYTES, MOST
 from groups_lua import in_comment
 
 C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t", "int64": "int64_t", "int32": "int32_t",
@@ -81,7 +81,7 @@ struct {name}_model {{
 
 struct array {{
     halide_buffer_t buffer;
-    halide_dimension_t dim[8];
+    halide_dimension_t dim[{rank}];
 }};
 
 static int fail(const char *text) {{
@@ -98,6 +98,31 @@ static inline int64_t max_(int64_t a, int64_t b) {{
 }}
 static inline int64_t min_(int64_t a, int64_t b) {{
     return a < b ? a : b;
+}}
+
+/* The same where it may not be a number of 64 bits, which *bad then says. What check() has computed so is computed without asking
+ * elsewhere. */
+static inline int64_t try_add(int *bad, int64_t a, int64_t b) {{
+    int64_t result;
+    *bad |= __builtin_add_overflow(a, b, &result);
+    return result;
+}}
+static inline int64_t try_mul(int *bad, int64_t a, int64_t b) {{
+    int64_t result;
+    *bad |= __builtin_mul_overflow(a, b, &result);
+    return result;
+}}
+static inline int64_t try_div(int *bad, int64_t a, int64_t b) {{
+    *bad |= b == 0 || (a == INT64_MIN && b == -1);
+    return *bad ? 0 : div_(a, b);
+}}
+static inline int64_t try_max(int *bad, int64_t a, int64_t b) {{
+    (void)bad;
+    return max_(a, b);
+}}
+static inline int64_t try_min(int *bad, int64_t a, int64_t b) {{
+    (void)bad;
+    return min_(a, b);
 }}
 
 /* `extents` has the innermost dimension first. */
@@ -156,7 +181,9 @@ void {name}_unload({name}_model *model) {{
 
 /* Sizes that the model can take. */
 static int check(const {name}_sizes *s) {{
+    int bad = 0;
     (void)s;
+    (void)bad;
 {checks}
     return 0;
 }}
@@ -210,12 +237,16 @@ class Runner:
         self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
         self.name = graph.name
         self.extents = {}
+        self.asked = {}  # Sizes that the source computes
+        self.most_dimensions = 1
+
+    def c(self, size):
+        self.asked[size] = None
+        return size.text(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"{f}_({a}, {b})")
 
     @staticmethod
-    def c(size):
-        def call(f, a, b):
-            return f"{f}_({a}, {b})"
-        return size.text(lambda n: f"(int64_t)s->{n}", call)
+    def tried(size):
+        return size.calls(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"try_{f}(&bad, {a}, {b})")
 
     def arrays(self):
         """(value, name) of inputs and outputs."""
@@ -243,10 +274,11 @@ class Runner:
         declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
                                  for k in used.values())
         pointers = "".join(f'    if (arrays->{n} == NULL) return fail("{self.name}: the array {n} is missing");\n' for _, n in inputs + outputs)
+        plan = self.plan()
         measures = "".join(f"    bytes->{n} = (size_t)({self.c(v.bytes)});\n" for v, n in inputs + outputs)
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
         return SOURCE.format(name=self.name, slots=len(self.memory.slots), length=self.length, magic=self.magic,
-                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=self.plan(),
+                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=plan, rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
 
     def checks(self):
@@ -256,15 +288,22 @@ class Runner:
             lines.append(f'    if (!({condition})) return fail("{self.name}: {text}");')
         for d, (low, high) in self.graph.dimensions.items():
             check(f"s->{d} >= {low} && s->{d} <= {high}", f"{d} has to be from {low} to {high}")
-        # In a call the products below stay in 64 bits.
-        stored = dict.fromkeys(v.elements for v in [*self.graph.inputs, *(s.output for s in self.steps)] if v.elements.number is None)
-        shapes = dict.fromkeys(s for v in [*self.graph.inputs, *(s.output for s in self.steps)] for s in v.shape if s.number is None)
+        # Kernels count the elements of all that they compute in 32 bits.
+        values = [*self.graph.inputs, *(n.output for g in self.steps for n in g.nodes)]
+        elements = dict.fromkeys(v.elements for v in values if v.elements.number is None)
+        shapes = dict.fromkeys(s for v in values for s in v.shape if s.number is None)
+        bounded = {**self.graph.bounded, **dict.fromkeys(elements)}
+        sides = [side for a, b, _ in self.graph.conditions for side in (a, b)]
+        for s in dict.fromkeys([*self.asked, *shapes, *bounded, *sides]):
+            if s.number is None and not (len(s.terms) == 1 and str(s) in self.graph.dimensions):
+                lines.append(f"    (void){self.tried(s)};")
+        check("!bad", "the sizes are too large: a number of elements or bytes is beyond 64 bits")
         for s in shapes:
             if s.terms.get((), 0) < 0 or len(s.dimensions()) != 1 or str(s) not in self.graph.dimensions:
                 check(f"{self.c(s)} >= 1", f"the size {s} of an array has to be 1 or more")
-        for s in stored:
-            check(f"(double){self.c(s).replace('(int64_t)', '(double)')} < 2147483648.0" if not any(isinstance(a, tuple) for t in s.terms for a in t)
-                  else f"{self.c(s)} < 2147483648", f"an array of {s} elements has more than 2^31")
+        for s, where in bounded.items():
+            what = f"an array of {s} elements" if where is None else f"{in_string(where)}, {s} elements,"
+            check(f"{self.c(s)} <= {MOST}", f"{what} has more than 2^31 - 1")
         for a, b, why in self.graph.conditions:
             check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {in_string(why.split('error: ')[-1])}")
         return "\n".join(lines)
@@ -293,6 +332,7 @@ class Runner:
         return self.extents.setdefault(size, f"e{len(self.extents)}")
 
     def array(self, i, value, shape):
+        self.most_dimensions = max(self.most_dimensions, len(shape))
         kind = "uint8" if value.type == "bool" else value.type
         extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
         return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
