@@ -4,6 +4,7 @@ import math
 import os
 import re
 
+import layout
 import numpy as np
 import onnx
 import onnx.checker
@@ -122,6 +123,7 @@ class Reading:
             if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
                 raise ModelError(f"{self.path}: error: {self.graph.places[n.origin]}: an array without elements is not supported")
         fold_channels(self.graph)
+        layout.place(self.graph, self.builder)
 
     @staticmethod
     def unique(name, taken):
@@ -248,7 +250,10 @@ class Reading:
         """Whether a node may make much of little: what its inputs say of its result's size."""
         inputs = [None if v is None else v.constant for v in call.inputs]
         numbers = [v.astype(np.float64).flatten() for v in inputs[1:2] if v is not None and v.dtype.kind in "iuf"]
-        if node.op_type in ("Range", "Resize", "Upsample", "EyeLike", "Bernoulli", "RandomNormalLike", "RandomUniformLike"):
+        if node.op_type == "Range":
+            start, limit, step = (float(v.flatten()[0]) for v in inputs)
+            return step == 0 or not (limit - start) / step <= MOST_FOLDED
+        if node.op_type in ("Resize", "Upsample", "EyeLike", "Bernoulli", "RandomNormalLike", "RandomUniformLike"):
             return True
         if node.op_type == "ConstantOfShape":
             return math.prod(map(float, inputs[0].flatten())) > MOST_FOLDED

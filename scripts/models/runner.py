@@ -52,6 +52,9 @@ int {name}_measure(const {name}_sizes *sizes, {name}_bytes *bytes);
 /** Computes the outputs. `workspace` has as many bytes as {name}_measure() says, and lies at a multiple of 64. */
 int {name}_run(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace);
 
+/** The same, and how many seconds each of its {count} calls took, in the order of the report. */
+int {name}_time(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace, double *seconds);
+
 #ifdef __cplusplus
 }}
 #endif
@@ -68,6 +71,7 @@ SOURCE = '''/* Calls the kernels of {name} one after the other. Written by `haly
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <HalideRuntime.h>
@@ -206,7 +210,14 @@ int {name}_measure(const {name}_sizes *s, {name}_bytes *bytes) {{
     return 0;
 }}
 
-int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+static double now(void) {{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}}
+
+/* seconds: of each call, or NULL. */
+static int run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
     int64_t slot[SLOTS + 1];
     int code = check(s);
     if (code != 0) return code;
@@ -220,8 +231,18 @@ int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_ar
     (void)w;
     (void)m;
 {extents}
+    double last = seconds != NULL ? now() : 0;
 {calls}
+    (void)last;
     return 0;
+}}
+
+int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+    return run(model, s, arrays, workspace, NULL);
+}}
+
+int {name}_time(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
+    return run(model, s, arrays, workspace, seconds);
 }}
 '''
 
@@ -263,13 +284,13 @@ class Runner:
         sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
         arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
         free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
-        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free,
+        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
                              sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
                              bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
 
     def source(self):
         inputs, outputs = self.arrays()
-        calls = "".join(self.call(step) for step in self.steps)
+        calls = "".join(self.call(i, step) for i, step in enumerate(self.steps))
         used = {k.key: k for k in self.kernels.values()}
         declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
                                  for k in used.values())
@@ -338,10 +359,11 @@ class Runner:
         return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
                 f"(const int64_t[]){{{extents}}})")
 
-    def call(self, step):
+    def call(self, number, step):
         kernel = self.kernels[step]
-        arguments = [f"s->{d}" for d in kernel.sizes]
+        arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
         arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
         return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
                 f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
-                f"        if (code != 0) return code;\n    }}\n")
+                f"        if (code != 0) return code;\n"
+                f"        if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")
