@@ -84,13 +84,19 @@ class Fusing:
         return ordered(self.graph, list(found))
 
     def run(self):
+        """First elementwise steps of one shape, then the rest: what follows a product belongs to it, before something else reads it."""
+        self.join_all(lambda group, other: group.output.shape == other.output.shape and
+                      all(n.is_map or n.op in ("sizes", "constant") or n.op == "reshape" and n.output.elements == 1 for n in other.nodes))
+        self.join_all(lambda group, other: True)
+
+    def join_all(self, wanted):
         changed = True
         while changed:
             changed = False
             for group in self.groups():
                 if self.group_of[group.nodes[-1]] is not group:
                     continue  # it was joined
-                while (other := self.next_of(group)) is not None:
+                while (other := self.next_of(group)) is not None and wanted(group, other):
                     self.join(group, other)
                     changed = True
                     group = other

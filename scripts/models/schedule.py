@@ -218,7 +218,9 @@ class Writer:
         for other in loops[1:]:
             lines.append(f'k.out0:fuse("{loop}", "{other}", "task{other}")')
             loop = f"task{other}"
-        lines.append(f'k.out0:split("{loop}", 8, "guard", "task", "row")')
+        length = self.out["shape"][-1]
+        rows = min(max(TASK // length, 1), 8) if isinstance(length, int) else 8
+        lines.append(f'k.out0:split("{loop}", {rows}, "guard", "task", "row")')
         lines.append('k.out0:parallel("task")')
         for n in self.reductions:
             lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "row")')

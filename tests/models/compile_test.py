@@ -111,6 +111,43 @@ class Compile(unittest.TestCase):
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
 
+    def test_images_keep_their_channels_innermost(self):
+        """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
+        convolutions of several sizes."""
+        rng = np.random.default_rng(6)
+        constants = []
+
+        def weights(*shape):
+            constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
+            return constants[-1][0]
+
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        same, half = {"pads": [1] * 4}, {"pads": [1] * 4, "strides": [2, 1]}
+        nodes = [node("Conv", ["x", weights(20, 3, 3, 3)], "a", pads=[1] * 4, strides=[2, 2]), node("HardSwish", ["a"], "b"),
+                 node("Conv", ["b", weights(20, 1, 3, 3)], "c", group=20, **half), node("Relu", ["c"], "d"),
+                 node("Conv", ["d", weights(40, 20, 1, 1)], "e"), node("Relu", ["e"], "f"),
+                 node("Conv", ["f", weights(20, 40, 1, 1)], "g"), node("Add", ["g", "d"], "h"), node("Relu", ["h"], "i"),
+                 node("Conv", ["i", weights(24, 20, 3, 3), weights(24)], "j", **same), node("Sigmoid", ["j"], "k"), node("Mul", ["j", "k"], "l"),
+                 node("Conv", ["l", weights(24, 24, 3, 3), weights(24)], "m", **same), node("Sigmoid", ["m"], "n"), node("Mul", ["m", "n"], "o"),
+                 node("Concat", ["o", "i"], "p", axis=1), node("Conv", ["p", weights(48, 44, 3, 3), weights(48)], "q", **same),
+                 node("Sigmoid", ["q"], "r"), node("Mul", ["q", "r"], "s"), node("Conv", ["s", weights(8, 24, 3, 3)], "t", group=2),
+                 node("ConvTranspose", ["t", weights(8, 5, 2, 2), weights(5)], "u", strides=[2, 2]), node("Reshape", ["u", "rows"], "v"),
+                 node("Transpose", ["v"], "y", perm=[0, 2, 1])]
+        constants.append(("rows", np.array([0, 5, -1], np.int64)))
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["batch", 3, "high", "wide"])], [("y", FLOAT, ["batch", "pixels", 5])],
+                                  constants)
+        model = self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual(text.count('"x as 0231"'), 1)
+        self.assertEqual(text.count(" as 0"), 1)  # no other change of layout
+        kernel_of = {g["nodes"][0].split('"')[1]: g["kernel"] for g in model.report["groups"]}
+        self.assertEqual(kernel_of["j"], kernel_of["m"])
+        for batch, high, wide in ((1, 21, 40), (2, 9, 13)):
+            x = rng.standard_normal([batch, 3, high, wide]).astype(np.float32)
+            wanted = self.wanted(x)[0]
+            np.testing.assert_allclose(model({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
+
     def test_texts_of_a_model_are_no_code(self):
         """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
         bad = '*/ "\n#error of a name\n\x1b[31m'
