@@ -148,6 +148,30 @@ class Compile(unittest.TestCase):
             wanted = self.wanted(x)[0]
             np.testing.assert_allclose(model({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
 
+    def test_explain(self):
+        """A table, an object and a page of what was compiled, at sizes of a call."""
+        self.compiled()
+        report = self.folder / "out/mlp.json"
+
+        def explain(*arguments):
+            return support.halyard("explain", report, "--seconds", "0.01", *arguments)
+        done = explain("--json", "--shape", "rows=6")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        groups = support.json.loads(done.stdout)["groups"]
+        self.assertEqual(groups[0]["operations"], 6 * 7 * 5 * 2 + 3 * 6 * 7)
+        self.assertEqual(groups[0]["bytes_saved"], 3 * 2 * 4 * 6 * 7)  # of three steps behind the product
+        self.assertEqual(groups[0]["bytes"], 4 * (6 * 5 + 5 * 7 + 7 + 1 + 6 * 7))
+        self.assertTrue(all(g["measured"] > 0 and g["floor"] > 0 for g in groups if g["call"]))
+        page = self.folder / "page.html"
+        self.assertEqual(explain("--html", page).returncode, 0)
+        self.assertIn("MatMul + Add + Relu + Mul", page.read_text())
+        self.assertIn("matmul_1", explain("--predict").stdout)
+        self.assertIn("it has rows", explain("--shape", "columns=6").stderr)
+        self.assertIn("rows", explain("--shape", "rows=0").stderr)
+        self.assertIn("a model that is compiled has its schedule", explain("--cold").stderr)
+        report.write_text("{}")
+        self.assertIn("this is no report of halyard compile", explain().stderr)
+
     def test_texts_of_a_model_are_no_code(self):
         """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
         bad = '*/ "\n#error of a name\n\x1b[31m'
