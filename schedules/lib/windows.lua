@@ -102,7 +102,7 @@ function windows.of_channels(target, out, acc, o)
   local function tile(stage, pixels, rows, tail)
     local part, c = stage:split("x0", lanes, tail, "part", "lane")
     local tiles, pixel = stage:split("x1", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
-    local order, jobs = { c, pixel }, {}
+    local order, jobs
     if o.rank > 2 then
       local strips, line = stage:split("x2", rows, rows > 1 and "shift_inwards" or "auto", "strip", "line")
       local band, strip = stage:split(strips, o.band // rows, "guard", "band", "strip_in_band")

@@ -79,7 +79,7 @@ def of_group(group):
             names[value] = f"constant{len(names)}"
             nodes.append({"name": names[value], "op": "constant", "in": [], "type": value.type, "shape": shape_of(value),
                           "values": [number_json(v, compared(value)) for v in value.constant.flatten()]})
-    stored = []
+    stored, free = [], {}
     for value in group.inputs:
         if not literal(value):
             names[value] = f"in{len(inputs)}"
@@ -87,16 +87,26 @@ def of_group(group):
             stored.append(value)
     for i, node in enumerate(group.nodes):
         names[node.output] = f"node{i}"
-        attributes = {**node.attributes, **(own.attributes if own is not None and node is own.conv else {})}
+        attributes = {**node.attributes, **starts_of(node, i, free), **(own.attributes if own is not None and node is own.conv else {})}
         for text in strings(attributes):
-            dimensions.update(d for d in dimensions_in(text))
+            dimensions.update(d for d in dimensions_in(text) if d not in free)
         nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
                       "shape": shape_of(node.output), **attributes})
-    free = {**{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
+    free = {**free, **{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
     sizes = sorted(free)
     form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}
     shapes = [own.shapes[v][1] if own is not None and v in own.shapes else v.shape for v in [*stored, group.output]]
     return Kernel(group, form, [free[s] for s in sizes], stored, shapes)
+
+
+def starts_of(node, number, free):
+    """Where a slice of whole rows begins is an argument: steps of a sequence are one kernel."""
+    starts = node.attributes.get("starts")
+    if node.op != "slice" or not starts or not starts[0].isdigit() or node.output.shape[0] != 1 or any(s != "0" for s in starts[1:]):
+        return {}
+    name = f"_start_{number}"
+    free[name] = Size.of(int(starts[0]))
+    return {"starts": [name, *starts[1:]]}
 
 
 def strings(attributes):

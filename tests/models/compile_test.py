@@ -148,6 +148,59 @@ class Compile(unittest.TestCase):
             wanted = self.wanted(x)[0]
             np.testing.assert_allclose(model({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
 
+    def test_recurrent_layers(self):
+        """LSTM, GRU and RNN against the formulas of ONNX in float64; their steps share kernels."""
+        rng = np.random.default_rng(8)
+        steps, batch, width, n = 5, 2, 12, 16
+        x = rng.standard_normal([steps, batch, width]).astype(np.float32)
+        h0, c0 = (rng.standard_normal([2, batch, n]).astype(np.float32) for _ in range(2))
+        nodes, constants, outputs, wanted = [], [], [], []
+
+        def sigmoid(v):
+            return 1 / (1 + np.exp(-v))
+
+        def computed(kind, w, r, b, p, after):
+            made, last = [], []
+            for d in range(2):
+                h, c, ys = h0[d].astype(np.float64), c0[d].astype(np.float64), []
+                wb, rb = b[d, :len(w[d])], b[d, len(w[d]):]
+                for t in range(steps)[::-1 if d else 1]:
+                    a, s = x[t] @ w[d].T + wb, h @ r[d].T + rb
+                    if kind == "LSTM":
+                        i, o, f, g = np.split(a + s, 4, 1)
+                        pi, po, pf = np.split(p[d], 3)
+                        c_new = sigmoid(f + pf * c) * c + sigmoid(i + pi * c) * np.tanh(g)
+                        h, c = sigmoid(o + po * c_new) * np.tanh(c_new), c_new
+                    elif kind == "GRU":
+                        z, reset = np.split(sigmoid(a + s)[:, :2 * n], 2, 1)
+                        inner = reset * s[:, 2 * n:] if after else (reset * h) @ r[d][2 * n:].T + rb[2 * n:]
+                        h = (1 - z) * np.tanh(a[:, 2 * n:] + inner) + z * h
+                    else:
+                        h = np.tanh(a + s)
+                    ys.append(h)
+                made.append(ys[::-1] if d else ys)
+                last.append(h)
+            return [np.stack([np.stack(m) for m in made], 1), np.stack(last)]
+
+        for i, (kind, gates, after) in enumerate([("LSTM", 4, 0), ("GRU", 3, 0), ("GRU", 3, 1), ("RNN", 1, 0)]):
+            w, r = (rng.standard_normal([2, gates * n, k]).astype(np.float32) / 3 for k in (width, n))
+            b, p = rng.standard_normal([2, 2 * gates * n]).astype(np.float32), rng.standard_normal([2, 3 * n]).astype(np.float32)
+            inputs = ["x", f"w{i}", f"r{i}", f"b{i}", "", "h", *(["c", f"p{i}"] if kind == "LSTM" else [])]
+            constants += [(f"w{i}", w), (f"r{i}", r), (f"b{i}", b), *([(f"p{i}", p)] if kind == "LSTM" else [])]
+            more = {"linear_before_reset": after} if kind == "GRU" else {}
+            nodes.append(helper.make_node(kind, inputs, [f"y{i}", f"last{i}"], name=f"layer{i}", direction="bidirectional", hidden_size=n, **more))
+            outputs += [(f"y{i}", FLOAT, [steps, 2, "batch", n]), (f"last{i}", FLOAT, [2, "batch", n])]
+            wanted += computed(kind, w, r, b, p, after)
+        inputs = [("x", FLOAT, [steps, "batch", width]), ("h", FLOAT, [2, "batch", n]), ("c", FLOAT, [2, "batch", n])]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, inputs, outputs, constants)
+        model = self.compiled()
+        for got, want in zip(model({"x": x, "h": h0, "c": c0}, batch=batch), wanted):
+            np.testing.assert_allclose(got, want, atol=2e-5)
+        self.assertLess(model.report["kernels"], model.report["calls"] / 3)
+        free = support.save(self.folder / "free.onnx", nodes[3:], [("x", FLOAT, ["steps", "batch", width]), inputs[1]],
+                            [(o[0], FLOAT, list("abcd")[:len(o[2])]) for o in outputs[6:]], constants[-3:])
+        self.assertIn("a sequence of steps steps is not supported", self.refused("--name", "mlp", model=free))
+
     def test_explain(self):
         """A table, an object and a page of what was compiled, at sizes of a call."""
         self.compiled()

@@ -3,7 +3,7 @@
 import numpy as np
 from graph import MOST
 
-from lowering.builder import op
+from lowering.builder import content_of, op
 from lowering.elementwise import cast_to
 from sizes import Size, product
 
@@ -239,9 +239,18 @@ def constant_of_shape(b, c):
     return b.broadcast(b.constant(array), c.contents(0))
 
 
+def whole(value):
+    """One whole number that is known before a call, of floats, too."""
+    if value.constant is not None and value.constant.size == 1:
+        number = float(value.constant.flatten()[0])
+        return [Size.of(int(number))] if number == int(number) else None
+    content = content_of(value)
+    return [Size.of(s) for s in content.flatten().tolist()] if content is not None and content.size == 1 else None
+
+
 @op("Range")
 def range_(b, c):
-    start, limit, step = (c.contents(i) if c[i].type.startswith("int") else None for i in range(3))
+    start, limit, step = (whole(c[i]) for i in range(3))
     if None in (start, limit, step) or step[0].number is None:
         c.fail("the limits of a Range have to be whole numbers that depend on sizes only")
     if step[0] == 0:
