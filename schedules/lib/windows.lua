@@ -6,8 +6,8 @@ local gemm = require "lib.gemm"
 
 local windows = {}
 
--- The pixels of a register tile: 14 by 32 channels, 7 by 64 with 32 registers, 6 by two vectors with 16 (lib/conv.lua). Of a row whose length
--- is known, as many as divide it with the least left over.
+-- The pixels of a register tile: 14 by 32 channels or 9 by 48 with 32 registers, 6 by two vectors with 16 (lib/conv.lua). Of a row
+-- whose length is known, as many as divide it with the least left over.
 local function pixels_of(most, width)
   if math.type(width) ~= "integer" then return most end
   local tiles = (width + most - 1) // most
