@@ -136,9 +136,7 @@ class Writer:
         taps = 1
         for k in node["kernel"]:
             taps *= k
-        count = len(node["kernel"]) + (1 if node["panel"] > 0 else 0)
-        names = ["r"] if count == 1 else [f"r_{'xyzw'[i]}" for i in range(count)]
-        options.append("sums = { " + ", ".join(quote(n) for n in names) + " }")
+        options.append("sums = { " + ", ".join(map(quote, self.sums(node))) + " }")
         if node["panel"] > 0:
             channels = self.values[node["in"][0]]["shape"][-1]
             options += [f"panel = {node['panel']}", f"narrow = {'true' if isinstance(channels, int) and channels <= 4 else 'false'}"]
@@ -172,7 +170,7 @@ class Writer:
     def sums(node):
         if node["op"] == "matmul":
             return ["r"]
-        count = len(node["kernel"]) + (0 if node["op"] == "pool" else 1)
+        count = len(node["kernel"]) + (0 if node["op"] == "pool" or node.get("panel") == 0 else 1)
         return ["r"] if count == 1 else [f"r_{'xyzw'[i]}" for i in range(count)]
 
     def apart(self):

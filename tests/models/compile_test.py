@@ -143,10 +143,17 @@ class Compile(unittest.TestCase):
         self.assertEqual(text.count(" as 0"), 1)  # no other change of layout
         kernel_of = {g["nodes"][0].split('"')[1]: g["kernel"] for g in model.report["groups"]}
         self.assertEqual(kernel_of["j"], kernel_of["m"])
+        # The last move is joined with its product: the general form of a convolution, with what changes its places behind it.
+        first = text.index('{ name = "conv_', text.index('"u before its places"') - 120)
+        joined = text[:first] + text[text.index("    {", first + 5):].replace('nodes = { "u"', 'nodes = { "u before its places", "u"')
+        (self.folder / "edited.lua").write_text(joined)
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertEqual(other.report["calls"], model.report["calls"] - 1)
         for batch, high, wide in ((1, 21, 40), (2, 9, 13)):
             x = rng.standard_normal([batch, 3, high, wide]).astype(np.float32)
             wanted = self.wanted(x)[0]
-            np.testing.assert_allclose(model({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
+            for m in (model, other):
+                np.testing.assert_allclose(m({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
 
     def test_recurrent_layers(self):
         """LSTM, GRU and RNN against the formulas of ONNX in float64; their steps share kernels."""
