@@ -46,9 +46,9 @@ inline Halide::Expr framed(const Tensor &x, const Index &index, size_t first, si
     Expr inside = Internal::const_true();
     for (size_t d = first; d < first + spatial; d++) {
         inside = inside && index[d] >= 0 && index[d] < x.shape[d];
-        own[d] = clamp(index[d], 0, x.shape[d] - 1);
+        own[d] = clamp(likely(index[d]), 0, x.shape[d] - 1);
     }
-    return select(inside, x(own), cast(x.type, none));
+    return select(likely(inside), x(own), cast(x.type, none));
 }
 
 // Images have their channels innermost, or behind the batch as in ONNX.

@@ -94,7 +94,7 @@ end
 -- A window for each channel: channels in the lanes, some pixels of some rows in registers.
 --
 --   parallel job (a band of rows)
---     pad = the band of x with its padding
+--     pad = the band of x with its padding, for large windows
 --     for part of the channels, strip of rows, tile of pixels: acc in registers; out tile = f(acc)
 function windows.of_channels(target, out, acc, o)
   local lanes = target:lanes "f32"
@@ -141,7 +141,12 @@ function windows.of_channels(target, out, acc, o)
     stage:vectorize("x0", lanes, "guard"):unroll "x1"
     if o.rank > 2 then stage:unroll "x2" end
   end
-  if o.pad then o.pad:compute_at(out, "job"):vectorize("x0", lanes, "guard") end
+  -- Windows of 3x3 read the image as it is, and ask what lies outside; the copy would take as long as the sums. Larger ones gain by it.
+  if o.pad and o.taps > 9 then
+    o.pad:compute_at(out, "job"):vectorize("x0", lanes, "guard")
+  else
+    out:never_partition_all()
+  end
 end
 
 return windows
