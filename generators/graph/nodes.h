@@ -40,10 +40,7 @@ public:
         Tensor t{Func(name), type_of(node.at("type")), shape_of(node.at("shape"))};
         const std::vector<Var> vars = variables(t.shape.size());
         const Index index(vars.rbegin(), vars.rend());
-        Node n{node, {}, sizes_};
-        for (const auto &i : node.at("in")) {
-            n.in.push_back(&at(i));
-        }
+        const Node n = node_of(node);
         if (op == "map") {
             Arguments arguments;
             for (const Tensor *i : n.in) {
@@ -66,10 +63,41 @@ public:
         tensors_[name] = t;
     }
 
+    Node node_of(const nlohmann::json &node) const {
+        Node n{node, {}, sizes_};
+        for (const auto &i : node.at("in")) {
+            n.in.push_back(&at(i));
+        }
+        return n;
+    }
+
 private:
     SizeReader sizes_;
     std::map<std::string, Tensor> tensors_;
 };
+
+/** Whether a node puts rows behind each other, as images with channels innermost do. */
+inline bool joins_rows(const nlohmann::json &node) {
+    return node.at("op") == "concat" && node.at("axis").get<size_t>() + 1 == node.at("shape").size();
+}
+
+/** The result of such a node, part by part, an update over "part0", "part1", ... each: none asks where a row of it ends. */
+inline void join_rows(const nlohmann::json &node, const GraphNodes &made, Halide::Func out) {
+    using namespace Halide;
+    const Node n = made.node_of(node);
+    const std::vector<Var> vars = variables(node.at("shape").size());
+    out(vars) = undef(type_of(node.at("type")));
+    Expr begin = 0;
+    for (size_t i = 0; i < n.in.size(); i++) {
+        const Expr extent = n.in[i]->shape.back();
+        const RDom r(0, extent, "part" + std::to_string(i));
+        std::vector<Expr> from(vars.begin(), vars.end()), to = from;
+        from[0] = r;
+        to[0] = begin + r;
+        out(to) = n.in[i]->f(from);
+        begin = begin + extent;
+    }
+}
 
 }  // namespace halyard
 

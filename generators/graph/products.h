@@ -40,15 +40,20 @@ inline void matmul(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
 }
 
 // The image, and `none` around it.
-inline Halide::Expr framed(const Tensor &x, const Index &index, size_t spatial, const Halide::Expr &none) {
+inline Halide::Expr framed(const Tensor &x, const Index &index, size_t first, size_t spatial, const Halide::Expr &none) {
     using namespace Halide;
     Index own = index;
     Expr inside = Internal::const_true();
-    for (size_t d = 2; d < 2 + spatial; d++) {
+    for (size_t d = first; d < first + spatial; d++) {
         inside = inside && index[d] >= 0 && index[d] < x.shape[d];
-        own[d] = clamp(index[d], 0, x.shape[d] - 1);
+        own[d] = clamp(likely(index[d]), 0, x.shape[d] - 1);
     }
-    return select(inside, x(own), cast(x.type, none));
+    return select(likely(inside), x(own), cast(x.type, none));
+}
+
+// Images have their channels innermost, or behind the batch as in ONNX.
+inline bool channels_are_last(const Node &n) {
+    return n.json.value("last", false);
 }
 
 // By how many elements an average divides: those of the window that lie in x, or in x with its padding.
@@ -58,15 +63,37 @@ inline Halide::Expr taps(const Node &n, const Index &index) {
     const auto kernel = n.list("kernel"), strides = n.list("strides"), dilations = n.list("dilations");
     const Index before = n.sizes("before"), after = n.sizes("after");
     const bool padding = n.json.at("count_padding");
+    const size_t place = channels_are_last(n) ? 1 : 2;
     Expr count = 1;
     for (size_t s = 0; s < kernel.size(); s++) {
-        const Expr first = index[2 + s] * strides[s] - before[s], d = dilations[s];
-        const Expr low = padding ? -before[s] : Expr(0), high = x.shape[2 + s] + (padding ? after[s] : Expr(0));
+        const Expr first = index[place + s] * strides[s] - before[s], d = dilations[s];
+        const Expr low = padding ? -before[s] : Expr(0), high = x.shape[place + s] + (padding ? after[s] : Expr(0));
         // Taps i with low <= first + i d < high.
         const Expr begin = max(0, (low - first + d - 1) / d), end = min(kernel[s], (high - first + d - 1) / d);
         count = count * max(end - begin, 1);
     }
     return count;
+}
+
+// Weights of channel `in` of a group to channel `out`, as ONNX has them, or with channels innermost: packed in panels of output
+// channels [panels, kernel, in, panel], of one channel each [kernel, channels], or [kernel, in, out].
+inline Halide::Expr weight_at(const Node &n, const Index &tap, const Halide::Expr &in, const Halide::Expr &out) {
+    const Tensor &w = *n.in[1];
+    Index at = tap;
+    if (!channels_are_last(n)) {
+        at.insert(at.begin(), {out, in});
+        return w(at);
+    }
+    const int panel = n.json.at("panel");
+    if (panel > 0) {
+        at.insert(at.begin(), out / panel);
+        at.insert(at.end(), {in, out % panel});
+    } else if (panel == 0) {
+        at.push_back(out);
+    } else {
+        at.insert(at.end(), {in, out});
+    }
+    return w(at);
 }
 
 inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &vars, const Index &index, const std::string &op) {
@@ -75,22 +102,28 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     const auto kernel = n.list("kernel"), strides = n.list("strides"), dilations = n.list("dilations");
     const Index before = n.sizes("before");
     const size_t spatial = kernel.size();
-    const bool product = op != "pool";
+    const bool product = op != "pool", last = channels_are_last(n);
+    const size_t first = last ? 1 : 2, channel_at = last ? 1 + spatial : 1;
     const Type type = sum_type(t.type);
-    const int groups = product ? n.json.at("groups").get<int>() : 1;
     const std::string fn = product ? "sum" : n.json.at("fn").get<std::string>();
+    // A sum over the channels of a group, where it has more than one.
+    const int panel = last && product ? n.json.at("panel").get<int>() : 1;
+    const bool over_channels = product && panel != 0;
 
+    // With channels innermost the loop over them comes first, and then the window.
     std::vector<Range> ranges;
     for (size_t s = spatial; s-- > 0;) {
         ranges.emplace_back(0, kernel[s]);
     }
     // Channels of a group: of x, and of the result.
-    const Expr of_x = simplify(x.shape[1] / groups), of_y = simplify(t.shape[1] / groups);
-    if (product) {
-        ranges.emplace_back(0, of_x);
+    const int groups = over_channels ? n.json.at("groups").get<int>() : 1;
+    const Expr of_x = simplify(x.shape[channel_at] / groups), of_y = simplify(t.shape[channel_at] / groups);
+    if (over_channels) {
+        ranges.insert(last ? ranges.begin() : ranges.end(), Range(0, of_x));
     }
     const RDom r(ranges, "r");
-    const auto tap = [&](size_t s) { return Expr(r[int(spatial - 1 - s)]); };
+    const Expr channel = over_channels ? Expr(r[last ? 0 : int(spatial)]) : Expr(0);
+    const auto tap = [&](size_t s) { return Expr(r[int(spatial - 1 - s) + (last && over_channels ? 1 : 0)]); };
 
     // Where a tap of the window lies in x. Around the image stands what counts for nothing: a Func of its own, so that no tap asks.
     const auto &in_image = n.json.at("inside");
@@ -99,24 +132,27 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
     Tensor image = x;
     if (op != "conv_transpose" && !bare) {
         image.f = Func(n.name() + "_pad");
-        image.f(vars) = framed(x, index, spatial, none);
+        image.f(vars) = framed(x, index, first, spatial, none);
     }
-    Index own = {index[0], Expr(0)};
+    Index own(2 + spatial), taps_at;
+    own[0] = index[0];
     Expr inside = Internal::const_true();
     for (size_t s = 0; s < spatial; s++) {
-        const Expr extent = x.shape[2 + s];
+        const Expr extent = x.shape[first + s];
+        taps_at.push_back(tap(s));
         if (op != "conv_transpose") {
-            own.push_back(index[2 + s] * strides[s] + tap(s) * dilations[s] - before[s]);
+            own[first + s] = index[first + s] * strides[s] + tap(s) * dilations[s] - before[s];
             continue;
         }
-        const Expr reach = index[2 + s] + before[s] - tap(s) * dilations[s], at = reach / strides[s];
+        const Expr reach = index[first + s] + before[s] - tap(s) * dilations[s], at = reach / strides[s];
         inside = inside && reach >= 0 && at < extent;
         inside = strides[s] == 1 ? inside : inside && reach % strides[s] == 0;
-        own.push_back(clamp(at, 0, extent - 1));
+        own[first + s] = clamp(at, 0, extent - 1);
     }
     Func acc(n.name() + "_acc");
+    const Expr &out = index[channel_at];
     if (!product) {
-        own[1] = index[1];
+        own[channel_at] = out;
         const Expr value = cast(type, image(own));
         acc(vars) = none;
         if (fn == "max") {
@@ -128,16 +164,18 @@ inline void window(const Node &n, Tensor &t, const std::vector<Halide::Var> &var
         }
         return;
     }
-    const Tensor &w = *n.in[1];
-    const Expr channel = r[int(spatial)], group = groups == 1 ? Expr(0) : index[1] / of_y;
-    own[1] = groups == 1 ? channel : group * of_x + channel;
-    Index weight = op == "conv" ? Index{index[1], channel} : Index{own[1], groups == 1 ? index[1] : index[1] % of_y};
-    for (size_t s = 0; s < spatial; s++) {
-        weight.push_back(tap(s));
+    own[channel_at] = !over_channels ? out : groups == 1 ? channel : out / of_y * of_x + channel;
+    Expr weight;
+    if (op == "conv") {
+        weight = weight_at(n, taps_at, channel, out);
+    } else {
+        Index at = {own[channel_at], groups == 1 ? out : out % of_y};
+        at.insert(at.end(), taps_at.begin(), taps_at.end());
+        weight = (*n.in[1])(at);
     }
     acc(vars) = cast(type, 0);
-    acc(vars) += (op == "conv" ? cast(type, image(own)) : select(inside, cast(type, x(own)), cast(type, 0))) * cast(type, w(weight));
-    t.f(vars) = cast(t.type, n.in.size() > 2 ? acc(vars) + cast(type, (*n.in[2])({index[1]})) : acc(vars));
+    acc(vars) += (op == "conv" ? cast(type, image(own)) : select(inside, cast(type, x(own)), cast(type, 0))) * cast(type, weight);
+    t.f(vars) = cast(t.type, n.in.size() > 2 ? acc(vars) + cast(type, (*n.in[2])({out})) : acc(vars));
 }
 
 }  // namespace halyard

@@ -34,7 +34,7 @@ public:
         SizeReader reader(*this);
         std::vector<Halide::Expr> result;
         for (const auto &s : sizes) {
-            result.push_back(s.is_number() ? Halide::Expr(s.get<int32_t>()) : reader.read(s.get<std::string>()));
+            result.push_back(s.is_number() ? number(s.get<int64_t>()) : reader.read(s.get<std::string>()));
         }
         return result;
     }
@@ -44,6 +44,13 @@ private:
         if (!right) {
             throw Halide::CompileError("\"" + text_ + "\" is not a size of this graph");
         }
+    }
+
+    static Halide::Expr number(int64_t value) {
+        if (value != int32_t(value)) {
+            throw Halide::CompileError("a size of " + std::to_string(value) + " has more than 32 bits");
+        }
+        return int32_t(value);
     }
 
     char next() const {
@@ -84,7 +91,7 @@ private:
             char *end = nullptr;
             const long value = std::strtol(text_.c_str() + at_, &end, 10);
             at_ = size_t(end - text_.c_str());
-            return int32_t(value);
+            return number(value);
         }
         std::string name;
         while (std::isalnum(static_cast<unsigned char>(next())) || next() == '_') {

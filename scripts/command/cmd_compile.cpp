@@ -1,6 +1,7 @@
 // halyard compile: an ONNX model becomes one static library, its header, its weights and its groups as Lua.
 
 #include <cctype>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,7 +50,11 @@ std::string name_of(const CompileOptions &o) {
 }
 
 bool is_number(const std::string &text) {
-    return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool has_32_bits(const std::string &text) {
+    return text.size() <= 10 && std::stoll(text) <= INT32_MAX;
 }
 
 // batch=4 or batch=1..64
@@ -57,6 +62,9 @@ void add_dim(const std::string &text, ModelRequest &request) {
     const size_t eq = text.find('='), dots = text.find("..");
     const std::string low = eq == std::string::npos ? "" : text.substr(eq + 1, dots == std::string::npos ? dots : dots - eq - 1);
     const std::string high = dots == std::string::npos ? low : text.substr(dots + 2);
+    if (eq > 0 && eq != std::string::npos && is_number(low) && is_number(high) && !(has_32_bits(low) && has_32_bits(high))) {
+        throw UsageError(fmt::format("--dim {}: a size is at most {}", printable(text), INT32_MAX));
+    }
     if (eq == 0 || !is_number(low) || !is_number(high) || std::stol(low) < 1 || std::stol(high) < std::stol(low)) {
         throw UsageError(
             fmt::format("--dim {}: write --dim batch=4 for one size, --dim batch=1..64 for a range from 1 on", printable(text)));

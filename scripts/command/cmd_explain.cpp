@@ -24,6 +24,7 @@
 #include "kernel/terminal.h"
 #include "kernel/text.h"
 #include "kernel/workload.h"
+#include "models/explain_model.h"
 
 namespace halyard {
 
@@ -145,10 +146,43 @@ Op checked_own_op(const ExplainOptions &o, Progress &progress) {
     return op;
 }
 
+// The report of halyard compile: a model, not an op.
+bool is_report(const std::string &op) {
+    return op.size() > 5 && op.compare(op.size() - 5, 5, ".json") == 0;
+}
+
+void explain_compiled(const ExplainOptions &o) {
+    if (!o.schedules.empty() || !o.gpu.empty() || !o.target.empty() || !o.generator.empty() || !o.params.empty() || o.cold || o.count) {
+        throw UsageError(
+            "a model that is compiled has its schedule and its target; explain takes --shape, --threads, --seconds, --predict, --html and "
+            "--json for it");
+    }
+    ExplainModelRequest request;
+    request.report = o.op;
+    request.threads = o.threads;
+    request.seconds = o.seconds;
+    request.measure = !o.predict_only;
+    if (!o.shape.empty()) {
+        for (const auto &[name, size] : parse_shape(o.shape)) {
+            request.dims[name] = size;
+        }
+    }
+    Progress progress;
+    const Machine machine = measured_machine(o.threads, o.again);
+    const ExplainedModel model = explain_model(request, machine, [&](const std::string &what) { progress.say(what); });
+    progress.say("");
+    show(
+        o, [&] { return model_html(model); }, [&] { return model_json(model); }, [&] { print_model(model); });
+}
+
 void explain(const ExplainOptions &o) {
     check_outputs({o.html});
     if (o.threads < 1 || o.threads > 1024) {
         throw UsageError(fmt::format("--threads {} is not a number of threads", o.threads));
+    }
+    if (is_report(o.op)) {
+        explain_compiled(o);
+        return;
     }
     if (for_cuda(o)) {
         explain_cuda(o);
@@ -191,7 +225,9 @@ void explain(const ExplainOptions &o) {
 void add_explain(CLI::App &app) {
     auto o = std::make_shared<ExplainOptions>();
     CLI::App *cmd = app.add_subcommand("explain", "Where bytes and time go, and why fusing pays or does not");
-    cmd->add_option("op", o->op, "The op, as `halyard list` names it")->required()->type_name("OP");
+    cmd->add_option("op", o->op, "The op, as `halyard list` names it, or NAME.json, which `halyard compile` wrote")
+        ->required()
+        ->type_name("OP|NAME.json");
     add_repeated(*cmd, "--schedule", o->schedules,
                  "A Lua file or the name of one that ships; the first is compared with the others [the shipped one, unfused]")
         ->type_name("FILE|NAME");
@@ -228,6 +264,7 @@ void add_explain(CLI::App &app) {
                 "  halyard explain gemm --schedule gemm --schedule my.lua --param add_bias=true --cold\n"
                 "  halyard explain layer_norm --html layer_norm.html\n"
                 "  halyard explain rms_norm --target cuda-sm_90a --param type=bfloat16 --shape rows=16384,cols=4096\n"
+                "  halyard explain out/model.json --shape batch=4,tokens=16 --threads 2 --html model.html\n"
                 "  halyard explain blur --generator ./my.generator --schedule blur.lua --shape y=4096x64");
     cmd->callback([o] { explain(*o); });
 }

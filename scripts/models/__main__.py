@@ -27,6 +27,7 @@ import memory  # noqa: E402
 import read  # noqa: E402
 import runner  # noqa: E402
 from graph import ModelError  # noqa: E402
+from sizes import Size  # noqa: E402
 
 ALIGNMENT = 64
 
@@ -135,8 +136,20 @@ def write_weights(path, weights, digest):
     return offsets, at, magic
 
 
+def saved(group):
+    """Bytes that fusing keeps out of memory: a value between two nodes of the model would be written once, and read by each."""
+    total = Size.of(0)
+    for n in group.nodes[:-1]:
+        readers = {m.origin for m in group.nodes if n.output in m.inputs and m.origin != n.origin}
+        if readers:
+            total = total + n.output.bytes * (1 + len(readers))
+    return total
+
+
 def report(graph, groups, steps, built, plan, length, digest, file, made):
     inputs, outputs = made.arrays()
+
+    maker = {g.output: i for i, g in enumerate(groups)}
 
     def array(value, name):
         return {"name": name, "type": value.type, "shape": [str(s) for s in value.shape]}
@@ -149,7 +162,8 @@ def report(graph, groups, steps, built, plan, length, digest, file, made):
         "workspace": [[str(s) for s in slot] for slot in plan.slots],
         "groups": [{"name": g.name, "nodes": [graph.places[o] for o in dict.fromkeys(n.origin for n in g.nodes)], "why": g.why,
                     "kernel": built[g].function if g in built else "", "reads": [str(v.bytes) for v in g.inputs],
-                    "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),
+                    "after": [maker[v] for v in g.inputs if v in maker], "kind": g.call.op if g.call else grouping.kind_of(g),
+                    "saved": str(saved(g)), "writes": str(g.output.bytes), "operations": str(grouping.flops(g)),
                     "shape": [str(s) for s in g.output.shape]} for g in groups]}
 
 

@@ -4,14 +4,35 @@ A node is one of a few kinds (map, reduce, matmul, conv, ...), which the graph g
 what ONNX has beyond these is made of them when it is read (lowering/).
 """
 
+import math
+
 from sizes import Size, product
 
 BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1,
          "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1}
 
 
+MOST = (1 << 31) - 1  # of a size, of the elements of an array and of a number in an attribute: kernels count in 32 bits
+MOST_DIMENSIONS = 16  # of an array
+
+
 class ModelError(Exception):
     """What is wrong with the model, ready to print."""
+
+
+def wrong_shape(shape):
+    """What is wrong with the shape of an array, or "". Sizes that are known in a call only are checked there."""
+    if len(shape) > MOST_DIMENSIONS:
+        return f"{len(shape)} dimensions are more than {MOST_DIMENSIONS}"
+    shown = "[" + ", ".join(str(s)[:80] for s in shape) + "]"
+    known = [s.number for s in shape if s.number is not None]
+    if any(n < 0 for n in known):
+        return f"the shape {shown} has a size below 0"
+    if 0 not in known and math.prod(known) > MOST:
+        return f"the shape {shown} has more than 2^31 - 1 elements"
+    if any(abs(c) > MOST for s in shape for c in s.terms.values()):
+        return f"the shape {shown} has a factor beyond 32 bits"
+    return ""
 
 
 class Value:
@@ -67,6 +88,7 @@ class Graph:
         self.inputs, self.outputs, self.nodes = [], [], []
         self.output_names = []
         self.conditions = []   # (Size, Size, why): what has to be equal in a call
+        self.bounded = {}      # Size: where; elements of what kernels store for themselves, to be checked in a call
         self.places = {}       # origin: how a person finds it in the model
 
     def consumers(self):

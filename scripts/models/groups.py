@@ -84,13 +84,19 @@ class Fusing:
         return ordered(self.graph, list(found))
 
     def run(self):
+        """First elementwise steps of one shape, then the rest: what follows a product belongs to it, before something else reads it."""
+        self.join_all(lambda group, other: group.output.shape == other.output.shape and
+                      all(n.is_map or n.op in ("sizes", "constant") or n.op == "reshape" and n.output.elements == 1 for n in other.nodes))
+        self.join_all(lambda group, other: True)
+
+    def join_all(self, wanted):
         changed = True
         while changed:
             changed = False
             for group in self.groups():
                 if self.group_of[group.nodes[-1]] is not group:
                     continue  # it was joined
-                while (other := self.next_of(group)) is not None:
+                while (other := self.next_of(group)) is not None and wanted(group, other):
                     self.join(group, other)
                     changed = True
                     group = other
@@ -136,6 +142,8 @@ class Fusing:
             return ""
         if any(n.op in ("gather", "resize", "gather_nd", "gather_elements") for n in group.nodes) and other.reduces:
             return "the consumer would look its elements up again and again"
+        if len(group.nodes) == 1 and group.nodes[0].op == "transpose" and is_few_channels(value, consumers):
+            return ""
         for n in consumers:
             if n.op in ("matmul", "conv", "conv_transpose", "pool", "cumsum", "arg"):
                 return f"a {n.op} reads its elements more than once"
@@ -183,6 +191,12 @@ class Fusing:
             other.nodes.append(out[0])
         for n in group.nodes:
             self.group_of[n] = other
+
+
+def is_few_channels(value, consumers):
+    """An image of few channels before a convolution that stores it with its padding anyway, in the order that it wants."""
+    return len(consumers) == 1 and consumers[0].op == "conv" and consumers[0].attributes.get("last", False) and consumers[0].inputs[0] is value and \
+        not all(consumers[0].attributes["inside"]) and value.shape[-1].number is not None and value.shape[-1].number <= 4
 
 
 def is_of_rows(nodes, result):
@@ -266,8 +280,11 @@ def flops(group):
         if n.op == "matmul":
             total = total + n.output.elements * n.inputs[0].shape[-1] * 2
         elif n.op == "conv":
-            window = n.inputs[1].elements // n.inputs[1].shape[0]
-            total = total + n.output.elements * window * 2
+            taps = 1
+            for k in n.attributes["kernel"]:
+                taps *= k
+            channels = n.inputs[0].shape[-1 if n.attributes.get("last") else 1]
+            total = total + n.output.elements * channels * taps * 2 // n.attributes["groups"]
         elif n.is_map:
             total = total + n.output.elements
         elif n.op == "reduce":

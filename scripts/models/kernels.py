@@ -6,6 +6,7 @@ import re
 
 import ml_dtypes
 import schedule
+import windows
 from sizes import Size
 
 INLINE = 16  # elements of a constant that stands in the code
@@ -14,9 +15,8 @@ INLINE = 16  # elements of a constant that stands in the code
 class Kernel:
     """`function(sizes..., inputs..., output)`, arrays in `shapes`."""
 
-    def __init__(self, group, form, sizes, inputs):
-        self.group, self.form, self.sizes, self.inputs = group, form, sizes, inputs
-        self.shapes = [v.shape for v in [*inputs, group.output]]
+    def __init__(self, group, form, sizes, inputs, shapes):
+        self.group, self.form, self.sizes, self.inputs, self.shapes = group, form, sizes, inputs, shapes
         self.schedule = schedule.of_graph(form)
         self.key = hashlib.sha256((json.dumps(form, sort_keys=True) + self.schedule + group.schedule).encode()).hexdigest()[:16]
 
@@ -59,8 +59,11 @@ def of_group(group):
     if group.call:
         return CalledKernel(group)
     names, inputs, nodes, dimensions = {}, [], [], set()
+    own = windows.form_of(group)
 
     def shape_of(value):
+        if own is not None and value in own.shapes:
+            return own.shapes[value][0]
         for s in value.shape:
             dimensions.update(s.dimensions())
         return [size_json(s) for s in value.shape]
@@ -68,26 +71,42 @@ def of_group(group):
     def compared(value):
         return any(n.attributes.get("fn") in COMPARISONS for n in group.nodes if value in n.inputs)
 
+    def literal(value):
+        return is_literal(value) and (own is None or value.constant.dtype.kind != "f" or windows.is_plain(value.constant.item()))
+
     for value in group.inputs:
-        if is_literal(value):
+        if literal(value):
             names[value] = f"constant{len(names)}"
             nodes.append({"name": names[value], "op": "constant", "in": [], "type": value.type, "shape": shape_of(value),
                           "values": [number_json(v, compared(value)) for v in value.constant.flatten()]})
-    stored = []
+    stored, free = [], {}
     for value in group.inputs:
-        if not is_literal(value):
+        if not literal(value):
             names[value] = f"in{len(inputs)}"
             inputs.append({"name": names[value], "type": value.type, "shape": shape_of(value)})
             stored.append(value)
     for i, node in enumerate(group.nodes):
         names[node.output] = f"node{i}"
-        for text in strings(node.attributes):
-            dimensions.update(d for d in dimensions_in(text))
+        attributes = {**node.attributes, **starts_of(node, i, free), **(own.attributes if own is not None and node is own.conv else {})}
+        for text in strings(attributes):
+            dimensions.update(d for d in dimensions_in(text) if d not in free)
         nodes.append({"name": f"node{i}", "op": node.op, "in": [names[v] for v in node.inputs], "type": node.output.type,
-                      "shape": shape_of(node.output), **node.attributes})
-    sizes = sorted(dimensions)
+                      "shape": shape_of(node.output), **attributes})
+    free = {**free, **{d: Size.dimension(d) for d in dimensions}, **{f"_{k}": s for k, s in (own.sizes if own else {}).items()}}
+    sizes = sorted(free)
     form = {"sizes": sizes, "inputs": inputs, "nodes": nodes, "outputs": [names[group.output]]}
-    return Kernel(group, form, sizes, stored)
+    shapes = [own.shapes[v][1] if own is not None and v in own.shapes else v.shape for v in [*stored, group.output]]
+    return Kernel(group, form, [free[s] for s in sizes], stored, shapes)
+
+
+def starts_of(node, number, free):
+    """Where a slice of whole rows begins is an argument: steps of a sequence are one kernel."""
+    starts = node.attributes.get("starts")
+    if node.op != "slice" or not starts or not starts[0].isdigit() or node.output.shape[0] != 1 or any(s != "0" for s in starts[1:]):
+        return {}
+    name = f"_start_{number}"
+    free[name] = Size.of(int(starts[0]))
+    return {"starts": [name, *starts[1:]]}
 
 
 def strings(attributes):

@@ -1,14 +1,16 @@
 """An ONNX file as a Graph: checked, with the shapes of all values, and with what is constant computed."""
 
+import math
 import os
 import re
 
+import layout
 import numpy as np
 import onnx
 import onnx.checker
 import onnx.inliner
 from fold import fold_channels
-from graph import Graph, ModelError, Value
+from graph import MOST, Graph, ModelError, Value, wrong_shape
 from lowering import OPS, Builder, contents
 from lowering.builder import Call, type_name
 from onnx import numpy_helper
@@ -117,7 +119,11 @@ class Reading:
             self.graph.outputs.append(value)
             self.graph.output_names.append(self.unique(identifier(o.name), self.graph.output_names))
         self.graph.drop_unused()
+        for n in self.graph.nodes:
+            if any(s == 0 for v in [*n.inputs, n.output] for s in v.shape):
+                raise ModelError(f"{self.path}: error: {self.graph.places[n.origin]}: an array without elements is not supported")
         fold_channels(self.graph)
+        layout.place(self.graph, self.builder)
 
     @staticmethod
     def unique(name, taken):
@@ -127,7 +133,14 @@ class Reading:
         return made
 
     def constant(self, tensor, name=None):
-        array = numpy_helper.to_array(tensor)
+        shown = f'{self.path}: error: "{tensor.name}"'
+        wrong = wrong_shape([Size.of(d) for d in tensor.dims])
+        if wrong:
+            raise ModelError(f"{shown}: {wrong}")
+        try:
+            array = numpy_helper.to_array(tensor)
+        except Exception as e:  # of numpy and of the onnx package
+            raise ModelError(f"{shown} cannot be read: {first_line(e)}") from e
         return Value(name or tensor.name, type_name(tensor.data_type, f'{self.path}: error: "{tensor.name}"'), array.shape, constant=array)
 
     def name_dimensions(self, graph):
@@ -142,6 +155,8 @@ class Reading:
             for d, dim in enumerate(i.type.tensor_type.shape.dim):
                 if dim.HasField("dim_value") and dim.dim_value > 0:
                     continue
+                if dim.dim_value < -1:  # 0 and -1 stand for free ones in some exports
+                    raise ModelError(f'{self.path}: error: input "{i.name}": dimension {d} is {dim.dim_value}')
                 param = dim.dim_param if dim.dim_param and not dim.dim_param.startswith("?") else f"{i.name}_{d}"
                 if param not in names:
                     names[param] = self.unique(identifier(param), names.values())
@@ -154,13 +169,18 @@ class Reading:
                 shape.append(Size.of(dim.dim_value))
                 continue
             name = self.free[i.name, d]
-            least, most = self.wanted.get(name, (1, (1 << 31) - 1))
+            least, most = self.wanted.get(name, (1, MOST))
+            if not 1 <= least <= most <= MOST:
+                raise ModelError(f"--dim {name}: error: sizes are from 1 to {MOST}")
             if least == most:
                 self.fixed[name] = least
                 shape.append(Size.of(least))
             else:
                 self.graph.dimensions[name] = (least, most)
                 shape.append(Size.dimension(name))
+        wrong = wrong_shape(shape)
+        if wrong:
+            raise ModelError(f'{self.path}: error: input "{i.name}": {wrong}')
         type_ = type_name(i.type.tensor_type.elem_type, f'{self.path}: error: input "{i.name}"')
         value = Value(self.unique(identifier(i.name), [v.name for v in self.graph.inputs]), type_, shape)
         self.values[i.name] = value
@@ -202,6 +222,9 @@ class Reading:
             except ModelError as e:
                 self.unknown.append(str(e).removeprefix(f"{self.path}: error: "))
                 return
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as e:
+                self.unknown.append(f"{place}: its inputs or attributes do not fit: {type(e).__name__}: {first_line(e)}")
+                return
         results = results if isinstance(results, list) else [results]
         for name, value in zip(node.output, results):
             self.values[name] = value
@@ -218,9 +241,34 @@ class Reading:
         given = [v for v in call.inputs if v is not None]
         if not given or any(v.constant is None for v in given) or node.op_type in ("If", "Loop", "Scan", "RandomNormal", "RandomUniform"):
             return None
-        if sum(v.constant.size for v in given) > MOST_FOLDED:
+        if sum(v.constant.size for v in given) > MOST_FOLDED or self.grows(node, call):
             return None
         return self.fold(node, call)
+
+    @staticmethod
+    def grows(node, call):
+        """Whether a node may make much of little: what its inputs say of its result's size."""
+        inputs = [None if v is None else v.constant for v in call.inputs]
+        numbers = [v.astype(np.float64).flatten() for v in inputs[1:2] if v is not None and v.dtype.kind in "iuf"]
+        if node.op_type == "Range":
+            start, limit, step = (float(v.flatten()[0]) for v in inputs)
+            return step == 0 or not (limit - start) / step <= MOST_FOLDED
+        if node.op_type in ("Resize", "Upsample", "EyeLike", "Bernoulli", "RandomNormalLike", "RandomUniformLike"):
+            return True
+        if node.op_type == "ConstantOfShape":
+            return math.prod(map(float, inputs[0].flatten())) > MOST_FOLDED
+        if node.op_type in ("Expand", "Tile"):
+            return not numbers or inputs[0].size * math.prod(max(n, 1.0) for n in numbers[0]) > MOST_FOLDED
+        if node.op_type == "OneHot":
+            return not numbers or inputs[0].size * max(numbers[0].max(initial=0), 1.0) > MOST_FOLDED
+        if node.op_type in ("Pad", "Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "Col2Im"):
+            return True
+        made = 1.0  # an outer product or a broadcast
+        for v in inputs:
+            made *= 1 if v is None else v.size
+        return made > MOST_FOLDED and sum(v is not None and v.size > 1 for v in inputs) > 1 and \
+            math.prod(max(v.shape[-1 - d] if d < v.ndim else 1 for v in inputs if v is not None)
+                      for d in range(max(v.ndim for v in inputs if v is not None))) > MOST_FOLDED
 
     def constant_node(self, node, call):
         a = node.attribute[0]

@@ -2,7 +2,7 @@
 
 import re
 
-from graph import BYTES
+from graph import BYTES, MOST
 from groups_lua import in_comment
 
 C_TYPES = {"float32": "float", "float64": "double", "float16": "uint16_t", "bfloat16": "uint16_t", "int64": "int64_t", "int32": "int32_t",
@@ -52,6 +52,9 @@ int {name}_measure(const {name}_sizes *sizes, {name}_bytes *bytes);
 /** Computes the outputs. `workspace` has as many bytes as {name}_measure() says, and lies at a multiple of 64. */
 int {name}_run(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace);
 
+/** The same, and how many seconds each of its {count} calls took, in the order of the report. */
+int {name}_time(const {name}_model *model, const {name}_sizes *sizes, const {name}_arrays *arrays, void *workspace, double *seconds);
+
 #ifdef __cplusplus
 }}
 #endif
@@ -68,6 +71,7 @@ SOURCE = '''/* Calls the kernels of {name} one after the other. Written by `haly
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <HalideRuntime.h>
@@ -81,7 +85,7 @@ struct {name}_model {{
 
 struct array {{
     halide_buffer_t buffer;
-    halide_dimension_t dim[8];
+    halide_dimension_t dim[{rank}];
 }};
 
 static int fail(const char *text) {{
@@ -98,6 +102,31 @@ static inline int64_t max_(int64_t a, int64_t b) {{
 }}
 static inline int64_t min_(int64_t a, int64_t b) {{
     return a < b ? a : b;
+}}
+
+/* The same where it may not be a number of 64 bits, which *bad then says. What check() has computed so is computed without asking
+ * elsewhere. */
+static inline int64_t try_add(int *bad, int64_t a, int64_t b) {{
+    int64_t result;
+    *bad |= __builtin_add_overflow(a, b, &result);
+    return result;
+}}
+static inline int64_t try_mul(int *bad, int64_t a, int64_t b) {{
+    int64_t result;
+    *bad |= __builtin_mul_overflow(a, b, &result);
+    return result;
+}}
+static inline int64_t try_div(int *bad, int64_t a, int64_t b) {{
+    *bad |= b == 0 || (a == INT64_MIN && b == -1);
+    return *bad ? 0 : div_(a, b);
+}}
+static inline int64_t try_max(int *bad, int64_t a, int64_t b) {{
+    (void)bad;
+    return max_(a, b);
+}}
+static inline int64_t try_min(int *bad, int64_t a, int64_t b) {{
+    (void)bad;
+    return min_(a, b);
 }}
 
 /* `extents` has the innermost dimension first. */
@@ -156,7 +185,9 @@ void {name}_unload({name}_model *model) {{
 
 /* Sizes that the model can take. */
 static int check(const {name}_sizes *s) {{
+    int bad = 0;
     (void)s;
+    (void)bad;
 {checks}
     return 0;
 }}
@@ -179,7 +210,14 @@ int {name}_measure(const {name}_sizes *s, {name}_bytes *bytes) {{
     return 0;
 }}
 
-int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+static double now(void) {{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}}
+
+/* seconds: of each call, or NULL. */
+static int run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
     int64_t slot[SLOTS + 1];
     int code = check(s);
     if (code != 0) return code;
@@ -193,8 +231,18 @@ int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_ar
     (void)w;
     (void)m;
 {extents}
+    double last = seconds != NULL ? now() : 0;
 {calls}
+    (void)last;
     return 0;
+}}
+
+int {name}_run(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace) {{
+    return run(model, s, arrays, workspace, NULL);
+}}
+
+int {name}_time(const {name}_model *model, const {name}_sizes *s, const {name}_arrays *arrays, void *workspace, double *seconds) {{
+    return run(model, s, arrays, workspace, seconds);
 }}
 '''
 
@@ -210,12 +258,16 @@ class Runner:
         self.weights, self.offsets, self.length, self.magic, self.file = weights, offsets, length, magic, file
         self.name = graph.name
         self.extents = {}
+        self.asked = {}  # Sizes that the source computes
+        self.most_dimensions = 1
+
+    def c(self, size):
+        self.asked[size] = None
+        return size.text(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"{f}_({a}, {b})")
 
     @staticmethod
-    def c(size):
-        def call(f, a, b):
-            return f"{f}_({a}, {b})"
-        return size.text(lambda n: f"(int64_t)s->{n}", call)
+    def tried(size):
+        return size.calls(lambda n: f"(int64_t)s->{n}", lambda f, a, b: f"try_{f}(&bad, {a}, {b})")
 
     def arrays(self):
         """(value, name) of inputs and outputs."""
@@ -232,21 +284,22 @@ class Runner:
         sizes = "".join(f"    int32_t {d};  /* {low} to {high} */\n" for d, (low, high) in self.graph.dimensions.items())
         arrays = "".join(line(v, n, True) for v, n in inputs) + "".join(line(v, n, False) for v, n in outputs)
         free = "All sizes are fixed." if not sizes else f"Sizes that are free stand in {self.name}_sizes."
-        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free,
+        return HEADER.format(name=self.name, file=in_comment(self.file), guard=f"HALYARD_MODEL_{self.name.upper()}_H", free=free, count=len(self.steps),
                              sizes=sizes or "    int32_t none;  /* the model has no free dimension */\n", arrays=arrays,
                              bytes="".join(f"    size_t {n};\n" for _, n in inputs + outputs))
 
     def source(self):
         inputs, outputs = self.arrays()
-        calls = "".join(self.call(step) for step in self.steps)
+        calls = "".join(self.call(i, step) for i, step in enumerate(self.steps))
         used = {k.key: k for k in self.kernels.values()}
         declarations = "\n".join(f"int {k.function}({', '.join(['int32_t'] * len(k.sizes) + ['struct halide_buffer_t *'] * (len(k.inputs) + 1))});"
                                  for k in used.values())
         pointers = "".join(f'    if (arrays->{n} == NULL) return fail("{self.name}: the array {n} is missing");\n' for _, n in inputs + outputs)
+        plan = self.plan()
         measures = "".join(f"    bytes->{n} = (size_t)({self.c(v.bytes)});\n" for v, n in inputs + outputs)
         extents = "".join(f"    const int64_t {n} = {self.c(s)};\n" for s, n in self.extents.items())
         return SOURCE.format(name=self.name, slots=len(self.memory.slots), length=self.length, magic=self.magic,
-                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=self.plan(),
+                             magic_length=len(self.magic), declarations=declarations, checks=self.checks(), plan=plan, rank=self.most_dimensions,
                              measures=measures, pointer_checks=pointers, extents=extents, calls=calls)
 
     def checks(self):
@@ -256,15 +309,22 @@ class Runner:
             lines.append(f'    if (!({condition})) return fail("{self.name}: {text}");')
         for d, (low, high) in self.graph.dimensions.items():
             check(f"s->{d} >= {low} && s->{d} <= {high}", f"{d} has to be from {low} to {high}")
-        # In a call the products below stay in 64 bits.
-        stored = dict.fromkeys(v.elements for v in [*self.graph.inputs, *(s.output for s in self.steps)] if v.elements.number is None)
-        shapes = dict.fromkeys(s for v in [*self.graph.inputs, *(s.output for s in self.steps)] for s in v.shape if s.number is None)
+        # Kernels count the elements of all that they compute in 32 bits.
+        values = [*self.graph.inputs, *(n.output for g in self.steps for n in g.nodes)]
+        elements = dict.fromkeys(v.elements for v in values if v.elements.number is None)
+        shapes = dict.fromkeys(s for v in values for s in v.shape if s.number is None)
+        bounded = {**self.graph.bounded, **dict.fromkeys(elements)}
+        sides = [side for a, b, _ in self.graph.conditions for side in (a, b)]
+        for s in dict.fromkeys([*self.asked, *shapes, *bounded, *sides]):
+            if s.number is None and not (len(s.terms) == 1 and str(s) in self.graph.dimensions):
+                lines.append(f"    (void){self.tried(s)};")
+        check("!bad", "the sizes are too large: a number of elements or bytes is beyond 64 bits")
         for s in shapes:
             if s.terms.get((), 0) < 0 or len(s.dimensions()) != 1 or str(s) not in self.graph.dimensions:
                 check(f"{self.c(s)} >= 1", f"the size {s} of an array has to be 1 or more")
-        for s in stored:
-            check(f"(double){self.c(s).replace('(int64_t)', '(double)')} < 2147483648.0" if not any(isinstance(a, tuple) for t in s.terms for a in t)
-                  else f"{self.c(s)} < 2147483648", f"an array of {s} elements has more than 2^31")
+        for s, where in bounded.items():
+            what = f"an array of {s} elements" if where is None else f"{in_string(where)}, {s} elements,"
+            check(f"{self.c(s)} <= {MOST}", f"{what} has more than 2^31 - 1")
         for a, b, why in self.graph.conditions:
             check(f"{self.c(a)} == {self.c(b)}", f"{a} has to be {b}: {in_string(why.split('error: ')[-1])}")
         return "\n".join(lines)
@@ -293,15 +353,17 @@ class Runner:
         return self.extents.setdefault(size, f"e{len(self.extents)}")
 
     def array(self, i, value, shape):
+        self.most_dimensions = max(self.most_dimensions, len(shape))
         kind = "uint8" if value.type == "bool" else value.type
         extents = ", ".join(self.extent(s) for s in reversed(shape)) or "0"
         return (f"put(&a[{i}], {self.pointer(value)}, {KINDS[kind.rstrip('0123456789')]}, {8 * BYTES[value.type]}, {len(shape)}, "
                 f"(const int64_t[]){{{extents}}})")
 
-    def call(self, step):
+    def call(self, number, step):
         kernel = self.kernels[step]
-        arguments = [f"s->{d}" for d in kernel.sizes]
+        arguments = [f"(int32_t)({self.c(s)})" for s in kernel.sizes]
         arguments += [self.array(i, v, kernel.shapes[i]) for i, v in enumerate([*kernel.inputs, step.output])]
         return (f"    {{ /* {step.name} */\n        struct array a[{len(kernel.inputs) + 1}];\n"
                 f"        code = {kernel.function}({(',' + chr(10) + '            ').join(arguments)});\n"
-                f"        if (code != 0) return code;\n    }}\n")
+                f"        if (code != 0) return code;\n"
+                f"        if (seconds != NULL) seconds[{number}] = now() - last, last += seconds[{number}];\n    }}\n")

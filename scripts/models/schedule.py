@@ -14,6 +14,7 @@ return schedule "graph" {{
 }}
 '''
 
+TASK = 4096  # elements that a task computes
 NARROW = {"float64": "f64", "int64": "f64", "uint64": "f64"}
 
 
@@ -21,7 +22,7 @@ def of_graph(form):
     """Of the JSON that the generator reads."""
     nodes = {n["name"]: n for n in form["nodes"]}
     out = nodes[form["outputs"][0]]
-    writer = Writer(nodes, out)
+    writer = Writer(nodes, out, {i["name"]: i for i in form["inputs"]})
     body = writer.lines()
     return HEAD.format(summary=writer.summary, lanes=NARROW.get(out["type"], "f32"), body="\n".join("    " + line for line in body))
 
@@ -31,8 +32,8 @@ def is_one(size):
 
 
 class Writer:
-    def __init__(self, nodes, out):
-        self.nodes, self.out = nodes, out
+    def __init__(self, nodes, out, inputs):
+        self.nodes, self.out, self.values = nodes, out, {**inputs, **nodes}
         self.rank = len(out["shape"])
         self.reductions = [n for n in nodes.values() if n["op"] in ("reduce", "matmul", "conv", "conv_transpose", "pool", "arg", "cumsum")]
         self.summary = "One pass: all steps in registers."
@@ -40,7 +41,11 @@ class Writer:
     def lines(self):
         if self.rank == 0:
             return self.apart()
+        if self.out["op"] == "concat" and self.out["axis"] == self.rank - 1:
+            return self.joined()
         products = [n for n in self.reductions if n["op"] in ("matmul", "conv", "conv_transpose", "pool")]
+        if len(self.reductions) == 1 and products and products[0].get("panel", -1) >= 0 and self.has_result_shape(products[0]):
+            return self.windows(products[0])
         if len(self.reductions) == 1 and products and self.has_result_shape(products[0]):
             return self.tiles(products[0])
         return self.apart()
@@ -60,15 +65,20 @@ class Writer:
             return node["name"] + "_sums"
         return node["name"] + "_sum" if half else node["name"]
 
-    def tasks(self, func, rank, inner):
-        """The outer loops of a Func as parallel tasks; `inner` loops stay inside."""
-        loops = [f"x{d}" for d in range(inner, rank)]
+    def tasks(self, func, shape, first=()):
+        """The loops but the innermost as parallel tasks of some thousand elements; `first` are loops that become tasks, too."""
+        loops = [*first, *(f"x{d}" for d in range(1, len(shape)))]
         if not loops:
             return []
-        lines, loop = [], loops[0]
+        lines = []
+        chunk = max(TASK // shape[-1], 1) if isinstance(shape[-1], int) and shape[-1] > 0 else 8
+        if chunk > 1 and not first:
+            lines.append(f'{func}:split("x1", {chunk}, "guard", "task", "step")')
+            loops[0] = "task"
+        loop = loops[0]
         for other in loops[1:]:
-            lines.append(f'{func}:fuse("{loop}", "{other}", "task{other}")')
-            loop = f"task{other}"
+            lines.append(f'{func}:fuse("{loop}", "{other}", "task_{other}")')
+            loop = f"task_{other}"
         return [*lines, f'{func}:parallel("{loop}")']
 
     def vector(self, func):
@@ -115,10 +125,32 @@ class Writer:
             lines.append(f'{update}:reorder("r", "x0"{", " + quote(other) if other else ""}):atomic():vectorize("r", 2 * lanes, "guard")')
         return lines
 
+    def windows(self, node):
+        """A convolution with channels innermost: lib/windows.lua has its tiles."""
+        self.summary = "Tiles of pixels and channels stay in registers while the window goes by."
+        options = [f"rank = {self.rank}", "band = 8", "task = 16"]
+        width = node["shape"][-2] if self.rank > 2 else None
+        options.append(f"width = {width}" if isinstance(width, int) else "width = nil")
+        if not all(node["inside"]):
+            options.append(f"pad = k.{node['name']}_pad")
+        taps = 1
+        for k in node["kernel"]:
+            taps *= k
+        options.append("sums = { " + ", ".join(map(quote, self.sums(node))) + " }")
+        if node["panel"] > 0:
+            channels = self.values[node["in"][0]]["shape"][-1]
+            options += [f"panel = {node['panel']}", f"narrow = {'true' if isinstance(channels, int) and channels <= 4 else 'false'}"]
+        else:
+            options.append(f"taps = {taps}")
+        function = "product" if node["panel"] > 0 else "of_channels"
+        return [f'require("lib.windows").{function}(target, k.out0, k.{node["name"]}_acc, {{ {", ".join(options)} }})']
+
     def shared_loop(self, node):
         """The loop whose neighbours read the same operand, or ""."""
         if node["op"] == "matmul":
             return "x1" if self.rank > 1 and self.out["shape"][-2] != 1 else ""
+        if node.get("last"):
+            return ""
         channels = self.out["shape"][1] if self.rank > 2 else 1
         return f"x{self.rank - 2}" if node["op"] == "conv" and node["groups"] == 1 and isinstance(channels, int) and channels >= 4 else ""
 
@@ -131,13 +163,14 @@ class Writer:
         if not self.is_framed(node):
             return []
         func = f"k.{node['name']}_pad"
-        return [f"{func}:compute_root()", self.vector(func), *self.tasks(func, len(node["shape"]), 1)]
+        shape = self.values[node["in"][0]]["shape"]
+        return [f"{func}:compute_root()", *([] if self.narrow(shape) else [self.vector(func)]), *self.tasks(func, shape)]
 
     @staticmethod
     def sums(node):
         if node["op"] == "matmul":
             return ["r"]
-        count = len(node["kernel"]) + (0 if node["op"] == "pool" else 1)
+        count = len(node["kernel"]) + (0 if node["op"] == "pool" or node.get("panel") == 0 else 1)
         return ["r"] if count == 1 else [f"r_{'xyzw'[i]}" for i in range(count)]
 
     def apart(self):
@@ -153,7 +186,21 @@ class Writer:
             self.summary = "A row at a time: its reductions, then its result."
             lines += self.rows()
         else:
-            lines += self.tasks("k.out0", self.rank, 1)
+            lines += self.tasks("k.out0", self.out["shape"])
+        return lines
+
+    def joined(self):
+        """Parts of rows behind each other: each is a loop of its own."""
+        self.summary = "Rows of several arrays behind each other."
+        lines = []
+        for n in self.reductions:
+            lines += self.frame(n) + self.stored(n)
+        for i, name in enumerate(self.out["in"]):
+            part, shape = f"k.out0:update({i})", self.values[name]["shape"]
+            lines.append(f"{part}:reorder({', '.join(quote(v) for v in [f'part{i}', *(f'x{d}' for d in range(1, self.rank))])})")
+            if not self.narrow(shape):
+                lines.append(f'{part}:vectorize("part{i}", lanes, "guard")')
+            lines += self.tasks(part, shape)
         return lines
 
     def is_of_rows(self, node):
@@ -169,7 +216,9 @@ class Writer:
         for other in loops[1:]:
             lines.append(f'k.out0:fuse("{loop}", "{other}", "task{other}")')
             loop = f"task{other}"
-        lines.append(f'k.out0:split("{loop}", 8, "guard", "task", "row")')
+        length = self.out["shape"][-1]
+        rows = min(max(TASK // length, 1), 8) if isinstance(length, int) else 8
+        lines.append(f'k.out0:split("{loop}", {rows}, "guard", "task", "row")')
         lines.append('k.out0:parallel("task")')
         for n in self.reductions:
             lines.append(f'k.{self.func_of(n)}:compute_at(k.out0, "row")')
@@ -187,16 +236,18 @@ class Writer:
         lines = [f"{func}:compute_root()"]
         if rank == 0 or n["op"] == "cumsum":
             return lines
-        lines += self.tasks(func, rank, 1)
+        update = f"{func}:update(0)"
+        lines += self.tasks(func, n["shape"])
         if n["op"] == "arg":
-            return lines + self.tasks(f"{func}:update(0)", rank, 1)
-        if not self.narrow(n["shape"]):
-            lines.append(self.vector(func))
-            sums = self.sum_loops(n)
-            loops = ['"x0"', *[quote(s) for s in sums], *[f'"x{d}"' for d in range(1, rank)]]
-            lines.append(f"{func}:update(0):reorder({', '.join(loops)})")
-            lines.append(f'{func}:update(0):vectorize("x0", lanes, "guard")')
-        return lines + self.tasks(f"{func}:update(0)", rank, 1)
+            return lines + self.tasks(update, n["shape"])
+        if self.narrow(n["shape"]):
+            return lines + self.tasks(update, n["shape"])
+        lines.append(self.vector(func))
+        outer = [f"x{d}" for d in range(1, rank)]
+        lines.append(f'{update}:split("x0", lanes, "guard", "vectors", "lane")')
+        lines.append(f"{update}:reorder({', '.join(quote(v) for v in ['lane', *self.sum_loops(n), 'vectors', *outer])})")
+        lines.append(f'{update}:vectorize("lane")')
+        return lines + self.tasks(update, n["shape"], ["vectors"])
 
     def sum_loops(self, n):
         if n["op"] != "reduce":

@@ -70,7 +70,7 @@ class Size:
         other = Size.of(other)
         if self == other:
             return Size.of(1)
-        if len(other.terms) != 1:
+        if len(other.terms) != 1 or other == 0:
             return None
         (atoms, c), = other.terms.items()
         terms = {}
@@ -87,6 +87,8 @@ class Size:
 
     def __floordiv__(self, other):
         other = Size.of(other)
+        if other == 0:
+            raise ZeroDivisionError("a size is divided by 0")
         exact = self.exactly_divided(other)
         if exact is not None:
             return exact
@@ -143,6 +145,17 @@ class Size:
                 factors.insert(0, str(abs(c)))
             parts.append(("-" if c < 0 else "+" if parts else "") + "*".join(factors))
         return "".join(parts) or "0"
+
+    def calls(self, name, call):
+        """As nested calls of add, mul, div, max and min, in the order in which text() computes."""
+        total = None
+        for atoms, c in sorted(self.terms.items(), key=lambda t: (-len(t[0]), str(t[0]))):
+            term = None if c == 1 and atoms else str(c)
+            for a in atoms:
+                factor = name(a) if isinstance(a, str) else call(a[0], a[1].calls(name, call), a[2].calls(name, call))
+                term = factor if term is None else call("mul", term, factor)
+            total = term if total is None else call("add", total, term)
+        return total or "0"
 
     def __str__(self):
         return self.text()

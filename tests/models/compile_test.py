@@ -111,6 +111,127 @@ class Compile(unittest.TestCase):
         for m in (model, other):
             np.testing.assert_allclose(m({"x": x}, n=5)[0], wanted, atol=2e-5 * np.abs(wanted).max())
 
+    def test_images_keep_their_channels_innermost(self):
+        """A small network with free sizes: the layout changes where the image comes in and where rows of tokens leave, and kernels serve
+        convolutions of several sizes."""
+        rng = np.random.default_rng(6)
+        constants = []
+
+        def weights(*shape):
+            constants.append((f"w{len(constants)}", rng.standard_normal(shape).astype(np.float32) / 3))
+            return constants[-1][0]
+
+        def node(op, inputs, output, **attributes):
+            return helper.make_node(op, inputs, [output], name=output, **attributes)
+        same, half = {"pads": [1] * 4}, {"pads": [1] * 4, "strides": [2, 1]}
+        nodes = [node("Conv", ["x", weights(20, 3, 3, 3)], "a", pads=[1] * 4, strides=[2, 2]), node("HardSwish", ["a"], "b"),
+                 node("Conv", ["b", weights(20, 1, 3, 3)], "c", group=20, **half), node("Relu", ["c"], "d"),
+                 node("Conv", ["d", weights(40, 20, 1, 1)], "e"), node("Relu", ["e"], "f"),
+                 node("Conv", ["f", weights(20, 40, 1, 1)], "g"), node("Add", ["g", "d"], "h"), node("Relu", ["h"], "i"),
+                 node("Conv", ["i", weights(24, 20, 3, 3), weights(24)], "j", **same), node("Sigmoid", ["j"], "k"), node("Mul", ["j", "k"], "l"),
+                 node("Conv", ["l", weights(24, 24, 3, 3), weights(24)], "m", **same), node("Sigmoid", ["m"], "n"), node("Mul", ["m", "n"], "o"),
+                 node("Concat", ["o", "i"], "p", axis=1), node("Conv", ["p", weights(48, 44, 3, 3), weights(48)], "q", **same),
+                 node("Sigmoid", ["q"], "r"), node("Mul", ["q", "r"], "s"), node("Conv", ["s", weights(8, 24, 3, 3)], "t", group=2),
+                 node("ConvTranspose", ["t", weights(8, 5, 2, 2), weights(5)], "u", strides=[2, 2]), node("Reshape", ["u", "rows"], "v"),
+                 node("Transpose", ["v"], "y", perm=[0, 2, 1])]
+        constants.append(("rows", np.array([0, 5, -1], np.int64)))
+        self.model = support.save(self.folder / "mlp.onnx", nodes, [("x", FLOAT, ["batch", 3, "high", "wide"])], [("y", FLOAT, ["batch", "pixels", 5])],
+                                  constants)
+        model = self.compiled()
+        text = (self.folder / "out/mlp.lua").read_text()
+        self.assertEqual(text.count('"x as 0231"'), 1)
+        self.assertEqual(text.count(" as 0"), 1)  # no other change of layout
+        kernel_of = {g["nodes"][0].split('"')[1]: g["kernel"] for g in model.report["groups"]}
+        self.assertEqual(kernel_of["j"], kernel_of["m"])
+        # The last move is joined with its product: the general form of a convolution, with what changes its places behind it.
+        first = text.index('{ name = "conv_', text.index('"u before its places"') - 120)
+        joined = text[:first] + text[text.index("    {", first + 5):].replace('nodes = { "u"', 'nodes = { "u before its places", "u"')
+        (self.folder / "edited.lua").write_text(joined)
+        other = self.compiled("--schedule", self.folder / "edited.lua", out="edited")
+        self.assertEqual(other.report["calls"], model.report["calls"] - 1)
+        for batch, high, wide in ((1, 21, 40), (2, 9, 13)):
+            x = rng.standard_normal([batch, 3, high, wide]).astype(np.float32)
+            wanted = self.wanted(x)[0]
+            for m in (model, other):
+                np.testing.assert_allclose(m({"x": x}, batch=batch, high=high, wide=wide)[0], wanted, atol=4e-5 * np.abs(wanted).max())
+
+    def test_recurrent_layers(self):
+        """LSTM, GRU and RNN against the formulas of ONNX in float64; their steps share kernels."""
+        rng = np.random.default_rng(8)
+        steps, batch, width, n = 5, 2, 12, 16
+        x = rng.standard_normal([steps, batch, width]).astype(np.float32)
+        h0, c0 = (rng.standard_normal([2, batch, n]).astype(np.float32) for _ in range(2))
+        nodes, constants, outputs, wanted = [], [], [], []
+
+        def sigmoid(v):
+            return 1 / (1 + np.exp(-v))
+
+        def computed(kind, w, r, b, p, after):
+            made, last = [], []
+            for d in range(2):
+                h, c, ys = h0[d].astype(np.float64), c0[d].astype(np.float64), []
+                wb, rb = b[d, :len(w[d])], b[d, len(w[d]):]
+                for t in range(steps)[::-1 if d else 1]:
+                    a, s = x[t] @ w[d].T + wb, h @ r[d].T + rb
+                    if kind == "LSTM":
+                        i, o, f, g = np.split(a + s, 4, 1)
+                        pi, po, pf = np.split(p[d], 3)
+                        c_new = sigmoid(f + pf * c) * c + sigmoid(i + pi * c) * np.tanh(g)
+                        h, c = sigmoid(o + po * c_new) * np.tanh(c_new), c_new
+                    elif kind == "GRU":
+                        z, reset = np.split(sigmoid(a + s)[:, :2 * n], 2, 1)
+                        inner = reset * s[:, 2 * n:] if after else (reset * h) @ r[d][2 * n:].T + rb[2 * n:]
+                        h = (1 - z) * np.tanh(a[:, 2 * n:] + inner) + z * h
+                    else:
+                        h = np.tanh(a + s)
+                    ys.append(h)
+                made.append(ys[::-1] if d else ys)
+                last.append(h)
+            return [np.stack([np.stack(m) for m in made], 1), np.stack(last)]
+
+        for i, (kind, gates, after) in enumerate([("LSTM", 4, 0), ("GRU", 3, 0), ("GRU", 3, 1), ("RNN", 1, 0)]):
+            w, r = (rng.standard_normal([2, gates * n, k]).astype(np.float32) / 3 for k in (width, n))
+            b, p = rng.standard_normal([2, 2 * gates * n]).astype(np.float32), rng.standard_normal([2, 3 * n]).astype(np.float32)
+            inputs = ["x", f"w{i}", f"r{i}", f"b{i}", "", "h", *(["c", f"p{i}"] if kind == "LSTM" else [])]
+            constants += [(f"w{i}", w), (f"r{i}", r), (f"b{i}", b), *([(f"p{i}", p)] if kind == "LSTM" else [])]
+            more = {"linear_before_reset": after} if kind == "GRU" else {}
+            nodes.append(helper.make_node(kind, inputs, [f"y{i}", f"last{i}"], name=f"layer{i}", direction="bidirectional", hidden_size=n, **more))
+            outputs += [(f"y{i}", FLOAT, [steps, 2, "batch", n]), (f"last{i}", FLOAT, [2, "batch", n])]
+            wanted += computed(kind, w, r, b, p, after)
+        inputs = [("x", FLOAT, [steps, "batch", width]), ("h", FLOAT, [2, "batch", n]), ("c", FLOAT, [2, "batch", n])]
+        self.model = support.save(self.folder / "mlp.onnx", nodes, inputs, outputs, constants)
+        model = self.compiled()
+        for got, want in zip(model({"x": x, "h": h0, "c": c0}, batch=batch), wanted):
+            np.testing.assert_allclose(got, want, atol=2e-5)
+        self.assertLess(model.report["kernels"], model.report["calls"] / 3)
+        free = support.save(self.folder / "free.onnx", nodes[3:], [("x", FLOAT, ["steps", "batch", width]), inputs[1]],
+                            [(o[0], FLOAT, list("abcd")[:len(o[2])]) for o in outputs[6:]], constants[-3:])
+        self.assertIn("a sequence of steps steps is not supported", self.refused("--name", "mlp", model=free))
+
+    def test_explain(self):
+        """A table, an object and a page of what was compiled, at sizes of a call."""
+        self.compiled()
+        report = self.folder / "out/mlp.json"
+
+        def explain(*arguments):
+            return support.halyard("explain", report, "--seconds", "0.01", *arguments)
+        done = explain("--json", "--shape", "rows=6")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        groups = support.json.loads(done.stdout)["groups"]
+        self.assertEqual(groups[0]["operations"], 6 * 7 * 5 * 2 + 3 * 6 * 7)
+        self.assertEqual(groups[0]["bytes_saved"], 3 * 2 * 4 * 6 * 7)  # of three steps behind the product
+        self.assertEqual(groups[0]["bytes"], 4 * (6 * 5 + 5 * 7 + 7 + 1 + 6 * 7))
+        self.assertTrue(all(g["measured"] > 0 and g["floor"] > 0 for g in groups if g["call"]))
+        page = self.folder / "page.html"
+        self.assertEqual(explain("--html", page).returncode, 0)
+        self.assertIn("MatMul + Add + Relu + Mul", page.read_text())
+        self.assertIn("matmul_1", explain("--predict").stdout)
+        self.assertIn("it has rows", explain("--shape", "columns=6").stderr)
+        self.assertIn("rows", explain("--shape", "rows=0").stderr)
+        self.assertIn("a model that is compiled has its schedule", explain("--cold").stderr)
+        report.write_text("{}")
+        self.assertIn("this is no report of halyard compile", explain().stderr)
+
     def test_texts_of_a_model_are_no_code(self):
         """Names that C or Lua would read otherwise: of the file, inputs, dimensions, nodes and groups."""
         bad = '*/ "\n#error of a name\n\x1b[31m'

@@ -26,6 +26,7 @@ class Draw:
     def __init__(self, rng, prefix):
         self.rng, self.prefix = rng, prefix
         self.nodes, self.constants, self.inputs = [], [], []
+        self.images = rng.random() < 0.4
         self.values = []  # (name, shape with "n" where it is free)
         self.count = 0
 
@@ -37,7 +38,7 @@ class Draw:
         return [self.N if s == "n" else s for s in shape]
 
     def input(self):
-        rank = self.rng.integers(2, 5)
+        rank = 4 if self.images else self.rng.integers(2, 5)
         shape = [*(["n"] if self.rng.random() < 0.7 else [2]), *[int(self.rng.choice([1, 3, 4, 5, 8, 17])) for _ in range(rank - 1)]]
         name = self.name("input")
         self.inputs.append((name, support.FLOAT, shape))
@@ -63,6 +64,8 @@ class Draw:
     def step(self):
         kinds = [self.unary, self.binary, self.reduce, self.move, self.softmax, self.matmul, self.window, self.reshape, self.joined,
                  self.norm, self.gathered, self.choice]
+        if self.images:
+            kinds = [self.window, self.window, self.of_images, self.of_images, self.unary, self.binary, self.reduce, self.move]
         kinds[self.rng.integers(len(kinds))]()
 
     def unary(self):
@@ -117,24 +120,74 @@ class Draw:
             self.add("Add", [self.values[-1][0], self.floats([columns])], self.values[-1][1])
             self.add("Relu", [self.values[-1][0]], self.values[-1][1])
 
+    def image(self):
+        return self.pick(lambda s: len(s) == 4 and "n" not in s[1:] and max(s[1:]) < 80)
+
     def window(self):
-        x, shape = self.pick(lambda s: len(s) == 4 and "n" not in s[1:] and s[2] > 2 and s[3] > 2)
+        x, shape = self.image()
         if x is None:
             return
-        stride, pad = int(self.rng.integers(1, 3)), int(self.rng.integers(2))
-        image = [(s + 2 * pad - 3) // stride + 1 for s in shape[2:]]
-        common = {"kernel_shape": [3, 3], "strides": [stride] * 2, "pads": [pad] * 4}
-        kind = self.rng.integers(3)
+        small = self.rng.random() < 0.3
+        kernel = [1, 1] if small else [int(self.rng.integers(1, 1 + min(s, 5))) for s in shape[2:]]
+        strides = [int(s) for s in self.rng.integers(1, 3, 2)]
+        pads = [0] * 4 if small else [int(self.rng.integers(0, k)) for k in kernel * 2]
+        dilations = [2 if s >= 2 * k and self.rng.random() < 0.3 else 1 for s, k in zip(shape[2:], kernel)]
+        kind = self.rng.integers(5)
+        if kind > 1:  # the reference evaluator has no others
+            pads, dilations = pads[:2] * 2, [1, 1]
+        image = [(s + p + q - (k - 1) * d - 1) // t + 1 for s, p, q, k, d, t in zip(shape[2:], pads[:2], pads[2:], kernel, dilations, strides)]
+        common = {"kernel_shape": kernel, "strides": strides, "pads": pads}
+        out = int(self.rng.choice([1, 4, 9, 16, 24, 40]))
         if kind == 0:
-            out = int(self.rng.choice([1, 4, 9]))
-            self.add("Conv", [x, self.floats([out, shape[1], 3, 3]), self.floats([out])], [shape[0], out, *image], **common)
+            self.add("Conv", [x, self.floats([out, shape[1], *kernel]), self.floats([out])], [shape[0], out, *image], dilations=dilations, **common)
             if self.rng.random() < 0.5:
                 parts = [self.floats([out]), self.floats([out]), self.floats([out]), self.constant(self.rng.random(out).astype(np.float32) + 0.5)]
                 self.add("BatchNormalization", [self.values[-1][0], *parts], self.values[-1][1])
         elif kind == 1:
-            self.add("Conv", [x, self.floats([shape[1], 1, 3, 3])], [shape[0], shape[1], *image], group=shape[1], **common)
-        else:
+            each = int(self.rng.integers(1, 4))
+            self.add("Conv", [x, self.floats([each * shape[1], 1, *kernel])], [shape[0], each * shape[1], *image], group=shape[1],
+                     dilations=dilations, **common)
+        elif kind == 2:
+            image = [(s - 1) * t + k - p - q for s, k, t, p, q in zip(shape[2:], kernel, strides, pads[:2], pads[2:])]
+            if self.rng.random() < 0.5:
+                common = {"kernel_shape": strides, "strides": strides}
+                image = [s * t for s, t in zip(shape[2:], strides)]
+            if min(image) > 0:
+                self.add("ConvTranspose", [x, self.floats([shape[1], out, *common["kernel_shape"]]), self.floats([out])], [shape[0], out, *image], **common)
+        elif min(image) > 0:
             self.add(str(self.rng.choice(["MaxPool", "AveragePool"])), [x], [*shape[:2], *image], **common)
+
+    def of_images(self):
+        """What stands between convolutions."""
+        x, shape = self.image()
+        if x is None:
+            return
+        kind = self.rng.integers(6)
+        if kind == 0:
+            scales = self.constant(np.array([1, 1, 2, 2], np.float32))
+            mode = str(self.rng.choice(["nearest", "linear"]))
+            self.add("Resize", [x, "", scales], [*shape[:2], 2 * shape[2], 2 * shape[3]], mode=mode, coordinate_transformation_mode="asymmetric",
+                     **({"nearest_mode": "floor"} if mode == "nearest" else {}))
+        elif kind == 1:
+            y, other = self.pick(lambda s: len(s) == 4 and [s[0], *s[2:]] == [shape[0], *shape[2:]])
+            self.add("Concat", [x, y, x], [shape[0], 2 * shape[1] + other[1], *shape[2:]], axis=1)
+        elif kind == 2:  # a gate of each channel
+            self.add("GlobalAveragePool", [x], [*shape[:2], 1, 1])
+            self.add("Conv", [self.values[-1][0], self.floats([shape[1], shape[1], 1, 1])], [*shape[:2], 1, 1])
+            self.add("HardSigmoid", [self.values[-1][0]], [*shape[:2], 1, 1])
+            self.add("Mul", [x, self.values[-1][0]], shape)
+        elif kind == 3 and shape[1] > 2:
+            parts = self.constant(np.array([1, shape[1] - 1], np.int64))
+            a, b = self.name(), self.name()
+            self.nodes.append(helper.make_node("Split", [x, parts], [a, b], name=f"Split_{a}", axis=1))
+            self.values += [(a, [shape[0], 1, *shape[2:]]), (b, [shape[0], shape[1] - 1, *shape[2:]])]
+        elif kind == 4:
+            self.add("PRelu", [x, self.floats([shape[1], 1, 1])], shape)
+        else:  # a row of tokens
+            first = -1 if shape[0] == "n" else shape[0]
+            pixels = shape[2] * shape[3]
+            self.add("Reshape", [x, self.constant(np.array([first, shape[1], pixels], np.int64))], [*shape[:2], pixels])
+            self.add("Transpose", [self.values[-1][0]], [shape[0], pixels, shape[1]], perm=[0, 2, 1])
 
     def reshape(self):
         x, shape = self.pick(lambda s: len(s) > 2 and "n" not in s[1:])

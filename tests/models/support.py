@@ -63,12 +63,17 @@ class Model:
         names = {"div": lambda a, b: a // b, "max": max, "min": min, **sizes}
         return [int(eval(s, {"__builtins__": {}}, names)) for s in array["shape"]]
 
-    def __call__(self, inputs, **sizes):
+    def measured(self, **sizes):
+        """The sizes as a call takes them, and the bytes that it needs."""
         dimensions = [d["name"] for d in self.report["dimensions"]] or ["none"]
         given = (ctypes.c_int32 * len(dimensions))(*[sizes.get(d, 0) for d in dimensions])
-        arrays = self.report["inputs"] + self.report["outputs"]
-        needed = (ctypes.c_size_t * (len(arrays) + 1))()
+        needed = (ctypes.c_size_t * (len(self.report["inputs"] + self.report["outputs"]) + 1))()
         self.check(self.function("measure")(given, needed))
+        return given, needed
+
+    def __call__(self, inputs, **sizes):
+        arrays = self.report["inputs"] + self.report["outputs"]
+        given, needed = self.measured(**sizes)
         kept, outputs = [], []
         for a in self.report["inputs"]:
             kept.append(np.ascontiguousarray(inputs[a["name"]]))

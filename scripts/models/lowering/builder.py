@@ -2,7 +2,7 @@
 
 import numpy as np
 import onnx
-from graph import ModelError, Node, Value
+from graph import MOST, ModelError, Node, Value, wrong_shape
 from sizes import Size, product
 
 OPS = {}  # name: function(builder, call), which returns a Value or a list of them
@@ -25,7 +25,8 @@ TYPES = {getattr(onnx.TensorProto, o): n for o, n in
 
 def type_name(number, where):
     if number not in TYPES:
-        raise ModelError(f"{where}: elements of type {onnx.TensorProto.DataType.Name(number)} are not supported")
+        known = number in onnx.TensorProto.DataType.values()
+        raise ModelError(f"{where}: elements of type {onnx.TensorProto.DataType.Name(number) if known else number} are not supported")
     return TYPES[number]
 
 
@@ -46,13 +47,41 @@ class Call:
     def fail(self, why):
         raise ModelError(f"{self.place}: {why}")
 
+    def number(self, name, default, least=0, most=MOST):
+        """A whole number of an attribute."""
+        return self.checked(name, self.get(name, default), least, most)
+
+    def list(self, name, default, length=None, least=0, most=MOST):
+        """Whole numbers of an attribute, so many."""
+        values = self.get(name, default)
+        if not isinstance(values, list) or length is not None and len(values) != length:
+            self.fail(f"{name}: {length if length is not None else 'a list of'} whole numbers are wanted, not {values}"[:300])
+        return [self.checked(name, v, least, most) for v in values]
+
+    def checked(self, name, value, least, most):
+        if not isinstance(value, int) or not least <= value <= most:
+            self.fail(f"{name}: {str(value)[:80]} is no whole number from {least} to {most}")
+        return value
+
     def axis(self, rank, default=0):
         return self.normal(self.get("axis", default), rank)
 
-    def normal(self, axis, rank):
-        if not -rank <= axis < max(rank, 1):
-            self.fail(f"axis {axis} is none of {rank} dimensions")
-        return axis % max(rank, 1)
+    def normal(self, axis, rank, name="axis"):
+        if not isinstance(axis, (int, np.integer)) or not -rank <= axis < max(rank, 1):
+            self.fail(f"{name}: {str(axis)[:80]} is none of {rank} dimensions")
+        return int(axis) % max(rank, 1)
+
+    def axes(self, values, rank, name="axes"):
+        """As places from 0 on, none twice."""
+        made = [self.normal(a, rank, name) for a in values]
+        if len(set(made)) != len(made):
+            self.fail(f"{name}: {str(values)[:80]} names a dimension twice")
+        return made
+
+    def rank(self, i, wanted, name):
+        """Fails where an input has not so many dimensions."""
+        if self[i] is None or self[i].rank != wanted:
+            self.fail(f"{name} has {'no' if self[i] is None else self[i].rank} dimensions; {wanted} are wanted")
 
     def numbers(self, i, name=None, default=None):
         """Whole numbers or floats that were an attribute in older opsets and are an input now; they have to be known."""
@@ -113,6 +142,14 @@ class Builder:
         return Value(self.name(), type_, content.shape, content=made)
 
     def add(self, op_name, inputs, shape, type_, **attributes):
+        shape = [Size.of(s) for s in shape]
+        wrong = wrong_shape(shape)
+        if wrong:
+            raise ModelError(f"{self.place}: {wrong}")
+        for key, value in attributes.items():
+            numbers = value if isinstance(value, list) else [value]
+            if any(isinstance(n, int) and abs(n) > MOST for n in numbers):
+                raise ModelError(f"{self.place}: {key}: {str(value)[:80]} is beyond 32 bits")
         node = Node(op_name, [self.stored(v) for v in inputs], self.origin, **attributes)
         node.output = Value(self.name(), type_, shape, node)
         self.graph.nodes.append(node)
@@ -128,6 +165,13 @@ class Builder:
         node.output = made
         self.graph.nodes.append(node)
         return made if value.rank == 1 else self.reshape(made, value.shape)
+
+    def bound(self, elements, what):
+        """What a kernel stores for itself has to be counted in 32 bits, too."""
+        if elements.number is None:
+            self.graph.bounded[elements] = f"{self.place.split('error: ')[-1]}: {what}"
+        elif elements.number > MOST:
+            raise ModelError(f"{self.place}: {what} has more than 2^31 - 1 elements")
 
     def same(self, a, b, why):
         """Whether two sizes are the same; where that shows in a call only, it becomes a condition of the call."""

@@ -1,10 +1,13 @@
 """Ops over small arrays of whole numbers that are known before a call: shapes, and what is computed of them."""
 
+import math
+
 import numpy as np
 
 from lowering.builder import content_of, type_name
 from sizes import Size
 
+MOST_KNOWN = 4096  # elements of such an array
 INTEGERS = ("int64", "int32", "bool", "uint8", "int8")
 
 
@@ -25,9 +28,9 @@ def known(builder, call):
         return None
     try:
         result = function(call, *contents)
-    except (ValueError, IndexError, TypeError):
+    except (ValueError, IndexError, TypeError, ZeroDivisionError):
         return None
-    if result is None:
+    if result is None or np.size(result) > MOST_KNOWN:
         return None
     type_ = "bool" if name == "Equal" else type_name(call.get("to"), call.place) if name == "Cast" else \
         call[1].type if name == "Where" else call[0].type
@@ -45,7 +48,8 @@ def _elementwise(function):
 
 def _divide(a, b):
     if a.number is not None and b.number is not None:
-        return Size.of(int(a.number / b.number))
+        whole = abs(a.number) // abs(b.number)
+        return Size.of(whole if (a.number < 0) == (b.number < 0) else -whole)
     return a // b
 
 
@@ -108,12 +112,12 @@ def _reduce_prod(call, x, axes=None):
 
 def _range(call, start, limit, step):
     numbers = _whole(start) + _whole(limit) + _whole(step)
-    return None if None in numbers else np.array(range(*numbers), object)
+    return None if None in numbers or len(range(*numbers)) > MOST_KNOWN else np.array(range(*numbers), object)
 
 
 def _constant_of_shape(call, shape):
     numbers = _whole(shape)
-    if None in numbers or np.prod(numbers) > 64:
+    if None in numbers or math.prod(numbers) > 64:
         return None
     from onnx import numpy_helper
     value = numpy_helper.to_array(call.get("value")) if call.get("value") is not None else np.zeros(1, np.float32)
@@ -122,7 +126,9 @@ def _constant_of_shape(call, shape):
 
 def _expand(call, x, shape):
     numbers = _whole(shape)
-    return None if None in numbers else np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(numbers)))
+    if None in numbers or any(n < 0 for n in numbers) or math.prod(numbers) > MOST_KNOWN:
+        return None
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(numbers)))
 
 
 _FUNCTIONS = {

@@ -89,7 +89,10 @@ def where(b, c):
 @op("Cast")
 def cast(b, c):
     type_ = type_name(c.get("to"), c.place)
-    return cast_to(b, c[0], type_)
+    result = cast_to(b, c[0], type_)
+    if type_ in ("float32", "float64") and result.node is not None and result is not c[0]:
+        result.content = c[0].content  # whole numbers still: of a Range
+    return result
 
 
 @op("CastLike")

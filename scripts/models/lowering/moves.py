@@ -1,8 +1,9 @@
 """Ops that change places and shapes."""
 
 import numpy as np
+from graph import MOST
 
-from lowering.builder import op
+from lowering.builder import content_of, op
 from lowering.elementwise import cast_to
 from sizes import Size, product
 
@@ -13,8 +14,12 @@ def reshape(b, c):
     shape, open_at = [], None
     for d, s in enumerate(wanted):
         if s == 0 and not c.get("allowzero", 0):
+            if d >= x.rank:
+                c.fail(f"shape: 0 takes dimension {d} of an array that has {x.rank}")
             shape.append(x.shape[d])
         elif s == -1:
+            if open_at is not None:
+                c.fail("shape: -1 stands in it twice")
             open_at = d
             shape.append(Size.of(1))
         else:
@@ -36,7 +41,7 @@ def quotient(shape, others):
 
 @op("Flatten")
 def flatten(b, c):
-    axis = c.get("axis", 1)
+    axis = c.number("axis", 1, -c[0].rank, c[0].rank)
     axis = axis + c[0].rank if axis < 0 else axis
     return b.reshape(c[0], [product(c[0].shape[:axis]), product(c[0].shape[axis:])])
 
@@ -44,7 +49,7 @@ def flatten(b, c):
 @op("Squeeze")
 def squeeze(b, c):
     axes = c.numbers(1, "axes", None)
-    gone = {c.normal(a, c[0].rank) for a in axes} if axes is not None else {d for d, s in enumerate(c[0].shape) if s == 1}
+    gone = set(c.axes(axes, c[0].rank)) if axes is not None else {d for d, s in enumerate(c[0].shape) if s == 1}
     return b.reshape(c[0], [s for d, s in enumerate(c[0].shape) if d not in gone])
 
 
@@ -52,14 +57,17 @@ def squeeze(b, c):
 def unsqueeze(b, c):
     axes = c.numbers(1, "axes")
     rank = c[0].rank + len(axes)
-    new = {c.normal(a, rank) for a in axes}
+    new = set(c.axes(axes, rank))
     rest = iter(c[0].shape)
     return b.reshape(c[0], [Size.of(1) if d in new else next(rest) for d in range(rank)])
 
 
 @op("Transpose")
 def transpose(b, c):
-    return b.transpose(c[0], c.get("perm", list(range(c[0].rank))[::-1]))
+    perm = c.get("perm", list(range(c[0].rank))[::-1])
+    if sorted(perm) != list(range(c[0].rank)):
+        c.fail(f"perm: {str(perm)[:80]} is no order of {c[0].rank} dimensions")
+    return b.transpose(c[0], perm)
 
 
 @op("Expand")
@@ -70,6 +78,8 @@ def expand(b, c):
 @op("Tile")
 def tile(b, c):
     repeats = c.contents(1)
+    if len(repeats) != c[0].rank:
+        c.fail(f"repeats: {len(repeats)} numbers for {c[0].rank} dimensions")
     if all(r == 1 for r in repeats):
         return c[0]
     return b.add("tile", [c[0]], [s * r for s, r in zip(c[0].shape, repeats)], c[0].type)
@@ -96,6 +106,8 @@ def split(b, c):
     if parts is None:
         each = (extent + (count - 1)) // count
         parts = [each] * (count - 1) + [extent - each * (count - 1)]
+    if len(parts) != count or not b.same(sum(parts, Size.of(0)), extent, c.place):
+        c.fail(f"split: {len(parts)} parts of {str([str(p) for p in parts])[:80]} are not {count} that make {extent}")
     results, begin = [], Size.of(0)
     for part in parts:
         starts = [begin if d == axis else 0 for d in range(c[0].rank)]
@@ -111,9 +123,14 @@ def slice_(b, c):
     starts, ends = c.contents(1, "starts"), c.contents(2, "ends")
     axes = c.numbers(3, "axes", list(range(len(starts))))
     steps = c.numbers(4, None, [1] * len(starts))
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        c.fail(f"starts, ends, axes and steps have {len(starts)}, {len(ends)}, {len(axes)} and {len(steps)} numbers")
+    axes = c.axes(axes, x.rank)
+    for step in steps:
+        if int(step) == 0 or abs(int(step)) > MOST:
+            c.fail(f"steps: {step} is no number from 1 to {MOST}, or below 0")
     first, shape, strides = [Size.of(0)] * x.rank, list(x.shape), [1] * x.rank
     for start, end, axis, step in zip(starts, ends, axes, steps):
-        axis = c.normal(int(axis), x.rank)
         first[axis], shape[axis] = bounds(x.shape[axis], start, end, int(step))
         strides[axis] = int(step)
     return b.slice(x, first, shape, strides)
@@ -150,6 +167,8 @@ def gather(b, c):
     if indices.constant is not None and indices.constant.size == 1 and x.shape[axis].number is not None or \
             indices.constant is not None and indices.constant.size == 1 and int(indices.constant.flatten()[0]) in (0, -1):
         at = int(indices.constant.flatten()[0])
+        if x.shape[axis].number is not None and not -x.shape[axis].number <= at < x.shape[axis].number:
+            c.fail(f"indices: {at} is none of {x.shape[axis]}")
         starts = [Size.of(0)] * x.rank
         starts[axis] = x.shape[axis] + at if at < 0 else Size.of(at)
         part = b.slice(x, starts, [Size.of(1) if d == axis else s for d, s in enumerate(x.shape)], [1] * x.rank)
@@ -159,22 +178,28 @@ def gather(b, c):
 
 @op("GatherElements")
 def gather_elements(b, c):
+    if c[0].rank != c[1].rank:
+        c.fail(f"indices have {c[1].rank} dimensions, the data {c[0].rank}")
     return b.add("gather_elements", [c[0], c[1]], c[1].shape, c[0].type, axis=c.axis(c[0].rank))
 
 
 @op("GatherND")
 def gather_nd(b, c):
-    x, where, batch = c[0], c[1], c.get("batch_dims", 0)
-    depth = where.shape[-1].number
+    x, where, batch = c[0], c[1], c.number("batch_dims", 0, 0, max(min(c[0].rank, c[1].rank) - 1, 0))
+    depth = where.shape[-1].number if where.rank else None
     if depth is None:
         c.fail("the last dimension of the indices has to be a number")
+    if not 1 <= depth <= x.rank - batch:
+        c.fail(f"indices: {depth} numbers for {x.rank - batch} dimensions")
     return b.add("gather_nd", [x, where], where.shape[:-1] + x.shape[batch + depth:], x.type, batch=batch, depth=depth)
 
 
 @op("Pad")
 def pad(b, c):
     x, pads = c[0], c.contents(1, "pads")
-    axes = [c.normal(a, x.rank) for a in c.numbers(3, None, list(range(x.rank)))]
+    axes = c.axes(c.numbers(3, None, list(range(x.rank))), x.rank)
+    if len(pads) != 2 * len(axes) or any(p.number is not None and abs(p.number) > MOST for p in pads):
+        c.fail(f"pads: {2 * len(axes)} numbers of 32 bits are wanted, not {str([str(p) for p in pads])[:80]}")
     before, after = [Size.of(0)] * x.rank, [Size.of(0)] * x.rank
     for i, axis in enumerate(axes):
         before[axis], after[axis] = pads[i], pads[i + len(axes)]
@@ -187,8 +212,9 @@ def pad(b, c):
 
 @op("DepthToSpace")
 def depth_to_space(b, c):
+    c.rank(0, 4, "the image")
     n, channels, h, w = c[0].shape
-    k = c.get("blocksize")
+    k = c.number("blocksize", 0, 1, 1 << 15)
     if c.get("mode", "DCR") == "DCR":
         x = b.transpose(b.reshape(c[0], [n, k, k, channels // (k * k), h, w]), [0, 3, 4, 1, 5, 2])
     else:
@@ -198,8 +224,9 @@ def depth_to_space(b, c):
 
 @op("SpaceToDepth")
 def space_to_depth(b, c):
+    c.rank(0, 4, "the image")
     n, channels, h, w = c[0].shape
-    k = c.get("blocksize")
+    k = c.number("blocksize", 0, 1, 1 << 15)
     x = b.transpose(b.reshape(c[0], [n, channels, h // k, k, w // k, k]), [0, 3, 5, 1, 2, 4])
     return b.reshape(x, [n, channels * k * k, h // k, w // k])
 
@@ -212,11 +239,22 @@ def constant_of_shape(b, c):
     return b.broadcast(b.constant(array), c.contents(0))
 
 
+def whole(value):
+    """One whole number that is known before a call, of floats, too."""
+    if value.constant is not None and value.constant.size == 1:
+        number = float(value.constant.flatten()[0])
+        return [Size.of(int(number))] if number == int(number) else None
+    content = content_of(value)
+    return [Size.of(s) for s in content.flatten().tolist()] if content is not None and content.size == 1 else None
+
+
 @op("Range")
 def range_(b, c):
-    start, limit, step = (c.contents(i) if c[i].type.startswith("int") else None for i in range(3))
+    start, limit, step = (whole(c[i]) for i in range(3))
     if None in (start, limit, step) or step[0].number is None:
         c.fail("the limits of a Range have to be whole numbers that depend on sizes only")
+    if step[0] == 0:
+        c.fail("delta: a Range does not go on by 0")
     span = limit[0] - start[0] if step[0].number > 0 else start[0] - limit[0]
     count = (span + (abs(step[0].number) - 1)) // abs(step[0].number)
     values = [b.reshape(b.stored(b.sizes([v], c[0].type)), ()) for v in (start[0], step[0])]
@@ -235,8 +273,7 @@ def trilu(b, c):
 @op("OneHot")
 def one_hot(b, c):
     indices, depth, values = c[0], c.contents(1)[0], c[2]
-    axis = c.get("axis", -1)
-    axis = axis + indices.rank + 1 if axis < 0 else axis
+    axis = c.normal(c.get("axis", -1), indices.rank + 1)
     off, on = (b.reshape(b.slice(values, [i], [1], [1]), ()) for i in (0, 1))
     places = b.add("range", [b.scalar(0, "int64"), b.scalar(1, "int64")], [depth], "int64")
     places = b.reshape(places, [depth] + [1] * (indices.rank - axis))
@@ -252,7 +289,12 @@ def resize(b, c):
     scales = c.numbers(1, "scales") if upsample else c.numbers(2, None, None) if c.version > 10 else c.numbers(1)
     targets = None if upsample or c.version <= 10 else c.contents(3, None, None)
     coordinates = c.get("coordinate_transformation_mode", "asymmetric" if upsample or c.version <= 10 else "half_pixel")
-    axes = [c.normal(a, x.rank) for a in c.get("axes", list(range(x.rank)))]
+    axes = c.axes(c.get("axes", list(range(x.rank))), x.rank)
+    for name, given in (("sizes", targets), ("scales", scales)):
+        if given and len(given) != len(axes):
+            c.fail(f"{name}: {len(given)} numbers for {len(axes)} dimensions")
+    if not targets and not scales:
+        c.fail("scales and sizes are both missing")
     if mode not in ("nearest", "linear") or c.get("antialias", 0) or c.get("keep_aspect_ratio_policy", "stretch") != "stretch" or \
             coordinates not in ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"):
         c.fail(f"Resize with mode {mode}, {coordinates} and these options is not supported")
@@ -271,6 +313,8 @@ def resize(b, c):
 
 
 def scaled(c, extent, factor):
+    if not 0 < factor <= MOST:
+        c.fail(f"scales: {factor} is no number above 0 of 32 bits")
     if factor == int(factor):
         return extent * int(factor)
     if extent.number is not None:

@@ -1,9 +1,10 @@
 """Products, convolutions and pooling."""
 
 import numpy as np
+from graph import MOST
 
 from lowering.builder import op
-from sizes import Size
+from sizes import Size, product
 
 
 @op("MatMul")
@@ -21,6 +22,8 @@ def matmul(b, c):
 
 @op("Gemm")
 def gemm(b, c):
+    c.rank(0, 2, "A")
+    c.rank(1, 2, "B")
     x = b.transpose(c[0], [1, 0]) if c.get("transA", 0) else c[0]
     y = b.transpose(c[1], [1, 0]) if c.get("transB", 0) else c[1]
     if not b.same(x.shape[-1], y.shape[-2], c.place):
@@ -43,6 +46,8 @@ def einsum(b, c):
     (first, second), result = equation.split("->")[0].split(","), equation.split("->")[1]
     if any(len(set(t)) != len(t) for t in (first, second, result)):
         c.fail(f"Einsum {equation} is not supported: an index stands twice in a term")
+    if any(len(t) != v.rank for t, v in ((first, c[0]), (second, c[1]))):
+        c.fail(f"equation: {equation[:80]} does not go with arrays of {c[0].rank} and {c[1].rank} dimensions")
     sizes = {}
     for term, value in ((first, c[0]), (second, c[1])):
         for letter, s in zip(term, value.shape):
@@ -86,10 +91,14 @@ class Window:
     def __init__(self, b, c, x, kernel):
         self.spatial = len(kernel)
         self.kernel = kernel
-        self.strides = c.get("strides", [1] * self.spatial)
-        self.dilations = c.get("dilations", [1] * self.spatial)
+        if x.rank != self.spatial + 2:
+            c.fail(f"kernel_shape: {self.spatial} numbers do not go with an image of {x.rank} dimensions")
+        self.strides = c.list("strides", [1] * self.spatial, self.spatial, 1)
+        self.dilations = c.list("dilations", [1] * self.spatial, self.spatial, 1)
         reach = [d * (k - 1) + 1 for d, k in zip(self.dilations, kernel)]
-        pads = [Size.of(p) for p in c.get("pads", [0] * (2 * self.spatial))]
+        if any(n > MOST for n in reach):
+            c.fail(f"dilations: a window of {kernel} with dilations of {self.dilations} reaches beyond 32 bits")
+        pads = [Size.of(p) for p in c.list("pads", [0] * (2 * self.spatial), 2 * self.spatial)]
         self.before, self.after = pads[:self.spatial], pads[self.spatial:]
         auto = c.get("auto_pad", "NOTSET")
         image = x.shape[2:]
@@ -112,6 +121,7 @@ class Window:
             else:
                 out = room // self.strides[s] + 1
             self.shape.append(out)
+        b.bound(product([*x.shape[:2], *[image[s] + self.before[s] + self.after[s] for s in range(self.spatial)]]), "pads: the image with its padding")
         self.inside = [self.before[s] == 0 and self.after[s] == 0 and not c.get("ceil_mode", 0) for s in range(self.spatial)]
 
     def attributes(self):
@@ -119,18 +129,30 @@ class Window:
                 "before": [str(p) for p in self.before], "after": [str(p) for p in self.after], "inside": self.inside}
 
 
-def kernel_of(c, w):
+def kernel_of(c, x, w):
+    if w is None or w.rank != x.rank or w.rank < 3:
+        c.fail(f"W has {'no' if w is None else w.rank} dimensions, and the image {x.rank}")
     kernel = [s.number for s in w.shape[2:]]
     if None in kernel:
         c.fail("the window of a convolution has to be of known size")
+    if c.get("kernel_shape", kernel) != kernel:
+        c.fail(f"kernel_shape: {str(c.get('kernel_shape'))[:80]} is not that of the weights, {kernel}")
     return kernel
+
+
+def check_bias(b, c, channels):
+    if c[2] is not None and (c[2].rank != 1 or not b.same(c[2].shape[0], channels, c.place)):
+        c.fail(f"B has the shape {b.shown([c[2].shape])}; {channels} numbers are wanted")
 
 
 @op("Conv")
 def conv(b, c):
-    x, w, groups = c[0], c[1], c.get("group", 1)
-    window = Window(b, c, x, kernel_of(c, w))
-    if x.rank < 3 or not b.same(x.shape[1], w.shape[1] * groups, c.place):
+    x, w, groups = c[0], c[1], c.number("group", 1, 1)
+    window = Window(b, c, x, kernel_of(c, x, w))
+    check_bias(b, c, w.shape[0])
+    if w.shape[0].number is None or w.shape[0].number % groups != 0:
+        c.fail(f"group: {groups} groups do not divide {w.shape[0]} channels")
+    if not b.same(x.shape[1], w.shape[1] * groups, c.place):
         c.fail(f"weights of shape {b.shown([w.shape])} do not go with an image of {b.shown([x.shape])} and {groups} groups")
     inputs = [x, w] if c[2] is None else [x, w, c[2]]
     return b.add("conv", inputs, [x.shape[0], w.shape[0], *window.shape], x.type, groups=groups, **window.attributes())
@@ -138,14 +160,18 @@ def conv(b, c):
 
 @op("ConvTranspose")
 def conv_transpose(b, c):
-    x, w, groups = c[0], c[1], c.get("group", 1)
-    kernel = kernel_of(c, w)
+    x, w, groups = c[0], c[1], c.number("group", 1, 1)
+    kernel = kernel_of(c, x, w)
     spatial = len(kernel)
-    strides, dilations = c.get("strides", [1] * spatial), c.get("dilations", [1] * spatial)
-    more = c.get("output_padding", [0] * spatial)
-    pads = [Size.of(p) for p in c.get("pads", [0] * (2 * spatial))]
+    strides, dilations = c.list("strides", [1] * spatial, spatial, 1), c.list("dilations", [1] * spatial, spatial, 1)
+    more = c.list("output_padding", [0] * spatial, spatial)
+    pads = [Size.of(p) for p in c.list("pads", [0] * (2 * spatial), 2 * spatial)]
+    check_bias(b, c, w.shape[1] * groups)
+    if x.shape[1].number is None or x.shape[1].number % groups != 0 or x.shape[1] != w.shape[0]:
+        c.fail(f"weights of shape {b.shown([w.shape])} do not go with an image of {b.shown([x.shape])} and {groups} groups")
     whole = [(x.shape[2 + s] - 1) * strides[s] + more[s] + dilations[s] * (kernel[s] - 1) + 1 for s in range(spatial)]
     auto, given = c.get("auto_pad", "NOTSET"), c.get("output_shape")
+    given = c.list("output_shape", given, spatial, 1) if given is not None else None
     if given is not None or auto.startswith("SAME"):
         given = [Size.of(n) for n in given] if given is not None else [x.shape[2 + s] * strides[s] for s in range(spatial)]
         for s in range(spatial):
@@ -165,13 +191,13 @@ def conv_transpose(b, c):
 def max_pool(b, c):
     if len(c.node.output) > 1 and c.node.output[1]:
         c.fail("the indices of MaxPool are not supported")
-    window = Window(b, c, c[0], c.get("kernel_shape"))
+    window = Window(b, c, c[0], c.list("kernel_shape", None, None, 1))
     return b.add("pool", [c[0]], [*c[0].shape[:2], *window.shape], c[0].type, fn="max", **window.attributes())
 
 
 @op("AveragePool")
 def average_pool(b, c):
-    window = Window(b, c, c[0], c.get("kernel_shape"))
+    window = Window(b, c, c[0], c.list("kernel_shape", None, None, 1))
     return b.add("pool", [c[0]], [*c[0].shape[:2], *window.shape], c[0].type, fn="mean", count_padding=bool(c.get("count_include_pad", 0)),
                  **window.attributes())
 
@@ -190,7 +216,7 @@ def global_max(b, c):
 @op("LRN")
 def lrn(b, c):
     """A sum over neighbouring channels: a pool of one channel with the channels as its image."""
-    x, size = c[0], c.get("size")
+    x, size = c[0], c.number("size", None, 1, 1 << 16)
     square = b.reshape(b.map("mul", x, x), [x.shape[0], 1, x.shape[1], *x.shape[2:]])
     kernel = [size] + [1] * (x.rank - 2)
     before = [(size - 1) // 2] + [0] * (x.rank - 2)

@@ -11,7 +11,7 @@ def axes_of(c, rank):
     axes = c.numbers(1, "axes", None)
     if axes is None or len(axes) == 0:
         return [] if c.get("noop_with_empty_axes", 0) else list(range(rank))
-    return sorted({c.normal(int(a), rank) for a in axes})
+    return sorted(c.axes(axes, rank))
 
 
 def mean_of(b, x, axes, keep):
@@ -134,7 +134,9 @@ def instance_norm(b, c):
 
 @op("GroupNormalization")
 def group_norm(b, c):
-    x, groups = c[0], c.get("num_groups")
+    x, groups = c[0], c.number("num_groups", None, 1)
+    if x.rank < 2 or x.shape[1].number is None or x.shape[1].number % groups != 0:
+        c.fail(f"num_groups: {groups} groups do not divide {x.shape[1] if x.rank > 1 else 'no'} channels")
     if c.version < 21:
         c.fail("GroupNormalization before opset 21 has a scale for each group, and is not supported")
     y = b.reshape(x, [x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]])
@@ -145,7 +147,7 @@ def group_norm(b, c):
 
 @op("MeanVarianceNormalization")
 def mean_variance(b, c):
-    return normalised(b, c[0], [a % c[0].rank for a in c.get("axes", [0, 2, 3])], 1e-9)
+    return normalised(b, c[0], c.axes(c.get("axes", [0, 2, 3]), c[0].rank), 1e-9)
 
 
 @op("LpNormalization")

@@ -1,0 +1,152 @@
+-- Convolutions of models (generators/graph.cpp) on the host, with channels innermost and any epilogue.
+--
+-- Loops of the result are "x0" (channels), "x1" (pixels of a row, or of all images where the window is one pixel), "x2" (rows), ...
+
+local gemm = require "lib.gemm"
+
+local windows = {}
+
+-- The pixels of a register tile: 14 by 32 channels or 9 by 48 with 32 registers, 6 by two vectors with 16 (lib/conv.lua). Of a row
+-- whose length is known, as many as divide it with the least left over.
+local function pixels_of(most, width)
+  if math.type(width) ~= "integer" then return most end
+  local tiles = (width + most - 1) // most
+  return (width + tiles - 1) // tiles
+end
+
+-- What lies outside of the tile: rows and images as jobs. `tiles` is the loop over tiles of a row.
+local function outer(stage, o, inner, tiles, panel)
+  local order = inner
+  local jobs
+  if o.rank > 2 then
+    local band, row = stage:split("x2", o.band, "guard", "band", "row")
+    table.insert(order, tiles)
+    table.insert(order, row)
+    jobs = { band }
+    for d = 3, o.rank - 1 do table.insert(jobs, "x" .. d) end
+  else
+    local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+    table.insert(order, step)
+    jobs = { task }
+  end
+  table.insert(jobs, panel)
+  for _, loop in ipairs(jobs) do table.insert(order, loop) end
+  stage:reorder(table.unpack(order))
+  local job = jobs[1]
+  for i = 2, #jobs do job = stage:fuse(job, jobs[i], i == #jobs and "job" or "jobs" .. i) end
+  if #jobs == 1 then stage:rename(job, "job") end
+  stage:parallel "job"
+end
+
+-- Specialises for rows that are as long as a tile.
+local function by_width(out, o, most, tile)
+  if math.type(o.width) == "integer" then return tile(out, pixels_of(most, o.width)) end
+  local pixels = most
+  while pixels > 2 do
+    tile(out:specialize(out:dim(1):extent():at_least(pixels)), pixels)
+    pixels = pixels > 4 and math.max(pixels // 2, 4) or 1
+  end
+  tile(out, 1)
+end
+
+-- A sum over channels and window, in tiles of registers.
+--
+--   for n, h, w, o: out = f(sum over r, s, c of x * weight)
+--     ->
+--   parallel job (a panel of channels, a band of rows)
+--     pad = the band of x with its padding
+--     for row of the band, tile of pixels, part of the panel
+--       acc in registers = 0
+--       for r, s, c: acc += pad * weight     -- pixels x columns independent sums
+--       out tile = f(acc)
+--
+-- out, acc   the result, and the Func that sums        pad    the image with its padding, or nil
+-- rank       loops of out                              panel  channels of a panel of the weights
+-- width      pixels of a row, a number where it is known
+-- sums       loops of the sum, channels first
+-- narrow     x has few channels: they are unrolled
+function windows.product(target, out, acc, o)
+  local lanes = target:lanes "f32"
+  local wide = target.vector_registers >= 32
+  local columns = math.min(wide and o.panel or 2 * lanes, o.panel)
+  local vectors = math.max(columns // lanes, 1)
+  if columns < lanes then lanes = columns end
+  local most = wide and math.min(28 // vectors, 14) or 6
+  by_width(out, o, most, function(stage, pixels)
+    local panel, channel = stage:split("x0", o.panel, "guard", "panel", "channel")
+    local part, col = stage:split(channel, columns, "guard", "part", "col")
+    local tiles, pixel = stage:split("x1", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
+    outer(stage, o, { col, pixel, part }, tiles, panel)
+    stage:vectorize(col, lanes, "guard"):unroll(col):unroll(pixel)
+  end)
+  local around = {}
+  for i = 2, #o.sums do around[i - 1] = o.sums[i] end
+  gemm.in_registers(acc, out, "part", {
+    col = "x0", row = "x1", columns = columns, lanes = lanes, k = o.sums[1], around = around, ahead = false,
+  })
+  if o.narrow then acc:update(0):unroll(o.sums[1]) end
+  if o.pad then
+    o.pad:compute_at(out, "job")
+    if o.narrow then o.pad:unroll "x0" else o.pad:vectorize("x0", lanes, "guard") end
+  end
+end
+
+-- A window for each channel: channels in the lanes, some pixels of some rows in registers.
+--
+--   parallel job (a band of rows)
+--     pad = the band of x with its padding, for large windows
+--     for part of the channels, strip of rows, tile of pixels: acc in registers; out tile = f(acc)
+function windows.of_channels(target, out, acc, o)
+  local lanes = target:lanes "f32"
+  local tall = o.rank > 2 and target.vector_registers >= 32 and 2 or 1
+  local function tile(stage, pixels, rows, tail)
+    local part, c = stage:split("x0", lanes, tail, "part", "lane")
+    local tiles, pixel = stage:split("x1", pixels, pixels > 1 and "shift_inwards" or "auto", "tile", "pixel")
+    local order, jobs
+    if o.rank > 2 then
+      local strips, line = stage:split("x2", rows, rows > 1 and "shift_inwards" or "auto", "strip", "line")
+      local band, strip = stage:split(strips, o.band // rows, "guard", "band", "strip_in_band")
+      order = { c, pixel, line, tiles, strip, part, band }
+      jobs = { band }
+      stage:unroll(line)
+    else
+      local task, step = stage:split(tiles, o.task, "guard", "task", "step")
+      order = { c, pixel, step, part, task }
+      jobs = { task }
+    end
+    for d = 3, o.rank - 1 do
+      table.insert(order, "x" .. d)
+      table.insert(jobs, "x" .. d)
+    end
+    stage:reorder(table.unpack(order))
+    local job = jobs[1]
+    for i = 2, #jobs do job = stage:fuse(job, jobs[i], "jobs" .. i) end
+    stage:rename(job, "job")
+    stage:parallel "job"
+    stage:vectorize(c):unroll(pixel)
+  end
+  local pixels = pixels_of(4, o.width)
+  local whole = out:dim(0):extent():at_least(lanes):and_(out:dim(1):extent():at_least(pixels))
+  if o.rank > 2 then whole = whole:and_(out:dim(2):extent():at_least(tall)) end
+  tile(out:specialize(whole), pixels, tall, "shift_inwards")
+  tile(out, 1, 1, "guard")
+  acc:compute_at(out, "tile"):store_in "stack"
+  if o.rank == 2 then acc:compute_at(out, "step") end
+  local update = acc:update(0)
+  update:reorder("x0", "x1", table.unpack(o.rank > 2 and { "x2", table.unpack(o.sums) } or o.sums))
+  if o.taps <= 25 then
+    for _, loop in ipairs(o.sums) do update:unroll(loop) end
+  end
+  for _, stage in ipairs { acc, update } do
+    stage:vectorize("x0", lanes, "guard"):unroll "x1"
+    if o.rank > 2 then stage:unroll "x2" end
+  end
+  -- Windows of 3x3 read the image as it is, and ask what lies outside; the copy would take as long as the sums. Larger ones gain by it.
+  if o.pad and o.taps > 9 then
+    o.pad:compute_at(out, "job"):vectorize("x0", lanes, "guard")
+  else
+    out:never_partition_all()
+  end
+end
+
+return windows

@@ -1,0 +1,173 @@
+"""Models whose numbers do not fit: each is one error that names the node and what is wrong with it, when the model is read, or of the call."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+import numpy as np
+import onnx
+import support
+from onnx import helper
+from support import FLOAT
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "scripts/models"))
+
+import read  # noqa: E402
+from graph import MOST_DIMENSIONS, ModelError  # noqa: E402
+
+BEYOND = 1 << 40
+IMAGE = [1, 4, 8, 8]
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def weights(*shape):
+    return np.zeros(shape, np.float32)
+
+
+# op, shape of x, further inputs, attributes, what the error says
+BROKEN = [
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"strides": [0, 1]}, "strides: 0 is no whole number from 1"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"strides": [1, -2]}, "strides: -2 is no whole number"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"strides": [BEYOND, 1]}, f"strides: {BEYOND} is no whole number"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"dilations": [1 << 31, 1]}, "dilations: "),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"dilations": [(1 << 31) - 1, 1]}, "dilations: .* reaches beyond 32 bits"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"pads": [-1, 0, 0, 0]}, "pads: -1 is no whole number from 0"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"pads": [1, 1]}, "pads: 4 whole numbers are wanted"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"pads": [1 << 30] * 4}, "pads: the image with its padding has more than 2\\^31"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"kernel_shape": [BEYOND, 3]}, "kernel_shape: "),
+    ("Conv", IMAGE, [weights(4, 4, 9, 9)], {}, "a size below 0|without elements"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3)], {"group": 0}, "group: 0 is no whole number from 1"),
+    ("Conv", IMAGE, [weights(3, 2, 3, 3)], {"group": 2}, "group: 2 groups do not divide 3"),
+    ("Conv", IMAGE, [weights(4, 4, 3)], {}, "W has 3 dimensions"),
+    ("Conv", IMAGE, [weights(4, 4, 3, 3), weights(3)], {}, "B has the shape"),
+    ("ConvTranspose", IMAGE, [weights(4, 4, 2, 2)], {"strides": [BEYOND, BEYOND]}, "strides: "),
+    ("ConvTranspose", IMAGE, [weights(4, 4, 2, 2)], {"strides": [1 << 20, 1 << 20]}, "more than 2\\^31"),
+    ("ConvTranspose", IMAGE, [weights(4, 4, 2, 2)], {"pads": [100] * 4}, "a size below 0"),
+    ("ConvTranspose", IMAGE, [weights(4, 4, 2, 2)], {"output_shape": [BEYOND, 1]}, "output_shape: "),
+    ("MaxPool", IMAGE, [], {"kernel_shape": [BEYOND, 1]}, "kernel_shape: "),
+    ("MaxPool", IMAGE, [], {"kernel_shape": [3, 0]}, "kernel_shape: 0 is no whole number"),
+    ("MaxPool", IMAGE, [], {"kernel_shape": [3]}, "kernel_shape: 1 numbers do not go with"),
+    ("AveragePool", IMAGE, [], {"kernel_shape": [1 << 30, 1 << 30], "pads": [1 << 30] * 4}, "pads: the image with its padding"),
+    ("LRN", IMAGE, [], {"size": 0}, "size: 0 is no whole number"),
+    ("Pad", IMAGE, [ints(*[0] * 7, BEYOND)], {}, "pads: "),
+    ("Pad", IMAGE, [ints(*[0] * 7, 1 << 30)], {}, "more than 2\\^31"),
+    ("Pad", IMAGE, [ints(0, 0, -9, 0, 0, 0, 0, 0)], {}, "a size below 0"),
+    ("Pad", IMAGE, [ints(1, 2)], {}, "pads: 8 numbers"),
+    ("Tile", IMAGE, [ints(1, 1, BEYOND, 1)], {}, "more than 2\\^31"),
+    ("Tile", IMAGE, [ints(2)], {}, "repeats: 1 numbers for 4"),
+    ("Expand", IMAGE, [ints(1 << 20, 1 << 20, 1, 1, 1, 1)], {}, "more than 2\\^31"),
+    ("Expand", IMAGE, [ints(-3, 1, 1, 1, 1)], {}, "a size below 0"),
+    ("Reshape", IMAGE, [ints(-1, -1)], {}, "shape: -1 stands in it twice"),
+    ("Reshape", IMAGE, [ints(3, -1)], {}, "has not as many elements|does not go"),
+    ("Reshape", IMAGE, [ints(-2, -128)], {}, "a size below 0"),
+    ("Reshape", IMAGE, [ints(1, 4, 8, 8, 0)], {}, "shape: 0 takes dimension 4"),
+    ("Reshape", IMAGE, [ints(*IMAGE, *[1] * MOST_DIMENSIONS)], {}, "dimensions are more than 16"),
+    ("Transpose", IMAGE, [], {"perm": [0, 1, 2, BEYOND]}, "perm: "),
+    ("Transpose", IMAGE, [], {"perm": [0, 1, 2, 2]}, "perm: "),
+    ("Unsqueeze", IMAGE, [ints(0, BEYOND)], {}, "axes: "),
+    ("Unsqueeze", IMAGE, [ints(0, 0)], {}, "names a dimension twice"),
+    ("Slice", IMAGE, [ints(0), ints(4), ints(2), ints(0)], {}, "steps: 0"),
+    ("Slice", IMAGE, [ints(0), ints(4), ints(2), ints(BEYOND)], {}, "steps: "),
+    ("Slice", IMAGE, [ints(0), ints(4), ints(BEYOND), ints(1)], {}, "axes: "),
+    ("Slice", IMAGE, [ints(5), ints(-6), ints(2), ints(1)], {}, "a size below 0|without elements"),
+    ("Gather", IMAGE, [ints(8)], {"axis": 2}, "indices: 8 is none of 8"),
+    ("Gather", IMAGE, [ints(-BEYOND)], {"axis": 2}, "indices: "),
+    ("Gather", IMAGE, [ints(0)], {"axis": BEYOND}, "axis: "),
+    ("Split", IMAGE, [ints(2, 9)], {"axis": 1}, "split: "),
+    ("Resize", IMAGE, [np.zeros(0, np.float32), np.array([1, 1, 1e30, 1], np.float32)], {"mode": "nearest"}, "scales: "),
+    ("Resize", IMAGE, [np.zeros(0, np.float32), np.array([1, 1, -2, 1], np.float32)], {"mode": "nearest"}, "scales: "),
+    ("Resize", IMAGE, [np.zeros(0, np.float32), np.zeros(0, np.float32), ints(1, 4, 1 << 20, 1 << 20)], {"mode": "nearest"}, "more than 2\\^31"),
+    ("DepthToSpace", IMAGE, [], {"blocksize": 0}, "blocksize: 0"),
+    ("DepthToSpace", IMAGE, [], {"blocksize": BEYOND}, "blocksize: "),
+    ("Flatten", IMAGE, [], {"axis": 9}, "axis: 9"),
+    ("OneHot", [4], [ints(BEYOND), np.array([0, 1], np.float32)], {}, "more than 2\\^31"),
+    ("CumSum", IMAGE, [ints(7)], {}, "axis 7|axis: 7"),
+    ("Gemm", IMAGE, [weights(8, 8)], {}, "A has 4 dimensions"),
+    ("Einsum", IMAGE, [weights(8, 8)], {"equation": "ab,bc->ac"}, "equation: "),
+]
+
+
+class Bounds(unittest.TestCase):
+    def setUp(self):
+        made = support.folder()
+        self.addCleanup(made.cleanup)
+        self.path = pathlib.Path(made.name) / "bad.onnx"
+        # The checker of the onnx package knows some of these by itself; what it knows may change.
+        self.addCleanup(setattr, onnx.checker, "check_model", onnx.checker.check_model)
+        onnx.checker.check_model = lambda model: None
+
+    def refused(self, nodes, shape, constants=(), **dimensions):
+        support.save(self.path, nodes, [("x", FLOAT, shape)], [("y", FLOAT, None)], constants)
+        with self.assertRaises(ModelError) as caught:
+            read.read(str(self.path), "bad", dimensions)
+        return str(caught.exception)
+
+    def test_numbers_of_attributes_and_inputs(self):
+        for op, shape, more, attributes, says in BROKEN:
+            with self.subTest(op=op, says=says, attributes=attributes):
+                names = [f"c{i}" for i in range(len(more))]
+                error = self.refused([helper.make_node(op, ["x", *names], ["y"], name="the node", **attributes)], shape, list(zip(names, more)))
+                self.assertIn(f'{op} "the node"', error)
+                self.assertRegex(error, says)
+
+    def test_arrays(self):
+        relu = [helper.make_node("Relu", ["x"], ["y"], name="the node")]
+        for shape, says in [([BEYOND], "more than 2^31"), ([1 << 16, 1 << 16], "more than 2^31"), ([2, -7], "dimension 1 is -7"),
+                            ([1] * (MOST_DIMENSIONS + 1), "17 dimensions are more than 16")]:
+            with self.subTest(shape=shape):
+                self.assertIn(says, (error := self.refused(relu, shape)))
+                self.assertIn('input "x"', error)
+        for size in (0, BEYOND):
+            self.assertIn("--dim n: error: sizes are from 1 to", self.refused(relu, ["n"], n=(1, size)))
+        # An initializer that says of itself that it is large, or of another size than its data.
+        for dims, says in [([1 << 20, 1 << 20], "more than 2^31"), ([-1, 4], "below 0"), ([3], "cannot be read")]:
+            model = onnx.load(support.save(self.path, [helper.make_node("Add", ["x", "w"], ["y"])], [("x", FLOAT, [4])], [("y", FLOAT, [4])],
+                                           [("w", weights(4))]))
+            del model.graph.initializer[0].dims[:]
+            model.graph.initializer[0].dims.extend(dims)
+            onnx.save(model, self.path)
+            with self.assertRaisesRegex(ModelError, f'"w"[^\n]*{re.escape(says)}'):
+                read.read(str(self.path), "bad", {})
+
+    def test_constants_that_grow(self):
+        """A few bytes of a file do not make the reader compute gigabytes."""
+        for op, inputs, constants in [("ConstantOfShape", ["c"], [("c", ints(BEYOND, BEYOND))]), ("ConstantOfShape", ["c"], [("c", ints(1 << 15, 1 << 15))]),
+                                      ("Range", ["a", "b", "c"], [("a", ints(0)[0]), ("b", ints(BEYOND)[0]), ("c", ints(1)[0])]),
+                                      ("Expand", ["a", "c"], [("a", ints(1)), ("c", ints(BEYOND, 4))]),
+                                      ("Tile", ["a", "c"], [("a", ints(1)), ("c", ints(BEYOND))])]:
+            with self.subTest(op=op):
+                nodes = [helper.make_node(op, inputs, ["big"], name="the node"), helper.make_node("Cast", ["big"], ["f"], to=1),
+                         helper.make_node("ReduceMax", ["f"], ["m"], keepdims=0), helper.make_node("Add", ["x", "m"], ["y"])]
+                if constants[0][1].tolist() == [1 << 15, 1 << 15]:  # fits, and is computed in a call
+                    read.read(support.save(self.path, nodes, [("x", FLOAT, [1])], [("y", FLOAT, None)], constants), "bad", {})
+                else:
+                    self.assertIn("2^31", self.refused(nodes, [1], constants))
+
+    def test_calls(self):
+        """Sizes that fit one by one, and not together; arrays of nine dimensions and more."""
+        ten = [2, 1, 3, 1, 1, 2, 1, 1, 2, 2]
+        nodes = [helper.make_node("Expand", ["x", "ones"], ["wide"], name="wide"), helper.make_node("Relu", ["wide"], ["y"]),
+                 helper.make_node("Transpose", ["t"], ["u"], perm=list(range(10))[::-1]), helper.make_node("Neg", ["u"], ["v"]),
+                 helper.make_node("Pad", ["x", "pads"], ["p"], name="frame"), helper.make_node("Exp", ["p"], ["q"])]
+        path = support.save(self.path, nodes, [("x", FLOAT, ["a", "b"]), ("t", FLOAT, ten)], [("y", FLOAT, list("ijk")), ("v", FLOAT, list("stuvwxyzcd")), ("q", FLOAT, list("lm"))],
+                            [("ones", ints(2, 1, 1)), ("pads", ints(0, 0, 1 << 30, 0))])
+        done = support.halyard("compile", path, "-o", self.path.parent, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = support.Model(self.path.parent, "bad")
+        for a, b in ((1 << 20, 1 << 20), ((1 << 31) - 1, (1 << 31) - 1), (1 << 30, 2), (1, 2)):
+            with self.assertRaisesRegex(RuntimeError, r"^[^\n]*(more than 2\^31 - 1|beyond 64 bits)"):
+                model.measured(a=a, b=b)
+        rng = np.random.default_rng(3)
+        t = rng.standard_normal(ten).astype(np.float32)
+        nodes = [n for n in nodes if n.op_type in ("Transpose", "Neg")]
+        done = support.halyard("compile", support.save(self.path, nodes, [("t", FLOAT, ten)], [("v", FLOAT, ten[::-1])]), "-o", self.path.parent, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_array_equal(support.Model(self.path.parent, "bad")({"t": t})[0], -t.transpose())
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
