@@ -1,7 +1,7 @@
 // Scaled dot-product attention: out = softmax(scale * q k^T + bias) v, for each head.
 // Vaswani et al. 2017; grouped queries: Ainslie et al. 2023. A query that may see no key gives zeros.
 //
-// Queries are aligned to the last key (bottom right): query i stands at key i + keys - queries.
+// Queries are aligned to the last key (bottom right): query i stands at key i + keys - queries; `diagonal` has other ways.
 //
 // Keys are cut into blocks of `key_block` (index kb), so that a schedule decides by compute_at
 // whether scores exist for all keys, for a strip of queries, or for one block (Dao et al. 2022).
@@ -18,6 +18,7 @@
 
 #include <Halide.h>
 
+#include "math/attention_terms.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -52,24 +53,12 @@ public:
     GeneratorParam<bool> weight_parts{"weight_parts", false};  // exact ones are two of bf16, as a schedule's tiles want them
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
-    /** A query sees the keys up to the one it stands at. */
-    GeneratorParam<bool> causal{"causal", false};
-    /** A query that stands at key j sees j - window_left to j + window_right; a negative size is no
-     * limit (Beltagy et al. 2020; window_size of FlashAttention). With causal, window_right counts as 0. */
-    GeneratorParam<bool> windowed{"windowed", false};
-    /** mask [keys, queries], added to the scaled scores of every head. */
-    GeneratorParam<bool> masked{"masked", false};
-    /** bias [keys, queries, heads, batch], added likewise; a stride of 0 broadcasts. */
-    GeneratorParam<bool> add_bias{"add_bias", false};
-    /** Adds -slopes[head] * |distance of query and key| (Press et al. 2021). */
-    GeneratorParam<bool> alibi{"alibi", false};
+    AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
     Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
     Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
     Input<float> scale{"scale"};
-    Input<Buffer<>> *mask = nullptr, *bias = nullptr, *slopes = nullptr, *lengths = nullptr;
-    Input<int> *window_left = nullptr, *window_right = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
     void configure() {
@@ -77,21 +66,10 @@ public:
         k.set_type(type);
         v.set_type(type);
         out.set_type(type);
-        if (masked) {
-            mask = add_input<Buffer<>>("mask", type, 2);
-        }
-        if (add_bias) {
-            bias = add_input<Buffer<>>("bias", type, 4);
-        }
-        if (alibi) {
-            slopes = add_input<Buffer<>>("slopes", Float(32), 1);
-        }
-        if (padded) {
-            lengths = add_input<Buffer<>>("lengths", Int(32), 1);
-        }
-        if (windowed) {
-            window_left = add_input<int>("window_left");
-            window_right = add_input<int>("window_right");
+        terms.add_to(*this, type, padded);
+        if ((terms.store_lse || terms.add_sink) && softmax == SoftmaxForm::kOnline) {
+            throw CompileError(
+                "store_lse=true and add_sink=true are for softmax=two_pass and rescaled; online keeps no maximum of all keys");
         }
     }
 
@@ -104,8 +82,11 @@ public:
         const Expr first_query = out.dim(1).min();
         read_only_if(*this, keys > 0, {"k", "v", "mask", "bias"});
         const Expr nearest = min(first_query + ib * strip + i, out.dim(1).max());
-        const Visible all = visible(first_query + ib * strip, first_query + ib * strip + (strip - 1));
-        const Visible own = visible(first_query + ib * strip + i, first_query + ib * strip + i);
+        const auto visible = [&](const Expr &lowest, const Expr &highest) {
+            return terms.visible(position(lowest), position(highest), keys, q.dim(1).extent());
+        };
+        const auto all = visible(first_query + ib * strip, first_query + ib * strip + (strip - 1));
+        const auto own = visible(first_query + ib * strip + i, first_query + ib * strip + i);
 
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
@@ -148,26 +129,29 @@ public:
         Expr s = scores(j, i, kb, ib, h, n);
         // In units of log2(e) where there are powers of 2, and where nothing is added, unscaled: then the exponent is one
         // multiplication with an addition.
-        const bool plain = !masked && !add_bias && !alibi;
+        const bool plain = terms.plain();
         const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
         const Expr factor = scale * unit;
-        if (pair == 2 || (rescaled && !plain)) {
+        const AttentionTerms::Place at_key{nearest, position(nearest), key, min(likely(key), keys - 1), h, n};
+        if (terms.capped) {
+            const bool scaled = pair != 2 && !rescaled;
+            capped(j, i, kb, ib, h, n) = terms.cap(scaled ? s : s * scale, get_target()) * unit;
+            s = capped(j, i, kb, ib, h, n);
+        } else if (pair == 2 || (rescaled && !plain)) {
             s = s * factor;
         }
-        const Expr likely_key = min(likely(key), keys - 1);
-        if (masked) {
-            mask_f(j, i, kb, ib) = load_f32((*mask)(likely_key, nearest));
-            s = s + mask_f(j, i, kb, ib) * unit;
+        Expr mask, bias;
+        if (terms.masked) {
+            mask_f(j, i, kb, ib) = terms.mask_at(at_key);
+            mask = mask_f(j, i, kb, ib);
         }
-        if (add_bias) {
-            bias_f(j, i, kb, ib, h, n) = load_f32((*bias)(likely_key, nearest, h, n));
-            s = s + bias_f(j, i, kb, ib, h, n) * unit;
+        if (terms.add_bias) {
+            bias_f(j, i, kb, ib, h, n) = terms.bias_at(at_key);
+            bias = bias_f(j, i, kb, ib, h, n);
         }
-        if (alibi) {
-            s = s - (*slopes)(h)*unit * cast<float>(abs(position(nearest) - key));
-        }
+        s = terms.add(s, at_key, unit, mask, bias);
         Expr counts = key <= own.last;
-        if (windowed) {
+        if (terms.windowed) {
             counts = counts && key >= own.first;
         }
         if (padded) {
@@ -179,15 +163,16 @@ public:
         // a query: one on the lanes of queries would be a mask in every step, which takes more time
         // than it saves.
         // Halide 21 fails on a window and lengths in one such condition ("Cannot replace variable").
-        const Expr last_key = padded && !windowed ? min(all.last, real_keys() - 1) : all.last;
+        const bool by_lengths = terms.windowed && terms.diagonal == Diagonal::kLengths;  // then all blocks are gone over
+        const Expr last_key = by_lengths ? keys - 1 : padded && !terms.windowed ? min(all.last, real_keys() - 1) : all.last;
         const Expr last_block = clamp(last_key / block, 0, blocks - 1);
-        const Expr first_block = windowed ? clamp(all.first / block, 0, last_block) : Expr(0);
+        const Expr first_block = terms.windowed && !by_lengths ? clamp(all.first / block, 0, last_block) : Expr(0);
         const auto seen = [&](RDom &domain, const RVar &number) {
-            if (!causal && !windowed && !padded) {
+            if (!terms.causal && !terms.windowed && !padded) {
                 return;  // all of them: a schedule may cut the loop otherwise then
             }
             domain.where(number <= last_block);
-            if (windowed) {
+            if (terms.windowed) {
                 domain.where(number >= first_block);
             }
         };
@@ -276,8 +261,27 @@ public:
             result(d, i, ib, h, n) = acc(d, i, ib, h, n)[0];
             row_sum(i, ib, h, n) = acc(0, i, ib, h, n)[2];
         }
-        inv_sum(i, ib, h, n) = reciprocal(row_sum(i, ib, h, n));
         const Expr row = (query - first_query) % strip, at = (query - first_query) / strip;
+        // The denominator is by the maximum of the keys, or of them and the sink.
+        Expr denominator = row_sum(i, ib, h, n), of_keys, top;
+        if (softmax != SoftmaxForm::kOnline) {
+            top = rescaled ? Expr(acc(0, i, ib, h, n)[1]) : Expr(row_max(i, ib, h, n));
+            top = rescaled ? top : select(is_minus_infinity_f32(top), 0.0f, top);
+            if (terms.add_sink) {
+                const auto power = [&](const Expr &x) {
+                    return rescaled ? exp2_f32(x, get_target()) : exp_nonpositive_f32(x, get_target());
+                };
+                const Expr of_sink = terms.sink(h) * unit, higher = max(max(of_sink, lowest), top);
+                of_keys = power(top - higher);
+                denominator = denominator * of_keys + power(of_sink - higher);
+                top = higher;
+            }
+        }
+        inv_sum(i, ib, h, n) = of_keys.defined() ? of_keys * reciprocal(denominator) : reciprocal(denominator);
+        if (terms.store_lse) {
+            lse_of_row(i, ib, h, n) = AttentionTerms::logarithm(top * (1.0f / unit), denominator);
+            terms.define_lse({query, h, n}, lse_of_row(row, at, h, n), out);
+        }
         const Expr sum = rescaled ? result(d, row, at, h, n) : acc(d, row, at, h, n);
         out(d, query, h, n) = store_as(type, sum * inv_sum(row, at, h, n));
 
@@ -288,35 +292,15 @@ public:
     }
 
 private:
-    /** The keys that count, both included. */
-    struct Visible {
-        Expr first, last;
-    };
-
     /** The key that a query stands at. */
     Expr position(const Expr &number) {
-        return number - q.dim(1).min() + (k.dim(1).extent() - q.dim(1).extent());
+        const Expr end = terms.diagonal == Diagonal::kLengths ? real_keys() : k.dim(1).extent();
+        return number - q.dim(1).min() + terms.first_position(q.dim(1).extent(), end);
     }
 
     Expr real_keys() {
         const Expr keys = k.dim(1).extent();
-        return padded ? min(keys, (*lengths)(n)) : keys;
-    }
-
-    /** What some query from `lowest` to `highest` sees, of a sequence without padding. */
-    Visible visible(const Expr &lowest, const Expr &highest) {
-        const Expr everything = k.dim(1).extent() + q.dim(1).extent();
-        const auto size = [&](const Expr &given) { return select(given < 0, everything, min(given, everything)); };
-        Visible keys{0, k.dim(1).extent() - 1};
-        if (windowed) {
-            keys.first = position(lowest) - size(*window_left);
-        }
-        if (causal) {
-            keys.last = min(keys.last, position(highest));
-        } else if (windowed) {
-            keys.last = min(keys.last, position(highest) + size(*window_right));
-        }
-        return keys;
+        return padded ? min(keys, terms.length(n)) : keys;
     }
 
     static Expr reciprocal(const Expr &sum) {
@@ -325,7 +309,7 @@ private:
 
     Var d{"d"}, m{"m"}, query{"query"}, i{"i"}, ib{"ib"}, j{"j"}, kb{"kb"}, h{"h"}, hk{"hk"}, n{"n"}, part{"part"};
     Func k_f{"k_f"}, v_f{"v_f"}, q_f{"q_f"}, scores{"scores"}, logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"},
-        inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"};
+        inv_sum{"inv_sum"}, acc{"acc"}, mask_f{"mask_f"}, bias_f{"bias_f"}, capped{"capped"}, lse_of_row{"lse_of_row"};
     Func k_pairs{"k_pairs"}, q_pairs{"q_pairs"}, v_pairs{"v_pairs"}, weight_pairs{"weight_pairs"}, p_parts{"weight_parts"};
     Func raw_max{"raw_max"}, block_sum{"block_sum"}, weights{"weights"}, result{"result"};
     Func block_max{"block_max"}, last_max{"last_max"}, alpha{"alpha"}, v_1{"v_1"}, pv{"pv"};

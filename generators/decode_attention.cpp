@@ -16,6 +16,7 @@
 
 #include <Halide.h>
 
+#include "math/attention_terms.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -50,14 +51,12 @@ public:
         {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}, {"open", SoftmaxForm::kOpen}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
-    /** Of several queries, each sees the keys up to the one it stands at. */
-    GeneratorParam<bool> causal{"causal", false};
+    AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
     Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
     Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
     Input<float> scale{"scale"};
-    Input<Buffer<>> *lengths = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
     void configure() {
@@ -65,23 +64,28 @@ public:
         k.set_type(type);
         v.set_type(type);
         out.set_type(type);
-        if (padded) {
-            lengths = add_input<Buffer<>>("lengths", Int(32), 1);
-        }
+        terms.add_to(*this, type, padded);
     }
 
     void generate() {
         const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), k.dim(2).extent());
         if (softmax == SoftmaxForm::kOpen) {
-            const Expr rescaled = attended(true, group), two_pass = attended(false, group);
+            const Attended rescaled = attended(true, group), two_pass = attended(false, group);
             const Expr is_rescaled = number_or_open(kOpen, "rescaled", 0, 1) == 1;
-            out(d, query, h, n) = select(is_rescaled, rescaled, two_pass);
+            out(d, query, h, n) = select(is_rescaled, rescaled.mean, two_pass.mean);
+            if (terms.store_lse) {
+                terms.define_lse({query, h, n}, select(is_rescaled, rescaled.lse, two_pass.lse), out);
+            }
             add_requirement(!is_rescaled || scale > 0, "decode_attention: scale is", Expr(scale),
                             "but must be above 0 in the rescaled form");
         } else {
-            out(d, query, h, n) = attended(softmax == SoftmaxForm::kRescaled, group);
+            const Attended all = attended(softmax == SoftmaxForm::kRescaled, group);
+            out(d, query, h, n) = all.mean;
+            if (terms.store_lse) {
+                terms.define_lse({query, h, n}, all.lse, out);
+            }
         }
-        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v"});
+        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v", "mask", "bias"});
         q.dim(1).set_extent(out.dim(1).extent());
         k.dim(0).set_extent(q.dim(0).extent());
         v.dim(1).set_extent(k.dim(1).extent());
@@ -90,12 +94,17 @@ public:
     }
 
 private:
+    struct Attended {
+        Expr mean, lse;
+    };
+
     // The mean of the values that (d, query, h, n) sees, `group` heads of which share keys.
-    Expr attended(bool rescaled, const Expr &group) {
+    Attended attended(bool rescaled, const Expr &group) {
         Func q_rows{"q_rows"}, q_f{"q_f"}, k_block{"k_block"}, v_block{"v_block"}, k_f{"k_f"}, v_f{"v_f"}, scores{"scores"},
             logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
         Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
-        Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"};
+        Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"}, capped{"capped"}, lse_top{"lse_top"},
+            lse_sum{"lse_sum"};
         const bool open = softmax == SoftmaxForm::kOpen;
         const int block = open && rescaled ? kBlockOfTiles : int(key_block);
         const Expr rows = open && rescaled ? number_or_open(kOpen, "rows", 1, 4096) : Expr(int(row_block));
@@ -108,7 +117,7 @@ private:
         // exponential of the difference is 0, also where a row sees nothing.
         const Expr unseen = -std::numeric_limits<float>::max(), lowest = -1e38f;
         const Expr key = (sp * blocks + kb) * block + j;
-        const Expr length = padded ? clamp((*lengths)(n), 0, keys) : keys;
+        const Expr length = padded ? clamp(terms.length(n), 0, keys) : keys;
 
         // Row: the queries of a head, then those of the next head of the group.
         const Expr row_there = rb * rows + r, row = min(row_there, group * queries - 1);
@@ -135,18 +144,44 @@ private:
 
         RDom rd(0, q.dim(0).extent(), "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
-        const Expr limit = causal ? length - (queries - 1 - of_row) : length;
-        logits(j, r, kb, sp, rb, hk, n) = select(key < limit, scores(j, r, kb, sp, rb, hk, n), rescaled ? Float(32).min() : unseen);
+        const Expr position = of_row + terms.first_position(queries, length);
+        const auto own = terms.visible(position, position, length, queries);
+        // In units of log2(e) where there are powers of 2.
+        const bool plain = terms.plain(), top_left = terms.diagonal == Diagonal::kTopLeft;
+        const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
+        Expr s = scores(j, r, kb, sp, rb, hk, n);
+        if (terms.capped) {
+            capped(j, r, kb, sp, rb, hk, n) = terms.cap(rescaled ? s * scale : s, get_target()) * unit;
+            s = capped(j, r, kb, sp, rb, hk, n);
+        } else if (rescaled && !plain) {
+            s = s * (scale * unit);
+        }
+        const AttentionTerms::Place at_key{of_row + q.dim(1).min(), position, key, real_key, hk * group + row / max(queries, 1), n};
+        s = terms.add(s, at_key, unit, terms.masked ? terms.mask_at(at_key) : Expr(), terms.add_bias ? terms.bias_at(at_key) : Expr());
+        Expr counts = key < (terms.causal && !top_left ? length - (queries - 1 - of_row) : length);
+        if (terms.windowed || (terms.causal && top_left)) {
+            counts = counts && key <= own.last;
+        }
+        if (terms.windowed) {
+            counts = counts && key >= own.first;
+        }
+        logits(j, r, kb, sp, rb, hk, n) = select(counts, s, rescaled ? Float(32).min() : unseen);
 
         // One split: the blocks that begin before the length, one at least.
-        const Expr last_block = max((length - 1) / block - sp * blocks, 0);
+        Expr last_block = max((length - 1) / block - sp * blocks, 0);
+        if (terms.windowed) {
+            // Of a split before what the first query sees, one block.
+            const Expr first = terms.first_position(queries, length);
+            const Expr seen = terms.visible(first, first, length, queries).first;
+            last_block = select((sp + 1) * (blocks * block) <= seen, 0, last_block);
+        }
         if (rescaled) {
             // A factor that is not above 0 would make a maximum a minimum. In units of log2(e).
             if (!open) {
                 Parameter given = Expr(scale).as<Internal::Variable>()->param;
                 given.set_min_value(std::numeric_limits<float>::min());
             }
-            const Expr factor = scale * Expr(std::log2(std::exp(1.0f)));
+            const Expr factor = plain ? scale * unit : Expr(1.0f);
             RDom rj(0, block, "key");
             raw_max(r, kb, sp, rb, hk, n) = Float(32).min();
             raw_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n), logits(rj, r, kb, sp, rb, hk, n));
@@ -187,15 +222,35 @@ private:
             return list;
         };
         RDom rs(0, splits, "split");
-        top(row_of) = lowest;
+        // A sink is of no split.
+        const auto sink_of = [&](const Expr &head) { return terms.sink(head) * unit; };
+        const auto power = [&](const Expr &x) { return rescaled ? exp2_f32(x, get_target()) : exp_f32(x, get_target()); };
+        const Expr head = rescaled ? Expr(h) : hk * group + row / max(queries, 1);
+        top(row_of) = terms.add_sink ? max(sink_of(head), lowest) : lowest;
         top(row_of) = max(top(here), part(0, rs)[1]);
         const Expr below = part(0, sp)[1] - top(here);
-        weight(with(row_of, 1, sp)) = rescaled ? exp2_f32(below, get_target()) : exp_f32(below, get_target());
+        weight(with(row_of, 1, sp)) = power(below);
+        if (terms.add_sink) {
+            total(row_of) = power(sink_of(head) - top(here));
+        }
         total(row_of) += weight(with(here, 1, Expr(rs))) * part(0, rs)[2];
         sum(with(row_of, 0, d)) += weight(with(here, 1, Expr(rs))) * part(d, rs)[0];
         const Expr divisor = total(here);
         mean(with(row_of, 0, d)) = sum(with(here, 0, Expr(d))) * select(is_zero_f32(divisor), 0.0f, 1.0f / divisor);
-        return store_as(type, rescaled ? mean(d, query, h, n) : mean(d, number % rows, number / rows, h / group, n));
+        Attended all;
+        all.mean = store_as(type, rescaled ? mean(d, query, h, n) : mean(d, number % rows, number / rows, h / group, n));
+        if (terms.store_lse) {
+            // From the splits once more, which is little beside their sums.
+            const auto stored = [&](const Expr &sp) { return split(0, number % rows, sp, number / rows, h / group, n); };
+            RDom rl(0, splits, "split");
+            lse_top(query, h, n) = terms.add_sink ? max(sink_of(h), lowest) : lowest;
+            lse_top(query, h, n) = max(lse_top(query, h, n), stored(rl)[1]);
+            const Expr highest = lse_top(query, h, n);
+            lse_sum(query, h, n) = terms.add_sink ? power(sink_of(h) - highest) : Expr(0.0f);
+            lse_sum(query, h, n) += power(stored(rl)[1] - highest) * stored(rl)[2];
+            all.lse = AttentionTerms::logarithm(highest * (1.0f / unit), lse_sum(query, h, n));
+        }
+        return all;
     }
 
     // So many that all splits are as many as wanted, if there are keys for them.

@@ -42,6 +42,10 @@ return schedule "attention" {
       reduction:update(0):reorder("i", "key_x", "key_y", "ib", "h", "n"):vectorize("i", lanes):parallel "h"
     end
     k.inv_sum:compute_root():bound("i", 0, 16):vectorize("i", lanes)
+    if k:has "lse" then
+      k.lse_of_row:compute_root():bound("i", 0, 16):vectorize("i", lanes)
+      k.lse:parallel "h"
+    end
 
     -- p v: a tile of lanes queries x 16 columns in registers.
     local product = k.acc:in_():compute_root():reorder_storage("i", "d", "ib", "h", "n"):bound("i", 0, 16)

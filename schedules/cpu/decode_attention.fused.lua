@@ -11,6 +11,7 @@ return schedule "decode_attention" {
   where = decode.where,
 
   apply = function(k, p, target)
+    if k:has "lse" then error "store_lse=true wants the splits of a head by themselves: decode_attention.lua has it" end
     decode.fix_head_dim(k, p.head_dim)
     local task = k.mean:compute_root():reorder("d", "r", "rb", "hk", "n"):fuse("hk", "n", "task"):parallel()
     k.split:compute_at(task):reorder("d", "r", "rb", "sp", "hk", "n")

@@ -62,6 +62,7 @@ return schedule "attention" {
     })
 
     elementwise.elements(k.inv_sum:compute_root(), { rows = { "i", "ib", "h", "n" }, threads = p.threads })
+    if k:has "lse" then elementwise.elements(k.lse, { rows = { "query", "h", "n" }, threads = p.threads }) end
     elementwise.vectors(k.out, { col = "d", rows = { "query", "h", "n" }, threads = p.threads, unroll = p.unroll })
   end,
 }

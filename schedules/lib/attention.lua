@@ -70,6 +70,8 @@ function attention.two_pass(k, p, target, tiles)
   local depth = p.depth > 0 and p.depth or 256 // p.query_block
   if not wide then queries, keys_of_tile, depth = 2 * lanes, 4, 4 end
 
+  -- Halide's compute_with would have each strip compute the scores of all heads.
+  if k:has "lse" then error "store_lse=true is for attention.unfused.lua: strips of queries keep their maxima and sums to themselves" end
   attention.fix_head_dim(k, p.head_dim)
 
   local strip, row = k.out:split("query", p.query_block, "guard", "strip", "row")
@@ -78,7 +80,6 @@ function attention.two_pass(k, p, target, tiles)
   k.out:reorder(col, row, tile, step, group, "h", "n"):never_partition(step)
   local task = k.out:fuse(group, "h", "task"):fuse("n", "task_of_all"):parallel()
   k.out:vectorize(col, lanes, "guard")
-
   -- Once a task: keys and values in f32 or in pairs, padded to whole blocks. Values of f32 would be far slower to read where they lie;
   -- keys would do as well there.
   if tiles then

@@ -113,6 +113,7 @@ function decode.all_splits(k, target, at)
   k.sum:vectorize("d", lanes, "guard")
   k.sum:update(0):reorder("d", "split"):vectorize("d", lanes, "guard")
   k.out:vectorize("d", lanes, "guard")
+  if k:has "lse" then k.lse:parallel "h" end
 end
 
 return decode

@@ -26,6 +26,7 @@ function attention.tensor_tiles(k, o)
   k.out:split("query", o.query_block, "guard", "strip", "row")
   k.out:reorder("d", "row", "strip", "h", "n"):gpu_blocks { "strip", "h", "n" }:never_partition_all()
   k.inv_sum:compute_at(k.out, "strip"):store_in "register"
+  if k:has "lse" then error "store_lse=true is for attention.unfused.lua on a GPU: this kernel stores its results alone" end
   k.acc:compute_at(k.out, "strip"):store_in "register":bound_extent("d", o.head_dim):bound_extent("i", o.query_block)
   k.acc:update(0):reorder("d", "i", "block"):never_partition_all()
   for _, func in ipairs { k.scores, k.raw_max, k.block_max, k.p, k.block_sum, k.weights, k.pv } do
@@ -33,6 +34,11 @@ function attention.tensor_tiles(k, o)
     for _, one in ipairs { "kb", "ib", "h", "n" } do func:bound_extent(one, 1) end
   end
   for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", o.key_block) end
+  if k:has "capped" then -- once for the maximum and the weight
+    k.capped:compute_at(k.acc, "block"):store_in "register":bound_extent("i", o.query_block):bound_extent("j", o.key_block)
+    for _, one in ipairs { "kb", "ib", "h", "n" } do k.capped:bound_extent(one, 1) end
+    k.capped:never_partition_all()
+  end
   k.pv:bound_extent("d", o.head_dim)
   k.scores:update(0):reorder("depth", "j", "i"):never_partition_all():mma():pipeline(o.stages, o.raster, o.ping_pong)
   for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "i"):never_partition_all() end

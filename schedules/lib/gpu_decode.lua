@@ -243,6 +243,7 @@ end
 --
 -- writer    the Func of the kernel      rows    its loops over blocks, innermost first      dims    of what is one a row
 local function weigh_splits(k, writer, rows, dims)
+  if k:has "lse" then elementwise.elements(k.lse, { rows = { "query", "h", "n" }, threads = 64 }) end
   local vector = grid.vector_of(k.sum)
   writer:split("d", 32 * vector, "guard", "tile", "in_tile")
   writer:split("in_tile", vector, "guard", "thread", "lane")
@@ -304,6 +305,10 @@ function decode.by_tensor_cores(k, p, rows, keys)
     for _, one in ipairs { "kb", "sp", "rb", "hk", "n" } do func:bound_extent(one, 1) end
   end
   for _, func in ipairs { k.scores, k.p, k.weights } do func:bound_extent("j", keys) end
+  if k:has "capped" then -- once for the maximum and the weight
+    k.capped:compute_at(k.acc, "block"):store_in "register":bound_extent("r", 16):bound_extent("j", keys):never_partition_all()
+    for _, one in ipairs { "kb", "sp", "rb", "hk", "n" } do k.capped:bound_extent(one, 1) end
+  end
   k.pv:bound_extent("d", p.head_dim)
   k.scores:update(0):reorder("depth", "j", "r"):never_partition_all():mma():pipeline(p.ahead + 1):split_k_warps(p.warps)
   for _, func in ipairs { k.raw_max, k.block_sum } do func:update(0):reorder("key", "r"):never_partition_all() end

@@ -37,9 +37,14 @@ public:
                 {"causal", {"false", "true"}},
                 {"windowed", {"false", "true"}},
                 {"padded", {"false", "true"}},
+                {"diagonal", {"bottom_right", "top_left", "lengths"}},
                 {"masked", {"false", "true"}},
+                {"mask_type", {"added", "boolean"}},
                 {"add_bias", {"false", "true"}},
                 {"alibi", {"false", "true"}},
+                {"capped", {"false", "true"}},
+                {"add_sink", {"false", "true"}},
+                {"store_lse", {"false", "true"}},
                 {"target", {"avx2", "host"}}};
     }
 
@@ -65,8 +70,10 @@ public:
             {"d", depths.front() == 1 ? 20 : depths.front()}, {"queries", 19}, {"keys", 37}, {"heads", 2}, {"key_heads", 1}, {"batch", 2}};
         cases.push_back({"large scores", some, large_scores});
         cases.push_back({"special queries", some, special_queries});
-        cases.push_back({"special keys", some, special_keys});
-        if (build.at("masked") == "true") {
+        // Values that are not finite, where every query sees a key of their block.
+        const bool all_see = build.at("mask_type") == "added" && build.at("diagonal") == "bottom_right";
+        cases.push_back({"special keys", some, all_see ? special_keys : special_key});
+        if (build.at("masked") == "true" && build.at("mask_type") == "added") {
             cases.push_back({"mask of -infinity", some, mask_of_infinity});
         }
         if (build.at("padded") == "true") {
@@ -86,11 +93,21 @@ public:
 
     // CUDA schedules are for one size of a head. Small tiles take the emulator less time.
     void settle(Assignments &build) const override {
+        settle_terms(build);
+        if (build["schedule"] != "unfused" && build["schedule"] != "attention.unfused") {
+            build["store_lse"] = "false";
+        }
+        if (build["schedule"] == "online") {
+            build["add_sink"] = "false";
+        }
         if (build["schedule"] == "mma") {
             build["type"] = "bfloat16";
             build["set.tiles"] = "always";
         }
         const auto weights = build.find("weight_type");
+        if (weights != build.end() && weights->second == "bf16" && build["store_lse"] == "true") {
+            weights->second = "exact";  // lse is then of sums of f32, as accuracy.md has them
+        }
         const bool in_parts = build["schedule"] == "" || build["schedule"] == "mma";
         if (weights != build.end() && weights->second == "two_bf16" && !in_parts) {
             weights->second = "exact";
@@ -112,8 +129,9 @@ public:
                "weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
     }
 
-    bool needs_some(const std::string &dim, const Assignments &) const override {
-        return dim == "key_heads";
+    bool needs_some(const std::string &dim, const Assignments &build) const override {
+        const auto lse = build.find("store_lse");  // is computed for heads of no elements as well, which read values then
+        return dim == "key_heads" || (dim == "d" && lse != build.end() && lse->second == "true");
     }
 
     std::vector<std::string> open_dims() const override {
@@ -122,12 +140,8 @@ public:
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
         set_lengths(arguments, {dims.at("keys") / 2, dims.at("keys"), 0});
-        try {
-            const Window window = window_of(dims);
-            arguments.scalar("window_left", window.left);
-            arguments.scalar("window_right", window.right);
-        } catch (const std::exception &) {  // the build has no window
-        }
+        set_window(arguments, dims);
+        set_terms(arguments);
     }
 
     // Where weights are rounded to bf16, each by 2^-9 at most: 1.1e-3 was seen.
@@ -136,11 +150,15 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("out", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         std::vector<Expected> out;
         for (int n = 0; n < p.dim("batch"); n++) {
             for (int h = 0; h < p.dim("heads"); h++) {
                 for (int i = 0; i < p.dim("queries"); i++) {
-                    expect_query(p, i, h, n, out);
+                    expect_query(p, i, h, n, output == "lse", out);
                 }
             }
         }
@@ -148,33 +166,11 @@ public:
     }
 
 private:
-    struct Window {
-        int left, right;
-    };
-
-    // Narrow ones, and such without a limit, from the sizes: the reference is not told of scalars.
-    static Window window_of(const Dims &dims) {
-        const int keys = int(dims.at("keys"));
-        const Window windows[] = {{keys / 8, keys / 16}, {0, 0}, {-1, 2}, {5, -1}, {keys / 3, 1}, {1 << 30, 1 << 30}};
-        return windows[(keys + dims.at("queries")) % 6];
-    }
-
     static bool rounds_weights(const Problem &p) {
         return p.is("type", "bfloat16") && (p.is("weight_type", "bf16") || p.is("softmax", "rescaled"));
     }
 
-    static bool seen(const Problem &p, int i, int key, int n) {
-        const int position = i + p.dim("keys") - p.dim("queries");
-        if (p.is("windowed", "true")) {
-            const Window window = window_of(p.dims);
-            if ((window.left >= 0 && key < position - window.left) || (window.right >= 0 && key > int64_t(position) + window.right)) {
-                return false;
-            }
-        }
-        return !(p.is("causal", "true") && key > position) && !(p.has("lengths") && key >= p["lengths"](n));
-    }
-
-    static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
+    static void expect_query(const Problem &p, int i, int h, int n, bool lse, std::vector<Expected> &out) {
         const int d = p.dim("d"), keys = p.dim("keys"), hk = h / (p.dim("heads") / p.dim("key_heads"));
         const double rounding = rounds_weights(p)                                        ? 0x1p-8
                                 : p.is("type", "bfloat16")                               ? 0x1p-16
@@ -183,9 +179,11 @@ private:
         const Tolerance tolerance{d, keys, rounding};
         const double scale = p.scalar("scale", 1);
         const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
+        const int length = p.has("lengths") ? int(p["lengths"](n)) : keys, position = position_of(p, i, length, false);
+        const double sink = sink_of(p, h);
         std::vector<double> logits;
         std::vector<bool> sees;
-        double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
+        double top = sink, bottom = kInfinity, worst = 0, sum = 0;
         bool none = true;  // no key is seen
         for (int key = 0; key < keys; key++) {
             double score = 0, sum_abs = 0;
@@ -194,24 +192,32 @@ private:
                 score += product;
                 sum_abs += std::fabs(product);
             }
-            const double mask = p.has("mask") ? p["mask"](key, i) : 0;
-            const double bias = p.has("bias") ? p["bias"](key, i, h, n) : 0;
-            const double distance = std::abs(i + keys - p.dim("queries") - key);
-            const double alibi = p.has("slopes") ? -p["slopes"](h) * distance : 0;
-            sees.push_back(seen(p, i, key, n));
-            const double logit = sees.back() ? score + mask + bias + alibi : -kInfinity;
+            const Logit l = logit_of(p, score, sum_abs, position, i, key, h, n, length);
+            sees.push_back(l.seen);
+            const double logit = l.value;
             logits.push_back(logit);
             top = std::max(top, logit);  // a NaN comes in with the sum
             none = none && logit == -kInfinity;
             if (std::isfinite(logit)) {
                 bottom = std::min(logit, bottom);
-                worst = std::max(worst, tolerance.logit(sum_abs, std::fabs(mask) + std::fabs(bias) + std::fabs(alibi)));
+                worst = std::max(worst, tolerance.logit(l.sum_abs, l.added_abs));
             }
         }
         std::vector<double> weights;
         for (double logit : logits) {
             weights.push_back(none ? 0 : std::exp(logit - top));
             sum += weights.back();
+        }
+        if (std::isfinite(sink)) {
+            sum += std::exp(sink - top);
+            bottom = std::min(bottom, sink);
+        }
+        if (lse) {
+            const double value = sum == 0 ? -kInfinity : top + std::log(sum);
+            const double weight = worst + 4 + 2 * std::min(top - bottom, 90.0);
+            out.push_back(
+                {value, sum == 0 ? 0 : (weight + keys + 8 + 4 * std::fabs(value) + 4 * std::fabs(top)) * kRoundoff + 2 * rounding});
+            return;
         }
         for (double &weight : weights) {
             if (rounding == 0x1p-11 && weight < 0x1p-25) {
@@ -246,6 +252,10 @@ private:
     static void special_keys(KernelArguments &arguments, const Dims &dims) {
         arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
         arguments.buffer("v").set({5, 0, 0, 1}, kInfinity);
+        special_key(arguments, dims);
+    }
+
+    static void special_key(KernelArguments &arguments, const Dims &dims) {
         arguments.buffer("k").set({0, int(dims.at("keys")) - 1, 0, 1}, kNaN);
     }
 

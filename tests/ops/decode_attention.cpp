@@ -12,12 +12,22 @@ namespace {
 class DecodeAttentionTest : public OpTest {
 public:
     std::vector<Choice> choices() const override {
-        return {{"schedule", {"", "fused", "unfused"}}, {"set.head_dim", {"0", "64"}}, {"type", {"float32", "float16", "bfloat16"}},
-                {"padded", {"true", "false"}},          {"causal", {"false", "true"}}, {"target", {"avx2", "host"}}};
+        return {{"schedule", {"", "fused", "unfused"}}, {"set.head_dim", {"0", "64"}},    {"type", {"float32", "float16", "bfloat16"}},
+                {"padded", {"true", "false"}},          {"causal", {"false", "true"}},    {"diagonal", {"bottom_right", "top_left"}},
+                {"windowed", {"false", "true"}},        {"masked", {"false", "true"}},    {"mask_type", {"added", "boolean"}},
+                {"add_bias", {"false", "true"}},        {"alibi", {"false", "true"}},     {"capped", {"false", "true"}},
+                {"add_sink", {"false", "true"}},        {"store_lse", {"false", "true"}}, {"target", {"avx2", "host"}}};
     }
 
     std::vector<Choice> cuda_choices() const override {
         return {{"set.head_dim", {"0", "64"}}, {"set.ahead", {"0", "1", "2"}}, {"set.threads", {"128", "64"}}};
+    }
+
+    void settle(Assignments &build) const override {
+        settle_terms(build);
+        if (build["schedule"] == "fused") {
+            build["store_lse"] = "false";
+        }
     }
 
     std::vector<Case> cases(const Assignments &build) const override {
@@ -44,7 +54,7 @@ public:
         }
         const Dims some = {{"d", depths.front() == 1 ? 20 : depths.front()},
                            {"queries", one_query ? 1 : 3},
-                           {"keys", 150},
+                           {"keys", 149},
                            {"heads", 2},
                            {"key_heads", 1},
                            {"batch", 2}};
@@ -61,8 +71,9 @@ public:
                "that are rounded 2^-8 of it more in bf16, 2^-11 in f16";
     }
 
-    bool needs_some(const std::string &dim, const Assignments &) const override {
-        return dim == "key_heads";
+    bool needs_some(const std::string &dim, const Assignments &build) const override {
+        const auto lse = build.find("store_lse");  // of a split, which has a column then
+        return dim == "key_heads" || (dim == "d" && lse != build.end() && lse->second == "true");
     }
 
     std::vector<std::string> open_dims() const override {
@@ -71,6 +82,8 @@ public:
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
         set_lengths(arguments, {dims.at("keys") * 2 / 3, dims.at("keys"), 0});
+        set_window(arguments, dims);
+        set_terms(arguments);
     }
 
     // As in attention, weights are rounded to bf16 where a GPU multiplies them.
@@ -79,11 +92,15 @@ public:
     }
 
     std::vector<Expected> expected(const Problem &p) const override {
+        return expected_of("out", p);
+    }
+
+    std::vector<Expected> expected_of(const std::string &output, const Problem &p) const override {
         std::vector<Expected> out;
         for (int n = 0; n < p.dim("batch"); n++) {
             for (int h = 0; h < p.dim("heads"); h++) {
                 for (int i = 0; i < p.dim("queries"); i++) {
-                    expect_query(p, i, h, n, out);
+                    expect_query(p, i, h, n, output == "lse", out);
                 }
             }
         }
@@ -99,40 +116,60 @@ private:
 
     // As for attention: a logit is off by a rounding for each element of a head, of the size of the
     // sum of |scale q k|. The weights of keys and of splits are two exponentials.
-    static void expect_query(const Problem &p, int i, int h, int n, std::vector<Expected> &out) {
+    static void expect_query(const Problem &p, int i, int h, int n, bool lse, std::vector<Expected> &out) {
         const int d = p.dim("d"), hk = h / (p.dim("heads") / p.dim("key_heads"));
         const int length = p.has("lengths") ? int(p["lengths"](n)) : p.dim("keys");
-        const int seen = p.is("causal", "true") ? length - (p.dim("queries") - 1 - i) : length;
+        const int position = position_of(p, i, length, true);
         const double scale = p.scalar("scale", 1);
         const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
-        std::vector<double> logits;
-        double top = -kInfinity, bottom = kInfinity, worst = 0, sum = 0;
-        for (int key = 0; key < seen; key++) {
+        const double sink = sink_of(p, h);
+        std::vector<double> weights;
+        std::vector<int> seen;
+        double top = sink, bottom = kInfinity, worst = 0, sum = 0;
+        for (int key = 0; key < length; key++) {
             double score = 0, sum_abs = 0;
             for (int c = 0; c < d; c++) {
                 const double product = scale * q(c, i, h, n) * k(c, key, hk, n);
                 score += product;
                 sum_abs += std::fabs(product);
             }
-            logits.push_back(score);
-            top = std::max(top, score);
-            bottom = std::min(bottom, score);
-            worst = std::max(worst, (d + 5) * sum_abs);
+            const Logit l = logit_of(p, score, sum_abs, position, i, key, h, n, length);
+            if (l.seen) {
+                seen.push_back(key);
+                weights.push_back(l.value);
+                top = std::max(top, l.value);
+            }
+            if (l.value != -kInfinity) {
+                bottom = std::min(bottom, l.value);
+                worst = std::max(worst, (d + 5) * l.sum_abs + 6 * l.added_abs);
+            }
         }
-        for (double &logit : logits) {
-            sum += logit = std::exp(logit - top);
+        for (double &weight : weights) {
+            const bool is_0 = weight == -kInfinity || weight - top < -86.9;  // in f32, which shows where the value is infinite
+            sum += weight = is_0 ? 0 : std::exp(weight - top);
+        }
+        if (std::isfinite(sink)) {
+            sum += std::exp(sink - top);
+            bottom = std::min(bottom, sink);
+        }
+        const double spread = bottom == kInfinity ? 0 : 2 * std::min(top - bottom, 90.0);
+        if (lse) {
+            const double value = sum == 0 ? -kInfinity : top + std::log(sum);
+            const double weight = worst + 8 + spread + double(seen.size()) + 8;
+            out.push_back({value, sum == 0 ? 0 : (weight + 4 * std::fabs(value) + 4 * std::fabs(top)) * kRoundoff});
+            return;
         }
         for (int c = 0; c < d; c++) {
             double value = 0, mean_abs = 0;
-            for (int key = 0; key < seen; key++) {
-                const double product = logits[size_t(key)] / sum * v(c, key, hk, n);
+            for (size_t s = 0; s < seen.size(); s++) {
+                const double product = (sum == 0 ? 0 : weights[s] / sum) * v(c, seen[s], hk, n);
                 value += product;
                 mean_abs += std::fabs(product);
             }
-            const double weight = worst + 8 + (seen > 0 ? 2 * std::min(top - bottom, 90.0) : 0);
+            const double weight = worst + 8 + spread;
             // On tensor cores the weights of keys have the storage type.
             const double rounding = !rounds_weights(p) ? 0 : p.is("type", "bfloat16") ? 0x1p-8 : 0x1p-11;
-            out.push_back({value, ((2 * weight + 2 * std::max(seen, 0) + 8) * kRoundoff + rounding) * mean_abs + 1e-37});
+            out.push_back({value, ((2 * weight + 2 * double(seen.size()) + 8) * kRoundoff + rounding) * mean_abs + 1e-37});
         }
     }
 
@@ -140,7 +177,7 @@ private:
     static void special_values(KernelArguments &arguments, const Dims &dims) {
         arguments.buffer("q").set({1, int(dims.at("queries")) - 1, 1, 1}, kNaN);
         arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
-        arguments.buffer("v").set({5, 1, 0, 1}, kInfinity);
+        arguments.buffer("v").set({5, 0, 0, 1}, kInfinity);
     }
 
     static void nan_behind_length(KernelArguments &arguments, const Dims &dims) {

@@ -5,6 +5,7 @@
  * Inputs of attention over keys of which some are padding.
  */
 
+#include <cmath>
 #include <vector>
 
 #include "rows.h"
@@ -19,6 +20,105 @@ inline void set_lengths(KernelArguments &arguments, const std::vector<int64_t> &
             lengths.set({n}, double(in_turn[size_t(n) % in_turn.size()]));
         }
     }
+}
+
+/** A mask of bytes that is neither all ones nor all zeros; sinks about as large as scores, one of them of no weight. */
+inline void set_terms(KernelArguments &arguments) {
+    if (arguments.has_buffer("mask") && arguments.buffer("mask").type().bits == 8) {
+        HostBuffer &mask = arguments.buffer("mask");
+        const auto &extents = mask.extents();
+        for (int i = 0; i < extents[1]; i++) {
+            for (int j = 0; j < extents[0]; j++) {
+                mask.set({j, i}, (j * 5 + i * 3) % 7 == 0 ? 0 : (j + i) % 3 + 1);
+            }
+        }
+    }
+    if (arguments.has_buffer("sinks")) {
+        HostBuffer &sinks = arguments.buffer("sinks");
+        for (int h = 0; h < sinks.extents()[0]; h++) {
+            sinks.set({h}, h == 1 ? -kInfinity : 1.5 - h);
+        }
+    }
+}
+
+/** What is of a mask or of lengths wants them. */
+inline void settle_terms(Assignments &build) {
+    if (build.count("mask_type") && build["masked"] != "true") {
+        build["mask_type"] = "added";
+    }
+    if (build.count("diagonal") && build["diagonal"] == "lengths" && build["padded"] != "true") {
+        build["diagonal"] = "bottom_right";
+    }
+}
+
+/** A window from the sizes of a call: the reference is not told of scalars. Narrow ones, and such without a limit. */
+struct KeyWindow {
+    int left, right;
+};
+
+inline KeyWindow window_of(const Dims &dims) {
+    const int keys = int(dims.at("keys"));
+    const KeyWindow windows[] = {{keys / 8, keys / 16}, {0, 0}, {-1, 2}, {5, -1}, {keys / 3, 1}, {1 << 30, 1 << 30}};
+    return windows[(keys + dims.at("queries")) % 6];
+}
+
+inline void set_window(KernelArguments &arguments, const Dims &dims) {
+    try {
+        const KeyWindow window = window_of(dims);
+        arguments.scalar("window_left", window.left);
+        arguments.scalar("window_right", window.right);
+    } catch (const std::exception &) {  // the build has no window
+    }
+}
+
+/** A logit of the reference: the score with its terms. */
+struct Logit {
+    double value, sum_abs, added_abs;  // of the product, and of what joins it
+    bool seen;                         // whether the key counts, whatever it holds
+};
+
+/** Where query i of a call stands, whose sequence has `length` keys that count. */
+inline int position_of(const Problem &p, int i, int length, bool decoding) {
+    const bool at_end = !p.is("diagonal", "top_left");
+    return !at_end ? i : i + (decoding || p.is("diagonal", "lengths") ? length : p.dim("keys")) - p.dim("queries");
+}
+
+inline Logit logit_of(const Problem &p, double score, double sum_abs, int position, int i, int key, int h, int n, int length) {
+    Logit l{score, sum_abs, 0, key < length};
+    if (p.is("capped", "true")) {
+        const double cap = p.scalar("softcap", 1);
+        l.value = cap * std::tanh(score / cap);
+        l.added_abs += std::fabs(l.value);
+        l.sum_abs = std::isinf(score) ? 0 : sum_abs;  // at the end of the cap
+    }
+    const bool boolean = p.is("mask_type", "boolean");
+    if (p.has("mask") && !boolean) {
+        l.value += p["mask"](key, i);
+        l.added_abs += std::fabs(p["mask"](key, i));
+    }
+    if (p.has("bias")) {
+        l.value += p["bias"](key, i, h, n);
+        l.added_abs += std::fabs(p["bias"](key, i, h, n));
+    }
+    if (p.has("slopes")) {
+        const double alibi = -p["slopes"](h) * std::abs(position - key);
+        l.value += alibi;
+        l.added_abs += std::fabs(alibi);
+    }
+    if (p.is("windowed", "true")) {
+        const KeyWindow window = window_of(p.dims);
+        l.seen = l.seen && !(window.left >= 0 && key < int64_t(position) - window.left) &&
+                 !(window.right >= 0 && key > int64_t(position) + window.right);
+    }
+    l.seen = l.seen && !(p.is("causal", "true") && key > position);
+    if (!l.seen || (boolean && p["mask"](key, i) == 0)) {
+        l.value = -kInfinity;
+    }
+    return l;
+}
+
+inline double sink_of(const Problem &p, int h) {
+    return p.has("sinks") ? p["sinks"](h) : -kInfinity;
 }
 
 /** Keys and values of NaN behind a length of 11 in the first sequence, and of `whole_blocks` in the others. */

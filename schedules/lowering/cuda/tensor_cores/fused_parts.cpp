@@ -149,7 +149,8 @@ private:
 
     void end_steps_early() {
         const auto solved = solve_expression(counts_, parts.step);
-        const auto *le = solved.result.as<LE>();
+        const Expr result = substitute_in_all_lets(solved.result);
+        const auto *le = result.as<LE>();
         const auto *step = le ? le->a.as<Variable>() : nullptr;
         if (!solved.fully_solved || !step || step->name != parts.step || expr_uses_var(le->b, parts.step)) {
             fail("has a condition in its steps that does not say which is the last one");
