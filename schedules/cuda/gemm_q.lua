@@ -10,7 +10,8 @@ local function fits(p, target)
   local slots = p.warps * depth * (2 * p.rows + p.columns)
   local parts = (p.warps - 1 + (p.cluster > 1 and 1 or 0)) * p.rows * p.columns * 4
   local threads = 2 * p.columns * p.warps + 128
-  return p.warps <= p.stages and threads <= (p.rows > 64 and 512 or 1024) and slots + parts + 2 * p.rows * p.columns <= target.shared_bytes - 1024
+  local room = slots + parts + 2 * p.rows * p.columns <= target.shared_bytes - 1024
+  return p.warps <= p.stages and threads <= (p.rows > 64 and 512 or 1024) and room
 end
 
 return schedule "gemm_q" {

@@ -45,8 +45,8 @@ local tiles_of_two = {
   { rows = 128, columns = 256, stages = 4, cluster = 1, fill = 2390, step = 607 },
 }
 
--- Of a product whose columns are weights of 4 or 8 bits, with groups of warps that share the steps of a tile. Measured on an H200 at 48 sizes,
--- weights of 4 bits (docs/notes/2026-11-decoder.md).
+-- Of a product whose columns are weights of 4 or 8 bits, with groups of warps that share the steps of a tile. Measured on an H200 at 48
+-- sizes, weights of 4 bits (docs/notes/2026-11-decoder.md).
 gemm.tiles_of_few_bits = {
   { rows = 16,  columns = 32,  stages = 8,  warps = 4, cluster = 1, fill = 730,  step = 83 },
   { rows = 16,  columns = 64,  stages = 12, warps = 3, cluster = 2, fill = 2390, step = 142 },

@@ -449,8 +449,8 @@ __device__ __forceinline__ vec<To, N> small_bytes_to(const byte_words<T, N> &a, 
     pairs_of<To, N> numbers;
 #pragma unroll
     for (int i = 0; i < (N + 1) / 2; i++) {
-        numbers.pair[i] =
-            multiply_add_pair<To>(spread_bytes(a.word[i / 2], i, first), ones<To>(), (first & 0xff00ff00u) + ZERO * 0x00010001u | kSignsOfPair);
+        numbers.pair[i] = multiply_add_pair<To>(spread_bytes(a.word[i / 2], i, first), ones<To>(),
+                                                (first & 0xff00ff00u) + ZERO * 0x00010001u | kSignsOfPair);
     }
     return numbers.v;
 }

@@ -112,7 +112,8 @@ std::optional<BytesToFloats> bytes_to_floats(const Expr &e) {
     }
     const auto *cast = (sum ? sum->a : difference->a).as<Cast>();
     const auto zero = sum ? zero_of(sum->b, -1) : zero_of(difference->b, 1);
-    return cast && is_small(cast->value) && zero ? std::optional<BytesToFloats>({template_of("small_" + to, *zero), cast->value}) : std::nullopt;
+    return cast && is_small(cast->value) && zero ? std::optional<BytesToFloats>({template_of("small_" + to, *zero), cast->value})
+                                                 : std::nullopt;
 }
 
 std::optional<PairArithmetic> pair_arithmetic(const Expr &e) {

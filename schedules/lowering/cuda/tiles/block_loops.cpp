@@ -198,8 +198,8 @@ private:
         const int each = takes_turns_ ? blocks * groups : blocks;
         const std::string own_first =
             takes_turns_ ? in_parentheses(first) + " + " + kGroupOfTile + (blocks > 1 ? " * " + number(blocks) : "") : first;
-        text_.out.open("for (int " + v + " = " + own_first + "; " + v + " < " + end + "; " + v +
-                       (each > 1 ? " += " + number(each) : "++") + ") {");
+        text_.out.open("for (int " + v + " = " + own_first + "; " + v + " < " + end + "; " + v + (each > 1 ? " += " + number(each) : "++") +
+                       ") {");
         in_pipelined_loop_ = pipelined;
         body(*n.body, 0, n.body->size());
         in_pipelined_loop_ = false;
