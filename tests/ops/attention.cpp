@@ -97,7 +97,7 @@ public:
         if (build["schedule"] != "unfused" && build["schedule"] != "attention.unfused") {
             build["store_lse"] = "false";
         }
-        if (build["schedule"] == "online") {
+        if (build["schedule"] == "online" || build["schedule"] == "attention.online") {
             build["add_sink"] = "false";
         }
         if (build["schedule"] == "mma") {

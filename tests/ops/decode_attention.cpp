@@ -25,7 +25,7 @@ public:
 
     void settle(Assignments &build) const override {
         settle_terms(build);
-        if (build["schedule"] == "fused") {
+        if (build["schedule"] == "fused" || build["schedule"] == "decode_attention.fused") {
             build["store_lse"] = "false";
         }
     }
