@@ -125,8 +125,9 @@ public:
     }
 
     std::string held_to() const override {
-        return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\|) + 2 (highest - lowest logit), of the "
-               "weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts 2^-15, and 2^-10 in f16";
+        return "keys + 8 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\| + \\|capped\\|, on a GPU 2 softcap) + 2 "
+               "(highest - lowest logit), of the weighted mean of \\|v\\|; weights that are rounded 2^-7 of it more in bf16, in two parts "
+               "2^-15, and 2^-10 in f16";
     }
 
     bool needs_some(const std::string &dim, const Assignments &build) const override {

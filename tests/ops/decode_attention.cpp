@@ -67,8 +67,9 @@ public:
     }
 
     std::string held_to() const override {
-        return "keys + 12 + (d + 5) sum \\|scale q k\\| + 2 (highest - lowest logit), of the weighted mean of \\|v\\|; on a GPU weights "
-               "that are rounded 2^-8 of it more in bf16, 2^-11 in f16";
+        return "keys + 12 + (d + 5) sum \\|scale q k\\| + 6 (\\|mask\\| + \\|bias\\| + \\|ALiBi\\| + \\|capped\\|, on a GPU 2 softcap) + 2 "
+               "(highest - lowest logit), of the weighted mean of \\|v\\|; on a GPU weights that are rounded 2^-8 of it more in bf16, "
+               "2^-11 in f16";
     }
 
     bool needs_some(const std::string &dim, const Assignments &build) const override {

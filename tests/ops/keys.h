@@ -88,7 +88,7 @@ inline Logit logit_of(const Problem &p, double score, double sum_abs, int positi
     if (p.is("capped", "true")) {
         const double cap = p.scalar("softcap", 1);
         l.value = cap * std::tanh(score / cap);
-        l.added_abs += std::fabs(l.value);
+        l.added_abs += p.on_gpu ? 2 * cap : std::fabs(l.value);
         l.sum_abs = std::isinf(score) ? 0 : sum_abs;  // at the end of the cap
     }
     const bool boolean = p.is("mask_type", "boolean");
