@@ -1,11 +1,13 @@
 #include "support.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include <pty.h>
 #include <sys/wait.h>
@@ -115,7 +117,7 @@ std::string line_of(const std::string &text, int number) {
     return begin == std::string::npos ? "" : halyard::trim(text.substr(begin, text.find('\n', begin) - begin));
 }
 
-bool group_runs(int group) {
+static bool is_running(int group) {
     for (const auto &entry : fs::directory_iterator("/proc")) {
         std::ifstream in(entry.path() / "stat");
         std::string text;
@@ -130,6 +132,16 @@ bool group_runs(int group) {
         }
     }
     return false;
+}
+
+bool group_runs(int group) {
+    for (int looks = 0; looks < 100; looks++) {
+        if (!is_running(group)) {
+            return false;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return true;
 }
 
 bool contains(const std::string &text, const std::string &part) {

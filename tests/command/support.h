@@ -53,7 +53,7 @@ std::string write_wrong_schedule(const std::string &path);
 /** The line of `text` with this number, from 1, without surrounding blanks. */
 std::string line_of(const std::string &text, int number);
 
-/** Whether a process group has a process that is not merely waiting to be waited for. */
+/** Whether a process group goes on to have a process that is not merely waiting to be waited for: one that is killed takes a moment. */
 bool group_runs(int group);
 
 bool contains(const std::string &text, const std::string &part);
