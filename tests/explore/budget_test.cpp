@@ -27,7 +27,7 @@ TEST_CASE("A search keeps its budget, and says who won", "[budget]") {
     run({"explain", "softmax", "--shape", "rows=8,cols=64", "--count", "--threads", "1"});
     constexpr double kBudget = 12;
     // What an estimate misses: a batch that takes longer than those before, on a machine with other tests beside it.
-    constexpr double kSlack = 6;
+    constexpr double kSlack = 18;
     const auto begin = std::chrono::steady_clock::now();
     const ProcessResult r = run({"explore", "softmax", "--shape", "rows=16,cols=1024", "--threads", "1", "--budget", "12s", "--db", db,
                                  "-o", folder / "best.lua", "--report", report});
@@ -85,7 +85,7 @@ TEST_CASE("What a search chose comes first, until something faster is measured",
 TEST_CASE("Halide's autoschedulers and pipelines of many stages keep the budget", "[budget]") {
     const Folder folder;
     run({"explain", "softmax", "--shape", "rows=8,cols=64", "--count", "--threads", "1"});  // measures the machine, once
-    constexpr double kBudget = 15, kSlack = 6;
+    constexpr double kBudget = 15, kSlack = 18;
     const auto begin = std::chrono::steady_clock::now();
     const ProcessResult r = run({"explore", "stencil_chain", "--generator", HALYARD_EXPLORE_GENERATORS "/stencil_chain.generator",
                                  "--param", "stages=4", "--shape", "smooth=256x256", "--threads", "1", "--budget", "15s", "--halide",
