@@ -147,6 +147,23 @@ function gemm_q.integer_dots(out, k, o)
   end
 end
 
+-- The sums of a block's products for the columns and rows of a tile, as integers.
+local function integers_of_tile(k, in_tile, over_tile)
+  over_tile(in_tile(k.dot, k.acc, "k_y")):unroll "scale"
+  local sums = k.dot:update(0)
+  if k:has "pair" then
+    over_tile(sums:reorder("k_x", "col", "row", "k_y", "scale"):atomic():vectorize "k_x"):unroll "k_y":unroll "scale"
+    local pair = in_tile(k.pair, k.acc, "k_y"):bound_extent("pair", 2)
+    over_tile(pair:reorder("pair", "col", "row", "part", "scale"):vectorize "pair"):unroll "part":unroll "scale"
+    local products = k.pair:update(0)
+    products:reorder("k_x", "pair", "col", "row", "k_y", "part", "scale"):vectorize "k_x":vectorize "pair"
+    over_tile(products):unroll "k_y":unroll "part":unroll "scale"
+  else
+    over_tile(sums:reorder("k_x", "col", "row", "k_y", "k_z", "scale"):atomic():vectorize "k_x")
+    sums:unroll "k_y":unroll "k_z":unroll "scale"
+  end
+end
+
 -- Computes a Func of many rows in 8 bits: the weights of a panel of columns are laid out once a task, four neighbours along k of each
 -- column beside those of the next, so that a vector of them is multiplied by four elements of a row.
 --
@@ -182,18 +199,7 @@ function gemm_q.integer_panels(out, k, o)
   local acc = in_tile(k.acc, out, "step")
   over_columns(acc)
   over_columns(acc:update(0):reorder("col", "row", "k_x", "k_y")):unroll "k_x"
-  over_columns(in_tile(k.dot, acc, "k_y")):unroll "scale"
-  local sums = k.dot:update(0)
-  if k:has "pair" then
-    over_columns(sums:reorder("k_x", "col", "row", "k_y", "scale"):atomic():vectorize "k_x"):unroll "k_y":unroll "scale"
-    local pair = in_tile(k.pair, acc, "k_y"):bound_extent("pair", 2)
-    over_columns(pair:reorder("pair", "col", "row", "part", "scale"):vectorize "pair"):unroll "part":unroll "scale"
-    local products = k.pair:update(0)
-    products:reorder("k_x", "pair", "col", "row", "k_y", "part", "scale"):vectorize "k_x":vectorize "pair"
-    over_columns(products):unroll "k_y":unroll "part":unroll "scale"
-  else
-    over_columns(sums:reorder("k_x", "col", "row", "k_y", "k_z", "scale"):atomic():vectorize "k_x"):unroll "k_y":unroll "k_z":unroll "scale"
-  end
+  integers_of_tile(k, in_tile, over_columns)
 
   local group = k.w_q:type() == "i16" and 2 or 4
   k.w_group:compute_at(out, "job"):bound_extent("member", group):bound_extent("col", o.columns)
@@ -277,19 +283,7 @@ function gemm_q.interleaved_integers(out, k, o)
   end
   over_columns(in_tile(k.w_scale, acc, "k_y"))
   if k:has "w_minimum" then over_columns(in_tile(k.w_minimum, acc, "k_y")) end
-  over_tile(in_tile(k.dot, acc, "k_y")):unroll "scale"
-  local products = k.dot:update(0)
-  if k:has "pair" then
-    over_tile(products:reorder("k_x", "col", "row", "k_y", "scale"):atomic():vectorize "k_x"):unroll "k_y":unroll "scale"
-    local pair = in_tile(k.pair, acc, "k_y"):bound_extent("pair", 2)
-    over_tile(pair:reorder("pair", "col", "row", "part", "scale"):vectorize "pair"):unroll "part":unroll "scale"
-    local update = k.pair:update(0)
-    update:reorder("k_x", "pair", "col", "row", "k_y", "part", "scale"):vectorize "k_x":vectorize "pair"
-    over_tile(update):unroll "k_y":unroll "part":unroll "scale"
-  else
-    over_tile(products:reorder("k_x", "col", "row", "k_y", "k_z", "scale"):atomic():vectorize "k_x")
-    products:unroll "k_y":unroll "k_z":unroll "scale"
-  end
+  integers_of_tile(k, in_tile, over_tile)
 end
 
 -- The same of rows as they are: weights become f32 in registers, each for the rows of a tile.
