@@ -375,35 +375,27 @@ __device__ constexpr uint32_t ones<bfloat16>() {
 }
 constexpr uint32_t kSignsOfPair = 0x80008000u;
 
-template<class T, int N>
-__device__ __forceinline__ vec<T, N> multiply_pairs(const vec<T, N> &a, const vec<T, N> &b) {
+template<class F, class T, int N>
+__device__ __forceinline__ vec<T, N> each_pair(F f, const vec<T, N> &a, const vec<T, N> &b) {
     const pairs_of<T, N> x(a), y(b);
-    pairs_of<T, N> product;
+    pairs_of<T, N> result;
 #pragma unroll
     for (int i = 0; i < (N + 1) / 2; i++) {
-        product.pair[i] = multiply_add_pair<T>(x.pair[i], y.pair[i], kSignsOfPair);
+        result.pair[i] = f(x.pair[i], y.pair[i]);
     }
-    return product.v;
+    return result.v;
+}
+template<class T, int N>
+__device__ __forceinline__ vec<T, N> multiply_pairs(const vec<T, N> &a, const vec<T, N> &b) {
+    return each_pair([](uint32_t x, uint32_t y) { return multiply_add_pair<T>(x, y, kSignsOfPair); }, a, b);
 }
 template<class T, int N>
 __device__ __forceinline__ vec<T, N> add_pairs(const vec<T, N> &a, const vec<T, N> &b) {
-    const pairs_of<T, N> x(a), y(b);
-    pairs_of<T, N> sum;
-#pragma unroll
-    for (int i = 0; i < (N + 1) / 2; i++) {
-        sum.pair[i] = multiply_add_pair<T>(x.pair[i], ones<T>(), y.pair[i]);
-    }
-    return sum.v;
+    return each_pair([](uint32_t x, uint32_t y) { return multiply_add_pair<T>(x, ones<T>(), y); }, a, b);
 }
 template<class T, int N>
 __device__ __forceinline__ vec<T, N> subtract_pairs(const vec<T, N> &a, const vec<T, N> &b) {
-    const pairs_of<T, N> x(a), y(b);
-    pairs_of<T, N> difference;
-#pragma unroll
-    for (int i = 0; i < (N + 1) / 2; i++) {
-        difference.pair[i] = multiply_add_pair<T>(y.pair[i], ones<T>() | kSignsOfPair, x.pair[i]);
-    }
-    return difference.v;
+    return each_pair([](uint32_t x, uint32_t y) { return multiply_add_pair<T>(y, ones<T>() | kSignsOfPair, x); }, a, b);
 }
 
 /** The bytes of a pair of a word between bytes of another. Of an intrinsic the compiler sees which bytes it takes, and takes the word apart
