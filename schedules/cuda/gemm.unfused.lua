@@ -2,7 +2,6 @@
 -- each a kernel of its own, as a chain of library calls would be. The product is as fast as in gemm.lua, so the
 -- difference between the two is what fusing the epilogue gains.
 
-local elementwise = require "lib.gpu_elementwise"
 local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm" {
@@ -26,10 +25,5 @@ return schedule "gemm" {
     return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
-  apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
-    elementwise.vectors(k.y, o)
-  end,
+  apply = gemm.unfused,
 }

@@ -2,7 +2,6 @@
 -- activation and the result, each a kernel of its own. The product is as fast as in gemm_int8.lua, so the difference
 -- between the two is what fusing the epilogue gains.
 
-local elementwise = require "lib.gpu_elementwise"
 local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm_int8" {
@@ -24,10 +23,5 @@ return schedule "gemm_int8" {
     return gemm.tiles_fit(p, target, { products = 1 })
   end,
 
-  apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
-    elementwise.vectors(k.y, o)
-  end,
+  apply = gemm.unfused,
 }

@@ -1,7 +1,6 @@
 -- A product with weights of 4 and 8 bits without fusion: the sums of the tensor cores, scale and bias, the activation and the result, each
 -- a kernel of its own.
 
-local elementwise = require "lib.gpu_elementwise"
 local gemm = require "lib.gpu_gemm"
 
 return schedule "gemm_q" {
@@ -22,10 +21,5 @@ return schedule "gemm_q" {
     unroll  = tune { 1, 2, 4, default = 4 },
   },
 
-  apply = function(k, p)
-    local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
-    gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
-    for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
-    elementwise.vectors(k.y, o)
-  end,
+  apply = gemm.unfused,
 }

@@ -1,5 +1,7 @@
 -- Matrix products on the tensor cores. gpu_tiles.lua has products without them.
 
+local elementwise = require "lib.gpu_elementwise"
+
 local gemm = {}
 
 -- Tiles of up to so many rows are for skinny products, in which only the other matrix takes time to read. The warps of a block then
@@ -218,6 +220,15 @@ function gemm.tensor_sums(sum, at, o, more)
   table.insert(order, "step")
   step:reorder(table.unpack(order)):never_partition_all()
   step:mma():pipeline(o.stages, o.raster, more.ping_pong)
+end
+
+-- A product without fusion: sums, scale and bias, the activation and the result, each a kernel of its own. `p` as of tensor_tiles(), with
+-- threads and unroll of the others.
+function gemm.unfused(k, p)
+  local o = { rows = { "row" }, threads = p.threads, unroll = p.unroll }
+  gemm.tensor_tiles(k.acc:in_():compute_root(), k.acc, p)
+  for _, step in ipairs { k.linear, k.activated } do elementwise.vectors(step:compute_root(), o) end
+  elementwise.vectors(k.y, o)
 end
 
 return gemm
