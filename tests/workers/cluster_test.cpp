@@ -41,12 +41,13 @@ std::string parent_of(const std::string &pid) {
     return behind == std::string::npos ? "" : halyard::split(stat.substr(behind + 2), ' ').at(1);
 }
 
-// The process of Ray's in which a worker runs that measures a candidate now; "" where none does.
+// The process of Ray's in which a worker of this cluster, and not of another test's, measures a candidate now; "" where none does.
 std::string busy_actor() {
+    const std::string folder = std::getenv("TMPDIR");
     for (const auto &entry : fs::directory_iterator("/proc")) {
         std::string pid = entry.path().filename().string();
         const std::string command = of_process(pid, "cmdline");
-        if (command.find("/run.json") == std::string::npos || !contains(command, "/jobs/")) {
+        if (!contains(command, "/run.json") || !contains(command, "/jobs/") || !contains(command, folder + "/")) {
             continue;
         }
         for (int level = 0; level < 6 && pid.size() > 1; level++, pid = parent_of(pid)) {

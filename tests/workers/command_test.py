@@ -27,23 +27,24 @@ def tearDownModule():
     cluster.end()
 
 
+def text_of(pid, file):
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as f:
+            return f.read().replace("\0", " ")
+    except OSError:
+        return ""
+
+
 def processes(part):
-    """The command lines that have it."""
-    found = {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as f:
-                line = f.read().replace("\0", " ")
-        except OSError:
-            continue
-        if part in line:
-            found[int(pid)] = line
-    return found
+    """The command lines that have it, of what was started for this cluster: another test may have its own."""
+    lines = {pid: text_of(pid, "cmdline") for pid in filter(str.isdigit, os.listdir("/proc"))}
+    return {int(pid): line for pid, line in lines.items()
+            if part in line and (cluster.folder in line or f"TMPDIR={cluster.folder} " in text_of(pid, "environ"))}
 
 
 def programs():
     """What a search has started, on any machine of the cluster."""
-    return {**processes(cluster.folder + "/.halyard-"), **processes("scripts/workers")}
+    return {**processes("/.halyard-"), **processes("scripts/workers")}
 
 
 def folders():
