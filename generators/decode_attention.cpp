@@ -253,14 +253,15 @@ private:
         return all;
     }
 
-    // So many that all splits are as many as wanted, if there are keys for them.
+    // So many that all splits are as many as wanted, if there are keys for them; 0 wanted: as long as the schedule says.
     Expr blocks_of_split(int block, const Expr &rows) {
         const Expr all = (k.dim(1).extent() + (block - 1)) / block;
         const Expr of_head = q.dim(2).extent() * q.dim(1).extent() / max(k.dim(2).extent(), 1);
         const Expr groups = (of_head + (rows - 1)) / rows * k.dim(2).extent() * k.dim(3).extent();
-        const Expr wanted = number_or_open(kOpen, "blocks", 1, 65536) / max(groups, 1);
-        const Expr splits = max(min(wanted, (all + (kLeastBlocks - 1)) / kLeastBlocks), 1);
-        return max((all + (splits - 1)) / splits, 1);
+        const Expr wanted = number_or_open(kOpen, "blocks", 0, 65536);
+        const Expr splits = max(min(wanted / max(groups, 1), (all + (kLeastBlocks - 1)) / kLeastBlocks), 1);
+        const Expr given = max(number_or_open(kOpen, "split", 0, 1 << 20) / block, 1);
+        return select(wanted == 0, given, max((all + (splits - 1)) / splits, 1));
     }
 
     static constexpr int kBlockOfTiles = 16, kLeastBlocks = 4;  // keys of a block, blocks of a split

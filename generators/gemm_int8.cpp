@@ -77,7 +77,7 @@ public:
         } else {
             b.multiply(acc(col, row), a.width(), col, columns, [&](const Expr &i) { return a_u(i, row); });
         }
-        const auto dequantize = [&](const Expr &v) { return v * b.unit(col, rows.scale(row)); };
+        const auto dequantize = [&](const Expr &v) { return b.scaled(v, col, rows.scale(row)); };
         const auto plus_bias = [&](const Expr &v) { return bias ? v + (*bias)(col) : v; };
         const auto activate_it = [&](const Expr &v) -> Expr {
             linear(col, row) = v;

@@ -80,7 +80,7 @@ public:
         } else if (interleaved != 0) {
             // A quarter of each block is a sum of its own, so that those of a row need not wait for each other.
             constexpr int kParts = 4, kBlock = BlockWeights::kBlock, kPart = kBlock / kParts;
-            const Expr scaled = b.interleaved_element(k, block, col) * b.interleaved_scale(block, col);
+            const Expr scaled = own_product(b.interleaved_element(k, block, col), b.interleaved_scale(block, col));
             w_block(col, k, block) = b.has_minimum() ? scaled + b.interleaved_minimum(block, col) : scaled;
             const RDom r({{0, kPart}, {0, depth / kBlock}}, "k"), parts(0, kParts, "k");
             const Expr at = part * kPart + r.x;

@@ -66,10 +66,10 @@ public:
         sum_sq(row) += load_f32(x(r, row)) * load_f32(x(r, row));
         inv_rms(row) = inverse_rms(sum_sq(row), x.width(), eps);
         const Expr v = load_f32(x(col, row));
-        weighted(col, row) = folded ? v : v * load_f32((*norm_weight)(col));
+        weighted(col, row) = folded ? v : own_product(v, load_f32((*norm_weight)(col)));
         x_peak(row) = 0;
         x_peak(row) = max(x_peak(row), magnitude(weighted(r, row)));
-        x_scale(row) = scale_of(x_peak(row)) * inv_rms(row);
+        x_scale(row) = own_product(scale_of(x_peak(row)), inv_rms(row));
         x_inv(row) = 127.0f / reinterpret<float>(x_peak(row));
         x_q(col, row) = quantize(rows(), weighted(col, row), x_inv(row), zero());
 
@@ -77,13 +77,13 @@ public:
         w_gate.multiply(gate(col, row), x.width(), col, hidden, x_at);
         w_up.multiply(up(col, row), x.width(), col, hidden, x_at);
         activated(col, row) = activate(activation, w_gate.dequantize(gate(col, row), col, x_scale(row), zero()), get_target());
-        h(col, row) = activated(col, row) * w_up.dequantize(up(col, row), col, 1.0f, zero());
+        h(col, row) = own_product(activated(col, row), w_up.dequantize(up(col, row), col, 1.0f, zero()));
 
         const Expr depth = max(hidden, 0);  // as in swiglu_mlp.cpp
         const RDom j(0, depth, "k");
         h_peak(row) = 0;
         h_peak(row) = max(h_peak(row), magnitude(h(j, row)));
-        h_scale(row) = scale_of(h_peak(row)) * x_scale(row);
+        h_scale(row) = own_product(scale_of(h_peak(row)), x_scale(row));
         h_inv(row) = 127.0f / reinterpret<float>(h_peak(row));
         h_q(col, row) = quantize(rows(), h(col, row), h_inv(row), zero());
         w_down.multiply(acc(col, row), depth, col, y.dim(0).max() + 1, [&](const Expr &d) { return h_q(d, row_of(row)); });
@@ -109,7 +109,7 @@ private:
         return f32_bits(v) & 0x7fffffff;
     }
     static Expr scale_of(const Expr &peak) {
-        return reinterpret<float>(peak) * (1 / 127.0f);
+        return own_product(reinterpret<float>(peak), 1 / 127.0f);
     }
 
     Var col{"col"}, row{"row"};

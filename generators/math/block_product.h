@@ -83,7 +83,7 @@ private:
         scale_ = [=](const Expr &s, const Expr &b, const Expr &c) {
             const Expr last = min(c, columns - 1), in = clamped(weights, b);
             return weights.has_halves()  ? BlockWeights::from_bits(w_half(b, c))
-                   : weights.has_small() ? BlockWeights::from_bits(weights.scale_bits(in, last)) * cast<float>(w_small(s, b, c))
+                   : weights.has_small() ? own_product(BlockWeights::from_bits(weights.scale_bits(in, last)), cast<float>(w_small(s, b, c)))
                                          : weights.group_scale(in, last);
         };
         zero_ = [=](const Expr &b, const Expr &c) { return weights.zero_of(clamped(weights, b), min(c, columns - 1)) + raised_; };
@@ -94,9 +94,10 @@ private:
                 w_half_minimum(block, col) = weights.minimum_bits(at, column);
             }
             minimum_ = [=](const Expr &b, const Expr &c) {
-                return weights.has_halves() ? BlockWeights::from_bits(w_half_minimum(b, c))
-                                            : -BlockWeights::from_bits(weights.minimum_bits(clamped(weights, b), min(c, columns - 1))) *
-                                                  cast<float>(w_small_minimum(b, c));
+                return weights.has_halves()
+                           ? BlockWeights::from_bits(w_half_minimum(b, c))
+                           : own_product(-BlockWeights::from_bits(weights.minimum_bits(clamped(weights, b), min(c, columns - 1))),
+                                         cast<float>(w_small_minimum(b, c)));
             };
         }
     }
@@ -163,7 +164,7 @@ private:
         const int lanes = kHalf / group_, together = kVector / lanes;
         const RDom r({{0, lanes}, {0, together}, {0, scales}, {0, (blocks_ + together - 1) / together}}, "k");
         const Expr b = together * r[3] + r.y;
-        unit(scale, block, col, row) = scale_(scale, block, col) * rows_.scale(block, row);
+        unit(scale, block, col, row) = own_product(scale_(scale, block, col), rows_.scale(block, row));
         acc(col, row) += unit(r.z, b, col, row) * cast<float>(dot(r.x, r.z, b, col, row));
         if (weights.has_minimum()) {
             w_minimum(block, col) = minimum_(block, col);

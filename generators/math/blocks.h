@@ -36,6 +36,7 @@
 
 #include "math/elements.h"
 #include "math/number.h"
+#include "math/own_rounding.h"
 
 namespace halyard {
 
@@ -278,12 +279,12 @@ public:
             return group_scale(block, col);
         }
         const Expr of_file = from_bits(scale_bits(block, col));
-        return has_small() ? of_file * cast<float>(small_scale(which, block, col)) : of_file;
+        return has_small() ? own_product(of_file, cast<float>(small_scale(which, block, col))) : of_file;
     }
     Halide::Expr minimum(const Halide::Expr &block, const Halide::Expr &col) const {
         using namespace Halide;
         const Expr of_file = from_bits(minimum_bits(block, col));
-        return has_small() ? -of_file * cast<float>(small_minimum(block, col)) : of_file;
+        return has_small() ? own_product(-of_file, cast<float>(small_minimum(block, col))) : of_file;
     }
 
     /** Weight `k` of a column as f32. */
@@ -319,12 +320,13 @@ public:
         const Expr of_block = scale(0, block, col);
         if (has_minimum()) {  // each weight by itself, as scale and minimum have other signs, and x may be infinite
             const Expr least = minimum(block, col);
-            return x_of(0) * (q(0) * of_block + least) + x_of(1) * (q(1) * of_block + least);
+            return own_sum(own_product(x_of(0), q(0) * of_block + least), own_product(x_of(1), q(1) * of_block + least));
         }
         if (scales() > 1) {
-            return x_of(0) * q(0) * of_block + x_of(1) * q(1) * scale(1, block, col);
+            const Expr of_second = own_product(own_product(x_of(1), q(1)), scale(1, block, col));
+            return own_sum(own_product(own_product(x_of(0), q(0)), of_block), of_second);
         }
-        return (x_of(0) * q(0) + x_of(1) * q(1)) * of_block;
+        return (x_of(0) * q(0) + own_product(x_of(1), q(1))) * of_block;
     }
 
     /** What a call checks, where the rows have `depth` elements; `whole`: and that blocks of a column lie one after the other. */

@@ -14,6 +14,7 @@
 #include <Halide.h>
 
 #include "math/linear.h"
+#include "math/own_rounding.h"
 #include "math/quantize.h"
 #include "math/weights.h"
 
@@ -121,14 +122,14 @@ public:
         return Halide::cast<float>(sum_ ? sum - zero * (*sum_)(col) : sum);
     }
 
-    /** What 1 in it stands for, where `scale` is that of its row. */
-    Halide::Expr unit(const Halide::Expr &col, const Halide::Expr &scale) const {
-        return scale * (*scale_)(col);
+    /** What `centred` stands for, where `scale` is that of its row. */
+    Halide::Expr scaled(const Halide::Expr &centred, const Halide::Expr &col, const Halide::Expr &scale) const {
+        return own_product(centred, own_product(scale, (*scale_)(col)));
     }
 
     /** What a sum stands for, where `scale` and `zero` are those of its row. */
     Halide::Expr dequantize(const Halide::Expr &sum, const Halide::Expr &col, const Halide::Expr &scale, const Halide::Expr &zero) const {
-        return centred(sum, col, zero) * unit(col, scale);
+        return scaled(centred(sum, col, zero), col, scale);
     }
 
 private:

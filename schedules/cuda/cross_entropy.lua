@@ -14,6 +14,7 @@ return schedule "cross_entropy" {
     shares  = tune { 0, 256, 512, 1024, 2048, 4096, default = 0 }, -- threads of a row; 0: by the rows and columns of a call
     vectors = tune { 0, 1, 2, 4, 8, default = 0 }, -- in flight. With 4, 53 registers leave room for two blocks of 512.
     threads = tune { 0, 32, 64, 128, 256, 512, 1024, default = 0 }, -- of a block
+    invariant = tune { false, true, default = false, search = false }, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p)
@@ -23,11 +24,12 @@ return schedule "cross_entropy" {
 
   versions = function(k, p, target)
     if p.shares > 0 then return { {} } end
-    local rows, cols = k.loss:dim(0):extent(), k.logits:dim(0):extent()
+    local rows, cols, any = k.loss:dim(0):extent(), k.logits:dim(0):extent(), { shares = 512, threads = 512, vectors = 2 }
+    if p.invariant then return { any } end
     return {
       { when = rows:at_most(target.multiprocessors // 4):and_(cols:above(32768)), shares = 4096, threads = 64, vectors = 4 },
       { when = rows:at_most(target.multiprocessors):and_(cols:above(4096)), shares = 1024, threads = 1024, vectors = 4 },
-      { shares = 512, threads = 512, vectors = 2 },
+      any,
     }
   end,
 

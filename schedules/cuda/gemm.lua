@@ -19,6 +19,7 @@ return schedule "gemm" {
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
     repack  = tune { false, true, default = false }, -- copies of a and b, where their rows begin anywhere
     ping_pong = tune { false, true, default = false }, -- with 64 rows: one half of a block multiplies while the other finishes its tile
+    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -31,7 +32,7 @@ return schedule "gemm" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.a:dim(1):extent(), columns = k.b:dim(0):extent(), depth = k.a:dim(0):extent() }
-    return gemm.versions(size, target, { repacked = { k.a, k.b } })
+    return gemm.versions(size, target, { repacked = { k.a, k.b }, invariant = p.invariant })
   end,
 
   apply = function(k, p)

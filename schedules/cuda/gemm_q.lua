@@ -30,6 +30,7 @@ return schedule "gemm_q" {
     warps   = tune { 1, 2, 3, 4, default = 1 },     -- groups of warps that take turns with the steps of a tile: few rows
     cluster = tune { 1, 2, 4, default = 1 },        -- blocks that share them: long k
     raster  = tune { 4, 8, 16, default = 8 },       -- rows of tiles taken together
+    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -40,7 +41,7 @@ return schedule "gemm_q" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.a:dim(1):extent(), columns = k.y:dim(0):extent(), depth = k.a:dim(0):extent() }
-    return gemm.versions(size, target, { tiles = gemm.tiles_of_few_bits })
+    return gemm.versions(size, target, { tiles = gemm.tiles_of_few_bits, invariant = p.invariant })
   end,
 
   apply = function(k, p)

@@ -22,6 +22,7 @@ return schedule "moe_router" {
     lanes   = tune { 1, 32, default = 32 },       -- threads that search the experts of a token
     raster  = tune { 4, 8, 16, default = 16 },    -- rows of tiles taken together
     threads = tune { 32, 64, 128, default = 32 }, -- of a block, where a thread searches
+    invariant = gemm.invariant, -- a token's result is the same bits for any number of tokens
   },
 
   where = function(p, target)

@@ -18,6 +18,7 @@ return schedule "rms_norm_gemm" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 3 },
     raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 }, -- of a row's statistics
+    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -28,7 +29,7 @@ return schedule "rms_norm_gemm" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.x:dim(1):extent(), columns = k.w_nk:dim(1):extent(), depth = k.x:dim(0):extent() }
-    return gemm.versions(size, target, { in_one_block = true })
+    return gemm.versions(size, target, { in_one_block = true, invariant = p.invariant })
   end,
 
   apply = function(k, p)

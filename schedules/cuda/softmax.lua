@@ -33,7 +33,7 @@ return schedule "softmax" {
   versions = function(k, p, target)
     if p.tiled then return { {} } end
     local versions = rows.versions(k.x, k.y, p, target, {})
-    if p.threads == 0 then
+    if p.threads == 0 and not p.invariant then
       local few = k.y:dim(1):extent():at_most(target.multiprocessors // 4)
       table.insert(versions, 1, { when = few:and_(k.x:dim(0):extent():above(32768)), tiled = true })
     end

@@ -17,6 +17,7 @@ return schedule "swiglu" {
     stages  = tune { 2, 3, 4, 5, 6, 8, default = 4 },
     raster  = tune { 4, 8, 16, default = 16 },
     cluster = tune { 1, 2, 4, 8, default = 1 },    -- blocks that share the steps of a tile: few rows, long k
+    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -28,7 +29,7 @@ return schedule "swiglu" {
   versions = function(k, p, target)
     if p.rows > 0 then return { {} } end
     local size = { rows = k.x:dim(1):extent(), columns = k.w_up_nk:dim(1):extent(), depth = k.x:dim(0):extent() }
-    return gemm.versions(size, target, { products = 2 })
+    return gemm.versions(size, target, { products = 2, invariant = p.invariant })
   end,
 
   apply = function(k, p)

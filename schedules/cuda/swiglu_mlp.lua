@@ -23,6 +23,7 @@ return schedule "swiglu_mlp" {
     back_cluster = tune { 1, 2, 4, 8, default = 1 },
     raster  = tune { 4, 8, 16, default = 16 },
     threads = tune { 64, 128, 256, default = 128 },          -- of a row's statistics
+    invariant = gemm.invariant, -- a row's result is the same bits for any number of rows
   },
 
   where = function(p, target)
@@ -38,7 +39,7 @@ return schedule "swiglu_mlp" {
     if p.rows > 0 then return { {} } end
     local rows, hidden, depth = k.x:dim(1):extent(), k.w_up_nk:dim(1):extent(), k.x:dim(0):extent()
     local size = { rows = rows, columns = hidden, depth = depth }
-    return gemm.chain_versions(size, { rows = rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }, target)
+    return gemm.chain_versions(size, { rows = rows, columns = k.w_down_nk:dim(1):extent(), depth = hidden }, target, p.invariant)
   end,
 
   apply = function(k, p)

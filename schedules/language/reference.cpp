@@ -225,8 +225,8 @@ local Funcs = {}
 ---@class Tune
 
 --- A parameter that a search may change, and `--set name=value` on the command line.
---- `default` is the first choice where it is not given.
----@param choices { [integer]: integer|number|string|boolean, default?: integer|number|string|boolean }
+--- `default` is the first choice where it is not given. `search = false`: it is not a matter of speed, so a search leaves it.
+---@param choices { [integer]: integer|number|string|boolean, default?: integer|number|string|boolean, search?: boolean }
 ---@return Tune
 function tune(choices) end
 

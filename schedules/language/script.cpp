@@ -215,6 +215,8 @@ void Script::read_params(lua_State *L, const char *field, bool for_generator) {
             lua_getfield(L, -1, "default");
             t.value = value_text(L, -1);
             lua_pop(L, 1);
+            t.searched = lua_getfield(L, -1, "search") == LUA_TNIL || lua_toboolean(L, -1);
+            lua_pop(L, 1);
             if (std::find(t.choices.begin(), t.choices.end(), t.value) == t.choices.end()) {
                 raise_at_definition("the default of " + t.name + " is not among its choices", "");
             }

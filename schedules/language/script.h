@@ -24,6 +24,7 @@ struct Tunable {
     std::vector<std::string> choices;  // of tune{}; empty for a fixed value
     std::string value;
     bool is_generator_param = false;
+    bool searched = true;  // false: not a matter of speed, so a search leaves it as it is
 };
 
 struct ScriptOptions {

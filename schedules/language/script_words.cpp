@@ -36,7 +36,7 @@ int schedule_word(lua_State *L) {
     return 1;
 }
 
-// tune { 1, 4, 16, default = 4 }
+// tune { 1, 4, 16, default = 4, search = true }
 int tune_word(lua_State *L) {
     Diagnostic d;
     d.word = "tune";
@@ -72,6 +72,11 @@ int tune_word(lua_State *L) {
         d.message = "the default " + chosen + " is not among the choices";
         host.raise(d);
     }
+    if (const int type = lua_getfield(L, 1, "search"); type != LUA_TNIL && type != LUA_TBOOLEAN) {
+        d.message = "`search` is true or false";
+        host.raise(d);
+    }
+    lua_pop(L, 1);
     lua_pushboolean(L, 1);
     lua_setfield(L, 1, "is_tune");
     lua_settop(L, 1);

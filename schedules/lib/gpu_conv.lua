@@ -58,6 +58,7 @@ conv.window_params = {
   repack  = tune { false, true, default = false }, -- copies of x and the weights, where their pixels begin anywhere
   gathered = tune { 0, 1, default = 0 },            -- 1: windows are gathered first, as of images of few channels
   cluster = tune { 1, 2, 4, 8, default = 1 },       -- blocks that share the steps of a box: few pixels, many channels
+  invariant = tune { false, true, default = false, search = false }, -- an image's result is the same bits for any number of images
 }
 
 -- The boxes that a call chooses from, for many images and for few, and the columns, for few channels and for many.
@@ -131,7 +132,7 @@ function conv.window_versions(k, p, target)
     in_boxes({ when = gathers, gathered = 1 }, 16, 8, 1),
     in_boxes({ when = aligned:not_():and_(channels:at_least(1)), repack = true }, 8, 8, 2),
   }
-  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 then
+  if p.cluster == 1 and p.tile_n == 0 and p.columns == 0 and not p.invariant then
     for _, v in ipairs(small_boxes(k, target)) do table.insert(versions, v) end
   end
   table.insert(versions, {})

@@ -25,23 +25,26 @@ decode.params = {
   rescaled = tune { 0, 1, default = 0 }, -- 1: one pass over the keys, by tensor cores, for heads of a known size
   one_query = tune { 0, 1, default = 1 }, -- of that: 0: the queries of a group are copied first, as rows of one matrix
   rows     = tune { 4, 8, 16, default = 4 }, -- of that: heads of a group, of which the tile has 16
-  blocks   = tune { 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences, if they have so many
+  blocks   = tune { 0, 132, 264, 396, 528, 792, default = 396 }, -- of that: splits of all heads and sequences, if they have so many; 0: by split
   warps    = tune { 1, 2, 4, 8, default = 4 }, -- of that: they share a split
   split    = tune { 0, 256, 512, 1024, default = 0 }, -- keys of a block; 0: what a call's sizes are best off with
   lanes    = tune { 4, 8, 16, default = 8 }, -- threads side by side along the head, 16 bytes each
   threads  = tune { 64, 128, 256, default = 64 },
   head_dim = tune { 0, 64, 80, 96, 128, 192, 256, default = 0 }, -- a constant, if not 0, which saves all questions about its end
   ahead    = tune { 0, 1, 2, 3, default = 2 }, -- blocks of keys, and of values, that are fetched ahead; 0 for none
+  -- A sequence's result is the same bits whatever other sequences a call has, and however long they are: splits of 256 keys.
+  invariant = tune { false, true, default = false, search = false },
 }
 
 -- Those of tensor cores, by how many heads share keys.
-local function of_tensor_cores(k)
+local function of_tensor_cores(k, p)
   local versions, one_query = {}, k.q:dim(1):extent():eq(1)
   local group = k.q:dim(2):extent() // k.k:dim(2):extent()
   local function add(head_dim, condition, o)
     local fits = k.q:dim(0):extent():eq(head_dim):and_(k.v:dim(0):extent():eq(head_dim)):and_(k.scale:above(0))
     o.when = condition and fits:and_(condition) or fits
     o.head_dim, o.rescaled, o.ahead = head_dim, 1, 1
+    if p.invariant then o.blocks, o.split = 0, 256 end
     table.insert(versions, o)
   end
   for _, head_dim in ipairs { 64, 128 } do
@@ -59,7 +62,11 @@ end
 -- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
   if p.split > 0 or p.rescaled == 1 then return { {} } end
-  local versions = k.k:type() ~= "f32" and of_tensor_cores(k) or {}
+  local versions = k.k:type() ~= "f32" and of_tensor_cores(k, p) or {}
+  if p.invariant then
+    table.insert(versions, { split = 256 })
+    return versions
+  end
   local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
   local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
   local keys = k.k:dim(1):extent()

@@ -95,6 +95,10 @@ local function cheapest(versions, costs, condition)
   return versions
 end
 
+-- Whether tiles add up a row's products in the same order, whatever the number of rows: no block and no warp has a part of the depth, or
+-- as many groups of warps in all of them.
+local function sums_alike(t) return t.cluster == 1 and (t.warps and t.warps == 2 or not t.warps and t.rows > gemm.skinny) end
+
 -- The versions of one way to read the matrices. `suits`: of which tiles.
 local function tile_versions(size, target, more, suits, condition)
   local versions, costs = {}, {}
@@ -118,15 +122,18 @@ end
 --         in_one_block: no blocks share a tile                               often: only those that are taken most often
 --         repacked: the matrices that repack() takes, for versions that do
 --         tiles: to choose among, as tiles_of_few_bits
+--         invariant: only tiles by which a row's result is the same bits for any number of rows
 function gemm.versions(size, target, more)
   local versions = {}
+  local function suits(t)
+    return (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) and (sums_alike(t) or not more.invariant)
+  end
   if more.repacked then
     local aligned
     for _, x in ipairs(more.repacked) do aligned = aligned and aligned:and_(is_aligned(x)) or is_aligned(x) end
-    versions = tile_versions(size, target, more, suits_repacked, aligned:not_())
+    versions = tile_versions(size, target, more, function(t) return suits_repacked(t) and suits(t) end, aligned:not_())
     for _, v in ipairs(versions) do v.repack = true end
   end
-  local function suits(t) return (t.cluster == 1 or not more.in_one_block) and (t.often or not more.often) end
   for _, v in ipairs(tile_versions(size, target, more, suits)) do table.insert(versions, v) end
   return versions
 end
@@ -135,16 +142,18 @@ end
 local chains = { { 1, 1 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 6, 8 } }
 
 -- The versions of a chain: two products that share the rows, then one of what comes of them. The tiles of the latter are back_rows, back
--- columns, back_stages and back_cluster.
-function gemm.chain_versions(size, size_back, target)
+-- columns, back_stages and back_cluster. `invariant`: as of versions().
+function gemm.chain_versions(size, size_back, target, invariant)
   local versions, costs = {}, {}
   for _, c in ipairs(chains) do
     local t, back = tiles_of_two[c[1]], tiles[c[2]]
-    table.insert(versions, {
-      rows = t.rows, columns = t.columns // 2, stages = t.stages, cluster = t.cluster,
-      back_rows = back.rows, back = back.columns, back_stages = back.stages, back_cluster = back.cluster,
-    })
-    table.insert(costs, cost_of(t, size, target, { products = 2 }) + cost_of(back, size_back, target, {}))
+    if not invariant or sums_alike(t) and sums_alike(back) then
+      table.insert(versions, {
+        rows = t.rows, columns = t.columns // 2, stages = t.stages, cluster = t.cluster,
+        back_rows = back.rows, back = back.columns, back_stages = back.stages, back_cluster = back.cluster,
+      })
+      table.insert(costs, cost_of(t, size, target, { products = 2 }) + cost_of(back, size_back, target, {}))
+    end
   end
   return cheapest(versions, costs)
 end
@@ -160,6 +169,9 @@ function gemm.repack(x)
   copy:reorder("step", "thread", "block", "_1"):unroll "step"
   copy:gpu_blocks({ "block", "_1" }):gpu_threads "thread"
 end
+
+-- Whether a row's result is the same bits for any number of rows: only tiles that add up alike. Where one kind is given, it is in any case.
+gemm.invariant = tune { false, true, default = false, search = false }
 
 -- What versions set, the caller does not: for `where`. `stages` is the default.
 function gemm.sizes_decide(p, stages)

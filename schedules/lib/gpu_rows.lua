@@ -13,6 +13,7 @@ rows.params = {
   unroll  = tune { 1, 2, 3, 4, 8, default = 2 }, -- vectors of a thread in flight
   held    = tune { "registers", "shared", default = "registers" }, -- where a row is kept between its stages
   resident = tune { 0, 1, 2, 3, 4, default = 0 }, -- blocks on a multiprocessor for which there are to be registers, if not 0
+  invariant = tune { false, true, default = false, search = false }, -- a row's result is the same bits for any number of rows
 }
 
 -- A version for rows of up to `most` columns.
@@ -88,7 +89,14 @@ function rows.versions(x, y, p, target, more)
         if v.threads < 32 then v.threads, v.unroll = 32, math.max(v.unroll * v.threads // 32, 1) end
         v.block_rows = 1
       elseif v.block_rows > 1 then -- the last block has the last rows
-        when = when:and_(y:dim(1):extent():at_least(v.block_rows))
+        local enough = y:dim(1):extent():at_least(v.block_rows)
+        if p.invariant then -- a row alone has a warp, whose threads have the same vectors
+          table.insert(versions, {
+            when = when:and_(enough:not_()), threads = 32, block_rows = 1, vector = v.vector, unroll = v.unroll, held = v.held,
+            resident = v.resident,
+          })
+        end
+        when = when:and_(enough)
       end
       v.most, v.when = nil, when
       table.insert(versions, v)
@@ -97,8 +105,10 @@ function rows.versions(x, y, p, target, more)
   local function whole(elements) return cols:multiple_of(elements):and_(grid.rows_fit({ x, y }, elements)) end
   local odd = whole(vector):not_()
   local few = cols:above(1024):and_(y:dim(1):extent():at_most(4 * target.multiprocessors))
-  add(of_few(1), odd:and_(few))
-  add(of_few(vector), few)
+  if not p.invariant then
+    add(of_few(1), odd:and_(few))
+    add(of_few(vector), few)
+  end
   if vector == 8 then add({ version(2048, 32, { rows = 4, vector = 4, unroll = 2 }) }, odd:and_(whole(4)):and_(cols:above(128))) end
   add(of_any_length(bytes), odd:and_(cols:above(64)))
   add(of_vectors(bytes, vector, more))

@@ -1490,8 +1490,8 @@ function Funcs:open(...) end
 ---@class Tune
 
 --- A parameter that a search may change, and `--set name=value` on the command line.
---- `default` is the first choice where it is not given.
----@param choices { [integer]: integer|number|string|boolean, default?: integer|number|string|boolean }
+--- `default` is the first choice where it is not given. `search = false`: it is not a matter of speed, so a search leaves it.
+---@param choices { [integer]: integer|number|string|boolean, default?: integer|number|string|boolean, search?: boolean }
 ---@return Tune
 function tune(choices) end
 

@@ -35,7 +35,7 @@ ScriptHeader header_of(const json &j) {
     h.target = j.at("target");
     h.summary = j.at("summary");
     for (const auto &p : j.at("params")) {
-        h.params.push_back({p.at("name"), p.at("choices"), p.at("value"), p.at("generator")});
+        h.params.push_back({p.at("name"), p.at("choices"), p.at("value"), p.at("generator"), p.at("searched")});
     }
     h.generator = j.at("generator").get<std::map<std::string, std::string>>();
     h.requires_features = j.at("requires").get<std::vector<std::string>>();

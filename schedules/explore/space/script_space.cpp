@@ -79,7 +79,7 @@ struct ScriptSpace::Implementation {
 
     bool open(const Tunable &t) const {
         const bool chosen = !t.is_generator_param || std::find(may_choose.begin(), may_choose.end(), t.name) != may_choose.end();
-        return t.choices.size() > 1 && !script.set.count(t.name) && chosen;
+        return t.searched && t.choices.size() > 1 && !script.set.count(t.name) && chosen;
     }
 
     const Task task;
@@ -248,7 +248,7 @@ std::string with_own_params(const Task &task, const Candidate &script) {
             values.push_back(written(c));
         }
         table += t.choices.empty() ? "    " + t.name + " = " + written(t.value) + ",\n"
-                                   : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) + " },\n";
+                                   : "    " + t.name + " = tune { " + join(values, ", ") + ", default = " + written(t.value) + (t.searched ? "" : ", search = false") + " },\n";
     }
     return std::string(script.lua).replace(name->begin, name->end - name->begin, table + "  }");
 }

@@ -1,0 +1,307 @@
+// Whether a row's result is the same bits for any number of threads, and whatever else is in its batch: a call of some rows gives what a
+// call of all of them gives there.
+
+#include <algorithm>
+#include <cmath>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+#include "builds.h"
+#include "harness.h"
+#include "kernel/arithmetic.h"
+#include "kernel/paths.h"
+#include "kernel/schedules.h"
+#include "kernel/targets.h"
+#include "kernel/text.h"
+#include "kernel/workload.h"
+#include "language/script.h"
+
+namespace {
+
+using namespace ops_test;
+using namespace halyard;
+
+struct Part {
+    int first, count;
+};
+
+std::vector<int> extents_of(const OpArgument &argument, const Dims &dims) {
+    std::vector<int> extents;
+    for (const auto &e : argument.extents) {
+        extents.push_back(int(evaluate(e, dims).value()));
+    }
+    return extents;
+}
+
+int place_of(const OpArgument &argument, const std::string &dim) {
+    const auto found = std::find(argument.extents.begin(), argument.extents.end(), dim);
+    return found == argument.extents.end() ? -1 : int(found - argument.extents.begin());
+}
+
+// Those that a part of the batch has, in order.
+std::vector<double> part_of(const std::vector<double> &values, const std::vector<int> &extents, int dim, Part part) {
+    size_t inner = 1;
+    for (int d = 0; d < dim; d++) {
+        inner *= size_t(extents[size_t(d)]);
+    }
+    const size_t step = inner * size_t(extents[size_t(dim)]);
+    std::vector<double> result;
+    for (size_t outer = 0; outer < values.size(); outer += step) {
+        const auto from = values.begin() + long(outer + inner * size_t(part.first));
+        result.insert(result.end(), from, from + long(inner * size_t(part.count)));
+    }
+    return result;
+}
+
+bool same(double a, double b) {
+    return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
+}
+
+// Dimensions of which a call has many.
+bool among_rows(const std::string &dim) {
+    const std::vector<std::string> rows = {"m", "rows", "tokens", "queries"};
+    return std::find(rows.begin(), rows.end(), dim) != rows.end();
+}
+
+using Outputs = std::map<std::string, std::vector<double>>;
+
+class Batch {
+public:
+    Batch(const OpTest &test, const Op &op, const CompiledKernel &kernel, std::string dim, const Dims &dims)
+        : op_(op), kernel_(kernel), dim_(std::move(dim)), dims_(with_params(op, dims, kernel.params())), all_(kernel) {
+        uint64_t seed = 0;
+        for (const auto &a : kernel.arguments()) {
+            const OpArgument &registered = *op.argument(a.name);
+            if (!a.is_buffer) {
+                all_.scalar(a.name, double(float(evaluate(registered.value, dims_).value())));
+                continue;
+            }
+            HostBuffer &buffer = all_.buffer(a.name, Layout(extents_of(registered, dims_)));
+            const bool is_float = a.type.code == halide_type_float || a.type.code == halide_type_bfloat;
+            if (is_float) {
+                buffer.fill_random(++seed);
+            } else {
+                buffer.fill_random(++seed, a.type.code == halide_type_int && a.type.bits == 8 ? -128 : 0, a.type.bits == 8 ? 127 : 100);
+            }
+        }
+        test.fill(all_, dims_, seed);
+    }
+
+    Outputs all() {
+        return call(all_);
+    }
+
+    Outputs some(Part part) {
+        KernelArguments arguments(kernel_);
+        Dims dims = dims_;
+        dims[dim_] = part.count;
+        for (const auto &a : kernel_.arguments()) {
+            if (!a.is_buffer) {
+                arguments.scalar(a.name, all_.scalar(a.name));
+                continue;
+            }
+            const OpArgument &registered = *op_.argument(a.name);
+            HostBuffer &buffer = arguments.buffer(a.name, Layout(extents_of(registered, dims)));
+            if (!a.is_output) {
+                const HostBuffer &whole = all_.buffer(a.name);
+                const int d = place_of(registered, dim_);
+                buffer.assign(d < 0 ? whole.values() : part_of(whole.values(), whole.extents(), d, part));
+            }
+        }
+        return call(arguments);
+    }
+
+    Outputs part_of_all(const Outputs &all, Part part) {
+        Outputs result;
+        for (const auto &[name, values] : all) {
+            const HostBuffer &whole = all_.buffer(name);
+            result[name] = part_of(values, whole.extents(), place_of(*op_.argument(name), dim_), part);
+        }
+        return result;
+    }
+
+private:
+    Outputs call(KernelArguments &arguments) {
+        const CallResult r = kernel_.call(arguments);
+        INFO(r.message);
+        REQUIRE(r.ok());
+        Outputs outputs;
+        for (const auto &a : kernel_.arguments()) {
+            if (a.is_output) {
+                outputs[a.name] = arguments.buffer(a.name).values();
+            }
+        }
+        return outputs;
+    }
+
+    const Op &op_;
+    const CompiledKernel &kernel_;
+    const std::string dim_;
+    const Dims dims_;
+    KernelArguments all_;
+};
+
+// "" or the first difference.
+std::string difference(const Outputs &got, const Outputs &want) {
+    for (const auto &[name, values] : got) {
+        const std::vector<double> &others = want.at(name);
+        size_t count = 0, first = 0;
+        for (size_t i = 0; i < values.size(); i++) {
+            if (!same(values[i], others[i]) && count++ == 0) {
+                first = i;
+            }
+        }
+        if (count) {
+            return fmt::format("{} of {} elements of {}, the first {}: {:.9g} and {:.9g}", count, values.size(), name, first, values[first],
+                               others[first]);
+        }
+    }
+    return "";
+}
+
+// With other numbers of threads, and of some of the batch.
+std::string check_dim(const OpTest &test, const Op &op, const CompiledKernel &kernel, const std::string &dim, Dims dims) {
+    const bool of_rows = among_rows(dim);
+    const int count = of_rows ? 70 : 7;
+    dims[dim] = count;
+    Batch batch(test, op, kernel, dim, dims);
+    kernel.set_threads(2);
+    const Outputs all = batch.all();
+    std::string wrong;
+    for (int threads : {1, 3, 7}) {
+        kernel.set_threads(threads);
+        const std::string differs = difference(batch.all(), all);
+        wrong += differs.empty() ? "" : fmt::format("\n  {} threads: {}", threads, differs);
+    }
+    kernel.set_threads(2);
+    for (int part : of_rows ? std::vector<int>{1, 2, 3, 4, 5, 8, 13, 16, 33, 64} : std::vector<int>{1, 2, 5}) {
+        for (int first : {0, (count - part) / 2, count - part}) {
+            const std::string differs = difference(batch.some({first, part}), batch.part_of_all(all, {first, part}));
+            wrong += differs.empty() ? "" : fmt::format("\n  {} of {} {}, from {} on: {}", part, count, dim, first, differs);
+        }
+    }
+    return wrong;
+}
+
+// The first sizes of the registry, halved until they are small.
+Dims sizes_of(const Op &op, const CompiledKernel &kernel) {
+    constexpr int kMost = 600;
+    const bool on_device = kernel.target().find("cuda") != std::string::npos;
+    Dims dims = op.shapes.front();
+    for (auto &d : dims) {
+        while (d.second > (on_device ? kMost / 2 : kMost) && d.first != "keys") {
+            d.second /= 2;
+        }
+    }
+    if (dims.count("keys")) {
+        dims["keys"] = 1100;  // several splits
+    }
+    return dims;
+}
+
+std::string check(const OpTest &test, const std::string &name, const Assignments &choices) {
+    const Op &op = find_op(name);
+    const CompiledKernel kernel = build(name, choices);
+    std::string wrong;
+    for (const auto &dim : test.open_dims()) {
+        wrong += check_dim(test, op, kernel, dim, sizes_of(op, kernel));
+    }
+    return wrong.empty() ? "" : fmt::format("{} {}:{}", name, assignments_text(choices), wrong);
+}
+
+// The first of every choice.
+Assignments first_choices(const OpTest &test) {
+    Assignments choices;
+    for (const auto &c : test.choices()) {
+        choices[c.name] = c.values.front();
+    }
+    return choices;
+}
+
+// Of a night, all values of a choice; else the first.
+std::vector<std::string> values_of(const OpTest &test, const std::string &name) {
+    for (const auto &c : test.choices()) {
+        if (c.name == name) {
+            return tests_pairs() ? c.values : std::vector<std::string>{c.values.front()};
+        }
+    }
+    return {""};
+}
+
+void check_host(const OpTest &test, const std::string &op) {
+    for (const std::string &schedule : values_of(test, "schedule")) {
+        for (const std::string type : {"float32", "bfloat16"}) {
+            Assignments choices = first_choices(test);
+            choices["target"] = "host";
+            for (const auto &[name, value] : Assignments{{"type", type}, {"schedule", schedule}}) {
+                if (choices.count(name)) {
+                    choices[name] = value;
+                }
+            }
+            test.settle(choices);
+            CHECK(check(test, op, choices) == "");
+        }
+    }
+}
+
+// What its CUDA schedule is without `invariant` and with it.
+enum class OnCuda { kNone, kSame, kByParameter };
+
+OnCuda on_cuda(const std::string &op) {
+    for (const auto &s : schedules_of(op)) {
+        if (s.place == kCudaTarget && s.name == op) {
+            ScriptOptions options;
+            options.lib_dirs = {paths().schedules};
+            options.target = resolve_targets(kCudaTarget).front();
+            const auto params = read_header(s.path, options).params;
+            return std::any_of(params.begin(), params.end(), [](const Tunable &t) { return t.name == "invariant"; }) ? OnCuda::kByParameter
+                                                                                                                     : OnCuda::kSame;
+        }
+    }
+    return OnCuda::kNone;
+}
+
+// Each kind of version is in one of these; the others of all nights.
+bool is_checked_on_cuda(const std::string &op, OnCuda how) {
+    const std::vector<std::string> of_each_kind = {"gemm", "rms_norm", "decode_attention"};
+    const bool is_one = std::find(of_each_kind.begin(), of_each_kind.end(), op) != of_each_kind.end();
+    return how == OnCuda::kSame || (how == OnCuda::kByParameter && (is_one || tests_pairs()));
+}
+
+void check_cuda(const OpTest &test, const std::string &op) {
+    const OnCuda how = on_cuda(op);
+    if (!is_checked_on_cuda(op, how)) {
+        return;
+    }
+    Assignments choices = cuda_builds(test, op).front();
+    if (how == OnCuda::kByParameter) {
+        choices["set.invariant"] = "true";
+    }
+    CHECK(check(test, op, choices) == "");
+}
+
+// Its line of docs/reference/same_bits.md.
+std::string line_of(const OpTest &test, const std::string &op) {
+    const OnCuda how = on_cuda(op);
+    return fmt::format("| {} | {} | yes | {} |", op, join(test.open_dims(), ", "),
+                       how == OnCuda::kNone   ? ""
+                       : how == OnCuda::kSame ? "yes"
+                                              : "with `invariant=true`");
+}
+
+}  // namespace
+
+#define HALYARD_OP(name, ...)                                                                                                              \
+    TEST_CASE(#name ": same bits") {                                                                                                       \
+        check_host(name##_test(), #name);                                                                                                  \
+    }                                                                                                                                      \
+    TEST_CASE(#name ": same bits on cuda") {                                                                                               \
+        check_cuda(name##_test(), #name);                                                                                                  \
+    }                                                                                                                                      \
+    TEST_CASE(#name " has its line on the page of same bits", "[same_bits_page]") {                                                        \
+        CHECK_THAT(read_file(HALYARD_SOURCE "/docs/reference/same_bits.md"),                                                               \
+                   Catch::Contains("\n" + line_of(name##_test(), #name) + "\n"));                                                          \
+    }
+#include "ops.inc"
+#undef HALYARD_OP
