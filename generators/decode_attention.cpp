@@ -17,6 +17,7 @@
 #include <Halide.h>
 
 #include "math/attention_terms.h"
+#include "math/cache.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -51,6 +52,7 @@ public:
         {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}, {"open", SoftmaxForm::kOpen}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
+    Cache cache;
     AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
@@ -61,9 +63,10 @@ public:
 
     void configure() {
         q.set_type(storage_type(type));
-        k.set_type(type);
-        v.set_type(type);
         out.set_type(type);
+        cache.add_to(*this, type);
+        k.set_type(cache.stored_type());
+        v.set_type(cache.stored_type());
         terms.add_to(*this, type, padded);
     }
 
@@ -85,11 +88,12 @@ public:
                 terms.define_lse({query, h, n}, all.lse, out);
             }
         }
-        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v", "mask", "bias"});
+        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v", "k_scale", "v_scale", "mask", "bias"});
         q.dim(1).set_extent(out.dim(1).extent());
         k.dim(0).set_extent(q.dim(0).extent());
         v.dim(1).set_extent(k.dim(1).extent());
         v.dim(2).set_extent(k.dim(2).extent());
+        cache.constrain(k.dim(1).extent(), k.dim(2).extent());
         out.dim(0).set_extent(v.dim(0).extent());
     }
 
@@ -104,7 +108,7 @@ private:
             logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
         Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
         Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"}, capped{"capped"}, lse_top{"lse_top"},
-            lse_sum{"lse_sum"};
+            lse_sum{"lse_sum"}, k_factor{"k_factor"}, v_factor{"v_factor"};
         const bool open = softmax == SoftmaxForm::kOpen;
         const int block = open && rescaled ? kBlockOfTiles : int(key_block);
         const Expr rows = open && rescaled ? number_or_open(kOpen, "rows", 1, 4096) : Expr(int(row_block));
@@ -122,34 +126,46 @@ private:
         // Row: the queries of a head, then those of the next head of the group.
         const Expr row_there = rb * rows + r, row = min(row_there, group * queries - 1);
         const Expr of_row = row % max(queries, 1);
+        // On the host, keys that are converted go with zeros behind the depth, so that their vectors are whole.
+        const bool whole = !rescaled && cache.is_converted() && !get_target().has_gpu_feature();
+        const Expr depth = q.dim(0).extent(), at_depth = whole ? min(likely(d), depth - 1) : Expr(d);
+        const auto in_depth = [&](const Expr &value) { return whole ? select(likely(d < depth), value, 0.0f) : value; };
         const auto query_of_row = [&](const Expr &row) {
-            return q(d, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
+            return q(at_depth, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
         };
         // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
         const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
+        const Type stored = cache.stored_type();
         k_block(d, j, kb, sp, hk, n) = k(d, real_key, hk, n);
-        v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(type, 0));
+        v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(stored, 0));
         if (rescaled) {
             // As rows that are apart by one distance, if a schedule computes it.
             q_rows(d, row_of_group, hk, n) = query_of_row(min(row_of_group, group * queries - 1));
             q_f(d, r, rb, hk, n) = load_f32(q_rows(d, row_there, hk, n));
             const Expr there = min(key, keys - 1), value = v(d, there, hk, n);
-            k_f(d, j, kb, sp, hk, n) = load_f32(k(d, there, hk, n));
-            v_f(d, j, kb, sp, hk, n) = load_f32(padded ? select(key < length, value, cast(type, 0.0f)) : value);
+            k_f(d, j, kb, sp, hk, n) = cache.load(k(d, there, hk, n));
+            v_f(d, j, kb, sp, hk, n) = cache.load(padded ? select(key < length, value, cast(stored, 0.0f)) : value);
         } else {
-            q_f(d, r, rb, hk, n) = load_f32(query_of_row(row)) * scale;
-            k_f(d, j, kb, sp, hk, n) = load_f32(k_block(d, j, kb, sp, hk, n));
-            v_f(d, j, kb, sp, hk, n) = load_f32(v_block(d, j, kb, sp, hk, n));
+            q_f(d, r, rb, hk, n) = in_depth(load_f32(query_of_row(row)) * scale);
+            k_f(d, j, kb, sp, hk, n) = in_depth(cache.load(k_block(at_depth, j, kb, sp, hk, n)));
+            v_f(d, j, kb, sp, hk, n) = cache.load(v_block(d, j, kb, sp, hk, n));
         }
 
-        RDom rd(0, q.dim(0).extent(), "depth");
+        RDom rd(0, whole ? (depth + (kLongestVector - 1)) / kLongestVector * kLongestVector : depth, "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
         const Expr position = of_row + terms.first_position(queries, length);
         const auto own = terms.visible(position, position, length, queries);
         // In units of log2(e) where there are powers of 2.
         const bool plain = terms.plain(), top_left = terms.diagonal == Diagonal::kTopLeft;
         const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
+        if (cache.is_scaled()) {  // what stands behind the length may be anything
+            k_factor(j, kb, sp, hk, n) = cache.key_factor(real_key, hk, n);
+            v_factor(j, kb, sp, hk, n) = select(likely(key < length), cache.value_factor(real_key, hk, n), 0.0f);
+        }
         Expr s = scores(j, r, kb, sp, rb, hk, n);
+        if (cache.is_scaled()) {
+            s = s * k_factor(j, kb, sp, hk, n);
+        }
         if (terms.capped) {
             capped(j, r, kb, sp, rb, hk, n) = terms.cap(rescaled ? s * scale : s, get_target()) * unit;
             s = capped(j, r, kb, sp, rb, hk, n);
@@ -206,7 +222,11 @@ private:
             row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
             p(j, r, kb, sp, rb, hk, n) = exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
             row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
-            acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
+            if (cache.is_scaled()) {
+                weights(j, r, kb, sp, rb, hk, n) = p(j, r, kb, sp, rb, hk, n) * v_factor(j, kb, sp, hk, n);
+            }
+            const Func weight_of = cache.is_scaled() ? weights : p;
+            acc(d, r, sp, rb, hk, n) += weight_of(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
             split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
         }
 
@@ -263,6 +283,7 @@ private:
         return max((all + (splits - 1)) / splits, 1);
     }
 
+    static constexpr int kLongestVector = 16;                   // of f32
     static constexpr int kBlockOfTiles = 16, kLeastBlocks = 4;  // keys of a block, blocks of a split
 
     Var d{"d"}, query{"query"}, row_of_group{"row"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};

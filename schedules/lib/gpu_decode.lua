@@ -59,7 +59,8 @@ end
 -- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
   if p.split > 0 or p.rescaled == 1 then return { {} } end
-  local versions = k.k:type() ~= "f32" and of_tensor_cores(k) or {}
+  local by_tensor_cores = k.k:type() == k.q:type() and k.k:type() ~= "f32"
+  local versions = by_tensor_cores and of_tensor_cores(k) or {}
   local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
   local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
   local keys = k.k:dim(1):extent()
@@ -286,6 +287,9 @@ end
 --
 -- p    head_dim, ahead, warps, one_query    rows, keys    of a group, and of a block, as the algorithm has them
 function decode.by_tensor_cores(k, p, rows, keys)
+  if k.k:type() ~= k.q:type() then
+    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries: decode_attention.lua has others"
+  end
   if p.one_query == 1 then
     k.q:dim(1):set_bounds(0, 1)
     k.out:bound("query", 0, 1)
