@@ -10,6 +10,8 @@
 // value that a query does not see for another reason counts with weight 0: it may be anything finite,
 // and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
 //
+// Keys and values of another type than the queries are multiplied as f32.
+//
 // bf16 on the host: the first product is of bf16, with sums in f32, so that pairs may be multiplied in one instruction; what
 // the weights of the values are for the second is `weight_type`. On a GPU they are rounded to the storage type.
 
@@ -19,6 +21,7 @@
 #include <Halide.h>
 
 #include "math/attention_terms.h"
+#include "math/cache.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -53,6 +56,7 @@ public:
     GeneratorParam<bool> weight_parts{"weight_parts", false};  // exact ones are two of bf16, as a schedule's tiles want them
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
+    Cache cache;
     AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
@@ -63,9 +67,10 @@ public:
 
     void configure() {
         q.set_type(storage_type(type));
-        k.set_type(type);
-        v.set_type(type);
         out.set_type(type);
+        cache.add_to(*this, type);
+        k.set_type(cache.stored_type());
+        v.set_type(cache.stored_type());
         terms.add_to(*this, type, padded);
         if ((terms.store_lse || terms.add_sink) && softmax == SoftmaxForm::kOnline) {
             throw CompileError(
@@ -80,7 +85,7 @@ public:
         const Expr group = heads_of_group(*this, "attention", q.dim(2).extent(), k.dim(2).extent());
         const Expr key = kb * block + j, real_key = min(key, keys - 1);
         const Expr first_query = out.dim(1).min();
-        read_only_if(*this, keys > 0, {"k", "v", "mask", "bias"});
+        read_only_if(*this, keys > 0, {"k", "v", "k_scale", "v_scale", "mask", "bias"});
         const Expr nearest = min(first_query + ib * strip + i, out.dim(1).max());
         const auto visible = [&](const Expr &lowest, const Expr &highest) {
             return terms.visible(position(lowest), position(highest), keys, q.dim(1).extent());
@@ -91,7 +96,7 @@ public:
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
         const bool rescaled = softmax == SoftmaxForm::kRescaled, on_gpu = get_target().has_gpu_feature();
-        const int pair = rescaled || on_gpu ? 1 : packed_group(type);
+        const int pair = rescaled || on_gpu || cache.is_converted() ? 1 : packed_group(type);
         const FactorType kind = weight_type == FactorType::kExact && weight_parts ? FactorType::kTwoBF16 : FactorType(weight_type);
         const bool in_pairs = pair == 2 && kind != FactorType::kExact;  // the second product, too
         if (kind == FactorType::kTwoBF16 && in_pairs && softmax != SoftmaxForm::kTwoPass) {
@@ -100,7 +105,7 @@ public:
         const Expr depth = q.dim(0).extent();
         const auto value = [&](const Expr &column, const Expr &number) {
             const Expr real_column = on_gpu && !rescaled ? min(column, v.dim(0).extent() - 1) : column;
-            return select(number < real_keys(), v(real_column, min(number, keys - 1), hk, n), cast(type, 0.0f));
+            return select(number < real_keys(), v(real_column, min(number, keys - 1), hk, n), cast(cache.stored_type(), 0.0f));
         };
         if (pair == 2) {
             // In pairs along what is summed (index m), with a zero after an odd depth.
@@ -112,7 +117,8 @@ public:
             k_f(d, j, kb, hk, n) = load_f32(k_pairs(d, j, kb, hk, n));
             q_f(d, i, ib, h, n) = load_f32(q_pairs(d % 2, i, d / 2, ib, h, n));
         } else {
-            k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
+            const Expr stored = cache.load(k(d, real_key, hk, n));
+            k_f(d, j, kb, hk, n) = cache.is_scaled() ? stored * cache.key_factor(real_key, hk, n) : stored;
             q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(scale));
         }
         if (in_pairs) {
@@ -120,7 +126,11 @@ public:
             v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
         } else {
             // The weights of keys after the last are 0 here as elsewhere, and what is read for them is a value.
-            v_f(d, j, kb, hk, n) = load_f32(rescaled && !padded ? v(d, real_key, hk, n) : value(d, key));
+            Expr stored = cache.load(rescaled && !padded ? v(d, real_key, hk, n) : value(d, key));
+            if (cache.is_scaled()) {  // what stands behind a length may be anything
+                stored = stored * select(key < real_keys(), cache.value_factor(real_key, hk, n), 0.0f);
+            }
+            v_f(d, j, kb, hk, n) = stored;
         }
 
         RDom r(0, (depth + (pair - 1)) / pair * pair, "depth");
@@ -288,6 +298,7 @@ public:
         k.dim(0).set_extent(q.dim(0).extent());
         v.dim(1).set_extent(k.dim(1).extent());
         v.dim(2).set_extent(k.dim(2).extent());
+        cache.constrain(keys, k.dim(2).extent());
         out.dim(0).set_extent(v.dim(0).extent());
     }
 

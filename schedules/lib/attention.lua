@@ -63,7 +63,11 @@ end
 function attention.two_pass(k, p, target, tiles)
   local lanes = target:lanes "f32"
   local wide = target.vector_registers >= 32
-  local dot = tiles or gemm.has_dot(target, k.q:type(), p.query_block)
+  local converts = k.k:type() ~= k.q:type()
+  if tiles and converts then
+    error "cache_type: tiles multiply keys and values as they are stored, in the type of the queries: attention.lua converts them"
+  end
+  local dot = tiles or not converts and gemm.has_dot(target, k.q:type(), p.query_block)
   -- Sums that registers hold; blocks for tile instructions may be larger.
   local keys = p.query_block * p.key_block <= 512 and p.key_block or 256 // p.query_block
   local queries, keys_of_tile = p.query_block, keys -- of register tiles

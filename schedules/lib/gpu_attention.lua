@@ -22,6 +22,9 @@ local attention = {}
 -- raster                   heads that blocks take together
 -- ping_pong                one half of a block multiplies while the other computes
 function attention.tensor_tiles(k, o)
+  if k.k:type() ~= k.q:type() then
+    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries; attention.unfused.lua converts"
+  end
   fix_head_dim(k, o.head_dim)
   k.out:split("query", o.query_block, "guard", "strip", "row")
   k.out:reorder("d", "row", "strip", "h", "n"):gpu_blocks { "strip", "h", "n" }:never_partition_all()

@@ -288,7 +288,7 @@ end
 -- p    head_dim, ahead, warps, one_query    rows, keys    of a group, and of a block, as the algorithm has them
 function decode.by_tensor_cores(k, p, rows, keys)
   if k.k:type() ~= k.q:type() then
-    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries: decode_attention.lua has others"
+    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries; decode_attention.lua converts"
   end
   if p.one_query == 1 then
     k.q:dim(1):set_bounds(0, 1)

@@ -8,17 +8,13 @@ using namespace ops_test;
 
 namespace {
 
+// With what cases ask for, if it is not given.
 void check(const OpTest &test, const std::string &op, const std::vector<Assignments> &builds) {
     int rotation = 0;
     for (Assignments choices : builds) {
-        choices.insert({"target", "avx2"});
-        for (const char *off : {"causal", "diagonal", "masked", "mask_type", "schedule"}) {
-            choices.insert({off, off == std::string("diagonal") ? "bottom_right" : off == std::string("mask_type") ? "added" : "false"});
-        }
-        if (choices["schedule"] == "false") {
-            choices["schedule"] = "";
-        }
-        choices.insert({"padded", "true"});
+        const Assignments usual = {{"schedule", ""},    {"target", "avx2"},     {"padded", "true"},          {"causal", "false"},
+                                   {"masked", "false"}, {"mask_type", "added"}, {"diagonal", "bottom_right"}};
+        choices.insert(usual.begin(), usual.end());
         CHECK(build(op, choices).slow() == "");
         CHECK(check_build(test, op, choices, rotation++) == "");
     }
@@ -43,4 +39,26 @@ TEST_CASE("decode_attention: stored otherwise on CUDA") {
            {{"target", kCudaTarget}, {"type", "float32"}, {"cache_type", "bfloat16"}, {"set.head_dim", "64"}, {"add_sink", "true"}}});
     CHECK_THROWS_WITH(build("decode_attention", {{"target", kCudaTarget}, {"schedule", "mma"}, {"cache_type", "int8"}}),
                       Catch::Contains("decode_attention.mma.lua") && Catch::Contains("cache_type: tensor cores fetch"));
+}
+
+TEST_CASE("attention: stored otherwise") {
+    check(attention_test(), "attention",
+          {{{"type", "float32"}, {"cache_type", "int8"}, {"causal", "true"}, {"set.head_dim", "32"}},
+           {{"type", "float32"}, {"cache_type", "float8_e4m3"}, {"schedule", "online"}, {"padded", "false"}},
+           {{"type", "float16"}, {"cache_type", "bfloat16"}, {"schedule", "unfused"}},
+           {{"type", "bfloat16"}, {"cache_type", "float8_e5m2"}, {"target", "host"}, {"masked", "true"}}});
+    CHECK_THROWS_WITH(build("attention", {{"schedule", "mma"}, {"type", "bfloat16"}, {"cache_type", "int8"}, {"set.tiles", "always"}, {"set.head_dim", "64"}}),
+                      Catch::Contains("attention.lua") && Catch::Contains("cache_type: tiles multiply"));
+}
+
+TEST_CASE("attention: stored otherwise on CUDA") {
+    check(attention_test(), "attention",
+          {{{"target", kCudaTarget},
+            {"schedule", "unfused"},
+            {"type", "bfloat16"},
+            {"cache_type", "int8"},
+            {"query_block", "64"},
+            {"key_block", "64"}}});
+    CHECK_THROWS_WITH(build("attention", {{"target", kCudaTarget}, {"type", "bfloat16"}, {"cache_type", "float8_e4m3"}}),
+                      Catch::Contains("gpu_attention.lua") && Catch::Contains("cache_type: tensor cores fetch"));
 }
