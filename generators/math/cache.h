@@ -2,7 +2,16 @@
 #define HALYARD_MATH_CACHE_H
 
 /** \file
- * How keys and values of attention are stored, where it is otherwise than queries are.
+ * Keys and values of attention: how they are stored, and where.
+ *
+ * | they lie | arguments |
+ * | --- | --- |
+ * | as a sequence each | k, v [head_dim, keys, key_heads, batch] |
+ * | in pages of so many tokens | k_pages, v_pages [head_dim, page, key_heads, pages in all], page_table [pages of a sequence, batch] |
+ *
+ * Any strides but the first will do, so that pages may have heads outside of tokens or within (HND and NHD of FlashInfer; the latter is
+ * also vLLM's for FlashAttention). Page `key / page` of a sequence is the one that the table has there; a number that is none of a page
+ * is taken as the nearest that is.
  */
 
 #include <map>
@@ -12,6 +21,7 @@
 
 #include "math/elements.h"
 #include "math/float8.h"
+#include "math/number.h"
 
 namespace halyard {
 
@@ -21,8 +31,9 @@ enum class CacheType { kSame, kF32, kF16, kBF16, kInt8, kE4M3, kE5M2 };
 /** A member of a generator, of which its parameters are then parameters. */
 class Cache {
 public:
-    /** Of 8 bits, a key and a value of a head have a scale each: k_scale and v_scale [keys, key_heads, batch] of f32; a stride of 0
-     * broadcasts. Numbers of float8_e4m3 and float8_e5m2 are given as bytes (math/float8.h). */
+    /** Of 8 bits, a key and a value of a head have a scale each: k_scale and v_scale [keys, key_heads, batch] of f32, of pages k_scale_pages and
+     * v_scale_pages [page, key_heads, pages in all]; a stride of 0 broadcasts. Numbers of float8_e4m3 and float8_e5m2 are given as
+     * bytes (math/float8.h). */
     Halide::GeneratorParam<CacheType> cache_type{"cache_type",
                                                  CacheType::kSame,
                                                  {{"same", CacheType::kSame},
@@ -32,14 +43,29 @@ public:
                                                   {"int8", CacheType::kInt8},
                                                   {"float8_e4m3", CacheType::kE4M3},
                                                   {"float8_e5m2", CacheType::kE5M2}}};
+    /** Tokens of a page; 0: there are no pages. */
+    Number page{"page", 0, 0, 4096};
 
-    /** Adds the scales. `type` is that of the queries. */
-    void add_to(Halide::Internal::GeneratorBase &generator, const Halide::Type &type) {
+    /** Adds keys, values and the table of pages. `type` is that of the queries; `padded`: sequences have lengths. */
+    void add_to(Halide::Internal::GeneratorBase &generator, const Halide::Type &type, bool padded) {
         using namespace Halide;
         type_ = type;
+        if (is_paged() && !padded) {
+            throw CompileError("page is for sequences with lengths, which padded=true adds: their last pages are not full");
+        }
+        k_ = generator.add_input<Buffer<>>(is_paged() ? "k_pages" : "k", stored_type(), 4);
+        v_ = generator.add_input<Buffer<>>(is_paged() ? "v_pages" : "v", stored_type(), 4);
+        if (is_paged()) {
+            page_table_ = generator.add_input<Buffer<>>("page_table", Int(32), 2);
+        }
+    }
+
+    /** Adds the scales. */
+    void add_scales(Halide::Internal::GeneratorBase &generator) {
+        using namespace Halide;
         if (is_scaled()) {
-            k_scale_ = generator.add_input<Buffer<>>("k_scale", Float(32), 3);
-            v_scale_ = generator.add_input<Buffer<>>("v_scale", Float(32), 3);
+            k_scale_ = generator.add_input<Buffer<>>(is_paged() ? "k_scale_pages" : "k_scale", Float(32), 3);
+            v_scale_ = generator.add_input<Buffer<>>(is_paged() ? "v_scale_pages" : "v_scale", Float(32), 3);
         }
     }
 
@@ -61,14 +87,35 @@ public:
         return cache_type == CacheType::kInt8 || cache_type == CacheType::kE4M3 || cache_type == CacheType::kE5M2;
     }
 
+    bool is_paged() const {
+        return page != 0;
+    }
+
     /** Whether elements are of another type than queries. */
     bool is_converted() const {
         return stored_type() != type_;
     }
 
-    /** Whether each element, but for its scale, is one of the type of the queries. */
-    bool is_exact_in_queries() const {
-        return is_scaled() || stored_type() == type_;
+    /** Keys that a sequence has room for, heads of these, elements of a value, and sequences. */
+    Halide::Expr keys() const {
+        return is_paged() ? page_table_->dim(0).extent() * int(page) : k_->dim(1).extent();
+    }
+    Halide::Expr heads() const {
+        return k_->dim(2).extent();
+    }
+    Halide::Expr columns() const {
+        return v_->dim(0).extent();
+    }
+    Halide::Expr batch() const {
+        return is_paged() ? page_table_->dim(1).extent() : k_->dim(3).extent();
+    }
+
+    /** Element `d` of a key, and of a value, as it is stored. */
+    Halide::Expr key(const Halide::Expr &d, const Halide::Expr &key, const Halide::Expr &head, const Halide::Expr &sequence) const {
+        return (*k_)(d, token(key), head, sequence_of(key, sequence));
+    }
+    Halide::Expr value(const Halide::Expr &d, const Halide::Expr &key, const Halide::Expr &head, const Halide::Expr &sequence) const {
+        return (*v_)(d, token(key), head, sequence_of(key, sequence));
     }
 
     /** An element that was stored as f32, but for its factor. */
@@ -90,25 +137,40 @@ public:
         return factor(*v_scale_, key, head, sequence);
     }
 
-    /** What a call checks, of the keys that there are. */
-    void constrain(const Halide::Expr &keys, const Halide::Expr &heads) const {
+    /** What a call checks. `depth`: elements of a query. */
+    void constrain(const Halide::Expr &depth) const {
+        k_->dim(0).set_extent(depth);
+        v_->dim(1).set_extent(k_->dim(1).extent());
+        v_->dim(2).set_extent(k_->dim(2).extent());
+        if (is_paged()) {
+            k_->dim(1).set_bounds(0, int(page));
+            v_->dim(3).set_extent(k_->dim(3).extent());
+        }
         for (auto *scale : {k_scale_, v_scale_}) {
             if (scale) {
-                scale->dim(0).set_extent(keys);
-                scale->dim(1).set_extent(heads);
+                scale->dim(0).set_extent(k_->dim(1).extent());
+                scale->dim(1).set_extent(heads());
             }
         }
     }
 
 private:
+    Halide::Expr token(const Halide::Expr &key) const {
+        return is_paged() ? key % int(page) : key;
+    }
+
+    Halide::Expr sequence_of(const Halide::Expr &key, const Halide::Expr &sequence) const {
+        return is_paged() ? clamp((*page_table_)(key / int(page), sequence), 0, k_->dim(3).extent() - 1) : sequence;
+    }
+
     template<typename Scales>
     Halide::Expr factor(Scales &scales, const Halide::Expr &key, const Halide::Expr &head, const Halide::Expr &sequence) const {
-        const Halide::Expr scale = scales(key, head, sequence);
+        const Halide::Expr scale = scales(token(key), head, sequence_of(key, sequence));
         return cache_type == CacheType::kE4M3 ? scale * kFactorOfE4M3 : scale;
     }
 
     Halide::Type type_;
-    Halide::GeneratorInput<Halide::Buffer<>> *k_scale_ = nullptr, *v_scale_ = nullptr;
+    Halide::GeneratorInput<Halide::Buffer<>> *k_ = nullptr, *v_ = nullptr, *page_table_ = nullptr, *k_scale_ = nullptr, *v_scale_ = nullptr;
 };
 
 }  // namespace halyard

@@ -3,7 +3,7 @@
 local attention = require "lib.attention"
 local processor = require "lib.processor"
 
-local decode = { fix_head_dim = attention.fix_head_dim }
+local decode = { fix_head_dim = attention.fix_head_dim, keys = attention.keys }
 
 -- What the fused schedules tune.
 decode.generator = {
@@ -24,7 +24,7 @@ end
 -- Whether keys and values are converted to what queries are, or to f32. They have fewer bytes then, and what is done for each
 -- takes the time: their sums are in registers, all loops over these unrolled.
 function decode.converts(k)
-  return k.k:type() ~= k.q:type()
+  return decode.keys(k):type() ~= k.q:type()
 end
 
 -- Computes one split of the keys where `at` is: scores, maximum, exponentials, sum, and p v.
@@ -76,7 +76,7 @@ function decode.one_split(k, p, target, at)
   if processor.is_intel(target) then of_keys, of_values = 4096, 4096 end
   k.k_f:compute_at(k.logits, "kb")
   if converts then
-    local line_of_cache = 16 * target:lanes(k.k:type()) // lanes
+    local line_of_cache = 16 * target:lanes(decode.keys(k):type()) // lanes
     local line, in_line = k.k_f:split("d", line_of_cache, "guard", "line", "in_line")
     local vector, lane = k.k_f:split(in_line, lanes, "auto", "vector", "lane")
     k.k_f:vectorize(lane):unroll(vector):prefetch_ahead(line, of_keys)

@@ -89,7 +89,10 @@ public:
             dims["heads"] = dims["batch"] = 1;
             cases.push_back({"NaN in a block that no query of a strip sees", dims, nan_in_last_value, true});
         }
-        if (is_of_bytes(build) && depths.size() > 1) {
+        if (build.count("page")) {
+            cases.push_back({"a page that is none", some, a_page_that_is_none});
+        }
+        if (is_of_bytes(build) && !build.count("page") && depths.size() > 1) {
             cases.push_back(every_byte());
         }
         return cases;
@@ -145,6 +148,7 @@ public:
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
         set_cache(arguments, seed);
+        set_pages(arguments);
         set_lengths(arguments, {dims.at("keys") / 2, dims.at("keys"), 0});
         set_window(arguments, dims);
         set_terms(arguments);
@@ -276,6 +280,10 @@ private:
 
     static void nan_in_last_value(KernelArguments &arguments, const Dims &dims) {
         set_in_cache(arguments, "v", {0, int(dims.at("keys")) - 1, 0, 0}, kNaN);
+    }
+
+    static void a_page_that_is_none(KernelArguments &arguments, const Dims &) {
+        wrong_pages(arguments, true);
     }
 
     static void nan_in_padding(KernelArguments &arguments, const Dims &dims) {

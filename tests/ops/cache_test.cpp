@@ -47,8 +47,10 @@ TEST_CASE("attention: stored otherwise") {
            {{"type", "float32"}, {"cache_type", "float8_e4m3"}, {"schedule", "online"}, {"padded", "false"}},
            {{"type", "float16"}, {"cache_type", "bfloat16"}, {"schedule", "unfused"}},
            {{"type", "bfloat16"}, {"cache_type", "float8_e5m2"}, {"target", "host"}, {"masked", "true"}}});
-    CHECK_THROWS_WITH(build("attention", {{"schedule", "mma"}, {"type", "bfloat16"}, {"cache_type", "int8"}, {"set.tiles", "always"}, {"set.head_dim", "64"}}),
-                      Catch::Contains("attention.lua") && Catch::Contains("cache_type: tiles multiply"));
+    CHECK_THROWS_WITH(
+        build("attention",
+              {{"schedule", "mma"}, {"type", "bfloat16"}, {"cache_type", "int8"}, {"set.tiles", "always"}, {"set.head_dim", "64"}}),
+        Catch::Contains("attention.lua") && Catch::Contains("cache_type: tiles multiply"));
 }
 
 TEST_CASE("attention: stored otherwise on CUDA") {
@@ -61,4 +63,41 @@ TEST_CASE("attention: stored otherwise on CUDA") {
             {"key_block", "64"}}});
     CHECK_THROWS_WITH(build("attention", {{"target", kCudaTarget}, {"type", "bfloat16"}, {"cache_type", "float8_e4m3"}}),
                       Catch::Contains("gpu_attention.lua") && Catch::Contains("cache_type: tensor cores fetch"));
+}
+
+TEST_CASE("decode_attention: in pages") {
+    check(decode_attention_test(), "decode_attention",
+          {{{"type", "bfloat16"}, {"page", "16"}, {"causal", "true"}},
+           {{"type", "float32"}, {"page", "32"}, {"cache_type", "int8"}, {"set.head_dim", "64"}, {"store_lse", "true"}},
+           {{"type", "float32"}, {"page", "20"}, {"schedule", "fused"}, {"cache_type", "float8_e4m3"}, {"alibi", "true"}}});
+    CHECK_THROWS_WITH(build("decode_attention", {{"page", "16"}, {"padded", "false"}}),
+                      Catch::Contains("page is for sequences with lengths, which padded=true adds"));
+}
+
+TEST_CASE("decode_attention: in pages on CUDA") {
+    check(decode_attention_test(), "decode_attention",
+          {{{"target", kCudaTarget}, {"type", "bfloat16"}, {"page", "16"}, {"causal", "true"}},
+           {{"target", kCudaTarget}, {"type", "float16"}, {"page", "64"}, {"cache_type", "int8"}, {"set.head_dim", "64"}}});
+    CHECK_THROWS_WITH(build("decode_attention", {{"target", kCudaTarget}, {"schedule", "mma"}, {"page", "16"}}),
+                      Catch::Contains("decode_attention.mma.lua") && Catch::Contains("page: blocks of keys are fetched"));
+}
+
+TEST_CASE("attention: in pages") {
+    check(attention_test(), "attention",
+          {{{"type", "float32"}, {"page", "16"}, {"causal", "true"}, {"diagonal", "lengths"}},
+           {{"type", "bfloat16"}, {"page", "16"}, {"target", "host"}, {"cache_type", "int8"}, {"schedule", "online"}}});
+    CHECK_THROWS_WITH(build("attention", {{"page", "16"}, {"padded", "true"}, {"causal", "true"}}),
+                      Catch::Contains("with page, queries are placed by diagonal=lengths or top_left"));
+}
+
+TEST_CASE("attention: in pages on CUDA") {
+    check(attention_test(), "attention",
+          {{{"target", kCudaTarget},
+            {"schedule", "unfused"},
+            {"type", "bfloat16"},
+            {"page", "16"},
+            {"query_block", "64"},
+            {"key_block", "64"}}});
+    CHECK_THROWS_WITH(build("attention", {{"target", kCudaTarget}, {"padded", "true"}, {"page", "16"}}),
+                      Catch::Contains("gpu_attention.lua") && Catch::Contains("page: blocks of keys are fetched"));
 }

@@ -64,7 +64,10 @@ public:
         if (build.at("padded") == "true") {
             cases.push_back({"NaN behind the length", some, nan_behind_length});
         }
-        if (is_of_bytes(build) && depths.size() > 1) {
+        if (build.count("page")) {
+            cases.push_back({"a page that is none", some, a_page_that_is_none});
+        }
+        if (is_of_bytes(build) && !build.count("page") && depths.size() > 1) {
             cases.push_back(every_byte());
         }
         return cases;
@@ -87,6 +90,7 @@ public:
 
     void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
         set_cache(arguments, seed);
+        set_pages(arguments);
         set_lengths(arguments, {dims.at("keys") * 2 / 3, dims.at("keys"), 0});
         set_window(arguments, dims);
         set_terms(arguments);
@@ -184,6 +188,10 @@ private:
         arguments.buffer("q").set({1, int(dims.at("queries")) - 1, 1, 1}, kNaN);
         set_in_cache(arguments, "v", {3, 0, 0, 0}, kNaN);
         set_in_cache(arguments, "v", {5, 0, 0, 1}, kInfinity);
+    }
+
+    static void a_page_that_is_none(KernelArguments &arguments, const Dims &) {
+        wrong_pages(arguments, true);
     }
 
     static void nan_behind_length(KernelArguments &arguments, const Dims &dims) {

@@ -132,11 +132,15 @@ inline void nan_behind_lengths(KernelArguments &arguments, const Dims &dims, int
                 for (int c = 0; c < dims.at("d"); c++) {
                     set_in_cache(arguments, name, {c, key, 0, n}, kNaN);
                 }
-                if (arguments.has_buffer(name + "_scale")) {
-                    arguments.buffer(name + "_scale").set({key, 0, n}, kNaN);
+                if (const std::string scale = name_in_cache(arguments, name + "_scale"); arguments.has_buffer(scale)) {
+                    const auto at = place_in_cache(arguments, arguments.buffer(name_in_cache(arguments, name)), {0, key, 0, n});
+                    arguments.buffer(scale).set({at[1], 0, at[3]}, kNaN);
                 }
             }
         }
+    }
+    if (arguments.has_buffer("page_table")) {
+        wrong_pages(arguments, false);
     }
 }
 
