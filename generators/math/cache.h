@@ -148,7 +148,7 @@ public:
         }
         for (auto *scale : {k_scale_, v_scale_}) {
             if (scale) {
-                scale->dim(0).set_extent(k_->dim(1).extent());
+                scale->dim(0).set_extent(k_->dim(1).extent()).set_stride(Halide::Expr());
                 scale->dim(1).set_extent(heads());
             }
         }

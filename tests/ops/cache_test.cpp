@@ -2,7 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "cache.h"
 #include "harness.h"
+#include "kernel/registry.h"
+#include "kernel/workload.h"
 
 using namespace ops_test;
 
@@ -100,4 +103,30 @@ TEST_CASE("attention: in pages on CUDA") {
             {"key_block", "64"}}});
     CHECK_THROWS_WITH(build("attention", {{"target", kCudaTarget}, {"padded", "true"}, {"page", "16"}}),
                       Catch::Contains("gpu_attention.lua") && Catch::Contains("page: blocks of keys are fetched"));
+}
+
+// One number for all keys and heads is one in memory.
+TEST_CASE("decode_attention: scales of strides 0") {
+    const auto kernel = build("decode_attention", {{"target", "avx2"}, {"cache_type", "int8"}, {"padded", "false"}});
+    const Dims dims = {{"d", 20}, {"queries", 1}, {"keys", 77}, {"heads", 4}, {"key_heads", 2}, {"batch", 2}};
+    auto arguments = make_arguments(halyard::find_op("decode_attention"), kernel, dims, 1);
+    const auto results = [&] {
+        arguments.buffer("out").poison();
+        const halyard::CallResult r = kernel.call(arguments);
+        REQUIRE(r.message == "");
+        return arguments.buffer("out").values();
+    };
+    for (const char *name : {"k_scale", "v_scale"}) {
+        arguments.buffer(name).fill(0.01);
+    }
+    const std::vector<double> expected = results();
+    for (const char *name : {"k_scale", "v_scale"}) {
+        HostBuffer &scale = arguments.buffer(name);
+        scale.fill(kNaN);
+        scale.set({0, 0, 0}, 0.01);
+        for (int d = 0; d < 3; d++) {
+            scale.raw()->dim[d].stride = 0;
+        }
+    }
+    CHECK(results() == expected);
 }
