@@ -10,6 +10,8 @@
 // value that a query does not see for another reason counts with weight 0: it may be anything finite,
 // and where it is NaN or infinite, so may be the results of the queries whose strip sees its block.
 //
+// Keys and values of another type than the queries are multiplied as f32.
+//
 // bf16 on the host: the first product is of bf16, with sums in f32, so that pairs may be multiplied in one instruction; what
 // the weights of the values are for the second is `weight_type`. On a GPU they are rounded to the storage type.
 
@@ -19,6 +21,7 @@
 #include <Halide.h>
 
 #include "math/attention_terms.h"
+#include "math/cache.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -53,20 +56,23 @@ public:
     GeneratorParam<bool> weight_parts{"weight_parts", false};  // exact ones are two of bf16, as a schedule's tiles want them
     /** lengths [batch]: keys from there on do not count. */
     GeneratorParam<bool> padded{"padded", false};
+    Cache cache;
     AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
-    Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
-    Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
-    Input<float> scale{"scale"};
+    GeneratorInput<float> *scale = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
     void configure() {
         q.set_type(storage_type(type));
-        k.set_type(type);
-        v.set_type(type);
         out.set_type(type);
+        cache.add_to(*this, type, padded);
+        scale = add_input<float>("scale");
+        cache.add_scales(*this);
         terms.add_to(*this, type, padded);
+        if (cache.is_paged() && terms.diagonal == Diagonal::kBottomRight && (terms.causal || terms.windowed || terms.alibi)) {
+            throw CompileError("with page, queries are placed by diagonal=lengths or top_left: pages have room behind the last key");
+        }
         if ((terms.store_lse || terms.add_sink) && softmax == SoftmaxForm::kOnline) {
             throw CompileError(
                 "store_lse=true and add_sink=true are for softmax=two_pass and rescaled; online keeps no maximum of all keys");
@@ -75,12 +81,14 @@ public:
 
     void generate() {
         const int block = key_block, strip = query_block;
-        const Expr keys = k.dim(1).extent(), blocks = (keys + (block - 1)) / block;
+        const Expr keys = cache.keys(), blocks = (keys + (block - 1)) / block;
         const Expr ninf = Float(32).min();
-        const Expr group = heads_of_group(*this, "attention", q.dim(2).extent(), k.dim(2).extent());
+        const Expr group = heads_of_group(*this, "attention", q.dim(2).extent(), cache.heads());
         const Expr key = kb * block + j, real_key = min(key, keys - 1);
         const Expr first_query = out.dim(1).min();
-        read_only_if(*this, keys > 0, {"k", "v", "mask", "bias"});
+        read_only_if(
+            *this, keys > 0,
+            {"k", "v", "k_pages", "v_pages", "page_table", "k_scale", "v_scale", "k_scale_pages", "v_scale_pages", "mask", "bias"});
         const Expr nearest = min(first_query + ib * strip + i, out.dim(1).max());
         const auto visible = [&](const Expr &lowest, const Expr &highest) {
             return terms.visible(position(lowest), position(highest), keys, q.dim(1).extent());
@@ -91,7 +99,7 @@ public:
         // The operands in f32. Reads are clamped, so that blocks may be whole; v is zero there and in the
         // padding, since its rows are summed with weights of zero, which a NaN there would survive.
         const bool rescaled = softmax == SoftmaxForm::kRescaled, on_gpu = get_target().has_gpu_feature();
-        const int pair = rescaled || on_gpu ? 1 : packed_group(type);
+        const int pair = rescaled || on_gpu || cache.is_converted() ? 1 : packed_group(type);
         const FactorType kind = weight_type == FactorType::kExact && weight_parts ? FactorType::kTwoBF16 : FactorType(weight_type);
         const bool in_pairs = pair == 2 && kind != FactorType::kExact;  // the second product, too
         if (kind == FactorType::kTwoBF16 && in_pairs && softmax != SoftmaxForm::kTwoPass) {
@@ -99,28 +107,35 @@ public:
         }
         const Expr depth = q.dim(0).extent();
         const auto value = [&](const Expr &column, const Expr &number) {
-            const Expr real_column = on_gpu && !rescaled ? min(column, v.dim(0).extent() - 1) : column;
-            return select(number < real_keys(), v(real_column, min(number, keys - 1), hk, n), cast(type, 0.0f));
+            const Expr real_column = on_gpu && !rescaled ? min(column, cache.columns() - 1) : column;
+            return select(number < real_keys(), cache.value(real_column, min(number, keys - 1), hk, n), cast(cache.stored_type(), 0.0f));
         };
         if (pair == 2) {
             // In pairs along what is summed (index m), with a zero after an odd depth.
-            const auto element = [&](auto &from, const Expr &at, const Expr &number, const Var &head) {
-                return select(likely(at < depth), from(min(likely(at), depth - 1), number, head, n), cast(type, 0.0f));
+            const auto element = [&](const auto &from, const Expr &at) {
+                return select(likely(at < depth), from(min(likely(at), depth - 1)), cast(type, 0.0f));
             };
-            k_pairs(d, j, kb, hk, n) = element(k, d, real_key, hk);
-            q_pairs(m, i, d, ib, h, n) = element(q, 2 * d + m, nearest, h);
+            const auto key_element = [&](const Expr &at) { return cache.key(at, real_key, hk, n); };
+            const auto query_element = [&](const Expr &at) -> Expr { return q(at, nearest, h, n); };
+            k_pairs(d, j, kb, hk, n) = element(key_element, d);
+            q_pairs(m, i, d, ib, h, n) = element(query_element, 2 * d + m);
             k_f(d, j, kb, hk, n) = load_f32(k_pairs(d, j, kb, hk, n));
             q_f(d, i, ib, h, n) = load_f32(q_pairs(d % 2, i, d / 2, ib, h, n));
         } else {
-            k_f(d, j, kb, hk, n) = load_f32(k(d, real_key, hk, n));
-            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(scale));
+            const Expr stored = cache.load(cache.key(d, real_key, hk, n));
+            k_f(d, j, kb, hk, n) = cache.is_scaled() ? stored * cache.key_factor(real_key, hk, n) : stored;
+            q_f(d, i, ib, h, n) = load_f32(q(d, nearest, h, n)) * (rescaled ? Expr(1.0f) : Expr(*scale));
         }
         if (in_pairs) {
             v_pairs(m, d, j, kb, hk, n) = value(d, kb * block + 2 * j + m);
             v_f(d, j, kb, hk, n) = load_f32(v_pairs(j % 2, d, j / 2, kb, hk, n));
         } else {
             // The weights of keys after the last are 0 here as elsewhere, and what is read for them is a value.
-            v_f(d, j, kb, hk, n) = load_f32(rescaled && !padded ? v(d, real_key, hk, n) : value(d, key));
+            Expr stored = cache.load(rescaled && !padded ? cache.value(d, real_key, hk, n) : value(d, key));
+            if (cache.is_scaled()) {  // what stands behind a length may be anything
+                stored = stored * select(key < real_keys(), cache.value_factor(real_key, hk, n), 0.0f);
+            }
+            v_f(d, j, kb, hk, n) = stored;
         }
 
         RDom r(0, (depth + (pair - 1)) / pair * pair, "depth");
@@ -131,11 +146,11 @@ public:
         // multiplication with an addition.
         const bool plain = terms.plain();
         const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
-        const Expr factor = scale * unit;
+        const Expr factor = *scale * unit;
         const AttentionTerms::Place at_key{nearest, position(nearest), key, min(likely(key), keys - 1), h, n};
         if (terms.capped) {
             const bool scaled = pair != 2 && !rescaled;
-            capped(j, i, kb, ib, h, n) = terms.cap(scaled ? s : s * scale, get_target()) * unit;
+            capped(j, i, kb, ib, h, n) = terms.cap(scaled ? s : s * *scale, get_target()) * unit;
             s = capped(j, i, kb, ib, h, n);
         } else if (pair == 2 || (rescaled && !plain)) {
             s = s * factor;
@@ -214,7 +229,7 @@ public:
         } else if (softmax == SoftmaxForm::kOnline) {
             // A column of ones after those of v makes the last column of acc the sum of the weights,
             // so that it is rescaled with the others, in the same loop.
-            const Expr columns = v.dim(0).extent();
+            const Expr columns = cache.columns();
             v_1(d, j, kb, hk, n) = select(d < columns, v_f(min(likely(d), columns - 1), j, kb, hk, n), 1.0f);
             RDom rj(0, block, "key");
             block_max(i, kb, ib, h, n) = lowest;
@@ -237,7 +252,7 @@ public:
             row_sum(i, ib, h, n) = acc(columns, i, ib, h, n);
         } else {
             // A factor that is not above 0 would make a maximum a minimum.
-            Parameter given = Expr(scale).as<Internal::Variable>()->param;
+            Parameter given = Expr(*scale).as<Internal::Variable>()->param;
             given.set_min_value(std::numeric_limits<float>::min());
             const Expr times = plain ? factor : Expr(1.0f);
             RDom rj(0, block, "key");
@@ -285,21 +300,19 @@ public:
         const Expr sum = rescaled ? result(d, row, at, h, n) : acc(d, row, at, h, n);
         out(d, query, h, n) = store_as(type, sum * inv_sum(row, at, h, n));
 
-        k.dim(0).set_extent(q.dim(0).extent());
-        v.dim(1).set_extent(k.dim(1).extent());
-        v.dim(2).set_extent(k.dim(2).extent());
-        out.dim(0).set_extent(v.dim(0).extent());
+        cache.constrain(q.dim(0).extent());
+        out.dim(0).set_extent(cache.columns());
     }
 
 private:
     /** The key that a query stands at. */
     Expr position(const Expr &number) {
-        const Expr end = terms.diagonal == Diagonal::kLengths ? real_keys() : k.dim(1).extent();
+        const Expr end = terms.diagonal == Diagonal::kLengths ? real_keys() : cache.keys();
         return number - q.dim(1).min() + terms.first_position(q.dim(1).extent(), end);
     }
 
     Expr real_keys() {
-        const Expr keys = k.dim(1).extent();
+        const Expr keys = cache.keys();
         return padded ? min(keys, terms.length(n)) : keys;
     }
 

@@ -17,6 +17,7 @@
 #include <Halide.h>
 
 #include "math/attention_terms.h"
+#include "math/cache.h"
 #include "math/compare.h"
 #include "math/elements.h"
 #include "math/exp.h"
@@ -51,24 +52,24 @@ public:
         {{"two_pass", SoftmaxForm::kTwoPass}, {"rescaled", SoftmaxForm::kRescaled}, {"open", SoftmaxForm::kOpen}}};
     /** lengths [batch]; without it all keys count. */
     GeneratorParam<bool> padded{"padded", true};
+    Cache cache;
     AttentionTerms terms;
 
     Input<Buffer<void, 4>> q{"q"};  // [head_dim, queries, heads, batch]
-    Input<Buffer<void, 4>> k{"k"};  // [head_dim, keys, key_heads, batch]
-    Input<Buffer<void, 4>> v{"v"};  // [head_dim, keys, key_heads, batch]
-    Input<float> scale{"scale"};
+    GeneratorInput<float> *scale = nullptr;
     Output<Buffer<void, 4>> out{"out"};  // [head_dim, queries, heads, batch]
 
     void configure() {
         q.set_type(storage_type(type));
-        k.set_type(type);
-        v.set_type(type);
         out.set_type(type);
+        cache.add_to(*this, type, padded);
+        scale = add_input<float>("scale");
+        cache.add_scales(*this);
         terms.add_to(*this, type, padded);
     }
 
     void generate() {
-        const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), k.dim(2).extent());
+        const Expr group = heads_of_group(*this, "decode_attention", q.dim(2).extent(), cache.heads());
         if (softmax == SoftmaxForm::kOpen) {
             const Attended rescaled = attended(true, group), two_pass = attended(false, group);
             const Expr is_rescaled = number_or_open(kOpen, "rescaled", 0, 1) == 1;
@@ -76,7 +77,7 @@ public:
             if (terms.store_lse) {
                 terms.define_lse({query, h, n}, select(is_rescaled, rescaled.lse, two_pass.lse), out);
             }
-            add_requirement(!is_rescaled || scale > 0, "decode_attention: scale is", Expr(scale),
+            add_requirement(!is_rescaled || *scale > 0, "decode_attention: scale is", Expr(*scale),
                             "but must be above 0 in the rescaled form");
         } else {
             const Attended all = attended(softmax == SoftmaxForm::kRescaled, group);
@@ -85,12 +86,12 @@ public:
                 terms.define_lse({query, h, n}, all.lse, out);
             }
         }
-        read_only_if(*this, k.dim(1).extent() > 0, {"k", "v", "mask", "bias"});
+        read_only_if(
+            *this, cache.keys() > 0,
+            {"k", "v", "k_pages", "v_pages", "page_table", "k_scale", "v_scale", "k_scale_pages", "v_scale_pages", "mask", "bias"});
         q.dim(1).set_extent(out.dim(1).extent());
-        k.dim(0).set_extent(q.dim(0).extent());
-        v.dim(1).set_extent(k.dim(1).extent());
-        v.dim(2).set_extent(k.dim(2).extent());
-        out.dim(0).set_extent(v.dim(0).extent());
+        cache.constrain(q.dim(0).extent());
+        out.dim(0).set_extent(cache.columns());
     }
 
 private:
@@ -104,11 +105,11 @@ private:
             logits{"logits"}, row_max{"row_max"}, p{"p"}, row_sum{"row_sum"}, acc{"acc"}, split{"split"};
         Func raw_max{"raw_max"}, block_max{"block_max"}, block_sum{"block_sum"}, weights{"weights"}, pv{"pv"};
         Func top{"top"}, weight{"weight"}, total{"total"}, sum{"sum"}, mean{"mean"}, capped{"capped"}, lse_top{"lse_top"},
-            lse_sum{"lse_sum"};
+            lse_sum{"lse_sum"}, k_factor{"k_factor"}, v_factor{"v_factor"};
         const bool open = softmax == SoftmaxForm::kOpen;
         const int block = open && rescaled ? kBlockOfTiles : int(key_block);
         const Expr rows = open && rescaled ? number_or_open(kOpen, "rows", 1, 4096) : Expr(int(row_block));
-        const Expr keys = k.dim(1).extent(), queries = q.dim(1).extent();
+        const Expr keys = cache.keys(), queries = q.dim(1).extent();
         // One at least: a schedule that is open says no split where it says blocks.
         const Expr blocks = rescaled && split_keys == kOpen ? blocks_of_split(block, rows)
                                                             : simplify(max(number_or_open(split_keys, "split", 0, 1 << 20) / block, 1));
@@ -122,39 +123,51 @@ private:
         // Row: the queries of a head, then those of the next head of the group.
         const Expr row_there = rb * rows + r, row = min(row_there, group * queries - 1);
         const Expr of_row = row % max(queries, 1);
+        // On the host, keys that are converted go with zeros behind the depth, so that their vectors are whole.
+        const bool whole = !rescaled && cache.is_converted() && !get_target().has_gpu_feature();
+        const Expr depth = q.dim(0).extent(), at_depth = whole ? min(likely(d), depth - 1) : Expr(d);
+        const auto in_depth = [&](const Expr &value) { return whole ? select(likely(d < depth), value, 0.0f) : value; };
         const auto query_of_row = [&](const Expr &row) {
-            return q(d, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
+            return q(at_depth, row % max(queries, 1) + q.dim(1).min(), hk * group + row / max(queries, 1), n);
         };
         // Reads are clamped, so that tiles may be whole. Likely: all but the last ones are inside.
-        const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), v.dim(0).extent() - 1);
-        k_block(d, j, kb, sp, hk, n) = k(d, real_key, hk, n);
-        v_block(d, j, kb, sp, hk, n) = select(likely(key < length), v(real_d, real_key, hk, n), cast(type, 0));
+        const Expr real_key = min(likely(key), keys - 1), real_d = min(likely(d), cache.columns() - 1);
+        const Type stored = cache.stored_type();
+        k_block(d, j, kb, sp, hk, n) = cache.key(d, real_key, hk, n);
+        v_block(d, j, kb, sp, hk, n) = select(likely(key < length), cache.value(real_d, real_key, hk, n), cast(stored, 0));
         if (rescaled) {
             // As rows that are apart by one distance, if a schedule computes it.
             q_rows(d, row_of_group, hk, n) = query_of_row(min(row_of_group, group * queries - 1));
             q_f(d, r, rb, hk, n) = load_f32(q_rows(d, row_there, hk, n));
-            const Expr there = min(key, keys - 1), value = v(d, there, hk, n);
-            k_f(d, j, kb, sp, hk, n) = load_f32(k(d, there, hk, n));
-            v_f(d, j, kb, sp, hk, n) = load_f32(padded ? select(key < length, value, cast(type, 0.0f)) : value);
+            const Expr there = min(key, keys - 1), value = cache.value(d, there, hk, n);
+            k_f(d, j, kb, sp, hk, n) = cache.load(cache.key(d, there, hk, n));
+            v_f(d, j, kb, sp, hk, n) = cache.load(padded ? select(key < length, value, cast(stored, 0.0f)) : value);
         } else {
-            q_f(d, r, rb, hk, n) = load_f32(query_of_row(row)) * scale;
-            k_f(d, j, kb, sp, hk, n) = load_f32(k_block(d, j, kb, sp, hk, n));
-            v_f(d, j, kb, sp, hk, n) = load_f32(v_block(d, j, kb, sp, hk, n));
+            q_f(d, r, rb, hk, n) = in_depth(load_f32(query_of_row(row)) * *scale);
+            k_f(d, j, kb, sp, hk, n) = in_depth(cache.load(k_block(at_depth, j, kb, sp, hk, n)));
+            v_f(d, j, kb, sp, hk, n) = cache.load(v_block(d, j, kb, sp, hk, n));
         }
 
-        RDom rd(0, q.dim(0).extent(), "depth");
+        RDom rd(0, whole ? (depth + (kLongestVector - 1)) / kLongestVector * kLongestVector : depth, "depth");
         scores(j, r, kb, sp, rb, hk, n) += q_f(rd, r, rb, hk, n) * k_f(rd, j, kb, sp, hk, n);
         const Expr position = of_row + terms.first_position(queries, length);
         const auto own = terms.visible(position, position, length, queries);
         // In units of log2(e) where there are powers of 2.
         const bool plain = terms.plain(), top_left = terms.diagonal == Diagonal::kTopLeft;
         const Expr unit = rescaled ? Expr(std::log2(std::exp(1.0f))) : Expr(1.0f);
+        if (cache.is_scaled()) {  // what stands behind the length may be anything
+            k_factor(j, kb, sp, hk, n) = cache.key_factor(real_key, hk, n);
+            v_factor(j, kb, sp, hk, n) = select(likely(key < length), cache.value_factor(real_key, hk, n), 0.0f);
+        }
         Expr s = scores(j, r, kb, sp, rb, hk, n);
+        if (cache.is_scaled()) {
+            s = s * k_factor(j, kb, sp, hk, n);
+        }
         if (terms.capped) {
-            capped(j, r, kb, sp, rb, hk, n) = terms.cap(rescaled ? s * scale : s, get_target()) * unit;
+            capped(j, r, kb, sp, rb, hk, n) = terms.cap(rescaled ? s * *scale : s, get_target()) * unit;
             s = capped(j, r, kb, sp, rb, hk, n);
         } else if (rescaled && !plain) {
-            s = s * (scale * unit);
+            s = s * (*scale * unit);
         }
         const AttentionTerms::Place at_key{of_row + q.dim(1).min(), position, key, real_key, hk * group + row / max(queries, 1), n};
         s = terms.add(s, at_key, unit, terms.masked ? terms.mask_at(at_key) : Expr(), terms.add_bias ? terms.bias_at(at_key) : Expr());
@@ -178,10 +191,10 @@ private:
         if (rescaled) {
             // A factor that is not above 0 would make a maximum a minimum. In units of log2(e).
             if (!open) {
-                Parameter given = Expr(scale).as<Internal::Variable>()->param;
+                Parameter given = Expr(*scale).as<Internal::Variable>()->param;
                 given.set_min_value(std::numeric_limits<float>::min());
             }
-            const Expr factor = plain ? scale * unit : Expr(1.0f);
+            const Expr factor = plain ? *scale * unit : Expr(1.0f);
             RDom rj(0, block, "key");
             raw_max(r, kb, sp, rb, hk, n) = Float(32).min();
             raw_max(r, kb, sp, rb, hk, n) = max(raw_max(r, kb, sp, rb, hk, n), logits(rj, r, kb, sp, rb, hk, n));
@@ -206,7 +219,11 @@ private:
             row_max(r, sp, rb, hk, n) = max(row_max(r, sp, rb, hk, n), logits(rk.x, r, rk.y, sp, rb, hk, n));
             p(j, r, kb, sp, rb, hk, n) = exp_f32(logits(j, r, kb, sp, rb, hk, n) - row_max(r, sp, rb, hk, n), get_target());
             row_sum(r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n);
-            acc(d, r, sp, rb, hk, n) += p(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
+            if (cache.is_scaled()) {
+                weights(j, r, kb, sp, rb, hk, n) = p(j, r, kb, sp, rb, hk, n) * v_factor(j, kb, sp, hk, n);
+            }
+            const Func weight_of = cache.is_scaled() ? weights : p;
+            acc(d, r, sp, rb, hk, n) += weight_of(rk.x, r, rk.y, sp, rb, hk, n) * v_f(d, rk.x, rk.y, sp, hk, n);
             split(d, r, sp, rb, hk, n) = {acc(d, r, sp, rb, hk, n), row_max(r, sp, rb, hk, n), row_sum(r, sp, rb, hk, n)};
         }
 
@@ -255,15 +272,16 @@ private:
 
     // So many that all splits are as many as wanted, if there are keys for them; 0 wanted: as long as the schedule says.
     Expr blocks_of_split(int block, const Expr &rows) {
-        const Expr all = (k.dim(1).extent() + (block - 1)) / block;
-        const Expr of_head = q.dim(2).extent() * q.dim(1).extent() / max(k.dim(2).extent(), 1);
-        const Expr groups = (of_head + (rows - 1)) / rows * k.dim(2).extent() * k.dim(3).extent();
+        const Expr all = (cache.keys() + (block - 1)) / block;
+        const Expr of_head = q.dim(2).extent() * q.dim(1).extent() / max(cache.heads(), 1);
+        const Expr groups = (of_head + (rows - 1)) / rows * cache.heads() * cache.batch();
         const Expr wanted = number_or_open(kOpen, "blocks", 0, 65536);
         const Expr splits = max(min(wanted / max(groups, 1), (all + (kLeastBlocks - 1)) / kLeastBlocks), 1);
         const Expr given = max(number_or_open(kOpen, "split", 0, 1 << 20) / block, 1);
         return select(wanted == 0, given, max((all + (splits - 1)) / splits, 1));
     }
 
+    static constexpr int kLongestVector = 16;                   // of f32
     static constexpr int kBlockOfTiles = 16, kLeastBlocks = 4;  // keys of a block, blocks of a split
 
     Var d{"d"}, query{"query"}, row_of_group{"row"}, j{"j"}, kb{"kb"}, sp{"sp"}, r{"r"}, rb{"rb"}, h{"h"}, hk{"hk"}, n{"n"};

@@ -16,7 +16,14 @@ return schedule "decode_attention" {
     decode.fix_head_dim(k, p.head_dim)
     k.split:compute_root()
     k.split:reorder("d", "r", "rb", "sp", "hk", "n")
-    local task = k.split:fuse("sp", "hk", "task"):fuse("n", "task_of_all"):parallel()
+    local task
+    if decode.converts(k) then -- Halide sees that a task has one split where its loop is no part of another one
+      k.split:fuse("hk", "n", "head"):parallel()
+      k.split:parallel "sp"
+      task = { k.split, "sp" }
+    else
+      task = k.split:fuse("sp", "hk", "task"):fuse("n", "task_of_all"):parallel()
+    end
     decode.one_split(k, p, target, task)
     local all = k.mean:compute_root():reorder("d", "r", "rb", "hk", "n"):fuse("hk", "n", "all"):parallel()
     decode.all_splits(k, target, all)

@@ -4,6 +4,10 @@ local gemm = require "lib.gemm"
 
 local attention = {}
 
+-- Keys and values, which may lie in pages.
+function attention.keys(k) return k:has "k_pages" and k.k_pages or k.k end
+function attention.values(k) return k:has "v_pages" and k.v_pages or k.v end
+
 -- Makes the head dimension a constant, so that loops over it have a known length.
 --
 --   for d in 0..q.extent[0]
@@ -13,7 +17,7 @@ local attention = {}
 -- k         the Funcs of the generator        head_dim    0 leaves it a run-time value
 function attention.fix_head_dim(k, head_dim)
   if head_dim > 0 then
-    for _, buffer in ipairs { k.q, k.k, k.v, k.out } do
+    for _, buffer in ipairs { k.q, attention.keys(k), attention.values(k), k.out } do
       buffer:dim(0):set_bounds(0, head_dim)
     end
   end
@@ -63,7 +67,12 @@ end
 function attention.two_pass(k, p, target, tiles)
   local lanes = target:lanes "f32"
   local wide = target.vector_registers >= 32
-  local dot = tiles or gemm.has_dot(target, k.q:type(), p.query_block)
+  local converts = attention.keys(k):type() ~= k.q:type()
+  if tiles and k:has "k_pages" then error "page: tiles read keys that lie one after the other; attention.lua has pages" end
+  if tiles and converts then
+    error "cache_type: tiles multiply keys and values as they are stored, in the type of the queries: attention.lua converts them"
+  end
+  local dot = tiles or not converts and gemm.has_dot(target, k.q:type(), p.query_block)
   -- Sums that registers hold; blocks for tile instructions may be larger.
   local keys = p.query_block * p.key_block <= 512 and p.key_block or 256 // p.query_block
   local queries, keys_of_tile = p.query_block, keys -- of register tiles

@@ -3,7 +3,7 @@
 local attention = require "lib.attention"
 local processor = require "lib.processor"
 
-local decode = { fix_head_dim = attention.fix_head_dim }
+local decode = { fix_head_dim = attention.fix_head_dim, keys = attention.keys }
 
 -- What the fused schedules tune.
 decode.generator = {
@@ -19,6 +19,12 @@ decode.params = {
 -- Without these there are more sums than registers.
 function decode.where(p)
   return p.row_block * p.keys <= 16 and p.row_block * p.depth <= 256
+end
+
+-- Whether keys and values are converted to what queries are, or to f32. They have fewer bytes then, and what is done for each
+-- takes the time: their sums are in registers, all loops over these unrolled.
+function decode.converts(k)
+  return decode.keys(k):type() ~= k.q:type()
 end
 
 -- Computes one split of the keys where `at` is: scores, maximum, exponentials, sum, and p v.
@@ -41,21 +47,42 @@ function decode.one_split(k, p, target, at)
   end
 
   local tile, col = k.split:split("d", decode.tile(p, target).depth, "guard", "tile", "col")
-  k.split:reorder(col, "r", tile, "rb"):vectorize(col, lanes, "guard")
+  local converts = decode.converts(k)
+  if converts then
+    local vectors, lane = k.split:split(col, lanes, "guard", "vectors", "lane")
+    k.split:reorder(lane, vectors, "r", tile, "rb"):vectorize(lane):unroll(vectors):unroll "r"
+  else
+    k.split:reorder(col, "r", tile, "rb"):vectorize(col, lanes, "guard")
+  end
 
   here(k.q_f):bound("r", 0, p.row_block):vectorize("d", lanes, "guard")
-  for _, stage in ipairs { k.logits, k.p } do
+  local scaled = k:has "weights"
+  for _, stage in ipairs { k.logits, k.p, scaled and k.weights or nil } do
     stage:compute_at(k.split, "rb"):bound("r", 0, p.row_block):reorder_storage("j", "kb", "r", "sp", "rb", "hk", "n")
   end
   k.logits:reorder("j", "r", "kb"):vectorize("j", lanes):unroll "r"
   k.p:reorder("j", "kb", "r"):vectorize("j", lanes)
+  if scaled then
+    k.weights:reorder("j", "kb", "r"):vectorize("j", lanes)
+    for _, factor in ipairs { k.k_factor, k.v_factor } do
+      factor:compute_at(k.split, "rb"):bound("j", 0, 16):vectorize("j", lanes)
+    end
+  end
 
   -- A block of keys comes into L1 in order, as f32: the dot products walk along several keys at once, which the prefetcher follows
   -- less well. A copy of the values is slower, and so is Halide's prefetch for both. Lines that are read some keys later are prefetched
   -- here and in weigh_values; by how many bytes ahead was tried on an Intel and an AMD processor.
   local of_keys, of_values = 8192, 16384
   if processor.is_intel(target) then of_keys, of_values = 4096, 4096 end
-  k.k_f:compute_at(k.logits, "kb"):vectorize("d", lanes, "guard"):prefetch_ahead("d", of_keys)
+  k.k_f:compute_at(k.logits, "kb")
+  if converts then
+    local line_of_cache = 16 * target:lanes(decode.keys(k):type()) // lanes
+    local line, in_line = k.k_f:split("d", line_of_cache, "guard", "line", "in_line")
+    local vector, lane = k.k_f:split(in_line, lanes, "auto", "vector", "lane")
+    k.k_f:vectorize(lane):unroll(vector):prefetch_ahead(line, of_keys)
+  else
+    k.k_f:vectorize("d", lanes, "guard"):prefetch_ahead("d", of_keys)
+  end
   decode.dot_products(k, decode.tile(p, target), lanes)
   for _, reduction in ipairs { k.row_max, k.row_sum } do
     reduction:compute_at(k.split, "rb"):bound("r", 0, p.row_block)
@@ -101,6 +128,7 @@ end
 function decode.weigh_values(k, p, lanes, bytes)
   k.acc:compute_at(k.split, "tile"):store_in "stack":bound_extent("d", p.depth):bound("r", 0, p.row_block)
     :vectorize("d", lanes):unroll "d":unroll "r"
+  if decode.converts(k) then k.acc:bound_extent("sp", 1) end
   k.acc:update(0):reorder("d", "r", "key_x", "key_y"):vectorize("d", lanes):unroll "d":unroll "r"
     :prefetch_ahead("key_x", bytes or 4096)
 end

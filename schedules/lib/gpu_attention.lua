@@ -1,6 +1,6 @@
 -- Attention on the tensor cores.
 
-local fix_head_dim = require("lib.attention").fix_head_dim
+local host = require "lib.attention"
 
 local attention = {}
 
@@ -22,7 +22,13 @@ local attention = {}
 -- raster                   heads that blocks take together
 -- ping_pong                one half of a block multiplies while the other computes
 function attention.tensor_tiles(k, o)
-  fix_head_dim(k, o.head_dim)
+  if k:has "k_pages" then
+    error "page: blocks of keys are fetched as boxes of one tensor, and pages are none; attention.unfused.lua has them"
+  end
+  if k.k:type() ~= k.q:type() then
+    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries; attention.unfused.lua converts"
+  end
+  host.fix_head_dim(k, o.head_dim)
   k.out:split("query", o.query_block, "guard", "strip", "row")
   k.out:reorder("d", "row", "strip", "h", "n"):gpu_blocks { "strip", "h", "n" }:never_partition_all()
   k.inv_sum:compute_at(k.out, "strip"):store_in "register"

@@ -3,13 +3,14 @@
 
 local elementwise = require "lib.gpu_elementwise"
 local grid = require "lib.gpu_grid"
+local host = require "lib.attention"
 
 local decode = {}
 
 -- Promises the size of a head, where it is known. Versions share the array of the results, but have promises of their own on the others.
 function decode.fix_head_dim(k, head_dim)
   if head_dim > 0 then
-    for _, buffer in ipairs { k.q, k.k, k.v } do buffer:dim(0):set_bounds(0, head_dim) end
+    for _, buffer in ipairs { k.q, host.keys(k), host.values(k) } do buffer:dim(0):set_bounds(0, head_dim) end
     k.out:bound("d", 0, head_dim)
   end
 end
@@ -62,14 +63,17 @@ end
 -- to put together (docs/notes/2026-11-row-versions.md).
 function decode.versions(k, p, target)
   if p.split > 0 or p.rescaled == 1 then return { {} } end
-  local versions = k.k:type() ~= "f32" and of_tensor_cores(k, p) or {}
+  local cache = host.keys(k)
+  local by_tensor_cores = not k:has "k_pages" and cache:type() == k.q:type() and cache:type() ~= "f32"
+  local versions = by_tensor_cores and of_tensor_cores(k, p) or {}
   if p.invariant then
     table.insert(versions, { split = 256 })
     return versions
   end
-  local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // k.k:dim(2):extent())
-  local groups = (rows + (p.row_block - 1)) // p.row_block * k.k:dim(2):extent() * k.k:dim(3):extent()
-  local keys = k.k:dim(1):extent()
+  local rows = k.q:dim(1):extent() * (k.q:dim(2):extent() // cache:dim(2):extent())
+  local keys, batch = cache:dim(1):extent(), cache:dim(3):extent()
+  if k:has "page_table" then keys, batch = keys * k.page_table:dim(0):extent(), k.page_table:dim(1):extent() end
+  local groups = (rows + (p.row_block - 1)) // p.row_block * cache:dim(2):extent() * batch
   local idle = (groups * ((keys + 1023) // 1024)):at_most(2 * target.multiprocessors)
   table.insert(versions, { when = idle:or_(keys:at_most(512)), split = 256 })
   table.insert(versions, { split = 1024 })
@@ -293,6 +297,12 @@ end
 --
 -- p    head_dim, ahead, warps, one_query    rows, keys    of a group, and of a block, as the algorithm has them
 function decode.by_tensor_cores(k, p, rows, keys)
+  if k:has "k_pages" then
+    error "page: blocks of keys are fetched as boxes of one tensor, and pages are none; decode_attention.lua has them"
+  end
+  if k.k:type() ~= k.q:type() then
+    error "cache_type: tensor cores fetch keys and values as they multiply them, in the type of the queries; decode_attention.lua converts"
+  end
   if p.one_query == 1 then
     k.q:dim(1):set_bounds(0, 1)
     k.out:bound("query", 0, 1)
@@ -325,7 +335,7 @@ end
 
 -- By threads. With a known head_dim, blocks of keys and values are fetched ahead, and q and the sums are in registers.
 function decode.by_threads(k, p)
-  local vector = grid.vector_of(k.k)
+  local vector = grid.vector_of(host.keys(k))
   local split = decode.split_blocks(k, p)
   local block = { split, "rb" }
 

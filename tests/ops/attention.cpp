@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "cache.h"
 #include "keys.h"
 
 namespace ops_test {
@@ -88,6 +89,12 @@ public:
             dims["heads"] = dims["batch"] = 1;
             cases.push_back({"NaN in a block that no query of a strip sees", dims, nan_in_last_value, true});
         }
+        if (build.count("page")) {
+            cases.push_back({"a page that is none", some, a_page_that_is_none});
+        }
+        if (is_of_bytes(build) && !build.count("page") && depths.size() > 1) {
+            cases.push_back(every_byte());
+        }
         return cases;
     }
 
@@ -139,7 +146,9 @@ public:
         return {"queries", "batch"};
     }
 
-    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
+        set_cache(arguments, seed);
+        set_pages(arguments);
         set_lengths(arguments, {dims.at("keys") / 2, dims.at("keys"), 0});
         set_window(arguments, dims);
         set_terms(arguments);
@@ -179,7 +188,7 @@ private:
                                                                                          : 0;
         const Tolerance tolerance{d, keys, rounding};
         const double scale = p.scalar("scale", 1);
-        const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
+        const Tensor &q = p["q"], &k = cache_of(p, "k"), &v = cache_of(p, "v");
         const int length = p.has("lengths") ? int(p["lengths"](n)) : keys, position = position_of(p, i, length, false);
         const double sink = sink_of(p, h);
         std::vector<double> logits;
@@ -251,13 +260,13 @@ private:
 
     // A value of one column and one head: it stays there, and a key that no query of it sees.
     static void special_keys(KernelArguments &arguments, const Dims &dims) {
-        arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
-        arguments.buffer("v").set({5, 0, 0, 1}, kInfinity);
+        set_in_cache(arguments, "v", {3, 0, 0, 0}, kNaN);
+        set_in_cache(arguments, "v", {5, 0, 0, 1}, kInfinity);
         special_key(arguments, dims);
     }
 
     static void special_key(KernelArguments &arguments, const Dims &dims) {
-        arguments.buffer("k").set({0, int(dims.at("keys")) - 1, 0, 1}, kNaN);
+        set_in_cache(arguments, "k", {0, int(dims.at("keys")) - 1, 0, 1}, kNaN);
     }
 
     static void mask_of_infinity(KernelArguments &arguments, const Dims &dims) {
@@ -270,7 +279,11 @@ private:
     }
 
     static void nan_in_last_value(KernelArguments &arguments, const Dims &dims) {
-        arguments.buffer("v").set({0, int(dims.at("keys")) - 1, 0, 0}, kNaN);
+        set_in_cache(arguments, "v", {0, int(dims.at("keys")) - 1, 0, 0}, kNaN);
+    }
+
+    static void a_page_that_is_none(KernelArguments &arguments, const Dims &) {
+        wrong_pages(arguments, true);
     }
 
     static void nan_in_padding(KernelArguments &arguments, const Dims &dims) {

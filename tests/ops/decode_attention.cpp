@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "cache.h"
 #include "keys.h"
 
 namespace ops_test {
@@ -63,6 +64,12 @@ public:
         if (build.at("padded") == "true") {
             cases.push_back({"NaN behind the length", some, nan_behind_length});
         }
+        if (build.count("page")) {
+            cases.push_back({"a page that is none", some, a_page_that_is_none});
+        }
+        if (is_of_bytes(build) && !build.count("page") && depths.size() > 1) {
+            cases.push_back(every_byte());
+        }
         return cases;
     }
 
@@ -81,7 +88,9 @@ public:
         return {"batch"};
     }
 
-    void fill(KernelArguments &arguments, const Dims &dims, uint64_t) const override {
+    void fill(KernelArguments &arguments, const Dims &dims, uint64_t seed) const override {
+        set_cache(arguments, seed);
+        set_pages(arguments);
         set_lengths(arguments, {dims.at("keys") * 2 / 3, dims.at("keys"), 0});
         set_window(arguments, dims);
         set_terms(arguments);
@@ -122,7 +131,7 @@ private:
         const int length = p.has("lengths") ? int(p["lengths"](n)) : p.dim("keys");
         const int position = position_of(p, i, length, true);
         const double scale = p.scalar("scale", 1);
-        const Tensor &q = p["q"], &k = p["k"], &v = p["v"];
+        const Tensor &q = p["q"], &k = cache_of(p, "k"), &v = cache_of(p, "v");
         const double sink = sink_of(p, h);
         std::vector<double> weights;
         std::vector<int> seen;
@@ -177,8 +186,12 @@ private:
     // A value that every query sees stays in its column; a query or a key with a NaN has it all over.
     static void special_values(KernelArguments &arguments, const Dims &dims) {
         arguments.buffer("q").set({1, int(dims.at("queries")) - 1, 1, 1}, kNaN);
-        arguments.buffer("v").set({3, 0, 0, 0}, kNaN);
-        arguments.buffer("v").set({5, 0, 0, 1}, kInfinity);
+        set_in_cache(arguments, "v", {3, 0, 0, 0}, kNaN);
+        set_in_cache(arguments, "v", {5, 0, 0, 1}, kInfinity);
+    }
+
+    static void a_page_that_is_none(KernelArguments &arguments, const Dims &) {
+        wrong_pages(arguments, true);
     }
 
     static void nan_behind_length(KernelArguments &arguments, const Dims &dims) {

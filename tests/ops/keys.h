@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cache.h"
 #include "rows.h"
 
 namespace ops_test {
@@ -126,13 +127,20 @@ inline void nan_behind_lengths(KernelArguments &arguments, const Dims &dims, int
     for (int n = 0; n < dims.at("batch"); n++) {
         const int length = n == 0 ? 11 : whole_blocks;
         arguments.buffer("lengths").set({n}, length);
-        for (const char *name : {"k", "v"}) {
+        for (const std::string name : {"k", "v"}) {
             for (int key = length; key < dims.at("keys"); key++) {
                 for (int c = 0; c < dims.at("d"); c++) {
-                    arguments.buffer(name).set({c, key, 0, n}, kNaN);
+                    set_in_cache(arguments, name, {c, key, 0, n}, kNaN);
+                }
+                if (const std::string scale = name_in_cache(arguments, name + "_scale"); arguments.has_buffer(scale)) {
+                    const auto at = place_in_cache(arguments, arguments.buffer(name_in_cache(arguments, name)), {0, key, 0, n});
+                    arguments.buffer(scale).set({at[1], 0, at[3]}, kNaN);
                 }
             }
         }
+    }
+    if (arguments.has_buffer("page_table")) {
+        wrong_pages(arguments, false);
     }
 }
 
