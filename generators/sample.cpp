@@ -125,16 +125,20 @@ private:
             "kth", key_bits(), elements(), listed_k, [&](const RDom &r) { return key(r.x, r.y, list_k); },
             [&](const RDom &) { return Expr(1); }, wanted(row));
 
+        if (listed) {
+            RDom all(0, panels, "q");
+            all.where(all < list_k.count(row));
+            weights(j, p, row) = undef<uint64_t>();
+            weights(j, panel_of(all, list_k), row) = counted_weight(key(j, all, list_k));
+        }
         // The tokens above it, and those that equal it, of which some are kept.
         RDom r = elements();
         go_over(r, list_k);
-        const Expr x = key(r.x, r.y, list_k), w = weight(x, filter_scale());
-        const Expr is_above = x > kth(row), is_equal = x == kth(row);
-        above_k(row) += select(is_above, 1, 0);
-        equal_k(row) += select(is_equal, 1, 0);
-        const Expr counted = min_p_first ? x >= least(row) && passes(x) : x >= least(row);
-        above_weight_k(row) += select(is_above && counted, w, zero());
-        equal_weight_k(row) += select(is_equal && counted, w, zero());
+        const Expr x = key(r.x, r.y, list_k), w = weight_of(r.x, r.y, list_k);
+        above_k(row) += select(x > kth(row), 1, 0);
+        equal_k(row) += select(x == kth(row), 1, 0);
+        above_weight_k(row) += select(x > kth(row), w, zero());
+        equal_weight_k(row) += select(x == kth(row), w, zero());
         places_k(row) = clamp(wanted(row) - above_k(row), 0, equal_k(row));
         all_weight(row) = above_weight_k(row) + equal_weight_k(row) / cast<uint64_t>(max(equal_k(row), 1)) * cast<uint64_t>(places_k(row));
     }
@@ -154,27 +158,19 @@ private:
         live_p(p, row) = live_k(p, row) && panel_max(p, row) >= floor_p(row);
         list(list_p, "p", live_p);
 
-        const auto counted = [&](const Expr &x) {
-            const Expr c = x >= least(row);
-            return min_p_first ? c && passes(x) : c;
-        };
         const auto listed_p = [&](RDom &r) {
             r.where(narrows);
             go_over(r, list_p);
         };
         nucleus = search(
             "nucleus", key_bits(), elements(), listed_p, [&](const RDom &r) { return key(r.x, r.y, list_p); },
-            [&](const RDom &r) {
-                const Expr x = key(r.x, r.y, list_p);
-                return select(counted(x), weight(x, filter_scale()), zero());
-            },
-            goal(row));
+            [&](const RDom &r) { return weight_of(r.x, r.y, list_p); }, goal(row));
         cut(row) = max(kth(row), select(narrows, nucleus(row), no_order()));
 
         RDom r = elements();
         r.where(narrows);
         go_over(r, list_p);
-        const Expr x = key(r.x, r.y, list_p), w = select(counted(x), weight(x, filter_scale()), zero());
+        const Expr x = key(r.x, r.y, list_p), w = weight_of(r.x, r.y, list_p);
         above_p(row) += select(x > cut(row), w, zero());
         equal_p(row) += select(x == cut(row), w, zero());
         RDom all = elements();
@@ -198,7 +194,7 @@ private:
         const auto kept_weight = [&](const Expr &j, const Expr &q) {
             const Expr x = key(j, q, list_p), at = column(j, q, list_p);
             const Expr kept = x >= least(row) && passes(x) && (x > lowest || (x == lowest && at <= last_tie(row)));
-            return select(kept, weight(x, inverse(row)), zero());
+            return select(kept, temperature_last ? weight(x, inverse(row)) : weight_of(j, q, list_p), zero());
         };
         const Expr bits = f32_bits(uniform(row));
         const Expr u = select(bits <= 0, 0.0f, bits >= f32_bits(1.0f), 0x1.fffffep-1f, uniform(row));
@@ -231,7 +227,7 @@ private:
         if (!listed) {
             return;
         }
-        RDom r(0, panels, "p");
+        RDom r(0, panels, "n");
         Func place("place_" + name);
         place(p, row) = 0;
         place(r, row) = place(max(r - 1, 0), row) + select(live(r, row), 1, 0);
@@ -258,8 +254,11 @@ private:
     void go_over(RDom &r, const List &l) const {
         r.where(is_listed(r.y, l));
     }
+    Expr panel_of(const Expr &q, const List &l) const {
+        return listed ? clamp(l.number(q, row), 0, panels - 1) : q;
+    }
     Expr column(const Expr &j, const Expr &q, const List &l) const {
-        return (listed ? clamp(l.number(q, row), 0, panels - 1) : q) * panel + j;
+        return panel_of(q, l) * panel + j;
     }
     Expr key(const Expr &j, const Expr &q, const List &l) const {
         return order(column(j, q, l), row);
@@ -330,7 +329,7 @@ private:
 
     // Sums of the first ones.
     void scan_of(Func &scan, const Expr &count, const std::function<Expr(Expr)> &amount) {
-        RDom r(0, count, "i");
+        RDom r(0, count, "n");
         scan(i, row) = zero();
         scan(r, row) = scan(max(r - 1, 0), row) + amount(r);
     }
@@ -363,6 +362,15 @@ private:
         return distance(key, filter_scale()) >= log_min_p(row);
     }
 
+    // Of what the filters before top-p leave; an element's is computed once where panels are listed.
+    Expr counted_weight(const Expr &key) const {
+        const Expr counts = key >= least(row);
+        return select(min_p_first ? counts && passes(key) : counts, weight(key, filter_scale()), zero());
+    }
+    Expr weight_of(const Expr &j, const Expr &q, const List &l) const {
+        return listed ? weights(j, panel_of(q, l), row) : counted_weight(key(j, q, l));
+    }
+
     // e^distance in units of 2^-40, cut off.
     Expr weight(const Expr &key, const Expr &scale) const {
         const Expr bits = cast<uint32_t>(f32_bits(exp_nonpositive_f32(distance(key, scale), get_target())));
@@ -371,11 +379,11 @@ private:
     }
 
     Expr panels, chunks;
-    Var c{"c"}, d{"d"}, i{"i"}, p{"p"}, q{"q"}, s{"s"}, row{"row"};
+    Var c{"c"}, d{"d"}, i{"i"}, j{"j"}, p{"p"}, q{"q"}, s{"s"}, row{"row"};
     List list_k, list_p;
     Func order{"order"}, panel_max{"panel_max"}, row_max{"row_max"};
     Func wanted{"wanted"}, inverse{"inverse"}, has_any{"has_any"}, top{"top"}, least{"least"}, log_min_p{"log_min_p"};
-    Func floor_k, live_k{"live_k"}, kth, above_k{"above_k"}, equal_k{"equal_k"}, above_weight_k{"above_weight_k"};
+    Func floor_k, live_k{"live_k"}, kth, weights{"weights"}, above_k{"above_k"}, equal_k{"equal_k"}, above_weight_k{"above_weight_k"};
     Func equal_weight_k{"equal_weight_k"}, places_k{"places_k"}, all_weight{"all_weight"};
     Func goal{"goal"}, panel_weight{"panel_weight"}, floor_p, live_p{"live_p"}, nucleus, cut{"cut"}, above_p{"above_p"}, equal_p{"equal_p"};
     Func ties{"ties"}, limits{"limits"}, last_tie{"last_tie"}, drawn{"drawn"}, chosen{"chosen"}, exp_sum{"exp_sum"};

@@ -8,7 +8,7 @@ return schedule "sample" {
 
   generator = {
     panel = tune { 32, 64, 128, default = 64 }, -- tokens
-    digit = tune { 1, 2, 4, default = 4 },      -- bits of a cut that a pass finds
+    digit = tune { 1, 2, 4, default = 2 },      -- bits of a cut that a pass finds
     listed = true,
   },
 
@@ -27,6 +27,8 @@ return schedule "sample" {
       elseif stage.kind == "maxima" or stage.kind == "panels" then
         if stage.digits then func:update(0):reorder("p", "d") end
         func:update(0):atomic():vectorize("p", lanes * 4, "guard")
+      elseif stage.kind == "weights" then
+        func:update(0):vectorize("j", lanes, "auto")
       elseif stage.kind == "elements" then
         if stage.digits then func:update(0):reorder("r_x", "d", "r_y") end
         func:update(0):atomic():vectorize("r_x", p.panel)

@@ -26,6 +26,12 @@ public:
                 {"logprobs", {"true", "false"}},    {"target", {"avx2", "host"}}};
     }
 
+    void settle(Assignments &build) const override {
+        if (build["schedule"] == "unfused") {
+            build.erase("digit");
+        }
+    }
+
     std::vector<Case> cases(const Assignments &build) const override {
         std::vector<Case> cases;
         const bool emulated = build.at("target") == "cuda";  // which takes its time
