@@ -8,7 +8,7 @@ return schedule "sample" {
 
   generator = {
     panel = tune { 32, 64, 128, default = 64 }, -- tokens
-    digit = tune { 1, 2, 4, default = 2 },      -- bits of a cut that a pass finds
+    digit = tune { 1, 2, 4, default = 4 },      -- bits of a cut that a pass finds
     listed = true,
   },
 
