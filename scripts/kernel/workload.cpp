@@ -41,6 +41,10 @@ std::optional<Layout> layout_of(const Op &op, const OpArgument &argument, const 
     return layout;
 }
 
+// Of inputs that are no numbers of both signs.
+const std::map<std::string, std::pair<double, double>> kRanges = {
+    {"variance", {0, 1}}, {"uniform", {0, 1}}, {"temperature", {0.5, 1.5}}, {"top_p", {0.5, 1}}, {"min_p", {0, 0.1}}};
+
 void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, uint64_t seed) {
     const bool integer = argument.type.code == halide_type_int || argument.type.code == halide_type_uint;
     const auto keys = dims.find(dims.count("keys") > 0 ? "keys" : "positions");
@@ -48,8 +52,8 @@ void fill(HostBuffer &buffer, const KernelArgument &argument, const Dims &dims, 
         buffer.fill(double(keys->second));            // nothing is padding: the work that the flops count
     } else if (integer && argument.type.bits == 8) {  // quantised values
         buffer.fill_random(seed, argument.type.code == halide_type_int ? -128 : 0, argument.type.code == halide_type_int ? 127 : 255);
-    } else if (argument.name == "variance") {
-        buffer.fill_random(seed, 0, 1);
+    } else if (const auto range = kRanges.find(argument.name); range != kRanges.end() && !integer) {
+        buffer.fill_random(seed, range->second.first, range->second.second);
     } else {
         buffer.fill_random(seed, integer ? 0 : -1, integer ? 100 : 1);
     }
