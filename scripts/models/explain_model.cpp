@@ -174,8 +174,8 @@ void measure(const json &report, const Dimensions &dims, const ExplainModelReque
     const auto *counts = model.symbol<const int32_t *>(explained.name + "_counts");
     if (sizes.size() != std::max<size_t>(size_t(counts[0]), 1) || inputs != size_t(counts[1]) || arrays - inputs != size_t(counts[2]) ||
         report["calls"] != counts[3]) {
-        throw Failure(fmt::format("{}: error: the library beside it has other dimensions, arrays or calls; compile the model again",
-                                  request.report));
+        throw Failure(
+            fmt::format("{}: error: the library beside it has other dimensions, arrays or calls; compile the model again", request.report));
     }
     std::vector<size_t> bytes(arrays + 1);
     model.check(model.function<int (*)(const int32_t *, size_t *)>("measure")(sizes.data(), bytes.data()));

@@ -298,6 +298,26 @@ class Compile(unittest.TestCase):
         for y in others:
             np.testing.assert_array_equal(y, np.minimum(z, 0.5))
 
+    def test_rows_from_the_end(self):
+        """CumSum of a row, from either end, with and without the element itself; slices that go backwards along the one row there is."""
+        ways = [(e, r) for e in (0, 1) for r in (0, 1)]
+        nodes = [helper.make_node("CumSum", ["x", "axis"], [f"y{e}{r}"], exclusive=e, reverse=r) for e, r in ways]
+        nodes += [helper.make_node("Slice", ["x", "last", "first", "axes", "last"], ["back"]), helper.make_node("Concat", ["back", "x"], ["both"], axis=0),
+                  helper.make_node("Slice", ["row", "last", "first", "axes1", "last"], ["turned"]), helper.make_node("Softmax", ["turned"], ["soft"])]
+        path = support.save(self.folder / "sums.onnx", nodes, [("x", FLOAT, [7]), ("row", FLOAT, [1, 7])],
+                            [(n.output[0], FLOAT, [7]) for n in nodes[:4]] + [("both", FLOAT, [14]), ("soft", FLOAT, [1, 7])],
+                            [("axis", np.array(0, np.int64)), ("last", np.array([-1], np.int64)), ("first", np.array([-100], np.int64)),
+                             ("axes", np.array([0], np.int64)), ("axes1", np.array([1], np.int64))])
+        done = support.halyard("compile", path, "--name", "mlp", "-o", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = np.arange(1, 8, dtype=np.float32)
+        *sums_, both, soft = support.Model(self.folder / "out", "mlp")({"x": x, "row": x[None]})
+        np.testing.assert_array_equal(both, np.concatenate([x[::-1], x]))
+        np.testing.assert_allclose(soft[0], (np.exp(x - 7) / np.exp(x - 7).sum())[::-1], rtol=1e-6)
+        for (exclusive, reverse), got in zip(ways, sums_):
+            sums = np.cumsum(x[::-1])[::-1] if reverse else np.cumsum(x)
+            np.testing.assert_array_equal(got, sums - x if exclusive else sums)
+
     def test_a_schedule_of_a_group_lies_beside_it(self):
         """NAME.lua may be anybody's: no other file is read, and nothing of it is in an error."""
         self.compiled()
